@@ -181,9 +181,12 @@ def test_a_number_that_is_too_large_is_named(argument, name):
 
 def test_options_of_the_compiler_from_two_places():
     lowered = jax.jit(lambda x: x * 2, compiler_options={"xla_embed_ir_in_executable": True}).lower(1.0)
-    assert lowered.compile(compiler_options={"optimization_level": 9, "memory_fitting_level": 1})(2.0) == 4
-    with pytest.raises(TypeError, match="memory_fitting_level takes int, got 'O1'"):
-        lowered.compile(compiler_options={"memory_fitting_level": "O1"})
+    assert lowered.compile(compiler_options={"optimization_level": 9, "memory_fitting_level": 19})(2.0) == 4
+    assert lowered.compile(compiler_options={"memory_fitting_level": "O1"})(2.0) == 4
+    with pytest.raises(ValueError, match="'O9' is not a valid CompilerEffortLevel; it is one of UNKNOWN"):
+        lowered.compile(compiler_options={"memory_fitting_level": "O9"})
+    with pytest.raises(TypeError, match="num_partitions takes int, got 'two'"):
+        lowered.compile(compiler_options={"num_partitions": "two"})
     with pytest.raises(jax.errors.JaxRuntimeError, match="bogus"):
         lowered.compile(compiler_options={"xla_embed_ir_in_executable": "bogus"})
 

@@ -8,7 +8,7 @@ import pytest
 
 from bedrax import lax
 from bedrax.core import config, errors
-from bedrax.core.jitting import jit
+from bedrax.core.jitting import Inline, jit
 from bedrax.core.staging import make_jaxpr
 
 f32 = np.float32
@@ -112,8 +112,12 @@ def test_closures_are_constants_and_tracers_are_seen():
 
 
 def test_inline_leaves_no_call():
-    jaxpr = make_jaxpr(lambda x: jit(lax.sin, inline=True)(x))(X)
-    assert [e.primitive.name for e in jaxpr.eqns] == ["sin"]
+    inner = jit(lax.sin, inline=Inline.JAX_EARLY)
+    assert [e.primitive.name for e in make_jaxpr(inner)(X).eqns] == ["sin"]
+    for other in (True, False, Inline.XLA_EARLY):
+        assert [e.primitive.name for e in make_jaxpr(jit(lax.sin, inline=other))(X).eqns] == ["jit"]
+    with pytest.raises(ValueError, match=r"boolean or a jax\.Inline, got 'auto'"):
+        jit(lax.sin, inline="auto")
 
 
 def test_methods_and_partial_functions():

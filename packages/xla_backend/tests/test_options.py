@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from bedrax import lax
+from bedrax.autodiff import grad
+from bedrax.batching import vmap
 from bedrax.core import config, monitoring
-from bedrax.core.jitting import jit
+from bedrax.core.jitting import Inline, jit
+from bedrax.core.staging import make_jaxpr
 from bedrax.xla_backend import device_get, device_put, flags
-from bedrax.xla_backend.compile import compile_options
+from bedrax.xla_backend.compile import CompilerEffortLevel, compile_options
 from bedrax.xla_backend.door.runtime import guard_lib
 from bedrax.xla_backend.placement import device_put_sharded
 
@@ -168,3 +171,34 @@ def test_values_that_mean_nothing_are_refused(flag, wrong, right):
             flag.validate(value)
     for value in right:
         assert flag.validate(value) == value
+
+
+@pytest.mark.parametrize("inline", [False, True, *Inline])
+def test_calls_inside_are_inlined_where_jit_says(inline):
+    inner = jit(lambda x: lax.mul(x, x), inline=inline)
+    outer = lambda x: lax.add(inner(x), inner(lax.neg(x)))
+    x = np.float32(3)
+    inline = {False: Inline.AUTO, True: Inline.JAX_LATE}.get(inline, inline)
+    equations = [eqn for eqn in make_jaxpr(outer)(x).eqns if eqn.primitive.name == "jit"]
+    assert [eqn.params["inline"] for eqn in equations] == ([] if inline is Inline.JAX_EARLY else [inline] * 2)
+    text = jit(outer).lower(x).as_text()
+    assert text.count("call @") == (0 if inline in (Inline.JAX_EARLY, Inline.JAX_LATE) else 2)
+    marked = text.count(f'inlineable = "{inline.value}"')
+    assert marked == (2 if inline in (Inline.XLA_EARLY, Inline.XLA_LATE) else 0) == text.count("inlineable")
+    for f in (outer, jit(outer)):
+        assert f(x) == 18
+        assert grad(f)(x) == 12 and vmap(grad(f))(x[None]) == 12
+    with pytest.raises(ValueError, match=r"boolean or a jax\.Inline, got 'auto'"):
+        jit(inner, inline="auto")
+
+
+@pytest.mark.parametrize("name", ["optimization_level", "memory_fitting_level"])
+@pytest.mark.parametrize("level", CompilerEffortLevel)
+def test_efforts_are_members_names_or_numbers(name, level):
+    devices = list(device_put(f32(1)).devices())
+    for given in (level, level.name, level.value):
+        options = compile_options(1, devices, {name: given})
+        assert getattr(options.executable_build_options, name) == level.value
+    assert jit(lambda x: lax.neg(x), compiler_options={name: level})(1.0) == -1
+    with pytest.raises(ValueError, match=r"3 is not a valid CompilerEffortLevel; it is one of UNKNOWN \(0\), O0 \(9\)"):
+        compile_options(1, devices, {name: 3})

@@ -57,6 +57,8 @@ from bedrax.autodiff import (
 from bedrax.xla_backend.placement import copy_to_host_async as copy_to_host_async
 from bedrax.lax.at_once import ensure_compile_time_eval as ensure_compile_time_eval
 from bedrax.core.avals import typeof as typeof
+from bedrax.core.jitting import Inline as Inline
+from bedrax.xla_backend.compile import CompilerEffortLevel as CompilerEffortLevel
 from bedrax.core.names import named_call as named_call, named_scope as named_scope
 from bedrax.core.staging import eval_shape as eval_shape, make_jaxpr as make_jaxpr
 from bedrax.core.dtypes import float0 as float0

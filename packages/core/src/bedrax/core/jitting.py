@@ -7,6 +7,7 @@ both bind `jit_p`, whose rules transform the program.
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
 import logging
@@ -20,7 +21,7 @@ from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.names import apart
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, print_rules, programs, with_programs
-from bedrax.core.tracing import Primitive, current
+from bedrax.core.tracing import Primitive
 
 _logger = logging.getLogger("jax.jit")
 
@@ -52,8 +53,40 @@ def _smaller_call(params: dict, smaller, operands, results) -> dict:
     return params
 
 
-# params: jaxpr, name, donated_invars, keep_unused, inline, compiler_options
+class Inline(enum.Enum):
+    """Where the call of a jitted function inside another one is replaced by what it does: `jit(inline=)`.
+
+    Attributes:
+      JAX_EARLY: when the outer function is traced; its program has no call.
+      JAX_LATE: when the outer program is lowered; its module has no call.
+      XLA_EARLY, XLA_LATE: the module has a call that is marked for XLA, which inlines it before or after its other passes.
+      AUTO: the module has a call, and XLA decides.
+    """
+
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    AUTO = "auto"
+
+
+def _checked_inline(inline: bool | Inline) -> Inline:
+    if isinstance(inline, bool):
+        return Inline.JAX_LATE if inline else Inline.AUTO
+    if not isinstance(inline, Inline):
+        raise ValueError(f"jit: inline is a boolean or a jax.Inline, got {inline!r}")
+    return inline
+
+
+# params: jaxpr, name, donated_invars, keep_unused, inline (an `Inline`), compiler_options
 jit_p = holds_program("jit")
+
+
+@staging.stage_rules.rule(jit_p)
+def _stage_jit(trace, prim, args, params):
+    if params["inline"] is Inline.JAX_EARLY:
+        return eval_jaxpr(params["jaxpr"], params["jaxpr"].consts, *args)
+    return trace.record(prim, args, params)
 
 
 @print_rules.rule(jit_p)
@@ -61,15 +94,13 @@ def _print_jit(params: dict) -> dict:
     shown = {"name": params["name"], "jaxpr": params["jaxpr"]}
     if any(params["donated_invars"]):
         shown["donated_invars"] = params["donated_invars"]
-    if params["inline"]:
-        shown["inline"] = True
     return shown
 
 
 def jit_params(jaxpr: Jaxpr, name: str, like: dict | None = None, **changes) -> dict:
     """Params of a `jit` equation for a program; options are taken from `like`, per-argument ones dropped."""
     params = dict(
-        jaxpr=jaxpr, name=name, donated_invars=(False,) * len(jaxpr.invars), keep_unused=False, inline=False,
+        jaxpr=jaxpr, name=name, donated_invars=(False,) * len(jaxpr.invars), keep_unused=False, inline=Inline.AUTO,
         compiler_options=(),
     )  # fmt: skip
     if like is not None:
@@ -142,8 +173,6 @@ class Jitted:
 
     def bind(self, call: TracedCall) -> list:
         """Run a traced call under the current trace."""
-        if self.options["inline"] and isinstance(current.trace, staging.StagingTrace):
-            return eval_jaxpr(call.jaxpr, call.jaxpr.consts, *call.args)
         return jit_p.bind(*call.args, **call.params)
 
     def trace_call(self, args: tuple, kwargs: dict) -> TracedCall:
@@ -253,8 +282,8 @@ def jit(
     fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
     static_argnums: int | Sequence[int] | None = None, static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Iterable[str] | None = None,
-    keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
-    compiler_options: dict | None = None,
+    keep_unused: bool = False, device: Any = None, backend: str | None = None,
+    inline: bool | Inline = False, compiler_options: dict | None = None,
 ) -> Callable:  # fmt: skip
     """Stage a function out as one program, traced once per signature of its arguments.
 
@@ -265,16 +294,20 @@ def jit(
       donate_argnums, donate_argnames: arguments whose buffers the result may take over.
       keep_unused: keep arguments that the program does not use.
       device, backend: where to run (older spelling of shardings).
-      inline: inside another traced function, leave no call of this one.
+      inline: where a call of this function inside another traced function is replaced by what it does, an `Inline`. True is
+        ``Inline.JAX_LATE``, False ``Inline.AUTO``.
       compiler_options: options for XLA.
 
     Returns:
       A function with the signature of `fun`.
+
+    Raises:
+      ValueError: `inline` is neither a boolean nor an `Inline`.
     """
     options = dict(
         in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
         static_argnames=static_argnames, donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-        keep_unused=keep_unused, device=device, backend=backend, inline=inline,
+        keep_unused=keep_unused, device=device, backend=backend, inline=_checked_inline(inline),
         compiler_options=tuple(sorted((compiler_options or {}).items())),
     )  # fmt: skip
     if fun is None:

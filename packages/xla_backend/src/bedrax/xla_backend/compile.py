@@ -6,6 +6,7 @@ flat arguments and knows what C++ dispatch needs to run it without Python.
 
 from __future__ import annotations
 
+import enum
 import functools
 import itertools
 import logging
@@ -298,7 +299,28 @@ def _names_memory(jaxpr: Jaxpr) -> bool:
 # ---- options of XLA ----
 
 
-_EFFORT = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}  # the numbers of XLA's own enumeration
+class CompilerEffortLevel(enum.Enum):
+    """How hard XLA tries: a value of the compiler options `optimization_level` and `memory_fitting_level`.
+
+    More effort takes more time to compile, for programs that run faster or need less memory. The values are those of XLA's
+    enumeration; the options take names and values, too. See https://openxla.org/xla/effort_levels.
+    """
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
+
+    @classmethod
+    def _missing_(cls, value: Any) -> Any:
+        if isinstance(value, str) and value in cls.__members__:
+            return cls[value]
+        levels = ", ".join(f"{level.name} ({level.value})" for level in cls)
+        raise ValueError(f"{value!r} is not a valid CompilerEffortLevel; it is one of {levels}")
+
+
+_OF_EFFORT = ("optimization_level", "memory_fitting_level")
 
 
 def compile_options(
@@ -324,8 +346,8 @@ def compile_options(
         # Beside the passes that XLA_FLAGS disables.
         disabled = [name for name in debug.xla_disable_hlo_passes.split(",") if name]
         debug.xla_disable_hlo_passes = ",".join([*disabled, "rematerialization"])
-    build.optimization_level = _EFFORT[flags.optimization_level.value]
-    build.memory_fitting_level = _EFFORT[flags.memory_fitting_level.value]
+    build.optimization_level = CompilerEffortLevel(flags.optimization_level.value).value
+    build.memory_fitting_level = CompilerEffortLevel(flags.memory_fitting_level.value).value
     runtime.set_build_option(build, "exec_time_optimization_effort", flags.exec_time_optimization_effort.value)
     runtime.set_build_option(build, "memory_fitting_effort", flags.memory_fitting_effort.value)
     options.profile_version = flags.xla_profile_version.value
@@ -335,6 +357,8 @@ def compile_options(
             if (why := versions.missing(name) if name in versions.CAPABILITIES else None) is not None:
                 warnings.warn(f"the compiler option {name} has no effect: {why}", UserWarning, stacklevel=2)
             elif runtime.is_build_option(name):
+                if name in _OF_EFFORT:
+                    value = CompilerEffortLevel(value).value
                 try:
                     setattr(build, name, value)
                 except TypeError:

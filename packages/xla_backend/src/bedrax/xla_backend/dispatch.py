@@ -233,10 +233,7 @@ def _tree_of_results(prim, jaxpr: Jaxpr):
 
 
 def _params(jaxpr: Jaxpr, name: str) -> dict:
-    return dict(
-        jaxpr=jaxpr, name=name, donated_invars=(False,) * len(jaxpr.invars), keep_unused=False, inline=False,
-        compiler_options=(),
-    )  # fmt: skip
+    return core_jitting.jit_params(jaxpr, name)
 
 
 def _single_equation(prim, args, params) -> Jaxpr:

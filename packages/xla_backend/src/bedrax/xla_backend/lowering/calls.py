@@ -1,6 +1,6 @@
 """StableHLO of calls: programs inside programs, barriers."""
 
-from bedrax.core.jitting import jit_p
+from bedrax.core.jitting import Inline, jit_p
 from bedrax.lax.primitives import calls as p
 from bedrax.xla_backend.lowering import partitioned_calls  # noqa: F401  # the rule of custom_partitioning
 from bedrax.xla_backend.tables import lowering_rules
@@ -8,9 +8,10 @@ from bedrax.xla_backend.tables import lowering_rules
 
 @lowering_rules.rule(jit_p)
 def _jit(ctx, *operands, jaxpr, name, inline, **_):
-    if inline:
+    if inline in (Inline.JAX_EARLY, Inline.JAX_LATE):
         return ctx.inline_jaxpr(jaxpr, *operands)
-    return ctx.call_jaxpr(name, jaxpr, *operands)
+    pairs = () if inline is Inline.AUTO else (("inlineable", inline.value),)
+    return ctx.call_jaxpr(name, jaxpr, *operands, pairs=pairs)
 
 
 @lowering_rules.rule(p.closed_call_p, p.core_call_p)
