@@ -1,1 +1,1 @@
-from bedrax.core.array import ArrayLike as ArrayLike, DTypeLike as DTypeLike
+from bedrax.core.typing import ArrayLike as ArrayLike, DTypeLike as DTypeLike

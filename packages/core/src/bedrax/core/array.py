@@ -9,11 +9,14 @@ mean install them, or say with `install_on_demand` where they are to be found.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from bedrax.core.typing import ArrayAt, ArrayLike, Axis, DTypeLike, ShapeLike
 
 _foreign_types: dict[type, frozenset[str]] = {}  # with the names of what each defines itself
 _installed: dict[str, Any] = {}
@@ -21,13 +24,13 @@ no_arrays: set[type] = set()  # tracers that stand for something else
 
 
 class _ArrayMeta(type):
-    def __instancecheck__(cls, x):
+    def __instancecheck__(cls, x: object) -> bool:
         kind = type(x)
         if cls is Array:
             return kind in _foreign_types or (type.__subclasscheck__(cls, kind) and kind not in no_arrays)
         return issubclass(kind, cls)
 
-    def __subclasscheck__(cls, kind):
+    def __subclasscheck__(cls, kind: type) -> bool:
         return type.__subclasscheck__(cls, kind) or (cls is Array and kind in _foreign_types)
 
 
@@ -42,7 +45,7 @@ class Array(metaclass=_ArrayMeta):
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, *args, **kwargs):  # every kind of array has its own
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # every kind of array has its own
         raise TypeError("Array is abstract; jax.numpy.array and asarray make arrays")
 
     # Everything below reads the aval, so that it holds for tracers, too; without a frame of Python, for it is read often.
@@ -58,60 +61,514 @@ class Array(metaclass=_ArrayMeta):
     def __len__(self) -> int:
         return len(self.aval)
 
-    def item(self, *args):
+    def item(self, *args: int) -> Any:
         """The element (at `args`) as a Python scalar; needs a concrete value."""
         return np.asarray(self).item(*args)
 
-    if TYPE_CHECKING:  # what is installed, or made by metaprogramming, for tools that read types
-        shape: tuple[int, ...]
-        dtype: np.dtype
-        weak_type: bool
-        ndim: int
-        size: int
-        itemsize: int
-        nbytes: int
+    if TYPE_CHECKING:  # the types of what is installed, for tools that read types
 
-        def _binary(self, other: Any, /) -> Array: ...
-        def _unary(self) -> Array: ...
+        @property
+        def shape(self) -> tuple[int, ...]:
+            """The lengths of the axes."""
+            ...
+
+        @property
+        def dtype(self) -> np.dtype[Any]:
+            """The dtype of the elements."""
+            ...
+
+        @property
+        def weak_type(self) -> bool:
+            """Whether the dtype gives way in promotion, as that of a Python scalar does."""
+            ...
+
+        @property
+        def ndim(self) -> int:
+            """The number of axes."""
+            ...
+
+        @property
+        def size(self) -> int:
+            """The number of elements."""
+            ...
+
+        @property
+        def itemsize(self) -> int:
+            """The number of bytes of an element."""
+            ...
+
+        @property
+        def nbytes(self) -> int:
+            """The number of bytes of all elements."""
+            ...
+
+        @property
+        def aval(self) -> Any:
+            """The type of the array, a `ShapedArray`."""
+            ...
+
+        @property
+        def T(self) -> Array:
+            """The axes in reverse order."""
+            ...
+
+        @property
+        def mT(self) -> Array:
+            """The last two axes exchanged."""
+            ...
+
+        @property
+        def real(self) -> Array:
+            """The real parts."""
+            ...
+
+        @property
+        def imag(self) -> Array:
+            """The imaginary parts."""
+            ...
+
+        @property
+        def at(self) -> ArrayAt:
+            """Index it to change elements: ``x.at[idx].set(y)``."""
+            ...
+
+        @property
+        def sharding(self) -> Any:
+            """The sharding of the elements over devices."""
+            ...
+
+        @property
+        def device(self) -> Any:
+            """The device, or the sharding where there are several devices."""
+            ...
+
+        @property
+        def committed(self) -> bool:
+            """Whether the array stays on its devices when it meets others."""
+            ...
+
+        @property
+        def is_fully_addressable(self) -> bool:
+            """Whether this process holds all elements."""
+            ...
+
+        @property
+        def is_fully_replicated(self) -> bool:
+            """Whether each device holds all elements."""
+            ...
+
+        @property
+        def addressable_shards(self) -> list[Any]:
+            """The parts that this process holds."""
+            ...
+
+        @property
+        def global_shards(self) -> list[Any]:
+            """The parts of all processes."""
+            ...
+
+        @property
+        def format(self) -> Any:
+            """The sharding and the layout in memory."""
+            ...
+
         def __eq__(self, other: Any, /) -> Array: ...  # type: ignore[override]  # elementwise, as in NumPy
-        def __ne__(self, other: Any, /) -> Array: ...  # type: ignore[override]
-        def __divmod__(self, other: Any, /) -> tuple[Array, Array]: ...
-        def __rdivmod__(self, other: Any, /) -> tuple[Array, Array]: ...
+        def __ne__(self, other: Any, /) -> Array: ...  # type: ignore[override]  # elementwise, as in NumPy
+        def __add__(self, other: ArrayLike, /) -> Array: ...
+        def __radd__(self, other: ArrayLike, /) -> Array: ...
+        def __sub__(self, other: ArrayLike, /) -> Array: ...
+        def __rsub__(self, other: ArrayLike, /) -> Array: ...
+        def __mul__(self, other: ArrayLike, /) -> Array: ...
+        def __rmul__(self, other: ArrayLike, /) -> Array: ...
+        def __truediv__(self, other: ArrayLike, /) -> Array: ...
+        def __rtruediv__(self, other: ArrayLike, /) -> Array: ...
+        def __floordiv__(self, other: ArrayLike, /) -> Array: ...
+        def __rfloordiv__(self, other: ArrayLike, /) -> Array: ...
+        def __mod__(self, other: ArrayLike, /) -> Array: ...
+        def __rmod__(self, other: ArrayLike, /) -> Array: ...
+        def __pow__(self, other: ArrayLike, /) -> Array: ...
+        def __rpow__(self, other: ArrayLike, /) -> Array: ...
+        def __matmul__(self, other: ArrayLike, /) -> Array: ...
+        def __rmatmul__(self, other: ArrayLike, /) -> Array: ...
+        def __and__(self, other: ArrayLike, /) -> Array: ...
+        def __rand__(self, other: ArrayLike, /) -> Array: ...
+        def __or__(self, other: ArrayLike, /) -> Array: ...
+        def __ror__(self, other: ArrayLike, /) -> Array: ...
+        def __xor__(self, other: ArrayLike, /) -> Array: ...
+        def __rxor__(self, other: ArrayLike, /) -> Array: ...
+        def __lshift__(self, other: ArrayLike, /) -> Array: ...
+        def __rlshift__(self, other: ArrayLike, /) -> Array: ...
+        def __rshift__(self, other: ArrayLike, /) -> Array: ...
+        def __rrshift__(self, other: ArrayLike, /) -> Array: ...
+        def __lt__(self, other: ArrayLike, /) -> Array: ...
+        def __le__(self, other: ArrayLike, /) -> Array: ...
+        def __gt__(self, other: ArrayLike, /) -> Array: ...
+        def __ge__(self, other: ArrayLike, /) -> Array: ...
+        def __neg__(self) -> Array: ...
+        def __pos__(self) -> Array: ...
+        def __abs__(self) -> Array: ...
+        def __invert__(self) -> Array: ...
+        def __divmod__(self, other: ArrayLike, /) -> tuple[Array, Array]: ...
+        def __rdivmod__(self, other: ArrayLike, /) -> tuple[Array, Array]: ...
         def __getitem__(self, index: Any, /) -> Array: ...
+        def __contains__(self, other: ArrayLike, /) -> bool: ...
         def __iter__(self) -> Iterator[Array]: ...
         def __bool__(self) -> bool: ...
         def __int__(self) -> int: ...
         def __index__(self) -> int: ...
         def __float__(self) -> float: ...
         def __complex__(self) -> complex: ...
-        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray: ...
+        def __round__(self, ndigits: int | None = None, /) -> Array: ...
+        def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]: ...
+        def __array_namespace__(self, *, api_version: str | None = None) -> Any: ...
+        def __dlpack__(
+            self,
+            *,
+            stream: Any = None,
+            max_version: tuple[int, int] | None = None,
+            dl_device: tuple[Any, int] | None = None,
+            copy: bool | None = None,
+        ) -> Any: ...
+        def __dlpack_device__(self) -> tuple[Any, int]: ...
 
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
-        __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _binary
-        __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _binary
-        __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __lt__ = __le__ = __gt__ = __ge__ = _binary
-        __neg__ = __pos__ = __abs__ = __invert__ = _unary
+        def all(
+            self, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+        ) -> Array:
+            """Whether all elements along `axis` are true."""
+            ...
 
-    def __getattr__(self, name: str) -> Any:
-        hint = ""
-        if name in NUMPY_METHODS:
-            hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+        def any(
+            self, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+        ) -> Array:
+            """Whether any element along `axis` is true."""
+            ...
 
+        def argmax(self, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+            """The index of the first maximum along `axis`."""
+            ...
 
-# What array functions accept where they convert: arrays, NumPy's, and scalars. No lists.
-ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+        def argmin(self, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+            """The index of the first minimum along `axis`."""
+            ...
 
+        def max(
+            self,
+            axis: Axis = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+        ) -> Array:
+            """The maximum along `axis`."""
+            ...
 
-class SupportsDType(Protocol):
-    """Anything with a dtype."""
+        def min(
+            self,
+            axis: Axis = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+        ) -> Array:
+            """The minimum along `axis`."""
+            ...
 
-    @property
-    def dtype(self) -> np.dtype: ...
+        def mean(
+            self,
+            axis: Axis = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+        ) -> Array:
+            """The mean along `axis`."""
+            ...
 
+        def prod(
+            self,
+            axis: Axis = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+            promote_integers: bool = True,
+        ) -> Array:
+            """The product along `axis`."""
+            ...
 
-# What functions accept for a dtype.
-DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
+        def sum(
+            self,
+            axis: Axis = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+            promote_integers: bool = True,
+        ) -> Array:
+            """The sum along `axis`."""
+            ...
+
+        def ptp(self, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+            """The maximum minus the minimum along `axis`."""
+            ...
+
+        def std(
+            self,
+            axis: Axis = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            ddof: int = 0,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+            mean: ArrayLike | None = None,
+            correction: float | None = None,
+        ) -> Array:
+            """The standard deviation along `axis`."""
+            ...
+
+        def var(
+            self,
+            axis: Axis = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            ddof: int = 0,
+            keepdims: bool = False,
+            *,
+            where: ArrayLike | None = None,
+            mean: ArrayLike | None = None,
+            correction: float | None = None,
+        ) -> Array:
+            """The variance along `axis`."""
+            ...
+
+        def cumprod(self, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+            """The cumulative product along `axis`."""
+            ...
+
+        def cumsum(self, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
+            """The cumulative sum along `axis`."""
+            ...
+
+        def ravel(self, order: str = "C", *, out_sharding: Any = None) -> Array:
+            """The elements along one axis."""
+            ...
+
+        def flatten(self, order: str = "C", *, out_sharding: Any = None) -> Array:
+            """The elements along one axis."""
+            ...
+
+        def repeat(
+            self,
+            repeats: ArrayLike | Sequence[int],
+            axis: int | None = None,
+            *,
+            total_repeat_length: int | None = None,
+            out_sharding: Any = None,
+        ) -> Array:
+            """Each element several times."""
+            ...
+
+        def squeeze(self, axis: Axis = None) -> Array:
+            """Without axes of length 1."""
+            ...
+
+        def swapaxes(self, axis1: int, axis2: int) -> Array:
+            """With two axes exchanged."""
+            ...
+
+        def choose(self, choices: Any, out: None = None, mode: str = "raise") -> Array:
+            """Elements of `choices`, which this array of indices selects."""
+            ...
+
+        def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+            """A diagonal of two axes."""
+            ...
+
+        def compress(
+            self,
+            condition: Any,
+            axis: int | None = None,
+            *,
+            size: int | None = None,
+            fill_value: ArrayLike = 0,
+            out: None = None,
+        ) -> Array:
+            """The slices along `axis` where `condition` is true."""
+            ...
+
+        def nonzero(self, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+            """The indices of elements that are not zero, one array for each axis."""
+            ...
+
+        def take(
+            self,
+            indices: Any,
+            axis: int | None = None,
+            out: None = None,
+            mode: str | None = None,
+            unique_indices: bool = False,
+            indices_are_sorted: bool = False,
+            fill_value: Any = None,
+        ) -> Array:
+            """The elements at `indices` along `axis`."""
+            ...
+
+        def argpartition(self, kth: int, axis: int = -1) -> Array:
+            """The indices that partition the array around its `kth` element."""
+            ...
+
+        def argsort(
+            self,
+            axis: int | None = -1,
+            *,
+            kind: None = None,
+            order: None = None,
+            stable: bool = True,
+            descending: bool = False,
+            dtype: DTypeLike | None = None,
+        ) -> Array:
+            """The indices that sort the array along `axis`."""
+            ...
+
+        def searchsorted(
+            self, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
+        ) -> Array:
+            """Where `v` is to be inserted into this sorted array."""
+            ...
+
+        def sort(
+            self,
+            axis: int | None = -1,
+            *,
+            kind: None = None,
+            order: None = None,
+            stable: bool = True,
+            descending: bool = False,
+        ) -> Array:
+            """The elements sorted along `axis`."""
+            ...
+
+        def dot(
+            self,
+            b: ArrayLike,
+            *,
+            precision: Any = None,
+            preferred_element_type: DTypeLike | None = None,
+            out_sharding: Any = None,
+        ) -> Array:
+            """The dot product with `b`."""
+            ...
+
+        def trace(
+            self,
+            offset: int | ArrayLike = 0,
+            axis1: int = 0,
+            axis2: int = 1,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+        ) -> Array:
+            """The sum along a diagonal of two axes."""
+            ...
+
+        def astype(self, dtype: DTypeLike | None, copy: bool = False, device: Any = None) -> Array:
+            """This array converted to another dtype."""
+            ...
+
+        def reshape(self, *args: ShapeLike, order: str = "C", out_sharding: Any = None) -> Array:
+            """The elements in another shape, given as one sequence or as several ints."""
+            ...
+
+        def transpose(self, *args: int | Sequence[int] | None) -> Array:
+            """The axes in another order, given as one sequence or as several ints; none: reversed."""
+            ...
+
+        def clip(self, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
+            """The elements limited to a range."""
+            ...
+
+        def round(self, decimals: int = 0, out: None = None) -> Array:
+            """The elements rounded to a number of digits after the point."""
+            ...
+
+        def conj(self) -> Array:
+            """The complex conjugate."""
+            ...
+
+        def conjugate(self) -> Array:
+            """The complex conjugate."""
+            ...
+
+        def copy(self) -> Array:
+            """A new array with the same elements."""
+            ...
+
+        def view(self, dtype: DTypeLike | None = None, type: None = None) -> Array:
+            """The bytes of this array read as another dtype."""
+            ...
+
+        def byteswap(self) -> Array:
+            """The elements with their bytes in reverse order."""
+            ...
+
+        def tobytes(self, order: str = "C") -> bytes:
+            """The bytes of the elements."""
+            ...
+
+        def tolist(self) -> Any:
+            """The elements as nested lists of Python scalars."""
+            ...
+
+        def block_until_ready(self) -> Array:
+            """Wait until the elements are computed. Returns this array."""
+            ...
+
+        def copy_to_host_async(self) -> None:
+            """Start a copy to the memory of the host."""
+            ...
+
+        def devices(self) -> set[Any]:
+            """The devices that hold the array."""
+            ...
+
+        def addressable_data(self, index: int) -> Array:
+            """One of the parts that this process holds."""
+            ...
+
+        def delete(self) -> None:
+            """Free the memory of the array."""
+            ...
+
+        def is_deleted(self) -> bool:
+            """Whether the memory of the array was freed."""
+            ...
+
+        def is_ready(self) -> bool:
+            """Whether the elements are computed."""
+            ...
+
+        def on_device_size_in_bytes(self) -> int:
+            """The number of bytes in the memory of the device."""
+            ...
+
+        def unsafe_buffer_pointer(self) -> int:
+            """The address of the elements in the memory of the device."""
+            ...
+
+        def to_device(self, device: Any, *, stream: int | Any | None = None) -> Array:
+            """A copy on another device, or with another sharding."""
+            ...
+
+    if not TYPE_CHECKING:  # a checker would believe that it finds any name
+
+        def __getattr__(self, name: str) -> Any:
+            hint = ""
+            if name in NUMPY_METHODS:
+                hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
 
 def in_host_memory(x: Any) -> bool:
@@ -141,7 +598,7 @@ class _OnDemand:
     def __init__(self, module: str, name: str):
         self.module, self.name = module, name
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
         importlib.import_module(self.module)
         found = _installed[self.name]
         if found is self:
