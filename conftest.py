@@ -1,4 +1,4 @@
-"""What holds for every test of the repository: how many examples are drawn, and who evaluates.
+"""What holds for every test of the repository: how many examples are drawn, who evaluates, what needs which library.
 
 A test run must say the same thing twice about the same commit, so property tests draw few examples
 from a fixed seed; the `fuzz` session is the place for many new ones.
@@ -6,12 +6,17 @@ from a fixed seed; the `fuzz` session is the place for many new ones.
 The packages below `xla_backend` are tested on NumPy. In an environment of their own nothing else is
 there; but when one process runs the tests of all packages, some other test has imported the XLA
 backend, which takes over as the executor. So for the tests of these packages it is set back.
+
+Some libraries have no wheels for the newest Pythons. `LIBRARIES` says which, and names the files of tests that need
+them; a single test is marked with `needs(library)`. They are skipped on those Pythons. On the others a missing library
+fails them, unless the environment is one of those that leave it out on purpose.
 """
 
 import importlib.util
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import settings
@@ -21,7 +26,8 @@ settings.register_profile("fuzz", deadline=None, max_examples=5000, print_blob=T
 settings.load_profile("tests")  # pytest's --hypothesis-profile loads another one after this
 
 HAS_NUMPY = importlib.util.find_spec("bedrax") and importlib.util.find_spec("bedrax.numpy_backend")
-PACKAGES = Path(__file__).parent / "packages"
+ROOT = Path(__file__).parent
+PACKAGES = ROOT / "packages"
 ON_NUMPY = tuple(
     PACKAGES / name
     for name in (
@@ -71,3 +77,89 @@ def pytest_runtest_protocol(item, nextitem):
 def pytest_make_collect_report(collector):
     with executor_of(collector.path):  # a module's top level may compute, too
         return (yield)
+
+
+# ---- libraries that not every Python has ----
+
+
+class Library(NamedTuple):
+    """A library, and the tests that need it."""
+
+    newest: tuple[int, int]  # the newest Python that it has wheels for
+    beside: str  # a module: where it is installed, this library is, too
+    files: tuple[str, ...] = ()  # what has no meaning without it: files of tests, or folders of them
+
+
+LIBRARIES = {
+    "tensorflow": Library(
+        (3, 13),
+        "bedrax.tf",
+        (
+            "examples/digits/tests/test_web.py",
+            "examples/zoo/tests",
+            "packages/call_tf/tests",
+            "packages/jax2tf/tests",
+            "packages/jax/tests/test_round_trip.py",
+            "packages/tf/tests/test_tables.py",
+            "packages/tf/tests/test_types.py",
+            "tests/integration/test_symbolic_shapes.py",
+        ),
+    ),
+    "tensorstore": Library((3, 14), "flax", ("packages/processes/tests/test_checkpoints.py",)),  # Orbax needs it
+}
+
+
+def absence(name):
+    """Why a library is absent; None where it is installed. Fails the test if it belongs into the environment."""
+    if importlib.util.find_spec(name) is not None:
+        return None
+    library, version = LIBRARIES[name], sys.version_info[:2]
+    if version > library.newest:
+        return f"{name} has no wheels for Python {version[0]}.{version[1]}"
+    package = library.beside.partition(".")[0]  # of a name with a dot, the part before must be there to be searched
+    if importlib.util.find_spec(package) is None or importlib.util.find_spec(library.beside) is None:
+        return f"{name} comes with an extra or a group that this environment leaves out"
+    pytest.fail(
+        f"{name} is not installed, but {library.beside} is, and Python {version[0]}.{version[1]} has wheels of it;"
+        " make the environment as README.md says",
+        pytrace=False,
+    )
+
+
+def skip_without(names):
+    for name in names:
+        if why := absence(name):
+            pytest.skip(why)
+
+
+class WithoutLibrary(pytest.File):
+    """Stands for a file of tests whose library is absent: one test, which says so."""
+
+    def collect(self):
+        yield Missing.from_parent(self, name="needs")
+
+
+class Missing(pytest.Item):
+    def runtest(self):
+        skip_without(libraries_of(self.path))
+
+    def reportinfo(self):
+        return self.path, None, f"{self.path.relative_to(ROOT)} needs {', '.join(libraries_of(self.path))}"
+
+
+def libraries_of(path):
+    """The libraries that a file of tests needs."""
+    return [n for n, library in LIBRARIES.items() if any(path.is_relative_to(ROOT / file) for file in library.files)]
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if any(importlib.util.find_spec(name) is None for name in libraries_of(module_path)):
+        return WithoutLibrary.from_parent(parent, path=module_path)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", f"needs(library): runs only with it, one of {', '.join(LIBRARIES)}")
+
+
+def pytest_runtest_setup(item):
+    skip_without(name for mark in item.iter_markers("needs") for name in mark.args)

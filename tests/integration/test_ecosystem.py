@@ -271,6 +271,7 @@ def test_schedules_clipping_and_losses(optax):
 # ---- Orbax
 
 
+@pytest.mark.needs("tensorstore")
 def test_orbax_saves_and_restores(tmp_path, optax):
     ocp = pytest.importorskip("orbax.checkpoint")
     opt = optax.adam(1e-3)

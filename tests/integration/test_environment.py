@@ -29,6 +29,15 @@ def test_a_library_of_the_ecosystem_asks_for_jax_and_got_this_one(library):
     assert "jax" in names
 
 
-@pytest.mark.parametrize("module", ["flax.linen", "flax.nnx", "optax", "orbax.checkpoint", "tensorflow"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "flax.linen",
+        "flax.nnx",
+        "optax",
+        pytest.param("orbax.checkpoint", marks=pytest.mark.needs("tensorstore")),
+        pytest.param("tensorflow", marks=pytest.mark.needs("tensorflow")),
+    ],
+)
 def test_a_library_of_the_ecosystem_imports(module):
     assert importlib.import_module(module)

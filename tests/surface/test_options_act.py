@@ -25,11 +25,13 @@ ROOT = Path(__file__).parents[2]
 X = np.ones(3, np.float32)
 
 
-def flags():
-    jax.config.values  # declares them all
-    import bedrax.jax2tf.flags  # noqa: F401
+BRIDGE = pytest.param("jax2tf", marks=pytest.mark.needs("tensorflow"))
 
-    return {f.name: f for f in config.all_flags() if f.inert is None and f.name.startswith("jax")}
+
+def flags(prefix="jax"):
+    """The options that act and whose names begin so: ``jax`` or ``jax2tf``."""
+    jax.config.values  # declares those of every package that can be imported
+    return {f.name: f for f in config.all_flags() if f.inert is None and f.name.partition("_")[0] == prefix}
 
 
 def build(path):
@@ -162,9 +164,9 @@ def checked_kernel():
 
 
 def converted_ops(function):
+    import tensorflow as tf
     from jax.experimental import jax2tf
 
-    tf = pytest.importorskip("tensorflow")
     graph = tf.function(jax2tf.convert(function), autograph=False).get_concrete_function(X).graph
     ops = [
         *graph.get_operations(),
@@ -275,17 +277,22 @@ TESTED = {
 AT_START = ("jax_platforms", "jax_platform_name", "jax_xla_backend")
 
 
-def test_every_option_is_seen_to_act():
-    known = {*OBSERVED, *TESTED, *AT_START}
+@pytest.mark.parametrize("prefix", ["jax", BRIDGE])
+def test_every_option_is_seen_to_act(prefix):
+    known = {name for name in (*OBSERVED, *TESTED, *AT_START) if name.partition("_")[0] == prefix}
     without = {f.name for f in config.all_flags() if f.inert is not None and not isinstance(f._inert, str)}
     known -= without  # with the jaxlib that is installed
-    assert not flags().keys() - known, "observe it, or give it a reason in a table of inert options"
-    assert not known - flags().keys()
+    assert not flags(prefix).keys() - known, "observe it, or give it a reason in a table of inert options"
+    assert not known - flags(prefix).keys()
     missing = [n for n, f in TESTED.items() if n.removeprefix("jax_") not in (ROOT / f).read_text()]
     assert not missing
 
 
-@pytest.mark.parametrize("name", OBSERVED)
+def marks(name):
+    return BRIDGE.marks if name.startswith("jax2tf") else ()
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in OBSERVED])
 def test_an_option_acts(name, tmp_path, monkeypatch, caplog):
     value, observe = OBSERVED[name]
     if (why := config.find(name).inert) is not None:
@@ -293,7 +300,7 @@ def test_an_option_acts(name, tmp_path, monkeypatch, caplog):
             return
     wanted = observe.__code__.co_varnames[: observe.__code__.co_argcount]
     seen = []
-    for setting in (contextlib.nullcontext(), flags()[name](value)):
+    for setting in (contextlib.nullcontext(), flags(name.partition("_")[0])[name](value)):
         folder = tmp_path / str(len(seen))
         folder.mkdir()
         given = {"tmp_path": folder, "monkeypatch": monkeypatch, "caplog": caplog}

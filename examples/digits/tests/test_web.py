@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-for module in "flax", "sklearn", "tensorflow", "optax":
+for module in "flax", "sklearn", "optax":
     if find_spec(module) is None:
         pytest.skip(f"the example needs {module}", allow_module_level=True)
 
