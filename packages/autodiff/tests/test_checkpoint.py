@@ -13,6 +13,7 @@ from bedrax.core.errors import TracerBoolConversionError
 from bedrax.core.jitting import jit
 from bedrax.core.passes import programs_in
 from bedrax.core.staging import make_jaxpr
+from bedrax.lax.primitives.calls import name_p
 
 f32 = np.float32
 W = np.arange(4, dtype=f32).reshape(2, 2) / 4
@@ -148,3 +149,21 @@ def test_as_a_decorator_with_options():
     assert float(checkpoint(prevent_cse=False)(lax.sin)(0.0)) == 0
     with pytest.raises(NotImplementedError, match="static_argnums"):
         checkpoint(lax.sin, concrete=True)
+
+
+def test_policies_of_names_have_types_and_compare_by_value():
+    p = checkpoint_policies
+    kept = p.save_only_these_names("a", "b")
+    assert isinstance(kept, p.SaveOnlyTheseNames) and kept == p.SaveOnlyTheseNames("b", "a") != p.SaveOnlyTheseNames(
+        "a"
+    )
+    assert hash(kept) == hash(p.SaveOnlyTheseNames("b", "a")) and repr(kept) == "SaveOnlyTheseNames('a', 'b')"
+    others = p.save_any_names_but_these("a"), p.save_anything_except_these_names("a")
+    assert isinstance(others[0], p.SaveAnyNamesButThese) and len({*others, p.save_any_names_but_these("a")}) == 2
+    how = dict(names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"], offload_src="x", offload_dst="y")
+    moved = p.save_and_offload_only_these_names(**how)
+    assert isinstance(moved, p.SaveAndOffloadOnlyTheseNames) and moved == p.SaveAndOffloadOnlyTheseNames(**how)
+    assert moved != p.SaveAndOffloadOnlyTheseNames(**{**how, "offload_dst": "z"})
+    assert [policy(name_p, name="b") for policy in (kept, *others, moved)] == [True, True, True, ("x", "y")]
+    with pytest.raises(ValueError, match=r"\['a'\] are both"):
+        p.SaveAndOffloadOnlyTheseNames(**{**how, "names_which_can_be_offloaded": ["a"]})

@@ -47,7 +47,7 @@ from bedrax.extend.flags import (
     remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
 )  # fmt: skip
 from bedrax.autodiff import (
-    checkpoint as checkpoint, checkpoint_policies as checkpoint_policies,
+    checkpoint as checkpoint,
     closure_convert as closure_convert, custom_gradient as custom_gradient, custom_jvp as custom_jvp,
     custom_vjp as custom_vjp, fwd_and_bwd as fwd_and_bwd, grad as grad, hessian as hessian,
     jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,
@@ -70,7 +70,8 @@ from bedrax.xla_backend.environment import print_environment_info as print_envir
 from bedrax.lax.primitives.callbacks import pure_callback as pure_callback
 from bedrax.batching import vmap as vmap
 from . import (
-    _gone as _gone, _src as _src, ad as ad, ad_checkpoint as ad_checkpoint, api_util as api_util, cloud_tpu_init as cloud_tpu_init,
+    _gone as _gone, _src as _src, ad as ad, ad_checkpoint as ad_checkpoint, api_util as api_util, checkpoint_policies as checkpoint_policies,
+    cloud_tpu_init as cloud_tpu_init,
     core as core, custom_batching as custom_batching, custom_derivatives as custom_derivatives,
     debug as debug, distributed as distributed, dlpack as dlpack, dtypes as dtypes, errors as errors,
     example_libraries as example_libraries, experimental as experimental, export as export,

@@ -12,4 +12,4 @@ from .jacobians import hessian as hessian, jacfwd as jacfwd, jacobian as jacobia
 from .linear_maps import (
     fwd_and_bwd as fwd_and_bwd, linear_transpose as linear_transpose, linearize as linearize, vjp as vjp,
 )  # fmt: skip
-from .policies import checkpoint_policies as checkpoint_policies
+from . import checkpoint_policies as checkpoint_policies

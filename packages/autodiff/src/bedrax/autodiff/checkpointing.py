@@ -1,6 +1,6 @@
 """`checkpoint` (`remat`): intermediate values are computed again in the backward pass instead of being kept.
 
-`plan` turns a policy (`bedrax.autodiff.policies`) into two programs: one that computes the results and what is saved,
+`plan` turns a policy (`bedrax.autodiff.checkpoint_policies`) into two programs: one that computes the results and what is saved,
 and one that computes the rest again and pushes tangents through.
 """
 
@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax import pytree
+from bedrax.autodiff.checkpoint_policies import Offloadable, Recompute, Saveable
 from bedrax.autodiff.linearization import LinearizedJaxpr, linearize_jaxpr
-from bedrax.autodiff.policies import Offloadable, Recompute, Saveable
 from bedrax.autodiff.tables import has_tangent
 from bedrax.core import dead_code, passes, source, staging
 from bedrax.core.avals import abstractify, aval_of

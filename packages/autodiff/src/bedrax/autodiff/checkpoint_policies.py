@@ -7,7 +7,7 @@ compare by value: what is derived from a program and a policy is kept with the p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -52,7 +52,10 @@ def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
     return not lhs_batch and not rhs_batch
 
 
-@dataclass(frozen=True)
+checkpoint_dots, checkpoint_dots_with_no_batch_dims = dots_saveable, dots_with_no_batch_dims_saveable
+
+
+@dataclass(frozen=True, init=False, repr=False)
 class _ByName:
     """Answers by the name of a named value (`checkpoint_name`), with one answer for other names and one for all else."""
 
@@ -60,14 +63,63 @@ class _ByName:
     other_names: Any
     unnamed: Any
 
+    def _answer(self, names: Iterable[str], answer: Any, other_names: Any, unnamed: Any) -> None:
+        object.__setattr__(self, "answers", frozenset((name, answer) for name in names))
+        object.__setattr__(self, "other_names", other_names)
+        object.__setattr__(self, "unnamed", unnamed)
+
     def __call__(self, prim, *_, **params):
         if prim is not name_p:
             return self.unnamed
         return dict(self.answers).get(params["name"], self.other_names)
 
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(sorted(repr(name) for name, _ in self.answers))})"
 
-def _by_name(names, answer, other_names, unnamed) -> _ByName:
-    return _ByName(frozenset((name, answer) for name in names), other_names, unnamed)
+
+class SaveOnlyTheseNames(_ByName):
+    """The policy that `save_only_these_names` makes: saves the values with these names, and no others."""
+
+    def __init__(self, *names_which_can_be_saved: str):
+        self._answer(names_which_can_be_saved, True, False, False)
+
+
+class SaveAnyNamesButThese(_ByName):
+    """The policy that `save_any_names_but_these` makes: saves all named values except those with these names."""
+
+    def __init__(self, *names_not_to_save: str):
+        self._answer(names_not_to_save, False, True, False)
+
+
+class _SaveAnythingExceptTheseNames(_ByName):
+    def __init__(self, *names_not_to_save: str):
+        self._answer(names_not_to_save, False, True, True)
+
+
+class SaveAndOffloadOnlyTheseNames(_ByName):
+    """The policy that `save_and_offload_only_these_names` makes.
+
+    Args:
+      names_which_can_be_saved: names of values that are saved.
+      names_which_can_be_offloaded: names of values that are moved from the memory `offload_src` to `offload_dst`.
+
+    Raises:
+      ValueError: if a name stands in both.
+    """
+
+    def __init__(
+        self, *, names_which_can_be_saved: Iterable[str], names_which_can_be_offloaded: Iterable[str], offload_src: str,
+        offload_dst: str,
+    ):  # fmt: skip
+        saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
+        if saved & offloaded:
+            raise ValueError(
+                f"save_and_offload_only_these_names: {sorted(saved & offloaded)} are both saved and offloaded"
+            )
+        self._answer((), None, Recompute, Recompute)
+        answers = [(name, Saveable) for name in saved]
+        answers += [(name, Offloadable(offload_src, offload_dst)) for name in offloaded]
+        object.__setattr__(self, "answers", frozenset(answers))
 
 
 @dataclass(frozen=True)
@@ -93,17 +145,17 @@ class _OffloadDots:
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Callable:
     """Save every named value (`checkpoint_name`) except these, and all that has no name."""
-    return _by_name(names_not_to_save, False, True, True)
+    return _SaveAnythingExceptTheseNames(*names_not_to_save)
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Callable:
     """Save only named values, except these."""
-    return _by_name(names_not_to_save, False, True, False)
+    return SaveAnyNamesButThese(*names_not_to_save)
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Callable:
     """Save only the values with these names."""
-    return _by_name(names_which_can_be_saved, True, False, False)
+    return SaveOnlyTheseNames(*names_which_can_be_saved)
 
 
 def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
@@ -119,31 +171,12 @@ def save_and_offload_only_these_names(
     Raises:
       ValueError: a name stands in both lists.
     """
-    saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
-    if saved & offloaded:
-        raise ValueError(f"save_and_offload_only_these_names: {sorted(saved & offloaded)} are both saved and offloaded")
-    answers = [(name, Saveable) for name in saved]
-    answers += [(name, Offloadable(offload_src, offload_dst)) for name in offloaded]
-    return _ByName(frozenset(answers), Recompute, Recompute)
+    return SaveAndOffloadOnlyTheseNames(
+        names_which_can_be_saved=names_which_can_be_saved, names_which_can_be_offloaded=names_which_can_be_offloaded,
+        offload_src=offload_src, offload_dst=offload_dst,
+    )  # fmt: skip
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable:
     """Offload the results of matrix products without batch dimensions to another memory space."""
     return _OffloadDots(Offloadable(offload_src, offload_dst))
-
-
-class checkpoint_policies:
-    """The policies for ``checkpoint(..., policy=...)``."""
-
-    everything_saveable = staticmethod(everything_saveable)
-    nothing_saveable = staticmethod(nothing_saveable)
-    dots_saveable = staticmethod(dots_saveable)
-    checkpoint_dots = staticmethod(dots_saveable)
-    dots_with_no_batch_dims_saveable = staticmethod(dots_with_no_batch_dims_saveable)
-    checkpoint_dots_with_no_batch_dims = staticmethod(dots_with_no_batch_dims_saveable)
-    offload_dot_with_no_batch_dims = staticmethod(offload_dot_with_no_batch_dims)
-    save_anything_except_these_names = staticmethod(save_anything_except_these_names)
-    save_any_names_but_these = staticmethod(save_any_names_but_these)
-    save_only_these_names = staticmethod(save_only_these_names)
-    save_from_both_policies = staticmethod(save_from_both_policies)
-    save_and_offload_only_these_names = staticmethod(save_and_offload_only_these_names)
