@@ -3,14 +3,18 @@
 A session is a `sync` to what the lock says for some packages and groups, and a run.
 """
 
-import os
 import re
+import shlex
 import shutil
+import sys
 import tarfile
 import tomllib
 from pathlib import Path
 
 import nox
+
+sys.path.append(str(Path(__file__).parent / "tools"))
+import pythons as table
 
 nox.options.default_venv_backend = "uv"
 
@@ -47,6 +51,9 @@ WITHOUT_XLA = (
 )
 JAXLIBS = ("0.10.2", "0.11.2", "0.12.0.1")  # the oldest, the newest, and one between
 LIBTPU = {"0.10.2": "0.0.42.1", "0.11.2": "0.0.48.*", "0.12.0.1": "0.0.50.*"}  # what each jaxlib was released beside
+FLAX = {"0.10.2": "flax==0.12.8", "0.12.0.1": "flax"}  # the newest for each peer, a `jax` of upstream
+SAMPLE = 6  # of this many tests, `newest -- --sample` runs one: ten minutes on two cores
+SMOKE = "import jax, jax.numpy as np; print(jax.jit(jax.grad(lambda x: np.linalg.svd(x, compute_uv=False).sum()))(jax.random.normal(jax.random.key(0), (3, 2))))"
 EVERYTHING = ("--all-packages", "--extra=tf", "--group=ecosystem", "--group=demo", "--group=test")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 
@@ -75,9 +82,7 @@ def tests(session, package, extra):
 @nox.parametrize("package", [nox.param(n, id=n) for n in PROJECTS])
 def isolated(session, package):
     """The built wheel, alone in an environment with what it declares: its tests and its README."""
-    house = Path(session.create_tmp(), "wheels").resolve()
-    build = ["uv", "build", "-q", "--all-packages", "--wheel", "--clear", f"-o{house}"]
-    session.run_install(*build, external=True)
+    house = wheels(session)
     (own,) = house.glob(PROJECTS[package]["name"].replace("-", "_") + "-*.whl")
     group = f"--group=packages/{package}/pyproject.toml:test"
     # Without --reinstall a kept environment would keep an older build of the same version.
@@ -143,20 +148,25 @@ def units(session):
     """Upstream's and Flax's public documentation, unit by unit, on this `jax` and on upstream's; hours on a small
     machine. `-- --only NAME` takes pages whose names contain it, `--docstrings jax` those of one package."""
     sync(session, *EVERYTHING, "--group=libraries")
-    flax = "flax==0.12.8"
-    peer, pages = (Path(session.create_tmp(), name).resolve() for name in ("peer", "pages"))
-    session.run_install("uv", "venv", "-q", "--clear", str(peer), external=True)
-    beside = [flax, "jax==0.10.2", "optax", "orbax-checkpoint", "matplotlib", "scikit-learn", "dm-haiku", "tensorflow"]
-    session.run_install("uv", "pip", "install", "-q", f"--python={peer}", *beside, external=True)
+    version, pages = upstream(session), Path(session.create_tmp(), "pages").resolve()
+    beside = [
+        "optax",
+        "orbax-checkpoint",
+        "matplotlib",
+        "scikit-learn",
+        "dm-haiku",
+        "tensorflow; python_version < '3.14'",
+    ]
+    peer = environment(session, "peer", "python", FLAX[version], f"jax=={version}", *beside)
     # An archive of the sources, as pip downloads it without building it, has the pages.
     session.install("pip")
-    load = ["pip", "download", "-q", "--no-deps", "--no-binary=:all:", f"--dest={pages}", flax]
+    load = ["pip", "download", "-q", "--no-deps", "--no-binary=:all:", f"--dest={pages}", FLAX[version]]
     session.run_install("python", "-m", *load)
     with tarfile.open(next(pages.glob("flax-*.tar.gz"))) as archive:
         archive.extractall(pages, filter="data")
     (top,) = (p for p in pages.iterdir() if p.is_dir())
     docs = [f"--docs={top / folder}" for folder in ("docs", "docs_nnx")]
-    session.run("python", "tools/run_units.py", f"--peer={peer}/bin/python", *docs, *session.posargs, env=QUIET)
+    session.run("python", "tools/run_units.py", f"--peer={peer}", *docs, *session.posargs, env=QUIET)
 
 
 @nox.session(default=False)
@@ -178,24 +188,156 @@ def integration(session):
 
 
 def newer_python(session):
-    """A Python that takes the newest jaxlib: the session's own, one on the path, or the one in NEWER_PYTHON; or None."""
-    ask = "import sys; print('%d.%d' % sys.version_info[:2] if sys.version_info >= (3, 12) else '')"
-    names = ("python", os.environ.get("NEWER_PYTHON", ""), "python3.13", "python3.14", "python3.12", "python3.15")
-    for name in names:
-        path = shutil.which(name)
-        if name and path and session.run(path, "-c", ask, silent=True, external=True).strip():
-            return path
-    session.warn("no Python 3.12 or newer was found: what needs one is left out; NEWER_PYTHON may name one")
+    """The newest Python that is found and takes the newest jaxlib (`tools/pythons.py` says where it is looked for); or None."""
+    oldest, *newer = table.table()
+    if paths := [path for version, path in table.found().items() if version in newer]:
+        return paths[-1]
+    session.warn(f"no Python newer than {oldest} was found: what needs one is left out; NEWER_PYTHON may name one")
     return None
+
+
+def upstream(session):
+    """The version of upstream's `jax` to compare with: the newest that the session's Python can have."""
+    ask = "import sys; print(sys.version_info >= (3, 12))"
+    return JAXLIBS[-1 if session.run("python", "-c", ask, silent=True).strip() == "True" else 0]
 
 
 def environment(session, name, python, *packages):
     """A new environment with these packages; returns its Python."""
     folder = Path(session.create_tmp()).resolve() / name
-    session.run_install("uv", "venv", "-q", "--clear", f"--python={python}", str(folder), external=True)
+    if python == "python":  # the session's own
+        python = str(Path(session.bin) / "python")
+    session.run("uv", "venv", "-q", "--clear", f"--python={python}", str(folder), external=True)
     there = str(folder / "bin" / "python")
-    session.run_install("uv", "pip", "install", "-q", f"--python={there}", *packages, external=True)
+    session.run("uv", "pip", "install", "-q", f"--python={there}", *packages, external=True)
     return there
+
+
+def locked(session, version, python, *args):
+    """The Python of an environment that is what the lock says for another Python."""
+    folder = Path(session.create_tmp()).resolve() / f"python-{version}"
+    command = ["uv", "sync", "-q", "--locked", "--no-default-groups", f"--python={python}", *args]
+    session.run(*command, env={"UV_PROJECT_ENVIRONMENT": str(folder)}, external=True)
+    return str(folder / "bin" / "python")
+
+
+def taken(session, option):
+    """Whether an option is among the arguments, which it leaves."""
+    if there := option in session.posargs:
+        session.posargs.remove(option)
+    return there
+
+
+@nox.session(default=False)
+def newest(session):
+    """README's test command on the newest Python that is found, and so with the newest jaxlib; `-- --sample` runs one in six of
+    the tests, some in every file. `--record` writes into `tests/pythons.json` and README.md that they passed."""
+    if (python := newer_python(session)) is None:
+        return
+    sample, record = taken(session, "--sample"), taken(session, "--record")
+    if sample and table.version_of(python) == "{}.{}".format(*sys.version_info):
+        return session.log("this is the newest Python that was found; the tests run whole on it")
+    command = shlex.split(re.search(r"^uv run .* pytest .*$", Path("README.md").read_text(), re.MULTILINE)[0])
+    folder = Path(session.create_tmp()).resolve() / "python"
+    where = {"UV_PROJECT_ENVIRONMENT": str(folder), "UV_PYTHON": python}
+    share = [f"--sample={SAMPLE}"] if sample else []
+    session.log(f"{python}: {shlex.join([*command, *share])}")
+    session.run(*command, *share, *session.posargs, env={**QUIET, **where}, external=True)
+    if record:
+        what = "sample" if sample else "tests"
+        session.run(str(folder / "bin" / "python"), "tools/pythons.py", "record", what, external=True)
+        session.run("python", "tools/pythons.py", "write")
+
+
+def wheels(session):
+    """A folder with the wheels of all packages."""
+    house = Path(session.create_tmp(), "wheels").resolve()
+    session.run("uv", "build", "-q", "--all-packages", "--wheel", "--clear", f"-o{house}", external=True)
+    return house
+
+
+def smoke(session, version, python, house):
+    """Arrays, `jit`, derivatives, random numbers."""
+    session.run(locked(session, version, python, *EVERYTHING), "-W", "error", "-c", SMOKE, external=True)
+    return True
+
+
+def worked_example(session, version, python, house):
+    """README's first command."""
+    session.run(locked(session, version, python, *EVERYTHING), "-m", "examples.digits", env=QUIET, external=True)
+    return True
+
+
+def packages_alone(session, version, python, house):
+    """Each package from its wheel, alone in an environment with what it declares, and its README."""
+    for package, project in PROJECTS.items():
+        if f"Programming Language :: Python :: {version}" not in project["classifiers"]:
+            session.log(f"{project['name']} is not for Python {version}")
+            continue
+        (own,) = house.glob(project["name"].replace("-", "_") + "-*.whl")
+        there = environment(session, f"alone-{version}", python, "--find-links", str(house), str(own))
+        name = "jax" if package == "jax" else f"bedrax.{package}"
+        session.run(there, "-W", "error", "-c", f"import {name}", external=True)
+        session.run(there, "tools/run_docs.py", f"packages/{package}/README.md", env=QUIET, external=True)
+    return True
+
+
+def flax_beside(session, version, python, house):
+    """`pip install flax` beside our wheels in a local folder, and a program of each of its two ways."""
+    if table.number(version) > (3, 14):
+        session.log("Flax needs tensorstore, which has no wheels for Python 3.15")
+        return False
+    there = environment(session, f"flax-{version}", python, "pip")
+    install = ["-m", "pip", "install", "-q", f"--find-links={house}", f"jax=={PROJECTS['jax']['version']}", "flax"]
+    session.run(there, *install, external=True)
+    ask = "import importlib.metadata as m; print('flax', m.version('flax'), 'beside jax', m.version('jax'))"
+    session.run(there, "-c", ask, external=True)
+    for program in ("flax_nnx", "flax_linen"):  # -P: a file in that folder may be named like a library
+        session.run(there, "-P", f"examples/ecosystem/programs/{program}.py", external=True)
+    return True
+
+
+ON_EACH = {"smoke": smoke, "demo": worked_example, "packages": packages_alone, "flax": flax_beside}
+
+
+@nox.session(default=False)
+def pythons(session):
+    """On every Python that is found: a few arrays, the worked example, each package from its wheel alone, and Flax from PyPI
+    beside the wheels. `-- 3.13 demo` narrows it; `--record` writes into `tests/pythons.json` and README.md what passed."""
+    record, found = taken(session, "--record"), table.found()
+    session.log(f"found: {found}; not found: {', '.join(v for v in table.table() if v not in found) or 'none'}")
+    versions = [v for v in found if v in session.posargs] or [*found]
+    parts = [p for p in ON_EACH if p in session.posargs] or [*ON_EACH]
+    if unknown := set(session.posargs) - {*found, *ON_EACH}:
+        session.error(f"expected some of {', '.join([*found, *ON_EACH])}; got {', '.join(unknown)}")
+    house = wheels(session)
+    for version in versions:
+        for part in parts:
+            session.log(f"Python {version}: {part}")
+            done = ON_EACH[part](session, version, found[version], house)
+            if record and done:
+                there = locked(session, version, found[version], *EVERYTHING)
+                session.run(there, "tools/pythons.py", "record", part, external=True)
+    if record:
+        session.run("python", "tools/pythons.py", "write")
+
+
+@nox.session(default=False)
+def bounds(session):
+    """The tests of packages over the oldest versions of the libraries that the metadata allow; names of packages narrow it."""
+    asked = [r for p in PROJECTS.values() for r in p["dependencies"]]
+    bound = {}
+    for name, version in re.findall(
+        r"^(numpy|scipy|ml-dtypes|opt-einsum|jaxlib)>=([\d.]+)", "\n".join(asked), re.MULTILINE
+    ):
+        bound[name] = max(bound.get(name, version), version, key=table.number)
+    sync(session, "--all-packages", "--group=test")
+    session.install(*(f"{name}=={version}" for name, version in bound.items()))
+    names = [name for name in session.posargs if name in PROJECTS]
+    others = [argument for argument in session.posargs if argument not in PROJECTS]
+    session.run(
+        "pytest", "-n2", "--timeout=900", *(f"packages/{n}/tests" for n in names or PROJECTS), *others, env=QUIET
+    )
 
 
 @nox.session(default=False)
@@ -245,14 +387,12 @@ def door(session):
 
 @nox.session(default=False)
 def differential(session):
-    """The surface's records with arguments of other kinds (Python scalars, bfloat16, empty...), beside `jax` 0.10.2; names
-    (`nn. scipy.stats`) and kinds (`=float =bfloat16`) narrow it. What differs and is not meant, as `tests/programs/meant.py` says
+    """The surface's records with arguments of other kinds (Python scalars, bfloat16, empty...), beside upstream's
+    `jax` (the newest that this Python can have); names (`nn. scipy.stats`) and kinds (`=float =bfloat16`) narrow it. What differs and is not meant, as `tests/programs/meant.py` says
     and `docs/differences.md` shows, makes it fail."""
     sync(session, "--all-packages", "--group=test")
     program, made = "tests/programs/differential.py", Path(session.create_tmp()).resolve()
-    session.run("uv", "venv", "-q", "--clear", str(made / "venv"), external=True)
-    theirs = str(made / "venv" / "bin" / "python")
-    session.run("uv", "pip", "install", "-q", f"--python={theirs}", "jax==0.10.2", external=True)
+    theirs = environment(session, "venv", "python", f"jax=={upstream(session)}")
     for python, out in ((theirs, "theirs"), ("python", "ours")):
         session.run(python, program, "run", str(made / out), *session.posargs, env=QUIET, external=True)
     session.run("python", program, "compare", str(made / "theirs"), str(made / "ours"))
@@ -264,14 +404,10 @@ def ecosystem(session):
     asked = ["-r", "examples/ecosystem/requirements.txt"]
     sync(session, "--package=jax")
     session.install(*asked)  # our `jax` is there, so theirs is not installed
-    peer = Path(session.create_tmp(), "peer").resolve()
     if "--page" in session.posargs:
-        session.run_install("uv", "venv", "-q", "--clear", str(peer), external=True)
-        install = ["uv", "pip", "install", "-q", f"--python={peer}", "jax==0.10.2", *asked]
-        session.run_install(*install, external=True)
-        session.posargs.append(f"--peer={peer}/bin/python")
-    if "--suites" in session.posargs:
-        session.posargs.remove("--suites")
+        peer = environment(session, "peer", "python", f"jax=={upstream(session)}", *asked)
+        session.posargs.append(f"--peer={peer}")
+    if taken(session, "--suites"):
         session.posargs.append(f"--suites={Path(session.create_tmp(), 'sources').resolve()}")
     session.run("python", "-m", "examples.ecosystem", *session.posargs, env=QUIET)
 

@@ -1,0 +1,138 @@
+"""Which Pythons this repository runs on, and what passed on each.
+
+    python tools/pythons.py find              prints the Pythons of this machine that are in the table, with their paths
+    python tools/pythons.py record WHAT ...   adds WHAT to the row of the Python that runs this, with the jaxlib that it has
+    python tools/pythons.py write             writes the classifiers of every pyproject.toml and the table of README.md
+
+The table is `tests/pythons.json`. A session of nox that is called with `--record` adds what passed in it, so that every
+claim was tried; a row whose jaxlib is another one than that of the run starts anew. A test compares the table with the
+classifiers, with README.md and with uv.lock.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "tests" / "pythons.json"
+PYPROJECTS = [ROOT / "pyproject.toml", *sorted(ROOT.glob("packages/*/pyproject.toml"))]
+# What can pass, in the order of README's table, and how README calls it.
+PASSED = {
+    "tests": "all tests",
+    "sample": "a sample of the tests",
+    "demo": "the worked example",
+    "packages": "each package alone",
+    "flax": "Flax from PyPI beside the wheels",
+    "smoke": "arrays, `jit`, derivatives, random numbers",
+}
+MARK = "<!-- pythons -->"
+
+
+def table() -> dict[str, dict]:
+    """A row for each Python, oldest first: the jaxlib, and what passed."""
+    return json.loads(TABLE.read_text())
+
+
+def number(python: str) -> tuple[int, ...]:
+    return tuple(map(int, python.split(".")))
+
+
+def named(environ=os.environ) -> list[str]:
+    """What may be a Python: those in NEWER_PYTHON (separated as in PATH) and UV_PYTHON, then those on the path."""
+    asked = [*environ.get("NEWER_PYTHON", "").split(os.pathsep), environ.get("UV_PYTHON", "")]
+    folders = environ.get("PATH", "").split(os.pathsep)
+    names = [f"python{python}" for python in reversed(table())]
+    return [sys.executable, *filter(None, asked), *(os.path.join(f, n) for n in names for f in folders if f)]
+
+
+def version_of(command: str) -> str | None:
+    """`3.13` for the command of such a CPython; None if it does not run: a shim on the path may stand for nothing."""
+    ask = "import platform, sys; print(platform.python_implementation(), '%d.%d' % sys.version_info[:2])"
+    if (path := shutil.which(command)) is None:
+        return None
+    try:
+        done = subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    implementation, _, version = done.stdout.strip().partition(" ")
+    return version if done.returncode == 0 and implementation == "CPython" else None
+
+
+def found(candidates: list[str] | None = None) -> dict[str, str]:
+    """The first command of each Python of the table that runs, oldest first: `{"3.11": PATH, ...}`."""
+    paths: dict[str, str] = {}
+    for command in named() if candidates is None else candidates:
+        if (version := version_of(command)) in table():
+            paths.setdefault(version, shutil.which(command))
+    return {version: paths[version] for version in table() if version in paths}
+
+
+def without_wheels(project: dict) -> tuple[int, ...] | None:
+    """The first Python for which a project lacks something that it always needs; None if there is none."""
+    bounds = [re.search(r"python_version < '([\d.]+)'", requirement) for requirement in project["dependencies"]]
+    return min((number(bound[1]) for bound in bounds if bound), default=None)
+
+
+def classifiers(project: dict) -> list[str]:
+    """What a project's classifiers must be: the Pythons of the table for which it has all that it needs, and its own others."""
+    language = "Programming Language :: Python :: 3"
+    end = without_wheels(project)
+    pythons = [python for python in table() if end is None or number(python) < end]
+    others = [c for c in project["classifiers"] if not c.startswith(language)]
+    return [language, *(f"Programming Language :: Python :: {python}" for python in pythons), *others]
+
+
+def rows() -> str:
+    """README's table."""
+    lines = ["| Python | jaxlib in the lock | what passes |", "|---|---|---|"]
+    for python, row in table().items():
+        passed = [text for what, text in PASSED.items() if what in row["passed"]]
+        lines.append(f"| {python} | {row['jaxlib']} | {'; '.join(passed)} |")
+    return "\n".join(lines)
+
+
+def record(what: list[str]) -> None:
+    """Adds to the row of this Python what passed with the jaxlib that is installed."""
+    import importlib.metadata
+
+    if unknown := [each for each in what if each not in PASSED]:
+        raise SystemExit(f"expected some of {', '.join(PASSED)}; got {', '.join(unknown)}")
+    python, jaxlib, all_rows = "{}.{}".format(*sys.version_info), importlib.metadata.version("jaxlib"), table()
+    row = all_rows.get(python)
+    kept = row["passed"] if row and row["jaxlib"] == jaxlib else []
+    all_rows[python] = {"jaxlib": jaxlib, "passed": [each for each in PASSED if each in {*kept, *what}]}
+    TABLE.write_text(json.dumps(dict(sorted(all_rows.items(), key=lambda item: number(item[0]))), indent=2) + "\n")
+
+
+def write() -> None:
+    """Writes what follows from the table into the pyproject files and README.md."""
+    for path in PYPROJECTS:
+        text = path.read_text()
+        lines = "".join(f'    "{each}",\n' for each in classifiers(tomllib.loads(text)["project"]))
+        text = re.sub(r"^classifiers = \[.*?\]$", lambda _: f"classifiers = [\n{lines}]", text, flags=re.M | re.S)  # noqa: B023
+        text = re.sub(r'^requires-python = ".*"$', f'requires-python = ">={next(iter(table()))}"', text, flags=re.M)
+        path.write_text(text)
+    readme = ROOT / "README.md"
+    before, _, after = readme.read_text().split(MARK)
+    readme.write_text(f"{before}{MARK}\n\n{rows()}\n\n{MARK}{after}")
+
+
+def main(arguments: list[str]) -> None:
+    match arguments:
+        case ["find"]:
+            print(*(f"{version} {path}" for version, path in found().items()), sep="\n")
+        case ["record", *what]:
+            record(what)
+        case ["write"]:
+            write()
+        case _:
+            raise SystemExit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
