@@ -241,3 +241,52 @@ import bedrax.batching
 assert (np.asarray(lax.map(lax.neg, x, batch_size=2)) == -x).all()
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# ---- what all branches, or a loop's body, pass on
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_what_every_branch_passes_on_is_not_mapped_by_the_choice(count):
+    branches = [lambda a, b, i=i: (a, b + i, b, a) for i in range(count)]
+    which, a, b = np.arange(5, dtype=np.int32) % count, np.float32(2), np.arange(3, dtype=np.float32)
+
+    def f(i, a, b):
+        return lax.switch(i, branches, a, b)
+
+    same, added, other, again = vmap(f, in_axes=(0, None, None), out_axes=(None, 0, None, None))(which, a, b)
+    assert (same, again) == (2, 2)
+    np.testing.assert_array_equal(other, b)
+    np.testing.assert_array_equal(added, b + which[:, None])
+    # A mapped operand is the result, along the axis at which it is mapped.
+    columns = np.arange(15, dtype=np.float32).reshape(3, 5)
+    same, added, other, _ = vmap(f, in_axes=(0, None, 1), out_axes=(None, 0, 1, None))(which, a, columns)
+    np.testing.assert_array_equal(other, columns)
+    np.testing.assert_array_equal(added, columns.T + which[:, None])
+
+
+def test_what_the_branches_exchange_is_mapped_by_the_choice():
+    def f(c, a, b):
+        return lax.cond(c, lambda a, b: (a, b), lambda a, b: (b, a), a, b)
+
+    found = vmap(f, in_axes=(0, None, None))(np.array([True, False]), np.float32(1), np.float32(2))
+    np.testing.assert_array_equal(found, [[1, 2], [2, 1]])
+    with pytest.raises(ValueError, match="out_axes"):
+        vmap(f, in_axes=(0, None, None), out_axes=None)(np.array([True, False]), np.float32(1), np.float32(2))
+
+
+def test_what_a_body_passes_on_is_not_mapped_where_elements_end_at_different_times():
+    def f(n, step, moved):
+        def body(c):
+            return c[0] + 1, c[1], c[2] + c[1], c[3]
+
+        return lax.while_loop(lambda c: c[0] < n, body, (np.int32(0), step, np.float32(0), moved))
+
+    n = np.array([3, 0, 5], np.int32)
+    count, step, total, moved = vmap(f, in_axes=(0, None, 1), out_axes=(0, None, 0, 0))(
+        n, np.float32(2), np.arange(6, dtype=np.float32).reshape(2, 3)
+    )
+    np.testing.assert_array_equal(count, n)
+    np.testing.assert_array_equal(total, 2.0 * n)
+    np.testing.assert_array_equal(moved, np.arange(6).reshape(2, 3).T)
+    assert step == 2

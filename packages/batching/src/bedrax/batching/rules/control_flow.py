@@ -58,11 +58,16 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
     edge = cond_nconsts + body_nconsts
     cond_dims, body_dims = tuple(dims[:cond_nconsts]), tuple(dims[cond_nconsts:edge])
     mapped = [d is not None for d in dims[edge:]]
+    # What the body passes on is the same in all rounds: it need not be mapped where elements end at different times.
+    passed = [old is new for old, new in zip(body_jaxpr.invars[body_nconsts:], body_jaxpr.outvars, strict=True)]
     while True:
         carry_dims = tuple(0 if m else None for m in mapped)
         batched, out_dims = batch_jaxpr(body_jaxpr, axis, (*body_dims, *carry_dims), tuple(mapped))
         cond, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *carry_dims))
-        grown = [m or d is not None or pred_dim is not None for m, d in zip(mapped, out_dims, strict=True)]
+        grown = [
+            m or d is not None or (pred_dim is not None and not same)
+            for m, d, same in zip(mapped, out_dims, passed, strict=True)
+        ]
         if grown == mapped:
             break
         mapped = grown
@@ -83,15 +88,16 @@ def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_ncons
     body, flags = made_conditional(body_jaxpr)
     if flags:
         batched, _ = batch_jaxpr(body, axis, (*(0,) * flags, *body_dims, *carry_dims), tuple(mapped))
-    held = fact(body_jaxpr, (_held, cond, batched), lambda: _held(cond, cond_nconsts, batched, body_nconsts, flags))
+    key = (_held, cond, batched, tuple(mapped))
+    held = fact(body_jaxpr, key, lambda: _held(cond, cond_nconsts, batched, body_nconsts, flags, mapped))
     out = while_p.bind(
         *args[:cond_nconsts], *args[:edge], *carry, cond_jaxpr=held[0], cond_nconsts=cond_nconsts, body_jaxpr=held[1],
         body_nconsts=edge,
     )  # fmt: skip
-    return out, [0] * len(out)
+    return out, [0 if m else None for m in mapped]
 
 
-def _held(cond, cond_nconsts: int, body, body_nconsts: int, flags: int) -> tuple:
+def _held(cond, cond_nconsts: int, body, body_nconsts: int, flags: int, mapped) -> tuple:
     """Condition and body of a loop of whose elements some go on while others have ended.
 
     The first `flags` arguments of `body` say which elements go on.
@@ -105,7 +111,7 @@ def _held(cond, cond_nconsts: int, body, body_nconsts: int, flags: int) -> tuple
         cond_consts, body_consts, carry = values[:cond_nconsts], values[cond_nconsts:edge], values[edge:]
         (pred,) = run(cond, *cond_consts, *carry)
         new = run(body, *[pred] * flags, *body_consts, *carry)
-        return [_select(pred, old, x) for old, x in zip(carry, new, strict=True)]
+        return [_select(pred, old, x) if m else old for old, x, m in zip(carry, new, mapped, strict=True)]
 
     body_types = [*cond.in_avals[:cond_nconsts], *body.in_avals[flags:]]
     return staging.program_of(any_goes_on, cond.in_avals), staging.program_of(step, body_types)
@@ -123,6 +129,17 @@ def _only_where(chosen, x, dim, size: int) -> tuple:
     return _select(chosen, stop_gradient_p.bind(x), x), 0
 
 
+def _operand_of_all(branches, k: int) -> int | None:
+    """The operand that every branch passes on as its result `k`; None if the branches differ, or one computes it."""
+    places = {next((i for i, v in enumerate(b.invars) if v is b.outvars[k]), None) for b in branches}
+    return places.pop() if len(places) == 1 else None
+
+
+def _others(branch, passed, *operands) -> list:
+    """The results of a branch that are not operands passed on by all branches."""
+    return [x for x, k in zip(run(branch, *operands), passed, strict=True) if k is None]
+
+
 @batch_rules.rule(cond_p)
 def _cond(axis, args, dims, *, branches, **params):
     index, *operands = args
@@ -134,6 +151,7 @@ def _cond(axis, args, dims, *, branches, **params):
                 "vmap of cond with a mapped predicate computes every branch, so branches with effects are not allowed:"
                 f" found {found}. Take the effects out of the branches."
             )
+        passed = [_operand_of_all(branches, k) for k in range(len(branches[0].outvars))]
         results = []
         for i, branch in enumerate(branches):
             chosen = eq_p.bind(index, np.int32(i))
@@ -141,12 +159,13 @@ def _cond(axis, args, dims, *, branches, **params):
             program, flags = made_conditional(branch)
             found = [(chosen, 0)] * flags + found
             outs, out_dims = batch_flat(
-                functools.partial(run, program), axis, [x for x, _ in found], [d for _, d in found]
+                functools.partial(_others, program, passed), axis, [x for x, _ in found], [d for _, d in found]
             )
             results.append(all_to_front(outs, out_dims, axis.size))
         which = ne_p.bind(index, np.int32(0)) if len(branches) == 2 else index
-        out = [_select(which, *cases) for cases in zip(*results, strict=True)]
-        return out, [0] * len(out)
+        chosen = iter([_select(which, *cases) for cases in zip(*results, strict=True)])
+        out = [(next(chosen), 0) if k is None else (operands[k], operand_dims[k]) for k in passed]
+        return [x for x, _ in out], [d for _, d in out]
     found = [batch_jaxpr(b, axis, tuple(operand_dims))[1] for b in branches]
     force = tuple(any(d is not None for d in column) for column in zip(*found, strict=True))
     batched = tuple(batch_jaxpr(b, axis, tuple(operand_dims), force)[0] for b in branches)
