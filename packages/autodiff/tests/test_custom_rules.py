@@ -290,3 +290,42 @@ def test_a_rule_with_a_loop_whose_carry_is_forgotten():
     f.defjvp(lambda primals, tangents: jvp(first, primals, tangents))
     for g in (grad(f), grad(first), grad(jit(f)), lambda x: linearize(first, x)[1](f32(1))):
         np.testing.assert_allclose(float(g(f32(0.5))), np.cos(0.5), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+@pytest.mark.parametrize("how", ["grad", "jit", "vmap"])
+def test_backward_rules_get_arrays(how, dtype):
+    seen = []
+
+    def bwd(residuals, ct):
+        seen.append((ct.shape, ct.dtype.name))
+        return lax.mul(ct, residuals[1]), lax.mul(ct, residuals[0])
+
+    f = product(bwd=bwd)
+    x = np.ones((), dtype)
+    real = lambda a, b: lax.real(f(a, b)) if dtype == "complex64" else f(a, b)
+    if how == "grad":
+        grad(real)(x, x)
+    elif how == "jit":
+        jit(grad(real))(x, x)
+    else:
+        vmap(grad(real))(np.ones(3, dtype), np.ones(3, dtype))
+    if dtype == "float32":
+        vjp(f, x, x)[1](1.0)
+    assert set(seen) == {((), dtype)}
+
+
+def test_backward_rules_get_arrays_and_float0_of_integer_results():
+    @custom_vjp
+    def f(x, n):
+        return lax.mul(x, x), n
+
+    seen = []
+
+    def bwd(x, cts):
+        seen.extend((ct.shape, ct.dtype) for ct in cts)
+        return lax.mul(cts[0], lax.mul(f32(2), x)), None
+
+    f.defvjp(lambda x, n: (f(x, n), x), bwd)
+    assert grad(lambda x: f(x, np.int32(3))[0])(f32(5)) == 10
+    assert seen == [((), np.dtype("float32")), ((), np.dtype([("float0", "V")]))]

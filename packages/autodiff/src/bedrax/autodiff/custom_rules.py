@@ -26,7 +26,7 @@ from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tracing import Tracer
 from bedrax.lax.filling import zeros_of
-from bedrax.lax.primitives.conversions import convert_element_type
+from bedrax.lax.primitives.conversions import asarray, convert_element_type
 from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p, log
 
 __all__ = [
@@ -229,10 +229,14 @@ class Pullback:
     logs = property(lambda self: self.rule.returns != "cotangents")
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
-        """One cotangent per leaf of the arguments; None where it is zero."""
+        """One cotangent per leaf of the arguments; None where it is zero.
+
+        The rule gets arrays, also where the cotangents are Python scalars, as `grad` starts from one: it may ask for shapes.
+        """
         bound, (_, bwd) = self.rule, self.rule.rules
         if bound.symbolic_zeros:
             cts = _as_symbolic(cts)
+        cts = [ct if _is_zero(ct) or aval_of(ct).dtype == dtypes.float0 else asarray(ct) for ct in cts]
         given = (
             *bound.fixed(), pytree.tree_unflatten(self.res_tree, residuals), pytree.tree_unflatten(self.out_tree, cts)
         )  # fmt: skip
