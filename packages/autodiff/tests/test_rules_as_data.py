@@ -9,8 +9,10 @@ import pytest
 from bedrax import lax
 from bedrax.autodiff import checkpoint, checkpoint_policies, custom_jvp, custom_vjp, grad, jvp, vjp
 from bedrax.batching import vmap
+from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
+from bedrax.core.tracing import Trace, current, entered, set_trace
 from bedrax.pytree import tree_flatten, tree_unflatten
 
 f32 = np.float32
@@ -132,6 +134,74 @@ def test_a_flattened_pullback_still_is_one():
     leaves, tree = tree_flatten(pullback)
     np.testing.assert_array_equal(pullback(ONES)[0], before)
     np.testing.assert_array_equal(tree_unflatten(tree, leaves)(ONES)[0], before)
+
+
+class Noting(Trace):
+    """A library's trace: it notes the parameters of functions with rules, and passes all operations on."""
+
+    def __init__(self, parent):
+        super().__init__(parent)
+        self.found = []
+
+    def process(self, prim, args, params):
+        if "rule" in params:
+            self.found.append(params)
+        with set_trace(self.parent):
+            return self.parent.process(prim, args, params)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, vmap, jit], ids=["plain", "vmap", "jit"])
+@pytest.mark.parametrize("fun, args", [(product, (TWO, THREE)), (cube, (TWO,))], ids=["vjp", "jvp"])
+def test_what_is_bound_holds_a_program(fun, args, wrap):
+    """Also in a trace of a library, which knows nothing of rules."""
+    with entered(Noting(current.trace)) as trace:
+        out = lax.exp(wrap(fun)(*args))
+    np.testing.assert_array_equal(out, lax.exp(fun(*args)))
+    assert all(type(params["call_jaxpr"]) is Jaxpr for params in trace.found)
+    assert wrap is jit or len(trace.found) == 1
+
+
+@custom_jvp
+def doubled(x):
+    return lax.mul(x, f32(2)) if x > 0 else x
+
+
+@doubled.defjvp
+def doubled_rule(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return lax.mul(x, f32(2)) if x > 0 else x, lax.mul(t, f32(7))
+
+
+@pytest.mark.parametrize(
+    "use, wanted",
+    [
+        (lambda x: doubled(x), 2),
+        (lambda x: grad(doubled)(x), 7),
+        (lambda x: jvp(doubled, (x,), (x,))[1], 7),
+        (lambda x: grad(lambda y: lax.mul(doubled(x), y))(x), 2),
+        (lambda x: lax.reduce_sum(vmap(lambda y: lax.mul(doubled(x), y))(ONES), (0,)), 6),
+        (lambda x: grad(lambda y: lax.mul(doubled(doubled(x)), y))(x), 4),
+    ],
+)
+def test_a_function_may_look_at_known_arguments(use, wanted):
+    assert float(use(f32(1))) == wanted
+
+
+@pytest.mark.parametrize("kind", [custom_jvp, custom_vjp])
+def test_what_a_function_closes_over_is_mapped(kind):
+    def product_with(y):
+        f = kind(lambda x: lax.mul(x, y))
+        if kind is custom_jvp:
+            f.defjvp(lambda primals, tangents: (f(*primals), lax.mul(tangents[0], f32(5))))
+        else:
+            f.defvjp(lambda x: (f(x), None), lambda _, ct: (lax.mul(ct, f32(5)),))
+        return f
+
+    ys = np.arange(3, dtype=f32)
+    np.testing.assert_array_equal(vmap(lambda y: product_with(y)(f32(2)))(ys), 2 * ys)
+    np.testing.assert_array_equal(jit(vmap(lambda y: product_with(y)(f32(2))))(ys), 2 * ys)
+    total = lambda x: lax.reduce_sum(vmap(lambda y: product_with(y)(x))(ys), (0,))
+    assert float(grad(total)(f32(2))) == float(jit(grad(total))(f32(2))) == 15
 
 
 def test_under_a_named_axis_a_function_runs_once():

@@ -92,6 +92,7 @@ class BoundRule:
     """
 
     __slots__ = ("count", "fun", "in_tree", "out_tree", "rules", "static", "symbolic_zeros")
+    optimize_remat = False
 
     def __init__(self, fun: Callable, rules: tuple, static: tuple, count: int, in_tree, symbolic_zeros: bool):
         self.fun, self.rules, self.symbolic_zeros = fun, rules, symbolic_zeros
@@ -99,7 +100,6 @@ class BoundRule:
         self.out_tree = None
 
     name = property(lambda self: function_name(self.fun))
-    functions = property(lambda self: (self.fun, *self.rules, *self.fixed()))
 
     def _data(self) -> tuple:
         return (self.fun, self.rules, self.static, self.count, self.in_tree, self.symbolic_zeros)
@@ -425,7 +425,7 @@ class custom_jvp(_Custom):
             raise AttributeError(f"the custom_jvp function {function_name(self.fun)} has no rule yet; use defjvp")
         leaves, data = self._bound(_bind_arguments(self.fun, args, kwargs), (self.jvp,))
         rule = BoundJVP(*data)
-        outs = custom_jvp_call_p.bind(*leaves, call_jaxpr=None, rule=rule, num_consts=0)
+        outs = custom_jvp_call_p.call(rule, leaves)
         return pytree.tree_unflatten(rule.out_tree, outs)
 
 
@@ -530,7 +530,7 @@ class custom_vjp(_Custom):
                 " Such arguments are for what is no array, like functions: the rules are kept until the backward pass,"
                 " when the tracer is no more. Pass the array as an ordinary argument, and return None as its cotangent."
             )
-        outs = custom_vjp_call_p.bind(*leaves, call_jaxpr=None, rule=rule, num_consts=0)
+        outs = custom_vjp_call_p.call(rule, leaves)
         return pytree.tree_unflatten(rule.out_tree, outs)
 
 

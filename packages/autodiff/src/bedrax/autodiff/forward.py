@@ -46,11 +46,54 @@ class JVPTracer(DualTracer):
 aval_functions[JVPTracer] = operator.attrgetter("aval")
 
 
-class JVPTrace(Trace):
-    """Runs jvp rules in the parent trace."""
+class Differentiating(Trace):
+    """What the traces have in common that run derivative rules.
+
+    Attributes:
+      home: the trace that is current while a rule runs.
+    """
 
     __slots__ = ()
     sees_constants = False
+
+    def call(self, prim, rule, args):
+        """Run the derivative rule of a function where an argument has a tangent; else the parent reads the function.
+
+        The function itself does not run, so that it may look at its arguments where they are known.
+        """
+        primals = []
+        tangents = []
+        active = False
+        for x in args:
+            mine = getattr(x, "_trace", None) is self
+            if mine and isinstance(x, DualTracer):
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                active = True
+            elif mine:  # a reference to values that this trace follows: the program is read without references
+                return super().call(prim, rule, args)
+            else:
+                primals.append(x)
+                tangents.append(Zero(None, x))
+        if active and rule.optimize_remat:  # the program stands in for the rule where it is not needed
+            return super().call(prim, rule, args)
+        saved = current.trace
+        try:
+            if not active:
+                current.trace = self.parent
+                return self.parent.call(prim, rule, args)
+            current.trace = self.home
+            out, moved = jvp_rules[prim](primals, tangents, rule=rule)
+        finally:
+            current.trace = saved
+        return [self.pair(x, t) for x, t in zip(out, moved, strict=True)]
+
+
+class JVPTrace(Differentiating):
+    """Runs jvp rules in the parent trace."""
+
+    __slots__ = ()
+    home = property(lambda self: self.parent)
 
     def process(self, prim, args, params):
         """Run the primitive's jvp rule where an operand has a tangent; else pass the operation on."""
@@ -76,6 +119,10 @@ class JVPTrace(Trace):
         if prim.multiple_results:
             return [x if type(t) is Zero else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)]
         return out if type(tangent) is Zero else JVPTracer(self, out, tangent)
+
+    def pair(self, primal, tangent):
+        """A tracer for a result."""
+        return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """Primal and tangent of any value."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bedrax.autodiff.dependence import dependents
-from bedrax.autodiff.forward import DualTracer
+from bedrax.autodiff.forward import Differentiating, DualTracer
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.autodiff.tables import instantiate as materialize
 from bedrax.core import executors, staging
@@ -31,7 +31,7 @@ from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.passes import all_equations, inline, programs_in
 from bedrax.core.tables import effect_rules
-from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace, lent
+from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace, lent, set_trace
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
 from bedrax.lax.primitives.custom_rules import collecting_logs, logging
 from bedrax.lax.primitives.placement import anywhere, reshard_p
@@ -110,6 +110,13 @@ class Tape(Trace):
             finally:
                 current.trace = saved
         return split_rules[prim](self, prim, args, params)
+
+    def call(self, prim, rule, args):
+        """Run a function of nodes, which is linear; the parent reads any other."""
+        if any(map(self.owns, args)):
+            return rule.primal(*args)
+        with set_trace(self.parent):
+            return self.parent.call(prim, rule, args)
 
     def record(self, prim, args, params):
         """Append an operation, linear in its nodes."""
@@ -249,12 +256,12 @@ def _choose_rule(prim: Primitive) -> Callable:
     return _linearize_rule(prim) or jvp_rules[prim]
 
 
-class LinearizeTrace(Trace):
+class LinearizeTrace(Differentiating):
     """Runs jvp rules with the tape current; prefers rules that split a primitive's programs."""
 
     __slots__ = ("tape",)
-    sees_constants = False
     splits_loops = True
+    home = property(lambda self: self.tape)
 
     def __init__(self, parent: Trace):
         self.parent = parent

@@ -24,7 +24,6 @@ from bedrax.core.ir import run
 from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, set_trace
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise, special
-from bedrax.lax.primitives.custom_rules import run_call
 from bedrax.lax.promotion import promote_pair
 
 # Rules of libraries, which stand before what follows from the jvp rule:
@@ -92,7 +91,7 @@ class SeriesTrace(Trace):
         if kind == "call":
             return run(params["jaxpr"], *args)
         if kind == "reverse only":  # expanded as it computes
-            return run_call(*args, **params)
+            return run(params["call_jaxpr"], *args)
         with set_trace(self.parent):
             if kind == "linear":
                 return self._linear(prim, args, series, params)
@@ -103,6 +102,13 @@ class SeriesTrace(Trace):
             if prim is elementwise.div_p:
                 return SeriesTracer(self, _quotient(*map(_padded, series, args), self.order))
         return self._by_derivative(prim, args, series, params)
+
+    def call(self, prim, rule, args):
+        """The parent reads a function of values that do not move; the program of any other is a series."""
+        if any(self.terms_of(x) is not None for x in args):
+            return super().call(prim, rule, args)
+        with set_trace(self.parent):
+            return self.parent.call(prim, rule, args)
 
     def _by_rule(self, prim, args, series, params):
         """What a library's rule says, in derivatives."""

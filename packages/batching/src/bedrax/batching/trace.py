@@ -6,14 +6,11 @@ in the parent trace on whole batches.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from types import CellType, FunctionType, MethodType, ModuleType
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax import pytree
 from bedrax.batching.tables import AxisData, batch_rules, to_axis
 from bedrax.core import staging
 from bedrax.core.avals import aval_functions, aval_of
@@ -22,17 +19,13 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
-from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes, lent
-from bedrax.lax.primitives.custom_rules import staged
+from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes, lent, set_trace
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
 axis_rules = Column(
     "batching over the named axis", "bedrax.batching.rules",
     signature="rule(axis, args, dims, **params) -> (out, out_dim)",
 )  # fmt: skip
-
-
-_EMPTY_CELL = CellType()
 
 
 class BatchTracer(Tracer):
@@ -107,12 +100,7 @@ class BatchTrace(Trace):
                 dims.append(None)
         name = self.axis.name
         table = batch_rules if active else None
-        if params.get("call_jaxpr", self) is None:  # a function with rules of its own, as it was written
-            if name is not None:  # what it does with the axis is not known before it is staged
-                return self.process(prim, *staged(args, params))
-            if not active and any(self.split(x)[1] is not None for x in held_by(params["rule"])):
-                table = batch_rules
-        elif name is not None:
+        if name is not None:
             if name in named_axes[prim](params):
                 table = axis_rules
             elif not active and holds_axis(prim, params, name):
@@ -129,40 +117,29 @@ class BatchTrace(Trace):
             return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, dim, strict=True)]
         return out if dim is None else BatchTracer(self, out, dim)
 
+    evaluates = property(lambda self: self.axis.name is None and self.parent.evaluates)
+
+    def call(self, prim, rule, args):
+        """Apply a function with rules to batches.
+
+        It runs as it is written if nothing around us differentiates or records it. Else the traces around us read the
+        function and its rules on batches. If no argument is mapped, what it closes over may be; if the axis has a name,
+        its results depend on its collectives: both are seen in its program.
+        """
+        if self.evaluates:
+            return rule.primal(*args)
+        pairs = [self.split(x) for x in args]
+        if self.axis.name is not None or all(d is None for _, d in pairs):
+            return super().call(prim, rule, args)
+        with set_trace(self.parent):
+            out, dims = batch_rules[prim](self.axis, [x for x, _ in pairs], [d for _, d in pairs], rule=rule)
+        return [BatchTracer(self, x, d) for x, d in zip(out, dims, strict=True)]
+
     def split(self, x: Any) -> tuple[Any, int | None]:
         """Value and mapped axis of anything."""
         if type(x) is BatchTracer and (x._trace is self or x._trace.axis is self.axis):
             return x.val, x.dim
         return x, None
-
-
-def held_by(function: Any) -> Iterator[Tracer]:
-    """The traced values that a function closes over, itself or by functions and objects that it holds."""
-    seen: set[int] = set()
-    left = [function]
-    while left:
-        x = left.pop()
-        if isinstance(x, Tracer):
-            yield x
-            left += [x.val] if type(x) is BatchTracer else []
-        elif id(x) not in seen:
-            seen.add(id(x))
-            if isinstance(x, FunctionType):
-                left += [c.cell_contents for c in x.__closure__ or () if c != _EMPTY_CELL]
-            elif isinstance(x, MethodType):
-                left += [x.__self__, x.__func__]
-            elif isinstance(x, functools.partial):
-                left += [x.func, *x.args, *x.keywords.values()]
-            elif hasattr(x, "functions"):  # a rule
-                left += x.functions
-            elif not isinstance(x, type | ModuleType):
-                left += vars(x).values() if callable(x) and hasattr(x, "__dict__") else _parts(x)
-
-
-def _parts(x: Any) -> list:
-    """The leaves of a container; none of what is a leaf."""
-    leaves = pytree.tree_leaves(x)
-    return [] if len(leaves) == 1 and leaves[0] is x else leaves
 
 
 def holds_axis(prim: Primitive, params: dict, name: Any) -> bool:

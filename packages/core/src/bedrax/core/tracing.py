@@ -34,10 +34,13 @@ class Trace:
       alive: false once the transformation has ended; a tracer of a dead trace has leaked.
       sees_constants: whether operations on values of no trace concern it, too. Where they do not, a backend may
         dispatch a call of a jitted function on such values without us.
+      evaluates: whether operations on values of no trace are evaluated: neither this trace nor one around it follows or
+        records them.
     """
 
     __slots__ = ("__weakref__", "alive", "parent")
     sees_constants = True
+    evaluates = False
 
     def __init__(self, parent: Trace | None = None):
         self.parent = parent
@@ -60,6 +63,21 @@ class Trace:
         """
         raise NotImplementedError
 
+    def call(self, prim: Any, rule: Any, args: Sequence[Any]) -> list:
+        """Apply a function that has rules of its own, which was not traced yet.
+
+        A trace overrides this to read the function or its rules as they are written. Any other reads a program.
+
+        Args:
+          prim: has a method ``stage(rule, args)``: it traces the function and binds the program.
+          rule: has a method ``primal(*args)``, the function.
+          args: the leaves of its arguments.
+
+        Returns:
+          The leaves of its result.
+        """
+        return prim.stage(rule, args)
+
     def __repr__(self):
         return f"{type(self).__name__}()"
 
@@ -71,6 +89,7 @@ class EvalTrace(Trace):
     """The bottom: the executor evaluates the operation right now."""
 
     __slots__ = ()
+    evaluates = True
     __reduce__ = lambda self: "eval_trace"
 
     def process(self, prim, args, params):
@@ -86,6 +105,10 @@ class EvalTrace(Trace):
         impl = _own_evaluation(eval_rules, prim)
         out = impl(*args, **params) if impl else (executors.active or executors.get()).apply(prim, args, params)
         return out if told is None else told(out)
+
+    def call(self, prim, rule, args):
+        """Run the function."""
+        return rule.primal(*args)
 
 
 eval_trace = EvalTrace(None)
@@ -103,6 +126,8 @@ class References(NamedTuple):
       pure: ``program -> (pure program, written)``: the program of values in the place of references. Its results are
         followed by the last values of the arguments at the positions `written`.
       concern: ``(args, program) -> bool``: whether there are references among the arguments, or in the program.
+      apart: ``(prim, rule, args) -> (rule, args)``: a function with rules, and its arguments, with the parts of each view of a
+        reference in its place.
     """
 
     on_operation: Callable
@@ -110,6 +135,7 @@ class References(NamedTuple):
     without: Callable
     pure: Callable
     concern: Callable
+    apart: Callable
 
 
 references: References | None = None

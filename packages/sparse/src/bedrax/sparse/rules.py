@@ -23,7 +23,7 @@ from bedrax.lax.primitives import (
 from bedrax.lax.primitives import elementwise as ew
 from bedrax.sparse import bcoo, bcoo_products, bcoo_shaping
 from bedrax.sparse.bcoo import BCOO
-from bedrax.sparse.transform import is_sparse, refuse, run_sparse, sparse_program, sparse_rules, todense_p
+from bedrax.sparse.transform import is_sparse, refuse, sparse_program, sparse_rules, todense_p
 
 
 def _with_data(mat: BCOO, data: Any) -> BCOO:
@@ -194,7 +194,7 @@ for _prim in (*calls.plain_calls, calls.remat_p, calls.composite_p, calls.custom
 @sparse_rules.rule(custom_rules.custom_jvp_call_p, custom_rules.custom_vjp_call_p)
 def _custom(*values, call_jaxpr, rule, num_consts):
     """The function as what it computes: its derivative rule knows of dense arrays only."""
-    return run_sparse(rule.primal, values) if call_jaxpr is None else sparse_program(call_jaxpr)(*values)
+    return sparse_program(call_jaxpr)(*values)
 
 
 @sparse_rules.rule(control_flow.cond_p)

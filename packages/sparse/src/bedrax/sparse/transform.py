@@ -19,7 +19,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_functions
 from bedrax.core.columns import Column
 from bedrax.core.ir import Jaxpr, run
-from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered
+from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, set_trace
 from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.bcsr import BCSR
 from bedrax.sparse.formats import JAXSparse, composed
@@ -79,6 +79,13 @@ class SparseTrace(Trace):
         finally:
             current.trace = saved
         return [self.wrap(x) for x in out] if prim.multiple_results else self.wrap(out)
+
+    def call(self, prim, rule, args):
+        """The parent reads a function of dense arrays; of sparse ones, a program is read."""
+        if any(type(x) is SparseTracer and x._trace is self for x in args):
+            return super().call(prim, rule, args)
+        with set_trace(self.parent):
+            return self.parent.call(prim, rule, args)
 
     def wrap(self, x: Any) -> Any:
         """A tracer for a sparse array, anything else as it is."""

@@ -19,7 +19,7 @@ from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_lin_p, 
 from bedrax.state.primitives import FAMILY, DischargeTrace, RefPrimitive, check_alive, read_whole, records, write_whole
 from bedrax.state.tables import discharge_rules
 from bedrax.state.types import Cell, Ref, RefTracer
-from bedrax.state.viewed_rules import bind_parts
+from bedrax.state.viewed_rules import bind_parts, parts_of_call
 from bedrax.state.views import TransformedRef
 
 WITH_RULES = (custom_jvp_call_p, custom_vjp_call_p, custom_lin_p)
@@ -116,8 +116,8 @@ def on_operation(prim, args: tuple, params: dict) -> list | None:
     else:
         check_distinct(prim, refs)
     theirs = all(type(x := _base(r)) is not Cell or x._trace is not trace for r in refs)
-    if prim in WITH_RULES and any(isinstance(x, TransformedRef) for x in refs):
-        return bind_parts(prim, args, params)
+    if prim is custom_lin_p and any(isinstance(x, TransformedRef) for x in refs):
+        return bind_parts(args, params)
     if prim in WITH_RULES and theirs and not isinstance(trace, DischargeTrace):
         return None  # the user's functions are run with the references; a transposition hands them to a backward rule
     rule = discharge_rules.find(prim)
@@ -167,4 +167,13 @@ def concern(args: Sequence[Any], jaxpr: Jaxpr) -> bool:
     return makes_references(jaxpr) or any(isinstance(x, Ref) for x in args)
 
 
-tracing.references = tracing.References(on_operation, lend, without_references, discharged, concern)
+def apart(prim: Any, rule: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """See `bedrax.core.tracing.References`."""
+    refs = [x for x in args if isinstance(x, Ref)]
+    if not refs:
+        return rule, args
+    check_distinct(prim, refs)
+    return parts_of_call(rule, args)
+
+
+tracing.references = tracing.References(on_operation, lend, without_references, discharged, concern, apart)

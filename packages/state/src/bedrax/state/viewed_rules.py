@@ -41,15 +41,20 @@ def _taken_apart(args: Sequence[Any]) -> tuple[list, tuple]:
     return parts, tuple(places)
 
 
-def bind_parts(prim: Any, args: Sequence[Any], params: dict) -> list:
-    """Bind a call of a function with rules, or its backward rule, to the parts of its arguments."""
-    if prim is custom_lin_p:
-        count = params["num_res"]
-        parts, places = _taken_apart(args[:count])
-        own = dict(bwd=ViewedPullback(params["bwd"], places, None), num_res=len(parts))
-        return prim.bind(*parts, *args[count:], **{**params, **own})
-    parts, places = _taken_apart(args)  # the function was not traced yet, so it has closed over nothing
-    return prim.bind(*parts, **{**params, "rule": ViewedRule(params["rule"], places)})
+def bind_parts(args: Sequence[Any], params: dict) -> list:
+    """Bind a backward rule to the parts of its residuals."""
+    count = params["num_res"]
+    parts, places = _taken_apart(args[:count])
+    own = dict(bwd=ViewedPullback(params["bwd"], places, None), num_res=len(parts))
+    return custom_lin_p.bind(*parts, *args[count:], **{**params, **own})
+
+
+def parts_of_call(rule: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """A function with rules and its arguments, as a function of the parts of the arguments."""
+    if not any(isinstance(x, TransformedRef) for x in args):
+        return rule, args
+    parts, places = _taken_apart(args)
+    return ViewedRule(rule, places), parts
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,6 @@ class ViewedRule:
     name = property(lambda self: self.rule.name)
     symbolic_zeros = property(lambda self: self.rule.symbolic_zeros)
     optimize_remat = property(lambda self: self.rule.optimize_remat)
-    functions = property(lambda self: self.rule.functions)
     out_tree = property(lambda self: self.rule.out_tree)
 
     def _whole(self, parts: Sequence[Any]) -> list:

@@ -45,7 +45,7 @@ def _own_arguments(what: str, primals, tangents, num_consts: int) -> tuple:
 
 
 @jvp_rules.rule(p.custom_jvp_call_p)
-def _custom_jvp(primals, tangents, *, call_jaxpr, rule, num_consts):
+def _custom_jvp(primals, tangents, *, rule, num_consts=0, **_):
     primals, tangents = _own_arguments("custom_jvp", primals, tangents, num_consts)
     return rule.jvp(primals, tangents if rule.symbolic_zeros else list(map(instantiate, tangents)))
 
@@ -53,7 +53,7 @@ def _custom_jvp(primals, tangents, *, call_jaxpr, rule, num_consts):
 @split_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p, kind="opened")
 def _open(tape, prim, args, params):
     """Of tangents such a function is linear: what it does is recorded, its rule is not needed."""
-    return p.run_call(*args, **params)
+    return run(params["call_jaxpr"], *args)
 
 
 not_transposable(
@@ -65,12 +65,12 @@ not_transposable(
 
 
 @jvp_rules.rule(p.custom_vjp_call_p, kind="reverse only")
-def _custom_vjp(primals, tangents, *, call_jaxpr, rule, num_consts):
+def _custom_vjp(primals, tangents, *, rule, num_consts=0, **program):
     consts = primals[:num_consts]
     primals, tangents = _own_arguments("custom_vjp", primals, tangents, num_consts)
     active = flags(tangents)
     if rule.optimize_remat:
-        call = lambda *xs: p.run_call(*consts, *xs, call_jaxpr=call_jaxpr, rule=rule)
+        call = lambda *xs: run(program["call_jaxpr"], *consts, *xs)
         outs, residuals, bwd = _replaceable(call, rule, primals, active)
     else:
         outs, residuals, bwd = rule.forward(primals, active)

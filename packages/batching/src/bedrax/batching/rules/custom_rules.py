@@ -37,7 +37,6 @@ class BatchedRule:
     name = property(lambda self: self.rule.name)
     symbolic_zeros = property(lambda self: self.rule.symbolic_zeros)
     optimize_remat = property(lambda self: self.rule.optimize_remat)
-    functions = property(lambda self: self.rule.functions)
 
     def placed(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list:
         """Results (or their tangents) as mapped where the results are."""
@@ -133,14 +132,15 @@ class BatchedPullback:
 
 
 def _call(prim):
-    def rule(axis, args, dims, *, call_jaxpr, rule, num_consts):
-        batched = out_dims = None
-        if call_jaxpr is not None:
-            wanted = True
-            if axis.name in axes_of(call_jaxpr):
-                out_dims = tuple(d if d is None else 0 for d in batch_jaxpr(call_jaxpr, axis, tuple(dims))[1])
-                wanted = tuple(d is not None for d in out_dims)
-            batched, _ = batch_jaxpr(call_jaxpr, axis, tuple(dims), wanted)
+    def rule(axis, args, dims, *, rule, call_jaxpr=None, num_consts=0):
+        if call_jaxpr is None:  # see `BatchTrace.call`
+            outs = prim.call(BatchedRule(rule, axis, tuple(dims)), args)
+            return outs, [0] * len(outs)
+        out_dims, wanted = None, True
+        if axis.name in axes_of(call_jaxpr):
+            out_dims = tuple(d if d is None else 0 for d in batch_jaxpr(call_jaxpr, axis, tuple(dims))[1])
+            wanted = tuple(d is not None for d in out_dims)
+        batched, _ = batch_jaxpr(call_jaxpr, axis, tuple(dims), wanted)
         batched_rule = BatchedRule(rule, axis, tuple(dims[num_consts:]), out_dims)
         outs = prim.bind(*args, call_jaxpr=batched, rule=batched_rule, num_consts=num_consts)
         return outs, [0] * len(outs) if out_dims is None else out_dims

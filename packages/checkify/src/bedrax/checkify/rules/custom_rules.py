@@ -10,7 +10,7 @@ from bedrax.autodiff.tables import Zero, instantiate
 from bedrax.checkify.rules.calls import report
 from bedrax.checkify.trace import check_rules, checked, collect, strip_gradients
 from bedrax.core.ir import run
-from bedrax.lax.primitives.custom_rules import RuleOfProgram, custom_jvp_call_p, custom_vjp_call_p, remat_opt_p, staged
+from bedrax.lax.primitives.custom_rules import RuleOfProgram, custom_jvp_call_p, custom_vjp_call_p, remat_opt_p
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,6 @@ class CheckedPullback:
 def _call(prim):
     @check_rules.rule(prim, kind="program")
     def rule(trace, *args, **params):
-        args, params = staged(args, params)
         program, spec = checked(params["call_jaxpr"], trace.kinds)
         if program is params["call_jaxpr"]:
             return prim.bind(*args, **params)

@@ -2,7 +2,8 @@
 
 The classes that users see (`custom_jvp`, `custom_vjp`) live in `bedrax.autodiff`. The parameter `rule` of their
 primitives is data with the methods ``primal(*args)`` and ``jvp(primals, tangents)`` or ``forward(args, active)``, and
-a `name`. Until such a call is staged it holds no program: it is evaluated by running ``rule.primal``.
+a `name`. The function is traced when the primitive is bound: the parameter `call_jaxpr` is a program. Two readers need
+none and take the function as it is written (`Trace.call`): evaluation runs it, differentiation runs its rule.
 """
 
 from __future__ import annotations
@@ -13,24 +14,50 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bedrax.core import staging
+from bedrax.core import staging, tracing
 from bedrax.core.avals import aval_of
 from bedrax.core.dead_code import dead_code_rules
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, run
 from bedrax.core.tables import Use, calls, families_on_bases, print_rules, programs, varying_rules
-from bedrax.core.tracing import Primitive, varying_axes
+from bedrax.core.tracing import Primitive, current, varying_axes
 from bedrax.lax.primitives.calls import closed_call_p
 
 _FAMILY = "custom_rules"
 families_on_bases.add(_FAMILY)
 
-# params: call_jaxpr (None before staging), rule (``jvp(primals, tangents) -> results, tangents``: lists that may hold
-# `Zero`), num_consts (leading arguments that the function closed over)
-custom_jvp_call_p = Primitive("custom_jvp_call", _FAMILY, multiple_results=True)
-# params: call_jaxpr (None before staging), rule (``forward(args, active) -> results, residuals, bwd``, where
-# ``bwd(residuals, cts) -> arg cts``), num_consts
-custom_vjp_call_p = Primitive("custom_vjp_call", _FAMILY, multiple_results=True)
+
+class FunctionWithRules(Primitive):
+    """A primitive that applies a function with rules; params: call_jaxpr, rule, num_consts."""
+
+    __slots__ = ()
+
+    def call(self, rule: Any, args: Sequence[Any]) -> list:
+        """Apply the function as the current trace reads it.
+
+        Args:
+          args: the leaves of its arguments.
+
+        Returns:
+          The leaves of its result.
+        """
+        if tracing.references is not None:
+            rule, args = tracing.references.apart(self, rule, args)
+        return current.trace.call(self, rule, args)
+
+    def stage(self, rule: Any, args: Sequence[Any]) -> list:
+        """Trace the function, and bind its program; what it closes over is its first arguments."""
+        program = staging.program_of(rule.primal, [aval_of(x) for x in args], DebugInfo("a custom rule", rule.name))
+        program, consts = staging.close_over(program)
+        return self.bind(*consts, *args, call_jaxpr=program, rule=rule, num_consts=len(consts))
+
+
+# params: call_jaxpr, rule (``jvp(primals, tangents) -> results, tangents``: lists that may hold `Zero`), num_consts
+# (leading arguments that the function closed over)
+custom_jvp_call_p = FunctionWithRules("custom_jvp_call", _FAMILY, multiple_results=True)
+# params: call_jaxpr, rule (``forward(args, active) -> results, residuals, bwd``, where ``bwd(residuals, cts) -> arg cts``),
+# num_consts
+custom_vjp_call_p = FunctionWithRules("custom_vjp_call", _FAMILY, multiple_results=True)
 # A function that is linear in its last arguments. params: call_jaxpr (residuals, linear arguments -> results),
 # transpose (residuals, cotangents of the results -> cotangents of the linear arguments), num_res
 linear_call_p = Primitive("linear_call", _FAMILY, multiple_results=True)
@@ -77,16 +104,6 @@ def log(entries: dict) -> None:
 logging: dict[Primitive, Callable[[dict], bool]] = {}
 
 
-def staged(args, params) -> tuple[tuple, dict]:
-    """The arguments and parameters of a call as a program holds them; the function is traced if it was not yet."""
-    if params["call_jaxpr"] is not None:
-        return tuple(args), params
-    rule = params["rule"]
-    program = staging.program_of(rule.primal, [aval_of(x) for x in args], DebugInfo("a custom rule", rule.name))
-    program, consts = staging.close_over(program)
-    return (*consts, *args), {**params, "call_jaxpr": program, "num_consts": params["num_consts"] + len(consts)}
-
-
 @dataclass(frozen=True)
 class RuleOfProgram:
     """A rule, as the rule of a program that was made of its function; what the function closed over comes first.
@@ -104,7 +121,6 @@ class RuleOfProgram:
     name = property(lambda self: self.rule.name)
     symbolic_zeros = property(lambda self: hasattr(self.rule, "jvp") or self.rule.symbolic_zeros)
     optimize_remat = property(lambda self: self.rule.optimize_remat)
-    functions = property(lambda self: self.rule.functions)
 
     def primal(self, *args) -> list:
         """The program."""
@@ -120,19 +136,15 @@ class RuleOfProgram:
         return values[self.hidden :]
 
 
-def run_call(*args, call_jaxpr, rule=None, **_) -> list:
-    """The function, as a program or as it was written."""
-    return rule.primal(*args) if call_jaxpr is None else run(call_jaxpr, *args)
+def run_call(*args, call_jaxpr, **_) -> list:
+    """The function."""
+    return run(call_jaxpr, *args)
 
 
 def _types(*avals, call_jaxpr, **_):
     if len(avals) != len(call_jaxpr.invars):
         raise TypeError(f"{len(avals)} operands for a program that takes {len(call_jaxpr.invars)} arguments")
     return call_jaxpr.out_avals
-
-
-def _stage(trace, prim, args, params):
-    return trace.record(prim, *staged(args, params))
 
 
 def _printed(params: dict) -> dict:
@@ -144,9 +156,8 @@ for _prim in (custom_jvp_call_p, custom_vjp_call_p, linear_call_p):
     _prim.abstract(_types)
     _prim.def_impl(run_call)
 for _prim in (custom_jvp_call_p, custom_vjp_call_p):
-    programs.add(_prim, lambda params: [] if params["call_jaxpr"] is None else [calls(params["call_jaxpr"])])
+    programs.add(_prim, lambda params: [calls(params["call_jaxpr"])])
     print_rules.add(_prim, _printed)
-    staging.stage_rules.add(_prim, _stage)
 
 
 @programs.rule(linear_call_p)
@@ -170,8 +181,7 @@ def _custom_lin_types(*avals, out_avals, **_):
 # A backward rule returns cotangents of the arguments as they were given: nothing is cast to vary on the way in.
 @varying_rules.rule(custom_vjp_call_p)
 def _vjp_varying(axes, params):
-    call = params["call_jaxpr"]
-    return None, frozenset().union(*axes) if call is None else list(map(varying_axes, call.out_avals))
+    return None, list(map(varying_axes, params["call_jaxpr"].out_avals))
 
 
 varying_rules.add(custom_lin_p, lambda axes, params: (None, list(map(varying_axes, params["out_avals"]))))

@@ -15,7 +15,7 @@ from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import run
 from bedrax.core.tracing import current, eval_trace
-from bedrax.lax.primitives.custom_rules import RuleOfProgram, custom_jvp_call_p, custom_vjp_call_p, run_call, staged
+from bedrax.lax.primitives.custom_rules import RuleOfProgram, custom_jvp_call_p, custom_vjp_call_p, run_call
 from bedrax.lax.symbolic_zeros import Zero, instantiate
 from bedrax.state.discharge import discharged
 from bedrax.state.primitives import DischargeTrace
@@ -117,7 +117,6 @@ def _call(prim):
     def rule(*args, **params):
         if current.trace is eval_trace:  # nobody differentiates it any more
             return run_call(*args, **params)
-        args, params = staged(args, params)
         call = params["call_jaxpr"]
         pure, written = discharged(call)
         count = len(call.outvars)
