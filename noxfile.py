@@ -106,11 +106,16 @@ def layers(session):
 
 @nox.session
 def lint(session):
-    """Formatting and the linter; `nox -s lint -- --fix` repairs what can be repaired."""
+    """Check the formatting, the code, the spelling and the choice of words; `-- --fix` repairs formatting and code.
+
+    `tools/plain_words.toml` lists the paths whose words are not checked yet.
+    """
     sync(session, "--only-group=lint")
     fix = "--fix" in session.posargs
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
+    session.run("codespell")
+    session.run("codespell", "--toml=tools/plain_words.toml")
 
 
 @nox.session
