@@ -1,15 +1,15 @@
-"""What holds for every test of the repository: how many examples are drawn, who evaluates, what needs which library.
+"""Settings of all tests: the number of drawn examples, the executor, and the libraries that a test needs.
 
-A test run must say the same thing twice about the same commit, so property tests draw few examples
-from a fixed seed; the `fuzz` session is the place for many new ones.
+Two test runs of one commit must give the same result. So property tests draw few examples from a fixed
+seed; the `fuzz` session draws many new ones.
 
-The packages below `xla_backend` are tested on NumPy. In an environment of their own nothing else is
-there; but when one process runs the tests of all packages, some other test has imported the XLA
-backend, which takes over as the executor. So for the tests of these packages it is set back.
+The packages below `xla_backend` are tested on NumPy. Their own environments have no other executor. In
+a process that runs the tests of all packages, another test has imported the XLA backend, which then is
+the executor. A fixture selects NumPy again for the tests of these packages.
 
-Some libraries have no wheels for the newest Pythons. `LIBRARIES` says which, and names the files of tests that need
-them; a single test is marked with `needs(library)`. They are skipped on those Pythons. On the others a missing library
-fails them, unless the environment is one of those that leave it out on purpose.
+Some libraries have no wheels for the newest Pythons. `LIBRARIES` names them and the files of tests that need
+them; a single test is marked with `needs(library)`. These tests are skipped on those Pythons. On the other
+Pythons they fail if the library is missing, unless the environment leaves the library out on purpose.
 """
 
 import importlib.util

@@ -98,8 +98,8 @@ def test_blocks_of_a_mission_document_run():
         ((ROWS[0], Row(1), ROWS[2]), "SyntaxError"),
         ((Row(0, "00"), *ROWS[1:]), "2 levels of indentation for 3 lines"),
         ((Row(0, "010", prints="3"), *ROWS[1:]), "'3' should be printed, got '2'"),
-        ((Row(0, "010", raises="wrong"), *ROWS[1:]), "an error that says 'wrong' is expected, got None"),
-        ((Row(0, "010", warns="old"), *ROWS[1:]), "a warning that says 'old' is expected"),
+        ((Row(0, "010", raises="wrong"), *ROWS[1:]), "an error with 'wrong' is expected, got None"),
+        ((Row(0, "010", warns="old"), *ROWS[1:]), "a warning with 'old' is expected"),
         ((Row(0, "010", edits=(("nowhere", ""),)), *ROWS[1:]), "'nowhere' occurs nowhere"),
     ],
 )

@@ -1,17 +1,18 @@
-"""The door's table: everything that the house takes from jaxlib, and in which versions of jaxlib it is.
+"""The door's table: the parts of jaxlib that the house uses, and the versions of jaxlib that have them.
 
-    python tools/door.py            prints what differs between the table and the installed jaxlib
+    python tools/door.py            prints the differences between the table and the installed jaxlib
     python tools/door.py write PYTHON ...    writes tests/door.json; each PYTHON has one of the versions of jaxlib
 
-The sources say what is taken; nothing is listed by hand. Names that are reached from a module of jaxlib are exact. The type
-of an object in the middle of an expression is not known, so of each attribute, method and keyword that the sources use, the
-table has all classes and functions of jaxlib that have one of that name: it lists too much and leaves out nothing. A row is
+The parts are read from the sources; no list is kept by hand. Names that are reached from a module of jaxlib are exact.
+The type of an object in the middle of an expression is unknown. So for each attribute, method and keyword that the
+sources use, the table has every class and function of jaxlib with an attribute or keyword of that name: it may list too
+much, and leaves nothing out. A row is
 
     kind name: [in 0.10.2, in 0.11.2, in 0.12.0.1]
 
-where each is true, false, or the row of `versions.CAPABILITIES` that replaces what is missing. Kinds: `module`, `name`
-(reached from a module), `attribute` (of a class), `keyword` (of a function or method), `operation` and `dialect` (of MLIR),
-`pass`, `call` (a custom call on the CPU; those of GPUs are tried by `nox -s accelerators`). `probe` needs nothing but jaxlib.
+where each entry is true, false, or the row of `versions.CAPABILITIES` that replaces the missing part. Kinds: `module`,
+`name` (reached from a module), `attribute` (of a class), `keyword` (of a function or method), `operation` and `dialect`
+(of MLIR), `pass`, `call` (a custom call on the CPU; the session `accelerators` tries those of GPUs).
 """
 
 import ast
@@ -28,10 +29,10 @@ TABLE = ROOT / "tests" / "door.json"
 VERSIONS = ("0.10.2", "0.11.2", "0.12.0.1")
 DOOR = ROOT / "packages/xla_backend/src/bedrax/xla_backend/door"
 ENGINE = [ROOT / "packages/pytree/src/bedrax/pytree" / f for f in ("engine.py", "engine_native.py")]
-# Packages whose objects may be jaxlib's.
+# Packages whose objects may come from jaxlib.
 HANDLES = ("xla_backend", "extend", "processes", "call_tf", "jax2tf", "jax")
 DIALECTS = ("stablehlo", "chlo", "sdy", "mhlo", "func", "builtin", "arith", "tensor", "shape", "vhlo", "mpmd")
-# Calls that take the name of an attribute as text.
+# Calls that take the name of an attribute as a string.
 BY_NAME = {"getattr", "setattr", "hasattr", "attrgetter", "methodcaller", "set_build_option", "partial", "_has"}
 CLASSES_IN = (
     "_jax", "_hlo", "_profiler", "_profile_data", "_ifrt_proxy", "xla_client", "mlir.ir", "mlir.passmanager",
@@ -39,22 +40,22 @@ CLASSES_IN = (
 )  # fmt: skip
 
 
-# ---- what the sources take ----
+# ---- the parts that the sources use ----
 
 
 def sources(*packages):
-    """The files of packages, in order."""
+    """The files of the packages, in order."""
     return [f for p in packages for f in sorted((ROOT / "packages" / p / "src").rglob("*.py"))]
 
 
 def gather() -> dict[str, list[str]]:
-    """What the sources name, by kind."""
+    """The names that the sources use, by kind."""
     found = {k: set() for k in ("modules", "names", "attributes", "keywords", "exact", "texts", "words", "passes")}
     for file in [*sorted(DOOR.glob("*.py")), *ENGINE]:
         _Roots(found).visit(ast.parse(file.read_text()))
     for file in sorted({*sources(*HANDLES), *ENGINE}):
         _uses(ast.parse(file.read_text()), found)
-    # The kernels that a table of the house names, by the module that registers them.
+    # The kernels in a table of the house, by the module that registers them.
     kernels = ast.parse((DOOR.parent / "platforms.py").read_text())
     for node in ast.walk(kernels):
         if isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) for k in node.keys):
@@ -63,7 +64,7 @@ def gather() -> dict[str, list[str]]:
 
 
 class _Roots(ast.NodeVisitor):
-    """Names that are reached from jaxlib's modules, in a module that imports them."""
+    """Names that a module reaches from the modules of jaxlib that it imports."""
 
     def __init__(self, found):
         self.found, self.known = found, {}
@@ -139,39 +140,39 @@ def _uses(tree, found):
             found["passes"].update(re.findall(r"^builtin\.module\(.*\)$", text))
 
 
-# ---- what a jaxlib has ----
+# ---- the parts that a jaxlib has ----
 
 
-def probe(asked: dict[str, list[str]]) -> list[str]:
-    """The rows of what is asked for that the installed jaxlib has."""
+def probe(used: dict[str, list[str]]) -> list[str]:
+    """The rows for those names in `used` that the installed jaxlib has."""
     found = []
-    for name in asked["modules"]:
+    for name in used["modules"]:
         try:
             importlib.import_module(name)
         except ImportError:
             continue
         found.append(f"module {name}")
-    found += [f"name {n}" for n in asked["names"] if _reach(n) is not None]
+    found += [f"name {n}" for n in used["names"] if _reach(n) is not None]
     members, signatures = _members()
-    attributes = set(asked["attributes"])
+    attributes = set(used["attributes"])
     found += sorted({f"attribute {owner}.{name}" for owner, name in members if name in attributes})
-    for row in asked["keywords"]:
+    for row in used["keywords"]:
         name, _, key = row[:-1].partition("(")
         found += [
             f"keyword {owner}({key}=)"
             for owner, text in signatures.get(name, ())
             if re.search(rf"\b{key}\s*[:=]", text)
         ]
-    for row in asked["exact"]:
+    for row in used["exact"]:
         path, _, key = row.removesuffix("=)").rpartition("(")
         value = _reach(path)
         if value is not None and any(re.search(rf"\b{key}\s*[:=]", t) for t in _signatures(value)):
             found.append(f"keyword {row}")
-    return sorted({*found, *_mlir(asked), *_calls(asked)})
+    return sorted({*found, *_mlir(used), *_calls(used)})
 
 
 def _reach(path: str):
-    """What a path from a module leads to, or None."""
+    """The object at a path from a module, or None."""
     parts = path.split(".")
     for n in range(len(parts), 0, -1):
         try:
@@ -185,7 +186,7 @@ def _reach(path: str):
 
 
 def _signatures(value) -> list[str]:
-    """What is known of the parameters of a function, a method or a class, as texts."""
+    """The known parameters of a function, a method or a class, as texts."""
     value = value.__init__ if inspect.isclass(value) else value
     texts = [value.__doc__ or ""] if callable(value) else []
     try:
@@ -196,7 +197,7 @@ def _signatures(value) -> list[str]:
 
 
 def _members():
-    """``(class, attribute)`` pairs, and by name the functions and methods with the text of their signatures."""
+    """``(class, attribute)`` pairs; and the functions and methods by name, with the texts of their signatures."""
     classes, signatures, pairs = {}, {}, set()
 
     def signature(name, owner, value):
@@ -227,14 +228,14 @@ def _members():
     for cls, path in classes.items():
         signature(cls.__name__, path, cls)
         for name, member in vars(cls).items():
-            if not (name.startswith("__") and name.endswith("__")):  # of every class
+            if not (name.startswith("__") and name.endswith("__")):  # every class has them
                 pairs.add((path, name))
             if callable(member):
                 signature(name, f"{path}.{name}", member)
     return pairs, signatures
 
 
-def _mlir(asked):
+def _mlir(used):
     from jaxlib.mlir import ir, passmanager
     from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stablehlo
 
@@ -245,9 +246,9 @@ def _mlir(asked):
     for dialect in (_stablehlo, _chlo, _sdy):
         dialect.register_dialect(context, load=True)
     _mlirHlo.register_mhlo_dialect(context, load=True)
-    # A text that ends with the dot is the beginning of a name that the program puts together.
-    open_ones = {t for t in asked["texts"] if t.endswith(".")}
-    names = {t for t in asked["texts"] if not t.endswith(".")} | {p + w for p in open_ones for w in asked["words"]}
+    # A text that ends with a dot is the beginning of a name; the program appends the rest.
+    open_ones = {t for t in used["texts"] if t.endswith(".")}
+    names = {t for t in used["texts"] if not t.endswith(".")} | {p + w for p in open_ones for w in used["words"]}
     found = [f"operation {n}" for n in names if context.is_registered_operation(n)]
     for name in {n.partition(".")[0] for n in names}:
         try:
@@ -256,7 +257,7 @@ def _mlir(asked):
             continue
         found.append(f"dialect {name}")
     _stablehlo.register_stablehlo_passes()
-    for pipeline in asked["passes"]:
+    for pipeline in used["passes"]:
         try:
             passmanager.PassManager.parse(pipeline, context)
         except ValueError:
@@ -265,7 +266,7 @@ def _mlir(asked):
     return found
 
 
-def _calls(asked):
+def _calls(used):
     from jaxlib import _jax, lapack, xla_client
 
     lapack._lapack.initialize()
@@ -275,7 +276,7 @@ def _calls(asked):
             for name, value, version in entries:
                 xla_client.register_custom_call_target(name, value, platform=platform, api_version=version)
     xla_client.make_cpu_client()
-    words = set(asked["words"])
+    words = set(used["words"])
     for name in _jax.custom_call_targets("Host"):
         lapack_name = re.fullmatch(r"lapack_[sdcz](\w+)_ffi", name)
         if name in words or (lapack_name and lapack_name[1] in words):
@@ -285,10 +286,10 @@ def _calls(asked):
 # ---- the table ----
 
 
-def probed(python: str, asked) -> tuple[str, list[str]]:
-    """The version of an interpreter's jaxlib, and its rows; in a process that holds nothing of the house."""
+def probed(python: str, used) -> tuple[str, list[str]]:
+    """The version of an interpreter's jaxlib, and its rows. Runs in a process without any module of the house."""
     ask = [python, "-P", __file__, "probe"]
-    done = subprocess.run(ask, input=json.dumps(asked), capture_output=True, text=True, check=False)
+    done = subprocess.run(ask, input=json.dumps(used), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{python} tools/door.py probe failed:\n{done.stderr[-3000:]}")
     version, rows = json.loads(done.stdout.splitlines()[-1])
@@ -296,32 +297,32 @@ def probed(python: str, asked) -> tuple[str, list[str]]:
 
 
 def replaced() -> dict[str, str]:
-    """The rows that capabilities replace, each with the name of the capability."""
+    """The rows that capabilities replace, each with the name of its capability."""
     from bedrax.xla_backend.door import versions
 
     return {row: name for name, c in versions.CAPABILITIES.items() for row in c.replaces}
 
 
 def column(rows, names, stands_in) -> dict[str, bool | str]:
-    """What one version has of the rows that any has."""
+    """The entries of one version, for the rows of all versions."""
     rows = set(rows)
     return {n: True if n in rows else stands_in.get(n, False) for n in names}
 
 
-# Attributes of one class of jaxlib that some versions lack. The sources use others of the same name, of the house's classes.
+# Attributes of one class of jaxlib that some versions lack. The sources use the same names of classes of the house.
 NOT_TAKEN = {
     "attribute jaxlib._jax.DeviceTopology.deserialize": "of exported programs",
     "attribute jaxlib.mlir._mlir_libs._mlir.ir.MemoryEffectInstance.parameters": "of signatures",
-    "attribute jaxlib.mlir._mlir_libs._mlir.ir.MemoryEffectInstance.resource": "of Python's module of that name",
-    "attribute jaxlib.mlir._mlir_libs._mlir.ir.Remark.args": "of exceptions and calls",
+    "attribute jaxlib.mlir._mlir_libs._mlir.ir.MemoryEffectInstance.resource": "an attribute of Python's module of that name",
+    "attribute jaxlib.mlir._mlir_libs._mlir.ir.Remark.args": "an attribute of exceptions and calls",
 }
 
 
 def absent(table, exact=frozenset()) -> list[str]:
-    """Rows that some version lacks and no capability replaces.
+    """Rows that some version lacks and that no capability replaces.
 
-    Counted are names that the sources reach from a module of jaxlib, and attributes that no class of that version has: an
-    attribute of one class may be another's of the same name.
+    Two kinds count: names that the sources reach from a module of jaxlib, and attributes that no class of that version
+    has. An attribute of one class may be used as another class's attribute of the same name.
     """
     left = []
     for name, row in table.items():
@@ -340,9 +341,9 @@ def absent(table, exact=frozenset()) -> list[str]:
 
 
 def write(pythons) -> None:
-    """Write the table from the jaxlibs of some interpreters."""
-    asked, stands_in = gather(), replaced()
-    seen = dict(probed(python, asked) for python in pythons)
+    """Write the table, from the jaxlibs of the interpreters `pythons`."""
+    used, stands_in = gather(), replaced()
+    seen = dict(probed(python, used) for python in pythons)
     if set(seen) != set(VERSIONS):
         raise SystemExit(f"one Python for each of jaxlib {VERSIONS} is needed, got those of {sorted(seen)}")
     names = sorted({row for rows in seen.values() for row in rows})
@@ -350,7 +351,7 @@ def write(pythons) -> None:
     lines = [f"{json.dumps(n)}: {json.dumps([c[n] for c in columns])}" for n in names]
     TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(f"{len(names)} rows; not in every version: {sum(not all(c[n] is True for c in columns) for n in names)}")
-    for name in absent(json.loads(TABLE.read_text()), set(asked["exact"])):
+    for name in absent(json.loads(TABLE.read_text()), set(used["exact"])):
         print("no capability replaces", name)
 
 

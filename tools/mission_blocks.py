@@ -1,7 +1,7 @@
-"""How each block of code of the mission documents is run, by document; see `run_mission`.
+"""The table of the code blocks of the mission documents, and the way to run each; see `run_mission`.
 
-The documents belong to others and are not kept here. A row names a block (its number among the fenced ones, or its first
-and last line where a document has no fences), and what has to be said beside it.
+The documents belong to others and are not part of the repository. A row names a block by its number among the fenced
+blocks, or by its first and last line in a document without fences. It also has the code that the block needs.
 """
 
 from typing import NamedTuple
@@ -12,15 +12,15 @@ class Row(NamedTuple):
 
     Attributes:
       at: its number, or (first line, last line).
-      indent: levels of indentation of its lines, where the document has lost them; "-" for those of a continued line.
-      before: what is run first: what the text around the block takes for granted.
-      edits: ``(regular expression, replacement)`` made in its text, with the reason in a comment of this file.
-      raises: what the message of its exception has to contain; "" for none.
-      warns: what a warning has to contain.
-      prints: what has to be printed; None for anything.
-      code: the block whose code is run, where this one is what that prints.
+      indent: levels of indentation of its lines, if the document has lost them; "-" for a continued line.
+      before: code that runs first: definitions that the text around the block assumes.
+      edits: ``(regular expression, replacement)`` pairs for its text; a comment in this file has the reason.
+      raises: a part of the message of its exception; "" for no exception.
+      warns: a part of a warning.
+      prints: the expected output; None for any output.
+      code: the number of the block to run, if this block is the output of that one.
       options: `jax.config` options.
-      why: the reason why it is not run.
+      why: the reason, if it is not run.
     """
 
     at: int | tuple[int, int]
@@ -38,12 +38,12 @@ class Row(NamedTuple):
 _CLASS = "011122-12322"
 _UPDATE = "import numpy as np\nupdate_fn = lambda params, state: (params, state)\nparams, state = np.ones((8, 2)), np.ones((8, 3))"
 _PAIR = "import jax, numpy as np\nx, y = (jax.device_put(np.ones((2, 3))) for _ in range(2))"
-_EQUATION = (r"^(.*\)) ==> (\w+\.?).*$", r"same(\1, float('\2'))")  # ==> stands for a result
+_EQUATION = (r"^(.*\)) ==> (\w+\.?).*$", r"same(\1, float('\2'))")  # a result follows ==>
 _SAVED = (r"'/some/directory'", "FOLDER")
 
 FAQ = (
     Row(0, "0001101", prints="Inside: 0 Result: 0 Inside: 1 Result: 2 Inside: 2 Result: 4"),
-    Row(1, why="what block 0 prints"),
+    Row(1, why="the output of block 0"),
     Row(2, "0001101", code=0, edits=((r"# @jit.*", "@jit"),), prints="Inside: 0 Result: 0 Result: 1 Result: 2",
         before="from jax import jit"),
     Row(3, "000100", prints="0.572365"), Row(4, prints="0.5723649"), Row(5, "0100", prints="inf"), Row(6, prints="100.0"),
@@ -51,21 +51,21 @@ FAQ = (
     Row(9, "00122-120012 1".replace(" ", "")), Row(10, prints="6"),
     Row(11, "0122-111232"), Row(12, prints="6"), Row(13, prints="6"), Row(14, "0122-11232-12-122"),
     Row(15, "0122-11232-1222-112-0011"), Row(16, prints="6 3 6"),
-    Row(17, edits=((r"\.device_buffer\.device\(\)", ".device"),), prints="0"),  # upstream has no `device_buffer` any more
+    Row(17, edits=((r"\.device_buffer\.device\(\)", ".device"),), prints="0"),  # `device_buffer` is gone upstream
     Row(18, edits=((r"\.device_buffer\.device\(\)", ".device"),), prints="2"),
     Row(19, "00001000000"), Row(20, "0110", prints="Traced<"), Row(21, "01"), Row(22, before=_UPDATE),
     Row(23, "010000 0".replace(" ", ""), before="import numpy as np"), Row(24, before=_UPDATE),
-    # two parentheses are missing in the document
+    # the document lacks two parentheses
     Row(25, "010000 0".replace(" ", ""), before="from typing import List\nfrom jax import Array",
         edits=((r"\(2, 3\)\),", "(2, 3))),"), (r"\(3, 4\)\)\]", "(3, 4)))]"))),
     Row(26, before=_PAIR, raises="delete"), Row(27, before=_PAIR, warns="donated buffers were not usable"),
     Row(28, before=_PAIR, warns="donated buffers were not usable"),
     Row(29, "0100", edits=(_EQUATION,)), Row(30, "0100", edits=(_EQUATION,)),
-    Row(31, "011", edits=((r"1\.\), y\)", "1.)), y)"),)),  # a parenthesis is missing in the document
+    Row(31, "011", edits=((r"1\.\), y\)", "1.)), y)"),)),  # the document lacks a parenthesis
     Row(32, "00001000000", prints="f(x) = [0. 0. 0. 1. 1.] df(x) = [0. 0. 0. 0. 0.]"),
     Row(33, "010001111", prints="g(x) = [0. 0.27 0.5 0.73 1. ] dg(x) = [0. 0.2 0.25 0.2 0. ]"),
     Row(34, "00110", before="from jax.interpreters import partial_eval", prints="Tracer"),
-    Row(35, why="the name of upstream's class of tracers, which block 34 prints there"),
+    Row(35, why="block 34 prints the name of upstream's tracer class"),
 )  # fmt: skip
 
 TRACING = (Row(0, prints="Traced<ShapedArray(float32[])"), Row(1))
@@ -75,7 +75,7 @@ _SELF = (
     "import types\nself = types.SimpleNamespace(assertEqual=np.testing.assert_equal,"
     " assertAllClose=lambda a, b: np.testing.assert_allclose(a, b))"
 )
-_TEXT = "no code: what another implementation prints"
+_TEXT = "no code: the output of another implementation"
 
 JAX2TF = (
     Row(0, edits=((r"random\(\.\.\.\)", "random(3).astype(np.float32)"),)),  # the document leaves the shape open
@@ -91,9 +91,9 @@ JAX2TF = (
                    "compute_jax_fn = jnp.sin"),
     Row(30, before=_SELF),
     Row(31, before="import os\nf_tf = jax2tf.convert(f_jax)",
-        edits=((r"os\.path\.join\(.*\)$", "FOLDER"),)),  # of a test framework
+        edits=((r"os\.path\.join\(.*\)$", "FOLDER"),)),  # a name of a test framework
     Row(32), Row(33),
-    # a parenthesis is missing in the document, and a tape is asked twice that answers once
+    # the document lacks a parenthesis, and uses a tape twice that works once
     Row(34, edits=((r"\*xs0$", "*xs)"), (r"GradientTape\(\)", "GradientTape(persistent=True)"))),
     Row(35, edits=((r"#Any data object", "{'a': np.ones(2), 'b': [1, 2]}"),)), Row(36),
     # graphs refuse such sizes here, too: docs/tensorflow.md
@@ -104,7 +104,7 @@ JAX2TF = (
     Row(42, raises="dynamic shape"), Row(43),
     Row(44, edits=((r"\.write\(", ".assign("), (r"tf\.constant\(2\.\)", "np.float32(2)")), raises="writes to variables"),  # jit takes no tensors
     Row(45, edits=((r"var1\)$", "var1):"),)),  # a colon is missing in the document
-    Row(46, before="x = np.ones((3, 2), np.float32)"),  # the document says that it fails: here shapes are inferred
+    Row(46, before="x = np.ones((3, 2), np.float32)"),  # it fails in the document; here shapes are inferred
     Row(47),
 )  # fmt: skip
 

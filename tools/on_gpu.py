@@ -1,12 +1,13 @@
-"""What a machine with a GPU says of this repository, measured; the result is a part of docs/gpu.md.
+"""Measure this repository on a GPU; the result is a part of docs/gpu.md.
 
     python3 tools/on_gpu.py [--device gpu] [--small] [--write] [section ...]
 
-Sections: `records` (each compiled, run, and compared with NumPy; which custom calls were executed), `digits` (the
-example's training), `faq` (the FAQ's benchmark), `peak` (products, attention and convolutions against the card's peak).
-Nothing is installed: the sources come first on the path of processes that this one starts, one for each section, so that
-a crash costs one section. They need NumPy, SciPy, ml_dtypes, lazy_loader, opt_einsum and jaxlib with its plugin;
-`digits` also flax, optax and scikit-learn.
+Sections: `records` (compiles and runs each record, compares it with NumPy, and lists the custom calls that ran),
+`digits` (the training of the example), `faq` (the benchmark of the FAQ), `peak` (products, attention and convolutions
+against the peak of the card). Nothing is installed: each section runs in a process with the sources first on its path,
+so a crash costs one section. The processes need NumPy, SciPy, ml_dtypes, opt_einsum and jaxlib with its plugin;
+`digits` also needs
+flax, optax and scikit-learn.
 """
 
 import argparse
@@ -25,7 +26,7 @@ PAGE = ROOT / "docs" / "gpu.md"
 MARK = "<!-- what follows is written by tools/on_gpu.py -->\n"
 SOURCES = [str(path) for path in sorted(ROOT.glob("packages/*/src"))]
 
-# Dense operations per second by dtype, and bytes per second, as NVIDIA's data sheets say (tf32 where XLA may use it).
+# Dense operations per second by dtype, and bytes per second, from NVIDIA's data sheets (tf32 where XLA may use it).
 PEAKS = {
     "H200": {"bf16": 989e12, "tf32": 494e12, "f32": 67e12, "f64": 67e12, "memory": 4.8e12},
     "H100": {"bf16": 989e12, "tf32": 494e12, "f32": 67e12, "f64": 67e12, "memory": 3.35e12},
@@ -35,7 +36,7 @@ PEAKS = {
 
 
 def seconds_of(run, repeats=20):
-    """The median time of `run`, which waits for its result, after three calls that do not count."""
+    """The median time of `run`, after three calls that are not counted. `run` waits for its result."""
     for _ in range(3):
         run()
     times = []
@@ -56,11 +57,11 @@ def table(heads, rows):
     return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines) + "\n"
 
 
-# ---- the sections, each in a process of its own: Markdown ------------------------------------------
+# ---- the sections, each in its own process: they print Markdown ------------------------------------
 
 
 def records(small):
-    """Every record that XLA runs; a line of progress for each, so that the parent knows what ended a process."""
+    """Run every record that XLA can run. A line of progress for each shows the parent which record ended a process."""
     import jax
 
     from bedrax.testing import checks
@@ -72,7 +73,7 @@ def records(small):
         if case.id not in left:
             continue
         print("start", case.id, sep="\t", flush=True)
-        lowered = optimized = said = ""
+        lowered = optimized = problem = ""
         try:
             with checks.x64_if_needed(case):
                 args = case.make_args()
@@ -83,14 +84,14 @@ def records(small):
                 for out, want in zip(actual, checks.numpy_results(case, args), strict=True):
                     checks.assert_same(out, want, case.rtol, case.atol, case.equal_nan, what=case.id)
         except Exception as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            problem = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         calls = set(re.findall(r"stablehlo.custom_call @([\w$.]+)", lowered))
         calls |= set(re.findall(r'custom_call_target="(.*?)"', optimized))
-        print("end", case.id, case.primitive.name, ",".join(sorted(calls)), said, sep="\t", flush=True)
+        print("end", case.id, case.primitive.name, ",".join(sorted(calls)), problem, sep="\t", flush=True)
 
 
 def all_records(small, environment):
-    """The parent's side of `records`."""
+    """Run `records` in child processes; the parent's side."""
     names = [sys.executable, "-c", "from bedrax.testing.records import all_cases\n"
              "print(*[c.id for c in all_cases() if c.xla is True and c.needs is None], sep='\\n')"]  # fmt: skip
     ids = subprocess.run(names, env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
@@ -102,11 +103,11 @@ def all_records(small, environment):
         started = [line[1] for line in lines if line[0] == "start"]
         if not started:
             return f"The records did not start: {last_words(done)}\n"
-        for _, name, primitive, targets, said in (line for line in lines if line[0] == "end"):
+        for _, name, primitive, targets, problem in (line for line in lines if line[0] == "end"):
             left.remove(name)
-            good += not said
-            if said:
-                failed[name] = said
+            good += not problem
+            if problem:
+                failed[name] = problem
             else:
                 for target in filter(None, targets.split(",")):
                     calls[target].add(primitive)
@@ -228,7 +229,7 @@ def last_words(done):
 def machine(environment):
     say = "import jax, jaxlib, numpy; d = jax.devices()[0]; print(d.platform, d.device_kind, len(jax.devices()), " \
           "jaxlib.__version__, numpy.__version__, jax.__version__, sep='\\t')"  # fmt: skip
-    first = environment["JAX_PLATFORMS"].partition(",")[0]  # alone: if it does not start, it says why
+    first = environment["JAX_PLATFORMS"].partition(",")[0]  # alone: if it does not start, its error has the reason
     given = {**environment, "JAX_PLATFORMS": first}
     done = subprocess.run([sys.executable, "-c", say], env=given, capture_output=True, text=True)
     if done.returncode:
@@ -252,15 +253,15 @@ def main():
     parser.add_argument("--small", action="store_true", help="small sizes, and every twentieth record")
     parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}, behind its mark")
     parser.add_argument("--child", choices=tuple(SECTIONS), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.child:
-        return SECTIONS[asked.child](asked.small)
-    chosen = asked.sections or list(SECTIONS)
+    options = parser.parse_args()
+    if options.child:
+        return SECTIONS[options.child](options.small)
+    chosen = options.sections or list(SECTIONS)
     if unknown := set(chosen) - set(SECTIONS):
         parser.error(f"unknown sections {sorted(unknown)}; there are {', '.join(SECTIONS)}")
     environment = {
         **os.environ, "PYTHONPATH": os.pathsep.join([*SOURCES, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
-        "JAX_PLATFORMS": "cuda,cpu" if asked.device == "gpu" else "cpu", "TF_CPP_MIN_LOG_LEVEL": "3",
+        "JAX_PLATFORMS": "cuda,cpu" if options.device == "gpu" else "cpu", "TF_CPP_MIN_LOG_LEVEL": "3",
     }  # fmt: skip
     _, name, count, *versions = machine(environment)
     text = (f"{count} x {name}; Python {platform.python_version()}, jaxlib {versions[0]}, NumPy {versions[1]},"
@@ -269,15 +270,15 @@ def main():
     for section in chosen:
         began = time.perf_counter()
         if section == "records":
-            said = all_records(asked.small, environment)
+            result = all_records(options.small, environment)
         else:
-            done = child(section, asked.small, environment)
+            done = child(section, options.small, environment)
             failed |= done.returncode != 0
-            said = done.stdout if done.returncode == 0 else f"It failed: {last_words(done)}\n"
-        text += f"\n## {TITLES[section]}\n\n{said.strip()}\n\n({time.perf_counter() - began:.0f} seconds)\n"
+            result = done.stdout if done.returncode == 0 else f"It failed: {last_words(done)}\n"
+        text += f"\n## {TITLES[section]}\n\n{result.strip()}\n\n({time.perf_counter() - began:.0f} seconds)\n"
         print(text, flush=True)
         text, whole = "", whole + text
-    if asked.write:
+    if options.write:
         before, _, _ = PAGE.read_text().partition(MARK)
         PAGE.write_text(f"{before}{MARK}\n{whole}")
     return failed

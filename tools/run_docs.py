@@ -1,9 +1,9 @@
-"""Run the Python of the documentation: every ```python block, file by file.
+"""Run the Python code of the documentation: every ```python block, file by file.
 
-The blocks of one file run in order in one fresh process and one namespace, as a reader would
-type them, with warnings as errors; a failure names the file and line. A block with prompts (>>>)
-is a doctest: what it shows must be what is printed. A fence that says more than `python`
-(```python excerpt) is not run: use it for a fragment that cannot stand alone.
+The blocks of one file run in order, in one new process and one namespace, with warnings as errors. A
+failure names the file and line. A block with prompts (>>>) is a doctest: its printed output must be
+the shown one. A fence with more than `python` (```python excerpt) is not run: use it for a fragment
+that cannot stand alone.
 
     python tools/run_docs.py [FILE...]      default: every README.md and docs/**/*.md
 """
@@ -19,13 +19,13 @@ FENCE = re.compile(r"^```python[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTA
 
 
 def blocks(text):
-    """Each block as source in which every line has the number that it has in the file."""
+    """Each block as source code in which every line has its line number in the file."""
     for match in FENCE.finditer(text):
         yield "\n" * text.count("\n", 0, match.start(1)) + match[1]
 
 
 def run_here(path):
-    """Run the blocks of one file in this process; return how many examples of doctests failed."""
+    """Run the blocks of one file in this process. Returns the number of failed doctest examples."""
     namespace = {"__name__": "__main__", "__file__": path}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for source in blocks(Path(path).read_text()):

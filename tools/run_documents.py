@@ -1,10 +1,10 @@
-"""Run what the documentation shows: the examples in docstrings of public objects, then the READMEs and docs/.
+"""Run the examples of the documentation: those in docstrings of public objects, then the READMEs and docs/.
 
-The examples of names that the face `jax` hands out stand in texts beside its stubs (``packages/jax/src/jax/**.txt``).
+The examples for the names of the face `jax` are in texts with the names of its stubs (``packages/jax/src/jax/**.txt``).
 
-An example is a prompt (>>>), whose output must be what is printed, or a ```python block. Each docstring
-has a namespace of its own, in which it starts with what its module defines. Printed at the end: how many
-public functions and classes have an example.
+An example is a prompt (>>>), whose output must equal the printed one, or a ```python block. Each docstring has its own
+namespace, which starts with the names of its module. At the end the program prints how many public functions and
+classes have an example.
 
     python tools/run_documents.py [MODULE...]      default: every module of bedrax and jax, then tools/run_docs.py
 """
@@ -21,7 +21,7 @@ import run_docs
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 
-# Public names without examples, and why.
+# Public names without examples, and the reasons.
 _CLUSTER = "needs several processes, ports, or hardware that is not everywhere"
 _COMPILED = "needs a library that was compiled for it: packages/xla_backend/tests/test_ffi.py"
 WITHOUT_EXAMPLE = {
@@ -31,12 +31,12 @@ WITHOUT_EXAMPLE = {
         "experimental.multihost_utils.ltg_batcher")},
     **{f"jax.ffi.{n}": _COMPILED for n in ("register_ffi_type", "register_ffi_type_id")},
     **{f"jax.debug.{n}": "draws with rich, which is an extra" for n in ("visualize_sharding", "visualize_array_sharding")},
-    "jax.experimental.jax2tf.call_tf.emit_tf_embedded_graph_custom_call": "a part of call_tf, which has one",
+    "jax.experimental.jax2tf.call_tf.emit_tf_embedded_graph_custom_call": "a part of call_tf, which has an example",
 }  # fmt: skip
 
 
 class Close(doctest.OutputChecker):
-    """Numbers with a fraction may differ in their last places: another processor rounds differently."""
+    """Numbers with a fraction may differ in their last places: processors round differently."""
 
     def check_output(self, want, got, optionflags):
         if super().check_output(want, got, optionflags):
@@ -56,7 +56,7 @@ def modules():
 
 
 def public(module):
-    """Each public function and class that `module` itself defines, and the methods of such classes, by name."""
+    """Each public function and class that `module` itself defines, and the methods of these classes, by name."""
     for name in getattr(module, "__all__", [n for n in vars(module) if not n.startswith("_")]):
         value = vars(module).get(name)
         value = inspect.unwrap(value) if callable(value) else value
@@ -71,7 +71,7 @@ def public(module):
 
 
 def documents(module):
-    """(name, docstring) of the module and of what it makes public."""
+    """(name, docstring) of the module and of its public names."""
     yield module.__name__, module.__doc__ or ""
     for name, value in public(module):
         yield f"{module.__name__}.{name}", value.__doc__ or ""
@@ -82,7 +82,7 @@ def has_example(text):
 
 
 def run_text(name, text, namespace):
-    """Run the examples of one docstring; return a list of what failed."""
+    """Run the examples of one docstring. Returns the list of failures."""
     failures = []
     text = inspect.cleandoc(text)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -111,9 +111,9 @@ def text_of(module):
 
 
 def lacking(name):
-    """The public functions and classes of a module of `jax` that show no example, though nothing says why.
+    """The public functions and classes of a module of `jax` without an example and without an entry in the table.
 
-    What a package hands out, too, shows it there.
+    Names that a package offers count as well.
     """
     module, package = importlib.import_module(name), importlib.import_module(name.rpartition(".")[0] or name)
     if f"{name}.*" in WITHOUT_EXAMPLE or name.startswith("jax.extend.mlir"):
@@ -132,7 +132,7 @@ def lacking(name):
 
 
 def left_over():
-    """Entries of the table for what is not there, or has an example."""
+    """Entries of the table whose name is absent or has an example."""
     for entry in WITHOUT_EXAMPLE:
         name, _, n = entry.rpartition(".")
         module = importlib.import_module(name)
@@ -148,7 +148,7 @@ def names_of_users():
 
 
 def run_face(name):
-    """Run the examples of a module of `jax`; return (how many, how many, what failed)."""
+    """Run the examples of a module of `jax`. Returns (public objects, those with an example, failures)."""
     from bedrax.core.lazy import read_examples
 
     examples = read_examples(str(text_of(importlib.import_module(name))))
@@ -157,9 +157,9 @@ def run_face(name):
 
 
 def run_module(name):
-    """Run the examples of one module; return (public objects, those with an example, what failed)."""
+    """Run the examples of one module. Returns (public objects, those with an example, failures)."""
     module = importlib.import_module(name)
-    importlib.import_module("bedrax.numpy_backend")  # so that something evaluates; a package above it may take over
+    importlib.import_module("bedrax.numpy_backend")  # an executor; a package above may replace it
     found = list(documents(module))
     failures = [f for n, text in found if has_example(text) for f in run_text(n, text, dict(vars(module)))]
     return len(found) - 1, sum(has_example(text) for _, text in found[1:]), failures

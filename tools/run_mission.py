@@ -1,9 +1,9 @@
-"""Run the code of the mission documents, block by block, as `mission_blocks` says.
+"""Run the code of the mission documents, block by block, according to `mission_blocks`.
 
     python tools/run_mission.py FOLDER [NAME...]
 
-FOLDER holds the documents; NAMES are beginnings of their names (default: all). An error: a block that should run and does
-not, a block that no row names, a row without a block. The documents are read, and nothing of them is kept.
+FOLDER holds the documents; NAMES are beginnings of their names (default: all). Errors are: a block that should run and
+fails, a block without a row, a row without a block. The documents are only read.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from pathlib import Path
 from mission_blocks import DOCUMENTS
 
 FENCED = re.compile(r"^[ ]*```\S*\n(.*?)^[ ]*```", re.MULTILINE | re.DOTALL)
-# What a line of code looks like in a document without fences.
+# The pattern of a line of code in a document without fences.
 CODE = re.compile(
     r"^\s*(def |class |import |from \w+ import |for .*:$|with .*:$|return |print\(|assert |[\w, ]+ = |[\w.]+\(.*\)\s*(#.*)?$"
     r"|[\w.]+\([^ ]*lambda)"
@@ -32,7 +32,7 @@ def plain(line):
 
 
 def blocks_of(text, rows, fenced, known=()):
-    """Block of each row by its `at`, and complaints about blocks without a row and rows without a block."""
+    """The block of each row by its `at`, and complaints about blocks without a row and rows without a block."""
     if fenced:
         found = dict(enumerate(m[1] for m in FENCED.finditer(text)))
         named = {row.at for row in rows}
@@ -52,7 +52,7 @@ def blocks_of(text, rows, fenced, known=()):
 
 
 def code_of(block, row):
-    """The block as Python, indented again, without prompts, what is printed, and commands of notebooks."""
+    """The block as Python code: indented again, without prompts, output, and commands of notebooks."""
     if re.search(r"^\s*>>>", block, re.MULTILINE):
         lines = [re.sub(r"^\s*(>>>|\.\.\.) ?", "", x) for x in block.splitlines() if re.match(r"\s*(>>>|\.\.\.)", x)]
     else:
@@ -80,14 +80,14 @@ def same(found, wanted):
 
 
 def run(row, code, namespace):
-    """Run a block; return what is wrong, or None."""
+    """Run a block. Returns a description of the problem, or None."""
     import jax
 
     printed, error = io.StringIO(), None
     saved = {name: getattr(jax.config, name) for name in row.options}
     for name, value in row.options.items():
         jax.config.update(name, value)
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             with contextlib.redirect_stdout(printed):
@@ -102,16 +102,16 @@ def run(row, code, namespace):
     if error is not None and not row.raises:
         return "".join(traceback.format_exception(error)[-3:])
     if row.raises and (error is None or row.raises.lower() not in f"{type(error).__name__}: {error}".lower()):
-        return f"an error that says {row.raises!r} is expected, got {error!r}"
-    if row.warns and not any(row.warns in str(w.message) for w in said):
-        return f"a warning that says {row.warns!r} is expected, got {[str(w.message) for w in said]}"
+        return f"an error with {row.raises!r} is expected, got {error!r}"
+    if row.warns and not any(row.warns in str(w.message) for w in caught):
+        return f"a warning with {row.warns!r} is expected, got {[str(w.message) for w in caught]}"
     if row.prints is not None and row.prints not in squeezed:
         return f"{row.prints!r} should be printed, got {squeezed!r}"
     return None
 
 
 def run_document(text, rows, fenced, known=()):
-    """Run all blocks of a document in one namespace; return (how many ran, how many are not to, what is wrong)."""
+    """Run all blocks of a document in one namespace. Returns (number that ran, number that is not to run, problems)."""
     found, wrong = blocks_of(text, rows, fenced, known)
     ran = left = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,13 +1,13 @@
-"""Run the public documentation of others, unit by unit, on this `jax` and on upstream's, and compare.
+"""Run public documentation of other projects, unit by unit, on this `jax` and on upstream's, and compare.
 
-A unit is one docstring with prompts (>>>), one cell, or one block of a page; the units of a page run in order in one
-namespace, in a process of their own, on eight CPU devices. A unit counts that succeeds on upstream's `jax`; printed is
-how many of those succeed here, and which do not. The texts are read from what is installed or downloaded and belong to
-their authors: nothing of them is kept in this repository.
+A unit is one docstring with prompts (>>>), one cell, or one block of a page. The units of a page run in order, in one
+namespace and in their own process, on eight CPU devices. A unit counts if it succeeds on upstream's `jax`. The program
+prints how many of those succeed here, and which fail. The texts are read from installed or downloaded files and belong
+to their authors: this repository keeps none of them.
 
     python tools/run_units.py --peer PYTHON [--docs FOLDER]... [--only TEXT] [--keep FILE.json]
 
-PYTHON is an interpreter with upstream's `jax`; a FOLDER holds pages (.md, .ipynb, .rst), such as those in flax's sdist.
+PYTHON is an interpreter with upstream's `jax`. A FOLDER holds pages (.md, .ipynb, .rst), such as those in flax's sdist.
 """
 
 import argparse
@@ -30,23 +30,21 @@ from pathlib import Path
 LIMIT = 120  # seconds for a unit
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
-_SIGN = "the sign of a zero, which differs where the same formula is written in another way"
+_SIGN = "the sign of a zero, which differs if the same formula is written in another way"
 _ULP = "the last places of float32"
-# Units that succeed on upstream's and are not counted, and why: (page, label) of a docstring.
+# Units that succeed upstream and are not counted, with the reason: (page, label) of a docstring.
 EXCLUDED = {
     **{("jax.numpy", n): _SIGN for n in ("cosh", "poly", "sinc")},
     **{("jax.numpy.fft", n): _SIGN for n in ("hfft", "ihfft")},
     **{("jax.scipy.linalg", n): _SIGN for n in ("dft", "invpascal", "sqrtm")},
-    **{
-        ("jax.numpy", n): "the order within the two parts, which is not promised" for n in ("partition", "argpartition")
-    },
+    **{("jax.numpy", n): "the order within the two parts is unspecified" for n in ("partition", "argpartition")},
     ("jax.numpy", "i0"): _ULP,
     ("jax.experimental.jet", "jet"): _ULP,
     ("jax.scipy.linalg", "eigh_tridiagonal"): _ULP,
-    ("jax.scipy.signal", "detrend"): _ULP,  # printed as zeros, with the sign of what is left of them
+    ("jax.scipy.signal", "detrend"): _ULP,  # printed as zeros, with the sign of the rounding error
     ("jax.scipy.spatial.transform", "Slerp"): _ULP,
-    ("jax.scipy.stats.poisson", "entropy"): "its last places are right here",
-    ("jax.numpy", "percentile"): "the nearest of two that are equally near is the even one, as in NumPy",
+    ("jax.scipy.stats.poisson", "entropy"): "the last places here are the right ones",
+    ("jax.numpy", "percentile"): "of two values that are equally near, the even one is taken, as in NumPy",
     (
         "jax.errors",
         "UnexpectedTracerError",
@@ -57,12 +55,13 @@ EXCLUDED = {
 
 CELL = re.compile(
     r"^( *)```\s*(?:\{code-cell\}[^\n]*|python|py)[ \t]*\n(.*?)^\1```[ \t]*$", re.MULTILINE | re.DOTALL
-)  # in a list they stand deeper
+)  # in a list they are indented
 DIRECTIVE = re.compile(r"^([ ]*)\.\. (code-block:: python|testcode::|testsetup::|codediff::|jupyter-execute::).*$")
 
 
 def indented(lines, start, margin):
-    """The lines after `start` that stand deeper than `margin`, without the directive's options; and where they end."""
+    """The lines after `start` that are indented deeper than `margin`, without the directive's options; and their
+    end."""
     end = start
     while end < len(lines) and (not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > margin):
         end += 1
@@ -74,7 +73,7 @@ def indented(lines, start, margin):
 
 
 def of_rst(text):
-    """The blocks of a page in reStructuredText: directives with code, and prompts between them."""
+    """The blocks of a page in reStructuredText: directives with code, and the prompts between them."""
     lines, at, prompts = text.expandtabs().splitlines(), 0, []
     while at < len(lines):
         found = DIRECTIVE.match(lines[at])
@@ -111,7 +110,7 @@ READERS = {".rst": of_rst, ".ipynb": of_notebook, ".md": of_markdown}
 
 
 def code_of(block):
-    """A block as Python: without the options of a cell, commands of the shell, and those of notebooks."""
+    """A block as Python code: without the options of a cell, and without commands of the shell and of notebooks."""
     lines = (
         [x for x in block.splitlines() if not re.match(r"\s*:[\w-]+:\s", x)]
         if block.startswith(":")
@@ -131,7 +130,7 @@ def code_of(block):
 
 
 def pages(folder):
-    """(name, units) of every page; a notebook that also exists as text is read as text."""
+    """(name, units) of every page. A notebook that also exists as text is read as text."""
     for file in sorted(Path(folder).rglob("*")):
         if file.suffix in READERS and not (file.suffix == ".ipynb" and file.with_suffix(".md").exists()):
             units = [u for u in map(code_of, READERS[file.suffix](file.read_text())) if u.strip()]
@@ -139,11 +138,11 @@ def pages(folder):
                 yield {"name": str(file.relative_to(Path(folder).parent)), "units": units}
 
 
-# What follows runs in the environments that are compared.
+# The functions below run in the environments that are compared.
 
 
 def docstrings(root):
-    """A page per public module of the package `root`: the docstrings with prompts of what it makes public."""
+    """A page per public module of the package `root`: the docstrings with prompts of its public names."""
     package, seen = importlib.import_module(root), set()
     found = [root, *(m.name for m in pkgutil.walk_packages(package.__path__, f"{root}.", onerror=lambda name: None))]
     for name in found:
@@ -166,14 +165,14 @@ def docstrings(root):
                 if ">>> " in text and text not in seen:
                     seen.add(text)
                     units.append([path, text])
-        for start in range(0, len(units), 64):  # a large module is several pages, which run at once
+        for start in range(0, len(units), 64):  # a large module is several pages, which run in parallel
             yield {"name": name, "units": units[start : start + 64], "module": name}
 
 
 def names_for(page):
     namespace = {"__name__": "__main__"}
     if "module" in page:
-        with contextlib.suppress(ImportError):  # the same names may have another home here
+        with contextlib.suppress(ImportError):  # the names may have other home modules here
             module = importlib.import_module(page["module"])
             namespace.update({n: getattr(module, n) for n in dir(module) if not n.startswith("_")})
         exec("import jax, jax.numpy as jnp, numpy as np\nfrom jax import lax", namespace)
@@ -181,13 +180,13 @@ def names_for(page):
 
 
 def run_prompts(text, namespace, name):
-    said = []
+    output = []
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
     test = doctest.DocTestParser().get_doctest(text, namespace, name, name, 0)
-    runner.run(test, out=said.append, clear_globs=False)
+    runner.run(test, out=output.append, clear_globs=False)
     namespace.update(test.globs)
     if runner.failures:
-        raise AssertionError("".join(said)[-3000:])
+        raise AssertionError("".join(output)[-3000:])
 
 
 def too_long(*_):
@@ -195,7 +194,7 @@ def too_long(*_):
 
 
 def run_page(page, report):
-    """Run the units of a page here, one after the other; a line of JSON about each."""
+    """Run the units of a page here, one after the other, and write a line of JSON for each."""
     signal.signal(signal.SIGALRM, too_long)
     shared = names_for(page)
     for number, unit in enumerate(page["units"]):
@@ -229,11 +228,11 @@ def work(arguments):
         matplotlib.use("Agg")
     with open(target, "w") as report:
         run_page(json.loads(Path(source).read_text()), report)
-    os._exit(0)  # threads of what a page started may not end
+    os._exit(0)  # threads that a page started may not end
 
 
 def run(python, arguments, folder, limit=1200):
-    # A page may look for its neighbours, and writes where it stands: a folder of its own.
+    # A page may look for its neighbours, and writes to the current folder: give it a folder of its own.
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     env |= {
         "XLA_FLAGS": "--xla_force_host_platform_device_count=8",
@@ -248,17 +247,17 @@ def run(python, arguments, folder, limit=1200):
 
 
 def outcomes(python, page):
-    """What became of each unit of a page under an interpreter."""
+    """The outcome of each unit of a page with an interpreter."""
     with tempfile.TemporaryDirectory() as folder:
         source, report = Path(folder, "page.json"), Path(folder, "report.jsonl")
         source.write_text(json.dumps(page))
         run(python, ["page", str(source), str(report)], folder)
-        said = [json.loads(x) for x in report.read_text().splitlines()] if report.exists() else []
-    return said + [[n, "the process ended"] for n in range(len(said), len(page["units"]))]
+        outcomes = [json.loads(x) for x in report.read_text().splitlines()] if report.exists() else []
+    return outcomes + [[n, "the process ended"] for n in range(len(outcomes), len(page["units"]))]
 
 
 def compare(page, python, peer):
-    """The outcomes of each unit of a page, on both."""
+    """The outcomes of each unit of a page, with both interpreters."""
     theirs = outcomes(peer, page)
     ours = outcomes(python, page)
     rows = []
@@ -275,20 +274,20 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--keep")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    asked = parser.parse_args()
+    options = parser.parse_args()
     groups = {}
-    for root in asked.docstrings:
+    for root in options.docstrings:
         with tempfile.TemporaryDirectory() as folder:
-            run(asked.peer, ["docstrings", root, f"{folder}/pages.json"], folder)
+            run(options.peer, ["docstrings", root, f"{folder}/pages.json"], folder)
             groups[f"docstrings of {root}"] = json.loads(Path(folder, "pages.json").read_text())
-    for folder in asked.docs:
+    for folder in options.docs:
         groups[f"pages in {Path(folder).name}"] = list(pages(folder))
     kept, lost = {}, 0
     for group, found in groups.items():
-        found = [p for p in found if asked.only in p["name"]]
+        found = [p for p in found if options.only in p["name"]]
         expected = passed = 0
-        with ThreadPoolExecutor(asked.jobs) as pool:
-            results = pool.map(lambda page: (page, compare(page, sys.executable, asked.peer)), found)
+        with ThreadPoolExecutor(options.jobs) as pool:
+            results = pool.map(lambda page: (page, compare(page, sys.executable, options.peer)), found)
             for page, rows in results:
                 kept.setdefault(f"{group}: {page['name']}", []).extend(rows)
                 for row in rows:
@@ -298,8 +297,8 @@ def main():
                     passed += row["here"] == "ok"
                     if row["here"] != "ok":
                         print(f"  {page['name']} {row['label']}: {row['here'][-400:]!r}", flush=True)
-                if asked.keep:
-                    Path(asked.keep).write_text(json.dumps(kept, indent=1))
+                if options.keep:
+                    Path(options.keep).write_text(json.dumps(kept, indent=1))
         print(f"{group}: {passed} of {expected}", flush=True)
         lost += expected - passed
     return f"{lost} units succeed upstream and not here" if lost else 0

@@ -1,4 +1,4 @@
-"""Print how many lines each package has: sources and tests. A report, not a gate."""
+"""Print the number of lines of each package: sources and tests. A report; no test limits them."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def lines(folder):
-    """(lines of the Python files and stubs below a folder, files); hidden folders, of environments, are left out."""
+    """(lines of the Python files and stubs below a folder, number of files), without hidden folders."""
     paths = [path for kind in ("py", "pyi") for path in folder.rglob(f"*.{kind}")]
     shown = [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
     return sum(path.read_text().count("\n") for path in shown), len(shown)

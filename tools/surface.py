@@ -1,7 +1,7 @@
-"""Print the surface: the public functions that have a record, the modes they are tried in, and the holes.
+"""Write the pages on the surface: the public functions with a record, their modes, and the known gaps.
 
 python tools/surface.py            writes docs/surface.md and docs/ignored.md
-python tools/surface.py --check    fails if they are not what would be written
+python tools/surface.py --check    fails if they differ from the generated text
 """
 
 import sys
@@ -27,7 +27,7 @@ another value than its default warns with its reason.
 
 
 def page() -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     import holes
     import modes
     import records
@@ -50,14 +50,14 @@ def page() -> str:
     for (name, mode), why in sorted(holes.HOLES.items()):
         reasons.setdefault(why, []).append(f"`{name}` ({mode})")
     lines += [f"- {why}: {', '.join(where)}" for why, where in reasons.items()] or ["None."]
-    lines += ["", "## What is no function of arrays", ""]
-    lines.append("Classes, transformations, what libraries use: a test speaks of each name, but for these.")
+    lines += ["", "## Names that are no functions of arrays", ""]
+    lines.append("Classes, transformations, and names for libraries. A test names each of them, except these.")
     lines += ["", *(f"- {why}: {', '.join(f'`{n}`' for n in names.split())}" for why, names in untried.UNTRIED.items())]
     return "\n".join(lines) + "\n"
 
 
 def ignored_page() -> str:
-    """The table of exceptions: what is accepted and changes nothing."""
+    """The table of exceptions: arguments and options that are accepted and change nothing."""
     from ignored import IGNORED
 
     from bedrax.extend.flags import INERT

@@ -1,10 +1,10 @@
-"""Print what the documents of the bridges to TensorFlow promise, what became of it, and which test shows it.
+"""Write the page on the promises in the documents of the TensorFlow bridges: their state, and the tests that show it.
 
     python tools/tensorflow_page.py            writes docs/tensorflow.md
-    python tools/tensorflow_page.py --check    fails if docs/tensorflow.md is not what would be written
+    python tools/tensorflow_page.py --check    fails if docs/tensorflow.md differs from the generated text
 
-A row is (promise, state, test): a test is ``file::function`` under ``packages``. A limitation is the name of a case of
-``jax2tf/tests/test_limitations.py``, which fails when the limitation is gone.
+A row is (promise, state, test); a test is ``file::function`` under ``packages``. A limitation is the name of a case of
+``jax2tf/tests/test_limitations.py``. That case fails when the limitation is gone.
 """
 
 import sys
@@ -25,80 +25,80 @@ LIMITS, SHARDING = "jax2tf/tests/test_limitations.py", "jax2tf/tests/test_shardi
 
 PROMISES = {
     "Functions": [
-        ("what can be jitted can be converted: every primitive", HOLDS, f"{MATRIX}::test_equals_numpy"),
+        ("a function that can be jitted can be converted: every primitive", HOLDS, f"{MATRIX}::test_equals_numpy"),
         ("a converted function runs eagerly, in a graph, and compiled by XLA", HOLDS, f"{CONVERT}::test_compiled_by_tensorflows_xla"),
         ("`convert(jit(f))` is compiled", "holds with the option `jax2tf_compile_jitted`; otherwise graphs run without XLA, too",
          f"{CONVERT}::test_jitted_functions_are_compiled_on_request"),
         ("arguments and results are nested containers of tensors, variables, numbers", HOLDS, f"{CONVERT}::test_trees_in_and_out"),
-        ("registered containers are arguments, eagerly and of `tf.function`", "holds, with gradients by them", f"{API}::test_registered_containers"),
-        ("containers that `tf.Module` wraps are taken for what they wrap", HOLDS, f"{CONVERT}::test_trees_in_and_out"),
+        ("registered containers can be arguments, eagerly and of `tf.function`", "holds, with gradients with respect to them", f"{API}::test_registered_containers"),
+        ("containers that `tf.Module` wraps are unwrapped", HOLDS, f"{CONVERT}::test_trees_in_and_out"),
         ("arrays of keys are arguments (their words are the tensor)", HOLDS, f"{API}::test_keys_are_their_words"),
-        ("what is no function is refused at once", HOLDS, f"{API}::test_only_functions"),
-        ("a converted function is refused inside transformations, and allowed inside `call_tf`", HOLDS, f"{API}::test_not_inside_transformations"),
-        ("64-bit values follow our flag; `dtype_of_val` tells the dtype", HOLDS, f"{API}::test_dtype_of_val"),
+        ("an argument that is no function is rejected by `convert` itself", HOLDS, f"{API}::test_only_functions"),
+        ("a converted function raises inside transformations, and works inside `call_tf`", HOLDS, f"{API}::test_not_inside_transformations"),
+        ("64-bit values follow our flag; `dtype_of_val` returns the dtype", HOLDS, f"{API}::test_dtype_of_val"),
         ("`eval_polymorphic_shape`", HOLDS, f"{API}::test_eval_polymorphic_shape"),
         ("`split_to_logical_devices`", HOLDS, f"{API}::test_split_to_logical_devices"),
     ],
     "Saved models": [
         ("a saved model needs neither this project nor its Python", HOLDS, f"{CONVERT}::test_saved_model_without_us"),
-        ("parameters are variables, and are trained after loading", HOLDS, f"{WORLD}::test_trained_after_loading"),
+        ("parameters are variables, and can be trained after loading", HOLDS, f"{WORLD}::test_trained_after_loading"),
         ("TensorFlow Serving's signatures; sessions of the bare graph", HOLDS, f"{WORLD}::test_session_of_the_graph"),
-        ("signatures have names, dtypes and open sizes of batches, as `saved_model_cli show` prints them", HOLDS, f"{WORLD}::test_command_line_shows"),
+        ("signatures have names, dtypes and unknown batch sizes; `saved_model_cli show` prints them", HOLDS, f"{WORLD}::test_command_line_shows"),
         ("`saved_model_cli` runs them", HOLDS, f"{WORLD}::test_command_line"),
         ("Keras uses them as layers", HOLDS, f"{WORLD}::test_keras_layer"),
-        ("Keras trains what such a layer holds", "holds, with optimizers that keep no state by the names of variables", f"{WORLD}::test_keras_trains_the_layer"),
+        ("Keras trains the variables of such a layer", "holds, with optimizers that do not store state by the names of variables", f"{WORLD}::test_keras_trains_the_layer"),
         ("`tensorflow_hub` loads them, and pipelines map them, without this project", HOLDS, f"{HUB}::test_loaded"),
-        ("`hub.KerasLayer` is fitted around, and fine-tuned", HOLDS, f"{HUB}::test_fine_tuned"),
+        ("`hub.KerasLayer` can be part of a model that is fitted, and be fine-tuned", HOLDS, f"{HUB}::test_fine_tuned"),
         ("`tf.data` pipelines map converted functions", HOLDS, f"{WORLD}::test_pipeline"),
         ("TFLite runs them", HOLDS, f"{CONVERT}::test_tflite_runs_the_network"),
-        ("TFLite draws random numbers", "better, where sizes are known: those that are drawn here", f"{COMPOSED}::test_tflite_draws_the_same_random_numbers"),
+        ("TFLite draws random numbers", "better: with known sizes, the same numbers as here", f"{COMPOSED}::test_tflite_draws_the_same_random_numbers"),
         ("TFLite and TF.js run scans, scattered sums and small triangular systems (`examples/zoo`)", HOLDS, f"{COMPOSED}::test_operations_that_tfjs_does_without"),
-        ("TF.js runs graphs that have neither assertions nor refused gradients (`examples/digits/web`)", HOLDS, f"{WEB}::test_two_graphs_are_the_network"),
-        ("constants that a function closes over stand once", "better: the documents expect them twice", f"{GRAPHS}::test_large_constants_are_held_once"),
+        ("TF.js runs graphs without assertions and without gradients that raise (`examples/digits/web`)", HOLDS, f"{WEB}::test_two_graphs_are_the_network"),
+        ("constants that a function closes over are stored once", "better: the documents expect them twice", f"{GRAPHS}::test_large_constants_are_held_once"),
     ],
     "Gradients": [
-        ("TensorFlow's gradient is our derivative, custom rules included", HOLDS, f"{GRADIENTS}::test_tapes_outside"),
+        ("TensorFlow's gradient is the derivative of this `jax`, custom rules included", HOLDS, f"{GRADIENTS}::test_tapes_outside"),
         ("gradients of any order, tapes inside or outside of functions", HOLDS, f"{GRADIENTS}::test_tapes_outside_and_inside"),
         ("a saved model has first-order gradients", "better: `with_gradient=n` saves n orders", f"{GRADIENTS}::test_saved_orders"),
-        ("what is beyond the saved order says so", HOLDS, f"{GRADIENTS}::test_saved_orders"),
+        ("a derivative beyond the saved order is an error with the reason", HOLDS, f"{GRADIENTS}::test_saved_orders"),
         ("`with_gradient=False` refuses gradients", HOLDS, f"{CONVERT}::test_without_gradient"),
-        ("saved without `experimental_custom_gradients`, a gradient is TensorFlow's error", "holds, and the operation that it names says what to save", f"{GRADIENTS}::test_gradients_that_were_forgotten"),
-        ("gradients by integers are None, by unused arguments zero; `float0` is int32", HOLDS, f"{CONVERT}::test_gradients_of_unused_and_integer_arguments"),
+        ("saved without `experimental_custom_gradients`, a gradient is TensorFlow's error", "holds; the name of the operation in it tells what to save", f"{GRADIENTS}::test_gradients_that_were_forgotten"),
+        ("gradients with respect to integers are None, to unused arguments zero; `float0` is int32", HOLDS, f"{CONVERT}::test_gradients_of_unused_and_integer_arguments"),
     ],
     "Unknown sizes": [
         ("one graph serves all sizes that `polymorphic_shapes` names", HOLDS, f"{CONVERT}::test_network_with_unknown_batch"),
         ("specifications: `_`, `...`, prefixes of pytrees, expressions", HOLDS, f"{SPECS}::test_specifications"),
         ("equality, order and division of dimensions, as documented", HOLDS, f"{EXPRESSIONS}::test_documented_comparisons"),
         ("dimensions are operands of programs", HOLDS, f"{SPECS}::test_dimensions_are_operands_of_programs"),
-        ("sizes that do not fit are refused eagerly", HOLDS, f"{CHECKS}::test_refused_eagerly"),
-        ("sizes that do not fit may be missed in graphs", "better: graphs refuse them, compiled or not", f"{CHECKS}::test_refused"),
+        ("sizes that do not fit raise eagerly", HOLDS, f"{CHECKS}::test_refused_eagerly"),
+        ("graphs may miss sizes that do not fit", "better: graphs raise, compiled or not", f"{CHECKS}::test_refused"),
         ("the same in saved models", "better, likewise", f"{CHECKS}::test_refused_when_saved"),
         ("the check can be left out", HOLDS, f"{CHECKS}::test_switched_off"),
     ],
     "Graphs": [
         ("plain operations, one or few per primitive", HOLDS, f"{GRAPHS}::test_operations"),
-        ("random numbers make large graphs", "better: uses share functions", f"{GRAPHS}::test_generators_are_functions_that_uses_share"),
-        ("`enable_xla=False` converts as much as `enable_xla=True`", "better: the documents have a list of exceptions", f"{MATRIX}::test_column_is_complete"),
+        ("random numbers make large graphs", "better: all uses share functions", f"{GRAPHS}::test_generators_are_functions_that_uses_share"),
+        ("`enable_xla=False` converts the same programs as `enable_xla=True`", "better: the documents have a list of exceptions", f"{MATRIX}::test_column_is_complete"),
         ("native programs are one `XlaCallModule`", HOLDS, f"{NATIVE}::test_is_one_operation"),
-        ("linear algebra in native programs, for which TensorFlow has none of jaxlib's kernels",
+        ("linear algebra in native programs (TensorFlow has none of jaxlib's kernels)",
          "better: StableHLO's own operations, and compositions", f"{NATIVE}::test_linear_algebra"),
         ("native programs for several platforms", HOLDS, f"{NATIVE}::test_platforms"),
         ("calls of exported programs", HOLDS, f"{COMPOSED}::test_calls_of_exported_programs"),
-        ("no `pmap`", "better: `pmap` and `shard_map` are mapped on the one device", f"{TRIP}::test_programs_for_devices_in_plain_graphs"),
-        ("arguments and results that are split over devices are marked by `XlaSharding`, in graphs only", HOLDS, f"{SHARDING}::test_splits_are_marked"),
+        ("no `pmap`", "better: `pmap` and `shard_map` run on one device", f"{TRIP}::test_programs_for_devices_in_plain_graphs"),
+        ("`XlaSharding` marks arguments and results that are split over devices, in graphs only", HOLDS, f"{SHARDING}::test_splits_are_marked"),
     ],
     "call_tf": [
-        ("eagerly TensorFlow runs the function", HOLDS, f"{EAGER}::test_trees_go_in_and_out"),
+        ("eagerly, TensorFlow runs the function", HOLDS, f"{EAGER}::test_trees_go_in_and_out"),
         ("memory is shared on the CPU", HOLDS, f"{EAGER}::test_memory_is_shared_but_never_that_of_numpy"),
-        ("in jit and control flow its HLO is part of the program", HOLDS, f"{STAGED}::test_the_function_is_part_of_the_program"),
+        ("inside `jit` and control flow, its HLO is part of the program", HOLDS, f"{STAGED}::test_the_function_is_part_of_the_program"),
         ("reverse-mode derivatives are TensorFlow's, custom gradients included", HOLDS, f"{EAGER}::test_custom_gradients_are_respected"),
         ("no forward mode", "better: `jvp`, `jacfwd`, `hessian`", f"{MADE}::test_forward_mode"),
         ("no `vmap`", "better: vectorized by TensorFlow, or one call for each element", f"{MADE}::test_vmap"),
         ("effects happen once for each element, in order", HOLDS, f"{MADE}::test_effects_of_every_element"),
         ("results may have another structure for other types", HOLDS, f"{MADE}::test_structure_by_signature"),
         ("arguments of unknown sizes, if results are static", HOLDS, f"{STAGED}::test_symbolic_shapes_in_native_programs"),
-        ("results of unknown sizes are refused", "better: their sizes are found by TensorFlow's shape inference at some sizes", f"{MADE}::test_inferred_symbolic_shapes"),
-        ("or declared", "better: `output_shape_dtype` takes expressions of dimensions", f"{MADE}::test_declared_symbolic_shapes"),
+        ("results of unknown sizes raise", "better: TensorFlow's shape inference at some sizes finds their sizes", f"{MADE}::test_inferred_symbolic_shapes"),
+        ("results of unknown sizes cannot be declared", "better: `output_shape_dtype` takes expressions of dimensions", f"{MADE}::test_declared_symbolic_shapes"),
         ("round trips, custom gradients and saved models included", HOLDS, f"{TRIP}::test_to_tensorflow_and_back_with_a_custom_gradient"),
     ],
 }  # fmt: skip
@@ -107,22 +107,22 @@ PROMISES = {
 LIMITATIONS = {
     "strings under jit": ("functions of strings inside `jit`", "call them outside: eagerly they work"),
     "values as shapes under jit": ("sizes that are values, inside `jit`", "call the function outside"),
-    "shapes that depend on values under jit": ("results whose shapes depend on values, inside `jit`", "`output_shape_dtype`, if the shape is one all the same"),
-    "writing to variables under jit": ("variables that are written inside `jit`", "pass them in, return their values"),
+    "shapes that depend on values under jit": ("results whose shapes depend on values, inside `jit`", "`output_shape_dtype`, if the shape is in fact fixed"),
+    "writing to variables under jit": ("variables that are written inside `jit`", "pass them as arguments, return their values"),
     "ordered calls under jit": ("`call_tf(..., ordered=True)` inside `jit`", "`call_tf_graph=True` in a native conversion"),
-    "results of unknown sizes": ("results whose sizes are no simple expressions of unknown ones, and were not declared", "`output_shape_dtype` with expressions of the arguments' dimensions"),
+    "results of unknown sizes": ("results whose sizes are not simple expressions of unknown sizes, and are not declared", "`output_shape_dtype` with expressions of the arguments' dimensions"),
     "nonlinear sizes": ("specifications from which a dimension does not follow linearly", "name the dimension in another argument"),
     "underdetermined sizes": ("specifications with more dimensions than equations", "likewise"),
-    "unknown sizes against numbers": ("an unknown size where a number is expected, though it is that number", "say the number in `polymorphic_shapes`"),
-    "gradients of while loops": ("gradients of `while_loop`, which has none; it is saved, and says so when asked", "`scan`, `fori_loop` with known bounds"),
+    "unknown sizes against numbers": ("an unknown size where a number is expected, even if it equals that number", "write the number in `polymorphic_shapes`"),
+    "gradients of while loops": ("gradients of `while_loop`, which has none; the function can be saved, and its gradient raises", "`scan`, `fori_loop` with known bounds"),
     "sharding without a graph": ("`split_to_logical_devices` of eager tensors", "`tf.function`"),
     "enable_xla=False natively": ("`enable_xla=False` with native serialization", "one of the two"),
 }  # fmt: skip
 
-HEAD = """# TensorFlow: what is promised, and what holds
+HEAD = """# TensorFlow: promises and their state
 
-Generated by `python tools/tensorflow_page.py`; do not edit. Each row is a promise of the documentation of jax2tf, or a
-limitation that it admits, with what became of it here and the test (under `packages`) that shows it.
+Generated by `python tools/tensorflow_page.py`; do not edit. Each row is a promise, or an admitted limitation, of the
+documentation of jax2tf, with its state here and the test (under `packages`) that shows it.
 """
 
 
