@@ -22,11 +22,15 @@ FILES = {
     for file in sorted(folder.rglob("*.py"))
 }
 STUBS = {module: file.with_suffix(".pyi") for module, file in FILES.items() if file.with_suffix(".pyi").exists()}
-WITHOUT_TF = importlib.util.find_spec("bedrax.jax2tf") is None
-if WITHOUT_TF:
-    STUBS = {module: file for module, file in STUBS.items() if "jax2tf" not in module}
-if importlib.util.find_spec("tensorstore") is None:  # an extra of bedrax-processes
-    STUBS = {module: file for module, file in STUBS.items() if "array_serialization" not in module}
+WITHOUT_TF = importlib.util.find_spec("tensorflow") is None
+NEEDS = {"jax2tf": "tensorflow", "array_serialization": "tensorstore"}  # a part of a module's name, what it imports
+
+
+def marks(module):
+    return [pytest.mark.needs(library) for part, library in NEEDS.items() if part in module]
+
+
+MODULES = [pytest.param(module, marks=marks(module)) for module in STUBS]
 
 
 def imported(module):
@@ -46,7 +50,7 @@ def imports(module):
             yield from ((home, name.name, name.asname) for name in statement.names)
 
 
-@pytest.mark.parametrize("module", STUBS)
+@pytest.mark.parametrize("module", MODULES)
 def test_a_stub_names_what_its_homes_export(module):
     wrong = []
     for home_name, theirs, ours in imports(module):
@@ -62,7 +66,7 @@ def test_a_stub_names_what_its_homes_export(module):
     assert not wrong, f"not there, or not in the __all__ there: {wrong}"
 
 
-@pytest.mark.parametrize("module", STUBS)
+@pytest.mark.parametrize("module", MODULES)
 def test_type_checkers_see_the_same_names(module):
     # To them `x as y` is private: a public name is `x as x`, or is assigned.
     renamed = [ours for _, theirs, ours in imports(module) if ours not in (None, theirs) and ours[0] != "_"]
@@ -71,7 +75,7 @@ def test_type_checkers_see_the_same_names(module):
     assert len(named) == len(set(named)), "a name twice"
 
 
-@pytest.mark.parametrize("module", STUBS)
+@pytest.mark.parametrize("module", MODULES)
 def test_every_name_of_a_stub_is_found(module):
     found = imported(module)
     assert found.__all__ == sorted(found.__all__)
