@@ -10,7 +10,8 @@ import sys
 PROGRAM = """
 import jax, jax.numpy as jnp, numpy as np
 from jax import lax
-from jax.experimental import mesh_utils
+from jax.experimental import mesh_utils, pjit
+from jax.experimental.layout import Format, Layout
 from bedrax.parallel.explicit import ShardingTypeError
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec as P
 
@@ -61,6 +62,39 @@ assert (compiled(jax.device_put(W, NamedSharding(mesh, P("x")))) == 2 * W).all()
 def over(mesh):
     return jax.device_put(W, NamedSharding(mesh, P("x")))
 
+def within(mesh, entry, place):
+    with jax.set_mesh(mesh):
+        return entry(place)
+
+whole = jax.jit(double, in_shardings=NamedSharding(mesh, P()))
+y, y_whole = over(mesh), jax.device_put(W, NamedSharding(mesh, P()))
+batch = jax.device_put(np.ones((2, 8, 8), np.float32), NamedSharding(mesh, P(None, "x")))
+for argument in (W, jnp.asarray(W), y_whole, y_whole, jax.device_put(W, NamedSharding(mesh, P(None, None)))):
+    assert (whole(argument) == 2 * W).all()
+assert (jax.vmap(whole)(jax.device_put(W, NamedSharding(mesh, P("x")))) == 2 * W).all()  # the mapped axis may be split
+assert (jax.jit(lambda x: whole(x))(y) == 2 * W).all()  # inside a program it says what happens
+assert (jax.jit(double, in_shardings=NamedSharding(mesh, P(("x",))))(y) == 2 * W).all()
+
+def with_pjit():
+    with mesh:
+        return pjit.pjit(double, in_shardings=P())(y)
+
+def in_turn():
+    for _ in range(2):
+        whole(y_whole)
+    return whole(y)
+
+elsewhere = {
+    "jit": lambda: whole(y), "in turn": in_turn, "pjit": with_pjit, "with a mesh": lambda: within(mesh, lambda s: jax.jit(double, in_shardings=s)(y), P()),
+    "trees": lambda: jax.jit(lambda a: a, in_shardings=NamedSharding(mesh, P()))({"u": y}),
+    "unused": lambda: jax.jit(lambda a: 1, in_shardings=NamedSharding(mesh, P()))(y),
+    "static": lambda: jax.jit(lambda n, a: n * a, static_argnums=0, in_shardings=NamedSharding(mesh, P()))(2, y),
+    "lower": lambda: whole.lower(y), "lower a type": lambda: whole.lower(jax.ShapeDtypeStruct(y.shape, y.dtype, sharding=y.sharding)),
+    "trace": lambda: whole.trace(y).lower(lowering_platforms=("cpu", "cuda")), "export": lambda: jax.export.export(whole)(y),
+    "grad": lambda: jax.grad(lambda x: whole(x).sum())(y), "jvp": lambda: jax.jvp(whole, (y_whole,), (y,)),
+    "vmap": lambda: jax.vmap(whole)(batch), "grad of vmap": lambda: jax.grad(lambda x: jax.vmap(whole)(x).sum())(batch),
+}
+
 CASES = [  # what is wrong, the call, the words
     *[(f"{n}: divides not", lambda e=e: e(NamedSharding(mesh, P("y"))),
        [n.strip(), "P('y',)", "axis 0", "(6, 8)", "'y' (of size 4)", "Pad it to 8", "None for this axis"])
@@ -86,6 +120,18 @@ CASES = [  # what is wrong, the call, the words
     ("order", lambda: over(mesh) + over(backward), ["[7, 6, 5, 4, 3, 2, 1, 0]", "another order", "one mesh"]),
     ("in_shardings", lambda: jax.jit(double, in_shardings=NamedSharding(half, P("x")))(over(mesh)),
      ["argument 0 (x)", "in_shardings", "[0, 1, 2, 3]", "device_put"]),
+    *[(f"in_shardings of a committed argument: {name}", call, ["argument", "'x'", "in_shardings say", "spec=P(", "device_put"])
+      for name, call in elsewhere.items()],
+    ("in_shardings of keys", lambda: jax.jit(lambda k: k, in_shardings=NamedSharding(mesh, P()))(
+        jax.device_put(jax.random.split(jax.random.key(0), 8), NamedSharding(mesh, P("x")))), ["argument 0 (k)", "P('x',)", "P()"]),
+    ("in_shardings, memory", lambda: jax.jit(double, in_shardings=NamedSharding(mesh, P("x"), memory_kind="unpinned_host"))(over(mesh)),
+     ["argument 0 (x)", "memory_kind=device", "memory_kind=unpinned_host"]),
+    ("in_shardings, layout", lambda: jax.jit(double, in_shardings=Format(Layout((1, 0)), NamedSharding(mesh, P("x"))))(over(mesh)),
+     ["argument 0 (x)", "(1, 0)", "(0, 1)", "device_put"]),
+    ("in_shardings, any layout", lambda: jax.jit(double, in_shardings=Format(Layout.AUTO))(over(mesh)),
+     ["argument 0 (x)", "Layout.AUTO", "input_formats"]),
+    *[(f"unconstrained {name}", lambda name=name: jax.jit(double, **{name: NamedSharding(mesh, P(P.UNCONSTRAINED))})(W),
+       [name, "UNCONSTRAINED", "with_sharding_constraint"]) for name in ("in_shardings", "out_shardings")],
     ("order of results", lambda: jax.jit(double, in_shardings=NamedSharding(mesh, P("x")),
         out_shardings=NamedSharding(backward, P("x")))(W), ["argument 0 (x)", "out_shardings", "another order"]),
     ("shard_map devices", lambda: jax.shard_map(double, mesh=half, in_specs=P("x"), out_specs=P("x"))(over(mesh)),
@@ -129,10 +175,6 @@ CASES = [  # what is wrong, the call, the words
     ("pmap", lambda: jax.pmap(double)(np.ones((9, 2))), ["size 9", "8 devices", "jax_num_cpu_devices"]),
     ("pmap devices", lambda: jax.pmap(double, devices=devices[:2])(np.ones((3, 2))), ["size 3", "devices has 2"]),
 ]
-
-def within(mesh, entry, place):
-    with jax.set_mesh(mesh):
-        return entry(place)
 
 for what, call, words in CASES:
     try:

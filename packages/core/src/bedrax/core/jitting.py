@@ -289,7 +289,9 @@ def jit(
 
     Args:
       fun: a pure function of pytrees of arrays. Without it, returns a decorator.
-      in_shardings, out_shardings: placements of arguments and results (XLA).
+      in_shardings: shardings of the positional arguments (XLA): one sharding for all, or a tuple of pytree prefixes, with
+        None where the argument decides. Uncommitted arguments are placed there. A committed argument has to be there.
+      out_shardings: shardings of the results (XLA), a pytree prefix of them. None: the compiler decides.
       static_argnums, static_argnames: arguments that are compile-time constants; hashable.
       donate_argnums, donate_argnames: arguments whose buffers the result may take over.
       keep_unused: keep arguments that the program does not use.
@@ -299,7 +301,8 @@ def jit(
       compiler_options: options for XLA.
 
     Returns:
-      A function with the signature of `fun`.
+      A function with the signature of `fun`. It raises ValueError if an argument is committed to another place than its
+      `in_shardings` say; `device_put` moves it.
 
     Raises:
       ValueError: `inline` is neither a boolean nor an `Inline`.

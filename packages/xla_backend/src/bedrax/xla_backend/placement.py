@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -118,6 +119,8 @@ def _relaid(where: Format):
 
 def reshard(x: Any, to: Any) -> Any:
     """A concrete value at a place, as programs name it; arrays there are committed."""
+    if _checking.who is not None:
+        _check_placed(x, to, _checking.who)
     if type(to) is Format:
         return with_layout(_put_leaf(x, to.sharding, False, None), to.layout)
     if isinstance(to, Memory):
@@ -560,12 +563,12 @@ def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Clai
         place = arguments[i]
         if place is None:
             place = arguments[i] = committed_sharding(x)
-        elif type(place) is Format and place.sharding is None:
-            place = arguments[i] = Format(place.layout, committed_sharding(x))
         else:
-            _check_same_devices(program, i, x, place)
+            _check_placed(x, place, lambda i=i: argument_name(program, i))
+            if type(place) is Format and place.sharding is None:
+                place = arguments[i] = Format(place.layout, committed_sharding(x))
         if place is not None:
-            found.append(Claim(place, lambda i=i: _argument(program, i)))
+            found.append(Claim(place, lambda i=i: argument_name(program, i)))
     found += [Claim(place, lambda: "out_shardings") for place in results if place is not None]
     if asked.device is not None:
         found.append(Claim(make_single_device_sharding(asked.device), lambda: "device (or backend) of jit"))
@@ -573,17 +576,68 @@ def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Clai
     return found, tuple(arguments), results
 
 
-def _check_same_devices(program: Jaxpr, i: int, x: Any, place: Any) -> None:
-    """Raise ValueError if a committed argument is on other devices than its sharding in `in_shardings`."""
-    have, wanted = committed_sharding(x), place.assignment
-    if have is not None and wanted is not None and have.device_set != set(wanted):
+def _check_placed(x: Any, place: Any, who: Callable[[], str]) -> None:
+    """Raise ValueError if a committed argument is not where its `in_shardings` say: nothing is moved silently.
+
+    Args:
+      who: returns the name of the argument, for messages.
+    """
+    have = committed_sharding(x)
+    if have is None:
+        return
+    aval = avals.abstractify(x)
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        have = x.sharding  # of the keys, not of the words that they consist of
+    layout, place = (place.layout, place.sharding) if type(place) is Format else (None, place)
+    wanted = None if place is None else place.assignment
+    if wanted is not None and have.device_set != set(wanted):
         raise _different_devices(
-            f"{_argument(program, i)} is on {_names(have.assignment)}, its in_shardings on {_names(wanted)}; put it there with"
+            f"{who()} is on {_names(have.assignment)}, its in_shardings on {_names(wanted)}; put it there with"
             " device_put, or leave its in_shardings out"
         )
+    if wanted is not None and not have.is_equivalent_to(place.settled(have), len(aval.shape)):
+        raise ValueError(
+            f"{who()} is placed by {have}, its in_shardings say {place}; put it there with device_put(x, sharding), or"
+            " leave its in_shardings out"
+        )
+    if layout is not None and type(x) is ArrayImpl:
+        found = Layout.from_pjrt_layout(x._pjrt_layout)
+        if layout is Layout.AUTO:
+            raise ValueError(
+                f"{who()} is committed to the layout {found}, its in_shardings say Layout.AUTO; lower with a"
+                " jax.ShapeDtypeStruct, and put the array with device_put where Compiled.input_formats says"
+            )
+        if found != layout:
+            raise ValueError(
+                f"{who()} has the layout {found}, its in_shardings say {layout}; give it that layout with device_put(x,"
+                " format), or leave its in_shardings out"
+            )
 
 
-def _argument(program: Jaxpr, i: int) -> str:
+class _Checking(threading.local):
+    """Whether `reshard` of this thread places arguments of `jit`, and the name of the argument."""
+
+    who: Callable[[], str] | None = None
+
+
+_checking = _Checking()
+
+
+def bind_argument(x: Any, place: Any, who: Callable[[], str]) -> Any:
+    """An argument of `jit` under a trace, at the place that its `in_shardings` say.
+
+    Raises:
+      ValueError: `x` is concrete under the trace (`grad` and `vmap` of `jit`), and committed to another place.
+    """
+    saved, _checking.who = _checking.who, who
+    try:
+        return reshard_p.bind(x, to=place, src=None)
+    finally:
+        _checking.who = saved
+
+
+def argument_name(program: Jaxpr, i: int) -> str:
+    """The name of an argument, for messages."""
     names = (program.debug_info and program.debug_info.arg_names) or ()
     called = f" ({names[i]})" if i < len(names) else ""
     return f"argument {i}{called}, of shape {program.invars[i].aval.shape}"

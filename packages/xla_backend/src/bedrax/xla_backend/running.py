@@ -13,6 +13,7 @@ from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.jitting import jit_p
 from bedrax.core.tracing import eval_trace
 from bedrax.lax.primitives.placement import reshard_p
+from bedrax.parallel.specs import UNCONSTRAINED
 from bedrax.xla_backend import clients, placement
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
@@ -122,6 +123,12 @@ def asked_of(jitted, call) -> Asked:
     results = placement.resolved_leaves(
         options["out_shardings"], call.out_tree, f"out_shardings of jit({jitted.name})", call.jaxpr.out_avals
     )
+    for what, places in (("in_shardings", arguments), ("out_shardings", results)):
+        if free := next((s for s in places or () if UNCONSTRAINED in getattr(s, "spec", ())), None):
+            raise ValueError(
+                f"{what} of jit({jitted.name}): {free} leaves a dimension unconstrained, and arguments and results are"
+                " placed; write None in place of the sharding, or use with_sharding_constraint inside"
+            )
     if arguments is not None:
         arguments = (None,) * call.arg_offset + arguments
     return Asked(arguments, results, device)
@@ -131,16 +138,23 @@ def bind_placed(jitted, call, asked: Asked) -> list:
     """Bind a traced call under a trace: there, its places are those of operations around it."""
     one = None if asked.device is None else make_single_device_sharding(asked.device)
 
-    def at(values, places):
+    def at(values, places, bind):
         places = places or (one,) * len(values)
         return [
-            x if s is None or aval_of(x).mutable else reshard_p.bind(x, to=s, src=None)  # a reference stays where it is
-            for x, s in zip(values, places, strict=True)
+            x if s is None or aval_of(x).mutable else bind(i, x, s)  # a reference stays where it is
+            for i, (x, s) in enumerate(zip(values, places, strict=True))
         ]
+
+    def argument(i, x, s):
+        return placement.bind_argument(x, s, lambda: placement.argument_name(call.jaxpr, i))
+
+    def result(i, x, s):
+        return reshard_p.bind(x, to=s, src=None)
 
     if asked is NOTHING_ASKED:
         return jitted.bind(call)
-    return at(jitted.bind(call._replace(args=at(call.args, asked.arguments))), asked.results)
+    args = at(call.args, asked.arguments, result if asked.arguments is None else argument)
+    return at(jitted.bind(call._replace(args=args)), asked.results, result)
 
 
 def to_run(call) -> dict:
