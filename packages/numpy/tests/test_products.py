@@ -10,6 +10,7 @@ from bedrax.autodiff import grad, jvp
 from bedrax.batching import vmap
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.staging import make_jaxpr
+from bedrax.testing import oracles
 
 
 def draw(*shape, dtype=np.float32, seed=0):
@@ -62,6 +63,7 @@ def test_vector_products():
     check(jnp.vdot, np.vdot, c(3, 4), c(4, 3))
     check(jnp.vecdot, np.vecdot, c(4, 3), c(2, 1, 3))
     check(jnp.vecdot, np.vecdot, draw(3, 4), draw(3, 1, seed=4), axis=0)
+    oracles.require("numpy.matvec", "numpy.vecmat")
     check(jnp.matvec, np.matvec, draw(2, 4, 3), draw(3))
     check(jnp.vecmat, np.vecmat, c(4), c(2, 4, 3))
 

@@ -9,6 +9,7 @@ import scipy.stats as st
 import bedrax.numpy as jnp
 from bedrax import scipy as bs
 from bedrax.core.jitting import jit
+from bedrax.testing import oracles
 
 
 def close(actual, expected):
@@ -20,6 +21,7 @@ A, X = np.meshgrid([0, 0.5, 2, np.inf, -1, np.nan], [0, 0.3, 40, np.inf, -1, np.
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
 def test_incomplete_gamma_functions_at_the_limits_of_the_parameter(name):
+    oracles.require(f"scipy.special.{name}")
     a, x = A.astype(np.float32), X.astype(np.float32)
     expected = getattr(sp, name)(a, x)
     close(getattr(bs.special, name)(a, x), expected)
