@@ -35,6 +35,30 @@ def refuses(action, message):
 """
 
 PROGRAMS = {
+    "specs_of_results": """
+        from bedrax.parallel import shard_map
+        twice = xla.jit(lambda x: lax.add(x, x))
+        both = xla.jit(lambda y, x: (lax.reduce_sum(y, axes=(0,)), lax.mul(x, x)))
+        M = np.ones((8, 8), np.float32)
+        one = Mesh(np.array(d[:1]), ("x",))
+        for mesh in (tall, wide, one):
+            for spec in (P(), P(None), P(None, None), P("x"), P("x", None), P(None, "x"), P(("x",), None)):
+                x = xla.device_put(M, NamedSharding(mesh, spec))
+                # As the argument is written, not as a tile assignment is read back.
+                for same in (twice(x), lax.neg(x), lax.mul(x, np.float32(2)), both(X, x)[1]):
+                    assert same.sharding.spec == spec, (same.sharding, spec)
+                where = NamedSharding(mesh, spec)
+                assert xla.jit(lax.sin, out_shardings=where)(x).sharding.spec == spec
+                for block in (shard_map(lax.neg, mesh=mesh, in_specs=spec, out_specs=spec)(M),):
+                    assert block.sharding.spec == spec, (block.sharding, spec)
+                    np.testing.assert_array_equal(block, -M)
+        # What no argument is split as has no trailing None.
+        x = xla.device_put(M, NamedSharding(tall, P(None, "x")))
+        turned = xla.jit(lambda x: lax.transpose(x, (1, 0)))(x)
+        assert turned.sharding.spec == P("x"), turned.sharding
+        assert xla.jit(lambda x: lax.reduce_sum(x, axes=(0, 1)))(x).sharding.spec == P()
+        assert xla.jit(lambda x: xla.with_sharding_constraint(lax.sin(x), NamedSharding(tall, P("y", None))))(x).sharding.spec == P("y")
+    """,
     "put_commits": """
         moved = xla.device_put(new(), d[2])
         assert moved.committed and new().to_device(d[1]).committed and not new().committed

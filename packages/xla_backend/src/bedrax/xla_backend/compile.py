@@ -457,6 +457,11 @@ class LoadedProgram:
                     len(self.lowered.jaxpr.invars[i].aval.shape))  # fmt: skip
             self.in_shardings.append(given)
         outputs = executable.get_output_shardings()
+        # A result that is split as the first argument of its rank is has its spec: P("x", None) stays that, and P("x") too.
+        like: dict[int, Any] = {}
+        for i in self.kept_positions:
+            if where.arguments[i] is not None:
+                like.setdefault(len(self.lowered.jaxpr.invars[i].aval.shape), where.arguments[i])
         self.out_shardings = []
         for k, aval in enumerate(physical):
             given = where.results[k]
@@ -464,8 +469,12 @@ class LoadedProgram:
                 if len(devices) == 1 and mesh is None:
                     given = make_single_device_sharding(devices[0], executable.get_output_memory_kinds()[0][k])
                 else:
-                    given = replicated if outputs is None else sharding.from_hlo(
-                        runtime.HloSharding.from_proto(outputs[k]), device_list, mesh, len(aval.shape))  # fmt: skip
+                    hlo = (
+                        runtime.HloSharding.replicate()
+                        if outputs is None
+                        else runtime.HloSharding.from_proto(outputs[k])
+                    )
+                    given = sharding.from_hlo(hlo, device_list, mesh, len(aval.shape), like.get(len(aval.shape)))
             self.out_shardings.append(given)
 
     def run(self, args: Sequence[Any]) -> list:

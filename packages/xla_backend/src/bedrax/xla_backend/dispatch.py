@@ -113,7 +113,8 @@ class XlaExecutor(executors.Executor):
 
     def _apply_unhashable(self, prim, args, params):
         program = _single_equation(prim, args, params)
-        return first_run(program, args, _params(program, prim.name), _tree_of_results(prim, program))[0]
+        tree = _tree_of_results(prim, program)
+        return first_run(program, args, _params(program, prim.name), tree, placement.asked_by(prim, params))[0]
 
     def _eager_runner(self, prim, params):
         programs: dict = {}
@@ -125,7 +126,8 @@ class XlaExecutor(executors.Executor):
             jaxpr = programs.get(key)
             if jaxpr is None:
                 jaxpr = programs[key] = _single_equation(prim, args, params)
-            return first_run(jaxpr, args, _params(jaxpr, prim.name), _tree_of_results(prim, jaxpr))
+            asked = placement.asked_by(prim, params)
+            return first_run(jaxpr, args, _params(jaxpr, prim.name), _tree_of_results(prim, jaxpr), asked)
 
         return make_runner(prim.name, miss)
 

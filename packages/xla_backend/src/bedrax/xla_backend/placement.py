@@ -22,7 +22,7 @@ from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.parallel import AxisType, Mesh, PartitionSpec, meshes
 from bedrax.parallel.meshes import in_shape_of
-from bedrax.parallel.primitives import OnMesh
+from bedrax.parallel.primitives import OnMesh, shard_map_p
 from bedrax.parallel.specs import UNCONSTRAINED, axes_of
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
@@ -447,6 +447,19 @@ class Asked(NamedTuple):
 
 
 NOTHING_ASKED = Asked()
+
+
+def asked_by(prim: tracing.Primitive, params: dict) -> Asked:
+    """What the params of an operation that runs by itself say of places: `shard_map` names those of its results.
+
+    They do where all axes of a mesh of devices are named. Explicit axes are told by types.
+    """
+    if prim is not shard_map_p or not isinstance(params["mesh"], Mesh):
+        return NOTHING_ASKED
+    mesh = params["mesh"]
+    if mesh.explicit_axes or set(params["manual"]) != set(mesh.axis_names):
+        return NOTHING_ASKED
+    return Asked(results=tuple(NamedSharding(mesh, spec) for spec in params["out_specs"]))
 
 
 class Placement(NamedTuple):

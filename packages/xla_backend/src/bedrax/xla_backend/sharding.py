@@ -548,13 +548,25 @@ def _gspmd_from_ids(platform, ids, message, memory_kind):
     return GSPMDSharding([devices[i] for i in ids], proto, memory_kind=memory_kind)
 
 
-def from_hlo(hlo: runtime.HloSharding, device_list, mesh, ndim: int):
-    """The sharding that the compiler chose, as a `NamedSharding` over `mesh` if it is one."""
+def from_hlo(hlo: runtime.HloSharding, device_list, mesh, ndim: int, like: Any = None):
+    """The sharding that the compiler chose, as a `NamedSharding` over `mesh` if it is one.
+
+    Args:
+      like: a sharding of another array of this rank. Its spec is taken where it means the same; a spec has no trailing
+        None otherwise.
+    """
     if mesh is not None:
-        spec = _spec_of(hlo, mesh, ndim)
+        spec = _spec_like(hlo, mesh, ndim, like) or _spec_of(hlo, mesh, ndim)
         if spec is not None:
             return NamedSharding(mesh, spec)
     return GSPMDSharding(device_list, hlo)
+
+
+def _spec_like(hlo, mesh, ndim: int, like: Any) -> PartitionSpec | None:
+    """The spec of a sharding over `mesh` whose tile assignment this is at the given rank; None if there is none."""
+    if not isinstance(like, NamedSharding) or like.mesh != mesh or len(like.spec) > ndim:
+        return None
+    return like.spec if _named_hlo(mesh, like.spec, ndim) == hlo else None
 
 
 def _spec_of(hlo, mesh, ndim: int):
@@ -565,6 +577,8 @@ def _spec_of(hlo, mesh, ndim: int):
 
     def assign(d, free, spec):
         if d == ndim:
+            while spec and spec[-1] is None:
+                spec.pop()
             candidate = PartitionSpec(*spec)
             return candidate if _named_hlo(mesh, candidate, ndim) == hlo else None
         for axes in _products(free, counts[d], dict(mesh.shape_tuple)):
