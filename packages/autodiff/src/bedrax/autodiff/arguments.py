@@ -10,27 +10,61 @@ import numpy as np
 from bedrax import pytree
 from bedrax.autodiff.tables import Zero, has_tangent, instantiate
 from bedrax.core import dtypes
-from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.avals import AbstractValue, aval_of, library_types
 from bedrax.core.signatures import is_position, normalized, positions_of
 from bedrax.core.staging import function_name
 from bedrax.lax.primitives.conversions import convert_to
 
 
-class Chosen:
-    """The differentiated positional arguments of a call, as leaves of `tree`, and a way to call with others."""
+class _Represented:
+    """A value of a library's own type in a tree: a node, whose children are the values that represent it."""
 
-    __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "leaves", "tree")
+    __slots__ = ("aval", "values")
+
+    def __init__(self, aval: AbstractValue, values: Sequence[Any]):
+        self.aval, self.values = aval, values
+
+
+# What such a node is made of again is the value itself.
+pytree.register_pytree_node(
+    _Represented, lambda x: (tuple(x.values), x.aval), lambda aval, values: aval.raise_val(*values)
+)
+
+
+def _represented(tree: Any, what: Callable[[AbstractValue], AbstractValue]) -> Any:
+    """A tree in which values of libraries' types are nodes that are made as values of the type ``what(type)`` again."""
+
+    def one(x):
+        found = library_types.get(type(x))
+        aval = None if found is None else found.typeof(x)
+        return x if aval is None or aval.has_qdd else _Represented(what(aval), aval.lower_val(x))
+
+    return pytree.tree_map(one, tree) if library_types else tree
+
+
+class Chosen:
+    """The differentiated positional arguments of a call, as leaves of `tree`, and a way to call with others.
+
+    `tree` is that of their tangents: a value of a library's type is represented by leaves, and its tangent is made of
+    theirs, as the tangent type says.
+    """
+
+    __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "_tree", "leaves", "tree")
 
     def __init__(self, name: str, fun: Callable, argnums: int | tuple[int, ...], args: tuple, kwargs: dict):
         self._fun, self._args, self._kwargs = fun, args, kwargs
         self._positions = _chosen_positions(name, fun, argnums, len(args))
         self._single = isinstance(argnums, int)
         values = tuple(args[n] for n in self._positions)
-        self.leaves, self.tree = pytree.tree_flatten(values[0] if self._single else values)
+        chosen = values[0] if self._single else values
+        self.leaves, self._tree = pytree.tree_flatten(_represented(chosen, lambda aval: aval))
+        self.tree = self._tree
+        if library_types:
+            self.tree = pytree.tree_structure(_represented(chosen, lambda aval: aval.to_tangent_aval()))
 
     def call(self, *leaves) -> Any:
         """The function's result for other leaves of the chosen arguments."""
-        values = pytree.tree_unflatten(self.tree, leaves)
+        values = pytree.tree_unflatten(self._tree, leaves)
         full = list(self._args)
         for n, value in zip(self._positions, (values,) if self._single else values, strict=True):
             full[n] = value
