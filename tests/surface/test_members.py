@@ -134,6 +134,17 @@ PROGRAMS = {
         assert isinstance(closed, core.ClosedJaxpr) and isinstance(closed.jaxpr.debug_info, core.DebugInfo)
         assert core.jaxpr_as_fun(closed)(3.0)[0] == 7
         assert len(list(core.subjaxprs(closed.jaxpr))) == 1 and len(list(core.jaxprs_in_params(closed.eqns[0].params))) == 1
+        program = closed.jaxpr
+        parts = (program.constvars, program.invars, program.outvars, program.eqns)
+        again = core.Jaxpr(*parts, program.effects, program.debug_info, False, program.consts)
+        assert core.jaxpr_as_fun(again)(3.0)[0] == 7 and str(again) == str(closed)
+        assert core.jaxpr_as_fun(core.Jaxpr(again, program.consts))(3.0)[0] == 7 and core.ClosedJaxpr(again) is again
+        assert core.jaxpr_as_fun(core.ClosedJaxpr(jaxpr=again, consts=[]))(3.0)[0] == 7
+        for wrong in ((program.constvars, program.invars), (again, [1.0]), (again, [], program.outvars), ()):
+            with pytest.raises(TypeError, match="Jaxpr"):
+                core.Jaxpr(*wrong)
+        import inspect
+        assert list(inspect.signature(core.Jaxpr).parameters)[:4] == ["constvars", "invars", "outvars", "eqns"]
         var = core.gensym()(jax.core.ShapedArray((), np.dtype(np.float32)))
         assert isinstance(var, core.Var)
         eqn = closed.eqns[-1]

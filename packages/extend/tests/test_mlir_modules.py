@@ -40,8 +40,10 @@ def test_a_module_of_a_program():
     ):  # fmt: skip
         with pytest.raises(NotImplementedError):
             lowered(lax.sin, **changes)
-    with pytest.raises(TypeError, match="in_avals"):
-        lowered(lax.sin, in_avals=[ShapedArray((4,), np.float32)])
+    assert str(lowered(lax.sin, out_avals=[ShapedArray((3,), np.float32)]).module) == str(result.module)
+    for what in ("in_avals", "out_avals"):
+        with pytest.raises(TypeError, match=what):
+            lowered(lax.sin, **{what: [ShapedArray((4,), np.float32)]})
 
 
 def test_modules_are_merged():
@@ -62,7 +64,14 @@ def test_rules_add_functions_and_programs():
 
     def rule(ctx, x):
         made.append(modules.lower_jaxpr_to_fun(ctx.module_context, "mine", program, [], num_const_args=0,
-                                               in_avals=program.in_avals))  # fmt: skip
+                                               in_avals=program.in_avals, out_avals=program.out_avals,
+                                               detached=False))  # fmt: skip
+        with pytest.raises(TypeError, match="out_avals are the types of the program's results"):
+            modules.lower_jaxpr_to_fun(ctx.module_context, "mine", program, [], num_const_args=0,
+                                       in_avals=program.in_avals, out_avals=[])  # fmt: skip
+        with pytest.raises(NotImplementedError, match="detached"):
+            modules.lower_jaxpr_to_fun(ctx.module_context, "mine", program, [], num_const_args=0,
+                                       in_avals=program.in_avals, detached=True)  # fmt: skip
         consts = [ir_constant(c) for c in program.consts]
         out, tokens = modules.jaxpr_subcomp(ctx, program, None, "tokens", consts, x)
         assert tokens == "tokens"
@@ -74,6 +83,25 @@ def test_rules_add_functions_and_programs():
     assert "mine" in str(made[0].attributes["sym_name"])
     with pytest.raises(TypeError, match="context of a rule"):
         modules.jaxpr_subcomp(None, program, None, None, [])
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_call_is_a_function_of_the_module_or_written_out(late):
+    prim, program = Primitive(f"calls_{late}"), make_jaxpr(lambda x: lax.sin(lax.neg(x)))(ONES)
+    prim.def_abstract_eval(lambda x, **_: x)
+
+    def rule(ctx, x, **params):
+        (out,) = mlir_rules.core_call_lowering(
+            ctx, x, name="called", call_jaxpr=program, inline_jax_late=late, **params
+        )
+        return out
+
+    register_lowering(prim, rule)
+    f = jit(lambda x: prim.bind(x))
+    assert ("call @called" in f.lower(ONES).as_text()) is not late
+    np.testing.assert_allclose(f(ONES), np.sin(-ONES), rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="core_call_lowering knows no word"):
+        jit(lambda x: prim.bind(x, word="more")).lower(ONES)
 
 
 def test_values_in_the_structure_of_types():

@@ -1,5 +1,6 @@
 """Meshes and specs are data: a device is any hashable object."""
 
+import enum
 import pickle
 
 import numpy as np
@@ -90,6 +91,23 @@ def test_types_tell_the_axes_over_which_values_vary():
     assert struct != ShapeDtypeStruct((3,), np.float32)
     with pytest.raises(NotImplementedError, match="partial sums"):
         ShapeDtypeStruct((3,), np.float32, manual_axis_type=ManualAxisType(reduced={"i"})).aval.vma
+    assert ShapedArray((3,), np.float32, manual_axis_type=varying) == struct.aval
+    assert struct.aval.update(manual_axis_type=ManualAxisType()).vma == frozenset()
+    with pytest.raises(NotImplementedError, match="partial sums"):
+        ShapedArray((3,), np.float32, manual_axis_type=ManualAxisType(reduced={"i"}))
+
+
+def test_types_say_no_layouts_and_no_memories_of_arrays():
+    assert ShapedArray((3,), np.float32).layout is None
+    assert ShapedArray((3,), np.float32, layout=None) == ShapedArray((3,), np.float32)
+    with pytest.raises(NotImplementedError, match="types say no layouts, got rows"):
+        ShapedArray((3,), np.float32, layout="rows")
+    device, host = enum.Enum("Space", ["Device", "Host"])
+    assert ShapeDtypeStruct((3,), np.float32, _memory_space=device) == ShapeDtypeStruct((3,), np.float32)
+    with pytest.raises(NotImplementedError, match="got Space.Host; give a sharding"):
+        ShapeDtypeStruct((3,), np.float32, _memory_space=host)
+    with pytest.raises(TypeError, match="place"):
+        ShapeDtypeStruct((3,), np.float32, place=device)
 
 
 @pytest.mark.parametrize("make", [P, ManualAxisType])

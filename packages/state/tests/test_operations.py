@@ -229,6 +229,8 @@ REFUSED = {
         lambda r: lax.while_loop(lambda c: (r.set(1.0, 0), c < 1)[1], lambda c: c + 1, 0), ValueError, "condition",
     ),
     "an unknown kind": (lambda r: state.new_ref(1.0, kind="x"), ValueError, "kind"),
+    "a pinned buffer": (lambda r: state.new_ref(1.0, pin=True), NotImplementedError, "new_ref: pin=True"),
+    "a pinned empty buffer": (lambda r: state.empty_ref(r[...], pin=True), NotImplementedError, "empty_ref: pin=True"),
     "a copy": (copy.copy, TypeError, "two names"),
     "the class": (lambda r: state.Ref(), TypeError, "new_ref"),
     "no reference": (lambda r: state.get(np.ones(2), 0), TypeError, "is needed"),

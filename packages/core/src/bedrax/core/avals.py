@@ -117,20 +117,43 @@ def _axes(entry: Any) -> str:
 
 
 class ShapedArray(AbstractValue):
-    """The type of an array; `split` is how it is split, if it is. Equality and hash cover every field; immutable."""
+    """The type of an array. Equality and hash cover every field; immutable.
+
+    Args:
+      shape: a sequence of dimensions.
+      dtype: a dtype, or what NumPy reads as one.
+      weak_type: whether the dtype gives way in promotion.
+      sharding: how the array is split over explicit axes of a mesh; None: whole. The attribute `split` is the same.
+      memory_space: of a reference's memory; None for arrays, whose shardings say it.
+      vma: the axes of meshes over which values vary inside `shard_map`.
+      manual_axis_type: the same as a `jax.sharding.ManualAxisType`; None: `vma` says it.
+      layout: None: types say no layouts.
+
+    Raises:
+      NotImplementedError: if `layout` is given, or `manual_axis_type` says more than which axes vary.
+    """
 
     __slots__ = ("_hash", "dtype", "memory_space", "shape", "split", "vma", "weak_type")
     is_array = True
 
-    def __init__(self, shape, dtype, weak_type=False, *, sharding=None, memory_space=None, vma=_NO_AXES):
+    def __init__(
+        self, shape, dtype, weak_type=False, *, sharding=None, manual_axis_type=None, memory_space=None, layout=None,
+        vma=_NO_AXES,
+    ):  # fmt: skip
+        if layout is not None:
+            raise NotImplementedError(
+                f"ShapedArray: types say no layouts, got {layout}; a jax.experimental.layout.Format says the layout of an"
+                " argument or a result, as in jit(f, in_shardings=...)"
+            )
         self.shape = shape if type(shape) is tuple else dims.canonical_shape(shape)
         self.dtype = dtype if isinstance(dtype, np.dtype) else dtypes.as_dtype(dtype)
         self.weak_type = weak_type
         self.split = None if sharding is None or sharding.mesh.empty else sharding
         self.memory_space = memory_space
-        self.vma = vma
+        self.vma = vma if manual_axis_type is None else manual_axis_type.only_varying()
         self._hash = None
 
+    layout = None  # see __init__
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: dims.size(self.shape))
     sharding = property(lambda self: self.split or offers.offered("sharding of types", lambda *_: None)(self))
@@ -347,15 +370,24 @@ class ShapeDtypeStruct:
       sharding: optional placement.
       weak_type: whether the dtype gives way in promotion.
       manual_axis_type: optional, over which mesh axes the values differ inside `shard_map`.
+      is_ref: whether it stands for a reference.
+      _memory_space: None or ``jax.memory.Space.Device``: `sharding` says in which memory an array is.
+
+    Raises:
+      ValueError: if there is no dtype.
+      NotImplementedError: if `_memory_space` is another one.
     """
 
     __slots__ = ("_is_ref", "dtype", "manual_axis_type", "shape", "sharding", "weak_type")
 
     def __init__(
-        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None, is_ref=False, **unsupported
+        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None, is_ref=False, _memory_space=None
     ):
-        if unsupported:
-            raise TypeError(f"ShapeDtypeStruct got unexpected arguments {sorted(unsupported)}")
+        if _memory_space is not None and getattr(_memory_space, "name", None) != "Device":
+            raise NotImplementedError(
+                f"ShapeDtypeStruct: types do not say in which memory an array is, got {_memory_space}; give a sharding with"
+                " that memory_kind"
+            )
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype, got None")
         self.shape = dims.canonical_shape(shape)

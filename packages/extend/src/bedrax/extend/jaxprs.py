@@ -11,6 +11,7 @@ that end in ``DO_NOT_USE`` are upstream's.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -39,35 +40,61 @@ class _ViewOf(type):
     def __call__(cls, *args, **kwargs):
         return cls.make(*args, **kwargs)
 
+    __signature__ = property(lambda cls: inspect.signature(cls.make))
+
+
+def _program(
+    constvars: Any = None, invars: Sequence[Any] | None = None, outvars: Sequence[Any] | None = None,
+    eqns: Sequence[Any] | None = None, effects: Any = ir.no_effects, debug_info: Any = None, is_high: bool = False,
+    consts: Sequence[Any] | None = None, *, jaxpr: ir.Jaxpr | None = None,
+) -> ir.Jaxpr:  # fmt: skip
+    refuse_options("Jaxpr", is_high=is_high)
+    given = constvars if jaxpr is None else jaxpr
+    if isinstance(given, ir.Jaxpr):  # then the second argument is the constants
+        values = invars if consts is None else consts
+        if outvars is not None or eqns is not None or (values is not None and len(values) != len(given.constvars)):
+            raise TypeError(
+                f"a Jaxpr of a Jaxpr takes a value for each of its {len(given.constvars)} constvars and nothing else, got"
+                f" {values}"
+            )
+        return given if values is None else given.replace(consts=list(values), effects=given.effects)
+    if given is None or invars is None or outvars is None or eqns is None:
+        raise TypeError("a Jaxpr takes constvars, invars, outvars and eqns, or a Jaxpr and the values of its constants")
+    # Until the constants are given, the constvars are bound to nothing.
+    values = [None] * len(given) if consts is None else list(consts)
+    return ir.Jaxpr(invars, outvars, eqns, given, values, frozenset(effects), debug_info)
+
 
 class Jaxpr(metaclass=_ViewOf):
     """A program. Libraries give its constvars first; it has no constants then.
 
     Args:
-      constvars, invars: lists of `Var`: of constants, which `ClosedJaxpr` gives, and of arguments.
+      constvars: a list of `Var`, of constants; or a program, whose constants `invars` or `consts` are.
+      invars: a list of `Var`, of arguments.
       outvars: the results: `Var` or `Literal`.
       eqns: a list of `JaxprEqn`.
       effects: of all equations.
       debug_info: a `DebugInfo`, or None.
+      is_high: False.
+      consts: values of the constvars, or None.
+
+    Raises:
+      TypeError: if there are other arguments, or not a constant for each of the constvars.
+      NotImplementedError: if `is_high` is true.
     """
 
     target = ir.Jaxpr
-
-    @staticmethod
-    def make(constvars, invars, outvars, eqns, effects=ir.no_effects, debug_info=None, is_high=False) -> ir.Jaxpr:
-        refuse_options("Jaxpr", is_high=is_high)
-        # Until `ClosedJaxpr` gives the constants, the constvars are bound to nothing.
-        return ir.Jaxpr(invars, outvars, eqns, constvars, [None] * len(constvars), frozenset(effects), debug_info)
+    make = staticmethod(_program)
 
 
 class ClosedJaxpr(metaclass=_ViewOf):
-    """A program with the values of its constants, one for each of its constvars: what `jax.make_jaxpr` makes."""
+    """A program with the values of its constants, one for each of its constvars: what `jax.make_jaxpr` makes.
+
+    The arguments are those of `Jaxpr`.
+    """
 
     target = ir.Jaxpr
-
-    @staticmethod
-    def make(jaxpr: ir.Jaxpr, consts: Sequence[Any]) -> ir.Jaxpr:
-        return jaxpr.replace(consts=list(consts), effects=jaxpr.effects)
+    make = staticmethod(_program)
 
 
 class JaxprEqn(metaclass=_ViewOf):

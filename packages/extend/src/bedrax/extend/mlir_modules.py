@@ -75,7 +75,7 @@ class LoweringResult(NamedTuple):
 def lower_jaxpr_to_module(
     module_name: str, jaxpr: Jaxpr, *, num_const_args: int, in_avals: Sequence[Any], ordered_effects: list[Effect],
     platforms: Sequence[str], backend: Any, axis_context: Any, donated_args: Sequence[bool],
-    lowering_parameters: LoweringParameters, **options: Any,
+    lowering_parameters: LoweringParameters, out_avals: Sequence[Any] | None = None, **options: Any,
 ) -> LoweringResult:  # fmt: skip
     """The module of a program for one device.
 
@@ -85,6 +85,7 @@ def lower_jaxpr_to_module(
       axis_context: a `ShardingContext` of one device.
       donated_args: which arguments the results may take over.
       lowering_parameters: only the defaults.
+      in_avals, out_avals: the types of the program's arguments and results; None for the results: as they are.
       options: of programs over many devices; only None.
 
     Raises:
@@ -94,8 +95,8 @@ def lower_jaxpr_to_module(
     refuse_options("lower_jaxpr_to_module", num_const_args=num_const_args, **changed, **options)
     if len(platforms) != 1 or not isinstance(axis_context, ShardingContext) or axis_context.num_devices != 1:
         raise NotImplementedError(f"a module for one platform and one device, got {platforms} and {axis_context}")
-    if [str(a) for a in in_avals] != [str(a) for a in jaxpr.in_avals]:
-        raise TypeError(f"in_avals are the types of the program's arguments, {jaxpr.in_avals}, got {in_avals}")
+    _check_types("in_avals", "arguments", in_avals, jaxpr.in_avals)
+    _check_types("out_avals", "results", out_avals, jaxpr.out_avals)
     devices = (axis_context.device_assignment or clients.get_backend(backend).devices())[:1]
     platform = _one_platform(platforms[0])
     lowered = compile.lower(
@@ -108,19 +109,27 @@ def lower_jaxpr_to_module(
     )
 
 
+def _check_types(what: str, of: str, given: Sequence[Any] | None, types: Sequence[Any]) -> None:
+    if given is not None and [str(a) for a in given] != [str(a) for a in types]:
+        raise TypeError(f"{what} are the types of the program's {of}, {types}, got {given}")
+
+
 def _one_platform(name: str) -> str:
     return platforms.members(name)[0]
 
 
 def lower_jaxpr_to_fun(
     ctx: ModuleContext, name: str, jaxpr: Jaxpr, effects: Sequence[Effect], *, num_const_args: int,
-    in_avals: Sequence[Any], main_function: bool = False, **options: Any,
+    in_avals: Sequence[Any], main_function: bool = False, out_avals: Sequence[Any] | None = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Add a program to a module as a function, and return that: its arguments and results are those of the program.
 
     Raises:
       NotImplementedError: ordered effects, constants as arguments, or options of programs over many devices.
+      TypeError: `in_avals` or `out_avals` are not the types of the program.
     """
+    _check_types("in_avals", "arguments", in_avals, jaxpr.in_avals)
+    _check_types("out_avals", "results", out_avals, jaxpr.out_avals)
     options.pop("use_sharding_annotations", None)  # nothing is annotated
     refuse_options("lower_jaxpr_to_fun", num_const_args=num_const_args, effects=tuple(effects) or None, **options)
     program = ctx.program

@@ -18,6 +18,7 @@ from bedrax import pytree
 from bedrax.core import effects
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr
+from bedrax.extend.unsupported import refuse_options
 from bedrax.parallel import Mesh
 from bedrax.xla_backend import dispatch, platforms, tables
 from bedrax.xla_backend.lowering import types
@@ -324,9 +325,26 @@ def lower_with_sharding_in_types(ctx: Any, op: Any, aval: AbstractValue) -> Any:
 # ---- programs and modules
 
 
-def core_call_lowering(ctx: Any, *args: Any, name: str, backend: Any = None, call_jaxpr: Jaxpr) -> list:
-    """Call a program as a function of the module."""
+def core_call_lowering(
+    ctx: Any, *args: Any, name: str, backend: Any = None, inline_jax_late: bool = False, call_jaxpr: Jaxpr, **params: Any
+) -> list:  # fmt: skip
+    """Call a program as a function of the module.
+
+    Args:
+      ctx: the context of the rule.
+      *args: values of the operands.
+      name: of the function.
+      inline_jax_late: write the program's operations where the call would be.
+      call_jaxpr: the program.
+      **params: others of the equation; only None and False.
+
+    Raises:
+      NotImplementedError: if there are others.
+    """
+    refuse_options("core_call_lowering", **params)
     jaxpr = call_jaxpr if type(call_jaxpr) is Jaxpr else call_jaxpr.jaxpr
+    if inline_jax_late:
+        return _inner(ctx).inline_jaxpr(jaxpr, *args)
     return _inner(ctx).call_jaxpr(name, jaxpr, *args)
 
 

@@ -42,6 +42,7 @@ reasons: dict[str, str] = {
 missing: dict[str, str] = {
     "jax.experimental.pallas.ops.gpu.*": "kernels for GPUs that are written out: jax.nn.dot_product_attention, jax.nn.softmax, jax.numpy.matmul, jax.lax.ragged_dot and collectives under jax.shard_map compute the same on every platform",
     "jax.experimental.pallas.ops.tpu.*": "kernels for TPUs that are written out: jax.nn.dot_product_attention, jax.numpy.matmul, jax.lax.ragged_dot, jax.lax.all_gather and jax.random compute the same on every platform",
+    "jax.experimental.roofline.roofline.*": "the module that jax.experimental.roofline is made of upstream: its public names are in that package",
     "jax.experimental.colocated_python.func_backend.SINGLETON_RESULT_STORE": "results are returned by the call that makes them; no store keeps them until they are asked for",
     "jax.experimental.colocated_python.func.jax_register_backend_cache": "a name that the module imports there: the caches of this package are cleared where they are",
     "jax.experimental.colocated_python.serialization.cloudpickle": "the optional library that functions are sent by to other hosts; they run on this host here",
@@ -54,6 +55,9 @@ missing: dict[str, str] = {
     "jax.experimental.sparse.transform.prim": "the variable of a loop, left over in that module",
     "jax.experimental.sparse.transform.sparsify_subtrace": "the inner half of sparsify_fun, which is whole here",
     "jax.extend.core.primitives.empty2_p": "memory that is not written yet is made by empty_p for arrays and by empty_ref_p for references",
+    "jax.interpreters.batching.batch_subtrace": "the inner half of a batched function; jax.vmap and batching.batch_jaxpr_axes are whole",
+    "jax.interpreters.partial_eval.lower_jaxpr": "it takes the types of a program's parts from a private class; lower_jaxpr2 takes the program alone",
+    "jax.interpreters.partial_eval.new_eqn_recipe": "equations of a trace of known and unknown values: programs are not split into known and unknown halves",
     "jax.interpreters.ad.linearize": "it takes and gives a private class of flattened trees; jax.linearize and jax.vjp do what it does",
     **dict.fromkeys(
         ("jax.interpreters.partial_eval.custom_partial_eval_rules", "jax.interpreters.partial_eval.partial_eval_jaxpr_custom_rules"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -419,6 +420,11 @@ class InterpretGPUParams(InterpretParams):
 
     table = {k: v for k, v in INTERPRETER_OPTIONS.items() if k not in _TPU_ONLY} | GPU_INTERPRETER_OPTIONS
 
+
+for _kind in (InterpretParams, InterpretGPUParams):  # what help() shows
+    _kind.__signature__ = inspect.Signature(
+        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=row[0]) for name, row in _kind.table.items()]
+    )
 
 VMEM, SMEM, HBM = MemorySpace.VMEM, MemorySpace.SMEM, MemorySpace.HBM
 CMEM, SEMAPHORE, VMEM_SHARED = MemorySpace.CMEM, MemorySpace.SEMAPHORE, MemorySpace.VMEM_SHARED

@@ -22,18 +22,21 @@ __all__ = [
 _KINDS = (None, "no_grad_no_remat")
 
 
-def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None, pin: bool = False) -> Ref:
     """A reference to a mutable array.
 
     Args:
       init_val: an array of any shape and dtype; the reference holds a copy.
       memory_space: carried along in the type; the device's own memory is used.
       kind: None or ``"no_grad_no_remat"``, a word on its use that is carried along in the type.
+      pin: False. True raises NotImplementedError.
 
     Raises:
       TypeError: `init_val` is a reference, or no array.
       ValueError: an unknown `kind`.
+      NotImplementedError: `pin` is true.
     """
+    _not_pinned("new_ref", pin)
     if kind not in _KINDS:
         raise ValueError(f"new_ref: kind is one of {_KINDS}, got {kind!r}")
     if isinstance(init_val, Ref):
@@ -43,13 +46,25 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     return prims.new_ref_p.bind(value, memory_space=memory_space, kind=kind)
 
 
-def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
+def _not_pinned(what: str, pin: bool) -> None:
+    if pin:
+        raise NotImplementedError(
+            f"{what}: pin=True asks for a buffer that stays in one place while a program runs; references become values"
+            " before a program is compiled, and XLA chooses their buffers. Leave pin out: results are the same"
+        )
+
+
+def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
     """A reference whose first value nobody has written: zeros.
 
     Args:
       ty: anything with a shape and a dtype.
-      memory_space: as in `new_ref`.
+      memory_space, pin: as in `new_ref`.
+
+    Raises:
+      NotImplementedError: `pin` is true.
     """
+    _not_pinned("empty_ref", pin)
     aval = ty if isinstance(ty, ShapedArray) else abstractify(ty)
     return prims.empty_ref_p.bind(aval=aval.strip_weak_type(), memory_space=memory_space)
 

@@ -1,0 +1,112 @@
+"""Upstream's interface, and where this one differs: names that are missing, parameters that are others.
+
+`interface.json` has the public names of upstream's modules, and the parameters of those functions whose parameters are
+new or have changed in the last versions (`tools/upstream_interface.py` reads them). Here an ``=`` after a name stands for
+a default.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bedrax.extend import unsupported
+
+TABLE = json.loads(Path(__file__).with_name("interface.json").read_text())
+
+# Why the parameters are others: reason -> paths of functions.
+DIFFERENT: dict[str, tuple[str, ...]] = {
+    "what it returns is made by a function and read by users: its attributes are upstream's, its parts are not": (
+        "jax.stages.Traced", "jax.interpreters.mlir.ModuleContext",
+    ),
+    "its class methods make one, with upstream's parameters; a device's slots and semaphores have no place here": (
+        "jax.experimental.pallas.tpu.BufferedRef",
+    ),
+    "upstream's is an option's context manager, whose only argument is given by position": ("jax.sharding.no_collectives",),
+    "of the parameters that upstream gives to the mesh there is kernel_name": ("jax.experimental.pallas.mosaic_gpu.kernel",),
+}  # fmt: skip
+
+
+def find(path: str) -> Any:
+    """The value of a public name, or None if it is not there."""
+    module, _, name = path.rpartition(".")
+    with warnings.catch_warnings():  # names that upstream removed warn when they are looked up
+        warnings.simplefilter("ignore")
+        try:
+            return getattr(importlib.import_module(module), name, None)
+        except ImportError:
+            return None
+
+
+def missing() -> tuple[list[str], int]:
+    """The names that upstream has and this one has not, and how many upstream has."""
+    paths = [f"{module}.{name}" for module, names in TABLE["names"].items() for name in names.split()]
+    return [path for path in paths if find(path) is None and not _is_none(path)], len(paths)
+
+
+def _is_none(path: str) -> bool:
+    module, _, name = path.rpartition(".")
+    try:
+        return hasattr(importlib.import_module(module), name)
+    except ImportError:
+        return False
+
+
+def _read(text: str) -> inspect.Signature:
+    """A text of the table as a signature."""
+    names = re.sub(r"=(?=[,)])", "=None", text)
+    scope: dict[str, Any] = {}
+    exec(f"def f{names}: pass", scope)
+    return inspect.signature(scope["f"])
+
+
+def unlike(upstream: str, function: Any) -> str | None:
+    """What a program that calls upstream's function would find otherwise in `function`; None if nothing.
+
+    Args:
+      upstream: its parameters, as in the table.
+    """
+    kinds = inspect.Parameter
+    theirs = list(_read(upstream).parameters.values())
+    if [p.kind for p in theirs] == [kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD]:
+        return None  # upstream does not say which
+    try:
+        ours = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        return f"its parameters are not known: {error}"
+    if [p.kind for p in ours] == [kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD]:
+        return "it takes any arguments"
+    by_position = [p.name for p in ours if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    by_name = {p.name for p in ours if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)}
+    rest = {p.kind for p in ours if p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)}
+    for i, p in enumerate(theirs):
+        if p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD):
+            if p.kind not in rest:
+                return f"it does not take {p}"
+        else:
+            named = p.kind is not kinds.POSITIONAL_ONLY
+            if named and p.name not in by_name and kinds.VAR_KEYWORD not in rest:
+                return f"it has no parameter {p.name}"
+            if p.kind is not kinds.KEYWORD_ONLY and kinds.VAR_POSITIONAL not in rest:
+                if len(by_position) <= i or named and by_position[i] != p.name:
+                    return f"the parameter at position {i} is not {p.name}"
+    needed = {p.name for p in ours if p.default is p.empty and p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)}
+    more = needed - {p.name for p in theirs if p.default is p.empty}
+    positional_only = any(p.kind is kinds.POSITIONAL_ONLY for p in theirs)
+    return f"it needs {sorted(more)}" if more and not positional_only else None
+
+
+def different() -> Iterator[tuple[str, str]]:
+    """(path, what differs) of each function of the table that is there and is not refused."""
+    for path, upstream in TABLE["parameters"].items():
+        if unsupported.why(path) is None:
+            function = find(path)
+            how = "it is not there" if function is None else unlike(upstream, function)
+            if how is not None:
+                yield path, how

@@ -1,0 +1,54 @@
+"""What upstream's interface has is here, as it is there, or its absence stands in a table with the reason."""
+
+import interface
+import jax
+import pytest
+from interface import DIFFERENT, TABLE
+
+from bedrax.extend import unsupported
+
+
+def test_the_table_is_of_the_version_that_jax_says():
+    assert TABLE["version"] == jax.__version__
+
+
+def test_names_are_here_or_have_a_reason():
+    missing, total = interface.missing()
+    without = [path for path in missing if unsupported.why(path) is None]
+    assert not without, f"make them, or give the reason in bedrax.extend.unsupported.missing: {without}"
+    assert 1 - len(missing) / total >= 0.99, f"{len(missing)} of {total} names are missing: {missing}"
+
+
+def test_reasons_are_for_what_is_missing():
+    plain = [path for path in unsupported.missing if not path.startswith("jax._src") and "*" not in path]
+    assert plain and not [path for path in plain if interface.find(path) is not None]
+    assert all(len(why) > 20 for why in unsupported.missing.values())
+
+
+def test_parameters_are_upstreams_or_have_a_reason():
+    found, table = dict(interface.different()), [path for paths in DIFFERENT.values() for path in paths]
+    wrong = {path: how for path, how in found.items() if path not in table}
+    assert not wrong, f"take them, refuse them, or give the reason in interface.DIFFERENT: {wrong}"
+    assert sorted(table) == sorted(found), "these are as upstream's now, or twice in the table"
+
+
+@pytest.mark.parametrize("upstream, function, how", [
+    ("(a, b=, *, c=)", lambda a, b=1, *, c=2, d=3: 0, None),
+    ("(a, b)", lambda a, b=1, *more: 0, None),
+    ("(x, /)", lambda y, /: 0, None),
+    ("(*args, **kwargs)", lambda x: 0, None),
+    ("(a, *, c)", lambda a, **options: 0, None),
+    ("(a, b=)", lambda a: 0, "no parameter b"),
+    ("(a, b)", lambda b, a: 0, "position 0 is not a"),
+    ("(a, *, b)", lambda a: 0, "no parameter b"),
+    ("(a, b)", lambda a, *, b: 0, "position 1 is not b"),
+    ("(a)", lambda a, b: 0, "needs ['b']"),
+    ("(a=)", lambda a: 0, "needs ['a']"),
+    ("(*xs)", lambda a: 0, "does not take *xs"),
+    ("(a, **options)", lambda a: 0, "does not take **options"),
+    ("(a)", lambda *args, **kwargs: 0, "any arguments"),
+    ("(a)", 3, "not known"),
+])  # fmt: skip
+def test_differences_are_found(upstream, function, how):
+    found = interface.unlike(upstream, function)
+    assert found is None if how is None else how in found

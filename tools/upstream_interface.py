@@ -1,0 +1,51 @@
+"""Reads parameters off an installed upstream jax, for `tests/surface/interface.json`.
+
+    UPSTREAMS_PYTHON tools/upstream_interface.py
+
+Run it with a Python where upstream's jax is installed, and not this one. The table says which functions are read: a new
+one is added there by hand, with an empty text. The names of modules are kept by hand, too: upstream's modules have names
+of other libraries in them, which are no part of its interface.
+"""
+
+import importlib
+import inspect
+import json
+import warnings
+from pathlib import Path
+
+TABLE = Path(__file__).parents[1] / "tests" / "surface" / "interface.json"
+
+
+def parameters(path: str) -> str:
+    """The parameters of a function as ``(a, b=, /, *, c=, **options)``: ``=`` for those that have a default."""
+    module, _, name = path.rpartition(".")
+    read, star, after = (
+        list(inspect.signature(getattr(importlib.import_module(module), name)).parameters.values()),
+        0,
+        [],
+    )
+    for i, p in enumerate(read):
+        star |= p.kind is p.VAR_POSITIONAL
+        if p.kind is p.KEYWORD_ONLY and not star:
+            after, star = [*after, "*"], 1
+        mark = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        after.append(mark + p.name + ("" if p.default is p.empty else "="))
+        if p.kind is p.POSITIONAL_ONLY and (i + 1 == len(read) or read[i + 1].kind is not p.POSITIONAL_ONLY):
+            after.append("/")
+    return f"({', '.join(after)})"
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    table = json.loads(TABLE.read_text())
+    import jax
+
+    if "bedrax" in jax.__version__ or not hasattr(jax, "_src"):
+        raise SystemExit(f"this is not upstream's jax: {jax.__file__}")
+    table["version"] = jax.__version__
+    table["parameters"] = {path: parameters(path) for path in table["parameters"]}
+    TABLE.write_text(json.dumps(table, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
