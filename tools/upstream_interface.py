@@ -2,8 +2,8 @@
 
     UPSTREAMS_PYTHON tools/upstream_interface.py
 
-Run it with a Python where upstream's jax is installed, and not this one. The table says which functions are read: a new
-one is added there by hand, with an empty text. The names of modules are kept by hand, too: upstream's modules have names
+Run it with a Python where upstream's jax is installed, and not this one. The table lists the functions that are read:
+a new one is added there by hand, with an empty text. The names of modules are kept by hand, too: upstream's modules have names
 of other libraries in them, which are no part of its interface.
 """
 

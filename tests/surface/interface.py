@@ -67,7 +67,7 @@ def _read(text: str) -> inspect.Signature:
 
 
 def unlike(upstream: str, function: Any) -> str | None:
-    """What a program that calls upstream's function would find otherwise in `function`; None if nothing.
+    """The first difference that a program written for upstream's function would meet in `function`; None if there is none.
 
     Args:
       upstream: its parameters, as in the table.

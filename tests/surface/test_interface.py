@@ -1,4 +1,4 @@
-"""What upstream's interface has is here, as it is there, or its absence stands in a table with the reason."""
+"""Names and parameters of upstream's interface are here too, or a table has the reason why not."""
 
 import interface
 import jax
@@ -8,7 +8,7 @@ from interface import DIFFERENT, TABLE
 from bedrax.extend import unsupported
 
 
-def test_the_table_is_of_the_version_that_jax_says():
+def test_the_table_is_of_the_version_of_jax():
     assert TABLE["version"] == jax.__version__
 
 

@@ -97,10 +97,10 @@ def test_types_tell_the_axes_over_which_values_vary():
         ShapedArray((3,), np.float32, manual_axis_type=ManualAxisType(reduced={"i"}))
 
 
-def test_types_say_no_layouts_and_no_memories_of_arrays():
+def test_types_have_no_layouts_and_no_memories_of_arrays():
     assert ShapedArray((3,), np.float32).layout is None
     assert ShapedArray((3,), np.float32, layout=None) == ShapedArray((3,), np.float32)
-    with pytest.raises(NotImplementedError, match="types say no layouts, got rows"):
+    with pytest.raises(NotImplementedError, match="types have no layouts, got rows"):
         ShapedArray((3,), np.float32, layout="rows")
     device, host = enum.Enum("Space", ["Device", "Host"])
     assert ShapeDtypeStruct((3,), np.float32, _memory_space=device) == ShapeDtypeStruct((3,), np.float32)

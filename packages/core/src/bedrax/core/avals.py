@@ -126,11 +126,11 @@ class ShapedArray(AbstractValue):
       sharding: how the array is split over explicit axes of a mesh; None: whole. The attribute `split` is the same.
       memory_space: of a reference's memory; None for arrays, whose shardings say it.
       vma: the axes of meshes over which values vary inside `shard_map`.
-      manual_axis_type: the same as a `jax.sharding.ManualAxisType`; None: `vma` says it.
-      layout: None: types say no layouts.
+      manual_axis_type: the same as a `jax.sharding.ManualAxisType`; None: `vma` is read.
+      layout: None: types have no layouts.
 
     Raises:
-      NotImplementedError: if `layout` is given, or `manual_axis_type` says more than which axes vary.
+      NotImplementedError: if `layout` is given, or `manual_axis_type` has partial sums.
     """
 
     __slots__ = ("_hash", "dtype", "memory_space", "shape", "split", "vma", "weak_type")
@@ -142,7 +142,7 @@ class ShapedArray(AbstractValue):
     ):  # fmt: skip
         if layout is not None:
             raise NotImplementedError(
-                f"ShapedArray: types say no layouts, got {layout}; a jax.experimental.layout.Format says the layout of an"
+                f"ShapedArray: types have no layouts, got {layout}; a jax.experimental.layout.Format gives the layout of an"
                 " argument or a result, as in jit(f, in_shardings=...)"
             )
         self.shape = shape if type(shape) is tuple else dims.canonical_shape(shape)
@@ -371,7 +371,7 @@ class ShapeDtypeStruct:
       weak_type: whether the dtype gives way in promotion.
       manual_axis_type: optional, over which mesh axes the values differ inside `shard_map`.
       is_ref: whether it stands for a reference.
-      _memory_space: None or ``jax.memory.Space.Device``: `sharding` says in which memory an array is.
+      _memory_space: None or ``jax.memory.Space.Device``: the memory of an array is part of `sharding`.
 
     Raises:
       ValueError: if there is no dtype.
@@ -385,7 +385,7 @@ class ShapeDtypeStruct:
     ):
         if _memory_space is not None and getattr(_memory_space, "name", None) != "Device":
             raise NotImplementedError(
-                f"ShapeDtypeStruct: types do not say in which memory an array is, got {_memory_space}; give a sharding with"
+                f"ShapeDtypeStruct: the memory of an array is part of its sharding, got {_memory_space}; give a sharding with"
                 " that memory_kind"
             )
         if dtype is None:

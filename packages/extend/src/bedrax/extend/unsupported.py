@@ -62,7 +62,7 @@ missing: dict[str, str] = {
     **dict.fromkeys(
         ("jax.interpreters.partial_eval.custom_partial_eval_rules", "jax.interpreters.partial_eval.partial_eval_jaxpr_custom_rules"),
         "programs are not split into known and unknown halves: what is linear is recorded while the rest runs (the column `split`)"),
-    "jax.custom_remat": "upstream 0.12.0.1 has no such name, although notes on 0.11 speak of one; jax.checkpoint(policy=...) says what is kept, and jax.custom_vjp what is computed again",
+    "jax.custom_remat": "upstream 0.12.0.1 has no such name, although notes on 0.11 list it; the policy of jax.checkpoint chooses the values that are kept, and a rule of jax.custom_vjp those that are computed again",
     # Private names that libraries reach for.
     "jax._src.cudnn": "attention is one composition of operations on every platform; Keras takes the missing module for: no flash attention",
     "jax._src.interpreters.pxla": "results of element dtypes of a library's own are made as EArray at once; Flax asks for this module for a handler that nothing would call",

@@ -1,7 +1,7 @@
-"""Names of whole modules that need the compiler of a GPU or a TPU: they can be imported, and using one says why not.
+"""Names of whole modules that need the compiler of a GPU or a TPU: they can be imported, and a call raises an error with the reason.
 
-`refused` is the table: module of the face -> (why, names), and so on. Each module beside this file makes the names of
-one module of the face.
+`refused` is the table: module of the face -> (why, names), and so on. Each other module of this package makes the
+names of one module of the face.
 """
 
 from __future__ import annotations

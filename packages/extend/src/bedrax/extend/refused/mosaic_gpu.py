@@ -1,4 +1,4 @@
-"""What is refused of `jax.experimental.pallas.mosaic_gpu`."""
+"""The refused names of `jax.experimental.pallas.mosaic_gpu`."""
 
 from bedrax.extend.refused import names_of
 

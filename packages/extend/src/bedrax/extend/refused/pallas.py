@@ -1,4 +1,4 @@
-"""What is refused of `jax.experimental.pallas`."""
+"""The refused names of `jax.experimental.pallas`."""
 
 from bedrax.extend.refused import names_of
 

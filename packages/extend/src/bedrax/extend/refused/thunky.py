@@ -1,4 +1,4 @@
-"""What is refused of `jax.experimental.thunky`."""
+"""The refused names of `jax.experimental.thunky`."""
 
 from bedrax.extend.refused import names_of
 

@@ -1,4 +1,4 @@
-"""What is refused of `jax.experimental.pallas.tpu_sc`."""
+"""The refused names of `jax.experimental.pallas.tpu_sc`."""
 
 from bedrax.extend.refused import names_of
 

@@ -1,4 +1,4 @@
-"""What is refused of `jax.experimental.pallas.triton`."""
+"""The refused names of `jax.experimental.pallas.triton`."""
 
 from bedrax.extend.refused import names_of
 
