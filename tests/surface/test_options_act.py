@@ -272,7 +272,6 @@ TESTED = {
     **dict.fromkeys(
         ("jax_mtls_cert_file", "jax_mtls_key_file", "jax_mtls_ca_file", "jax_mtls_peer_uri_prefix",
          "jax_distributed_verify_secure_credentials"), "packages/processes/tests/test_one_process.py"),
-    "jax_meshes_in_force": "packages/xla_backend/tests/test_placement.py",
 }  # fmt: skip
 AT_START = ("jax_platforms", "jax_platform_name", "jax_xla_backend")
 

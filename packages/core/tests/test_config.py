@@ -1,6 +1,7 @@
 """Options: values, overrides per thread, the trace context, the command line."""
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -206,6 +207,24 @@ def test_enum_members_stand_for_their_values(restored):
 
     config.update("jax_numpy_dtype_promotion", Mode.STRICT)
     assert config.jax_numpy_dtype_promotion == "strict"
+
+
+def test_a_state_is_no_option(monkeypatch):
+    name = "state_of_this_test"
+    monkeypatch.setenv(name.upper(), "1")
+    mine = options.state(name, (), "a tuple of numbers")
+    before = options.trace_context()
+    mine.set_local((1, 2))
+    assert mine.value == (1, 2) and options.trace_context() is not before
+    mine.set_local(options.UNSET)
+    assert mine.value == () and options.trace_context() is before
+    assert mine not in options.all_flags() and pickle.loads(pickle.dumps(mine)) is mine
+    with pytest.raises(AttributeError, match="there is no option"):
+        config.update(name, (3,))
+    with pytest.raises(ValueError, match="is declared already"):
+        options.flag(name, 1, "again")
+    with pytest.raises(ValueError, match="which no text stands for"):
+        options.flag("test_tuple", (), "a tuple")
 
 
 def test_flags_without_effect_say_so(restored):

@@ -1,5 +1,6 @@
 """Every option of `jax.config` does something, or says why not."""
 
+import os
 import re
 import subprocess
 import sys
@@ -11,10 +12,11 @@ import pytest
 
 import bedrax
 from bedrax.core import config
+from bedrax.parallel import meshes
 
 
 def flags():
-    return [flag for flag in config.all_flags() if not flag.name.startswith(("test_", "bedrax_user_context"))]
+    return [flag for flag in config.all_flags() if not flag.name.startswith("test_")]
 
 
 def sources():
@@ -23,6 +25,26 @@ def sources():
         for path in Path(folder).rglob("*.py"):
             text = path.read_text()
             yield re.sub(r'^\w+ = flag\(\s*"\w+"', "", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("text", ["1", "", "no such value"])
+def test_every_option_is_read_from_the_environment_or_refused_by_name(text):
+    for flag in flags():
+        try:
+            value = flag._from_text(text, f"the environment variable {flag.env}")
+        except ValueError as error:
+            assert flag.name in str(error) and flag.env in str(error)
+        else:
+            assert flag.validate(value) == value
+
+
+def test_what_functions_set_is_no_option():
+    assert meshes._meshes not in flags() and "jax_meshes_in_force" not in config.config.values
+    program = "import jax; from jax.sharding import Mesh; print(jax.sharding.get_abstract_mesh().empty)"
+    names = ("JAX_MESHES_IN_FORCE", "MESHES_IN_FORCE", "HINTS_IN_FORCE", "USER_CONTEXT_0", "BEDRAX_USER_CONTEXT_0")
+    environment = {**os.environ, **dict.fromkeys(names, "1")}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.stdout.strip() == "True", done.stderr
 
 
 def test_every_option_is_read_or_says_why_not():

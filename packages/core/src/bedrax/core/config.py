@@ -68,6 +68,7 @@ class _ThreadState(threading.local):
 
 
 _flags: dict[str, Flag] = {}
+_states: dict[str, Flag] = {}  # see `state`
 _keyed: list[Flag] = []
 _users_only: list[Flag] = []
 _listeners: list[Callable[[str, Flag], None]] = []
@@ -104,20 +105,23 @@ class Flag:
       inert: why this flag has no effect, or None. It may depend on what is installed.
       settled: if not None, why the global value cannot be changed any more.
       users_only: whether it speaks of users' code: it has its default where a rule of ours is traced.
+      public: whether users can set it: by name, by the environment, on the command line. See `state`.
     """
 
-    __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "_inert", "check", "settled", "users_only", "_global",
-                 "_overrides", "__name__")  # fmt: skip
+    __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "_inert", "check", "settled", "users_only", "public",
+                 "_global", "_overrides", "__name__")  # fmt: skip
 
     def __init__(self, name: str, default: Any, help: str, *, kind: type | None = None, choices: tuple = (),
                  optional: bool | None = None, keyed: bool = False,
                  inert: str | Callable[[], str | None] | None = None,
-                 check: Callable[[Any], bool] | None = None, users_only: bool = False):  # fmt: skip
+                 check: Callable[[Any], bool] | None = None, users_only: bool = False, public: bool = True):  # fmt: skip
         if keyed and isinstance(inert, str):
             raise ValueError(f"{name} changes nothing, so it cannot be part of the trace context")
         self.name = name
         self.default = default
         self.kind = kind or (str if default is None else type(default))
+        if public and self.kind not in _PARSERS:
+            raise ValueError(f"{name} has values of type {self.kind}, which no text stands for; declare a `state`")
         self.choices = choices or None
         self.optional = default is None if optional is None else optional
         self.keyed = keyed
@@ -125,11 +129,12 @@ class Flag:
         self._inert = inert
         self.check = check
         self.users_only = users_only
+        self.public = public
         self.settled: str | None = None
         self._overrides = 0  # how many threads have a value of their own, at least
         self.__name__ = name.removeprefix("jax_")
         self._global = default
-        text = os.environ.get(self.env)
+        text = os.environ.get(self.env) if public else None
         if text is not None:
             self._global = self._from_text(text, f"the environment variable {self.env}")
 
@@ -258,7 +263,7 @@ class Flag:
         return f"<flag {self.name}={self.value!r}>"
 
     def __reduce__(self) -> tuple:
-        return find, (self.name,)
+        return (find if self.public else _state_named), (self.name,)
 
 
 def note_entered(manager: object, saved: Any) -> None:
@@ -355,11 +360,11 @@ def _notify(flag: Flag) -> None:
 def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
     """Declare a flag."""
     global _epoch
-    if name in _flags:
+    if name in _flags or name in _states:
         raise ValueError(f"the flag {name} is declared already")
     new = Flag(name, default, help, **options)
     with _lock:
-        _flags[name] = new
+        (_flags if new.public else _states)[name] = new
         if new.users_only:
             _users_only.append(new)
         if new.keyed:
@@ -368,6 +373,18 @@ def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
     if new.global_value != default:  # from the environment
         _notify(new)
     return new
+
+
+def state(name: str, default: Hashable, help: str) -> Flag:
+    """Declare a value of each thread that programs depend on, and that functions set: it belongs to the trace context.
+
+    It is no option: `config`, the environment and the command line do not know it.
+    """
+    return flag(name, default, help, kind=object, optional=True, keyed=True, public=False)
+
+
+def _state_named(name: str) -> Flag:
+    return _states[name]
 
 
 def _load_offered() -> None:
@@ -417,14 +434,7 @@ def make_user_context(default_value: Hashable = None) -> Any:
     Returns:
       an object with `value`, and ``context(value)``, a context manager that sets it in this thread.
     """
-    return flag(
-        f"bedrax_user_context_{next(_contexts_of_users)}",
-        default_value,
-        "a user's context",
-        kind=object,
-        optional=True,
-        keyed=True,
-    )
+    return state(f"user_context_{next(_contexts_of_users)}", default_value, "a user's context")
 
 
 class Config:

@@ -109,10 +109,9 @@ def entries(aval: AbstractValue) -> tuple:
 
 # ---- axes over which devices must not exchange values
 
-_forbidden = config.flag(
-    "no_collectives_over", frozenset(), "mesh axes over which `no_collectives` forbids collectives", kind=frozenset,
-    keyed=True,
-)  # fmt: skip
+_forbidden = config.state(
+    "no_collectives_over", frozenset(), "mesh axes over which `no_collectives` forbids collectives"
+)
 
 
 def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager:

@@ -270,10 +270,7 @@ class Meshes(NamedTuple):
 
 _NONE = Meshes()
 # Specs are resolved while programs are traced, so the meshes are part of the key of every trace and executable.
-_meshes = config.flag(
-    "jax_meshes_in_force", _NONE, "the meshes that partition specs name axes of; set by `set_mesh`", kind=Meshes,
-    keyed=True,
-)  # fmt: skip
+_meshes = config.state("meshes_in_force", _NONE, "the meshes that partition specs name axes of; set by `set_mesh`")
 
 
 def _change(**changes) -> None:
