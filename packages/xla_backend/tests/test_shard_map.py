@@ -379,6 +379,16 @@ PROGRAMS = {
         check(pmap(lambda v, w: lax.mul(v, w), in_axes=(1, None), out_axes=1), A, S)
         check(pmap(lambda r: pmap(lambda v: lax.psum(v, ("i", "j")), "j")(r), "i"), A[:4])
         assert pmap(lambda v: v)(A).sharding.device_set == set(d)
+        for name in (None, "i", 3, 'a "quoted" name', "axis_0"):
+            mapped = pmap(lambda v: lax.sin(v), axis_name=name)
+            assert "sdy.manual_computation" in mapped.lower(A).as_text() and "@Sharding" not in mapped.lower(A).as_text()
+            check(mapped, A)
+        split_by = Mesh(np.array(d), (0,)), Mesh(np.array(d).reshape(2, 4), ("axis_1", 1))
+        for mesh, spec in zip(split_by, (P(0), P(("axis_1", 1)))):
+            split = NamedSharding(mesh, spec)
+            f = xla.jit(lambda v: lax.sin(v), in_shardings=split, out_shardings=split)
+            assert "sdy.sharding" in f.lower(A).as_text() and f(A).sharding == split
+            close(f(A), np.sin(A))
         out = pmap(lambda v, k: lax.mul(v, float(k)), static_broadcasted_argnums=1, devices=d[2:6])(A[:4], 3)
         close(out, 3 * A[:4])
         assert out.sharding.device_set == set(d[2:6])

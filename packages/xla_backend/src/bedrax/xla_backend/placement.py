@@ -552,8 +552,7 @@ def partitioned_axes(program: Jaxpr, where: Placement) -> tuple | None:
     found = set(meshes_inside(program))
     for place in (*where.arguments, *where.results):
         found |= _axes_of_place(place)
-    (axes,) = found if len(found) == 1 else (None,)
-    return axes if axes is not None and all(isinstance(name, str) for name, _ in axes) else None
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def _line(eqn) -> str:

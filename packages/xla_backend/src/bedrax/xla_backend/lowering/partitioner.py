@@ -7,6 +7,9 @@ exported program), is GSPMD's as a whole.
 from __future__ import annotations
 
 import functools
+import itertools
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,14 +76,32 @@ class Gspmd:
         return {"mhlo.sharding": types.string(one if results < 2 else f"{{{', '.join([one] * results)}}}")}
 
 
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def _axis_names(axes: Sequence[Any]) -> dict[Any, str]:
+    """The names of mesh axes in quotes. Names that are no identifiers, or no texts, are written by their position."""
+    plain = {a for a in axes if isinstance(a, str) and _PLAIN.fullmatch(a)}
+    names = {a: a for a in plain}
+    for i, a in enumerate(axes):
+        if a not in plain:
+            names[a] = next(name for k in itertools.count() if (name := f"axis_{i}" + "_" * k) not in plain)
+    return {a: f'"{name}"' for a, name in names.items()}
+
+
 class Shardy:
     """Shardings over the axes of a mesh."""
 
     shardy = True
 
-    def __init__(self, program: Any, axes: tuple[tuple[str, int], ...]):
+    def __init__(self, program: Any, axes: tuple[tuple[Any, int], ...]):
         self.maximal: set[int] = set()
-        self._mesh(program, "mesh", "[" + ", ".join(f'"{name}"={size}' for name, size in axes) + "]")
+        self._names = _axis_names([name for name, _ in axes])
+        self._mesh(program, "mesh", "[" + ", ".join(f"{self.axis(name)}={size}" for name, size in axes) + "]")
+
+    def axis(self, name: Any) -> str:
+        """The name of a mesh axis as MLIR writes it, in quotes."""
+        return self._names[name]
 
     @staticmethod
     def _mesh(program: Any, symbol: str, text: str) -> None:
@@ -88,14 +109,13 @@ class Shardy:
         point = types.ir.InsertionPoint.at_block_begin(program.body)
         types.ir.Operation.create("sdy.mesh", attributes=attributes, loc=types.unknown, ip=point)
 
-    @staticmethod
-    def _text(place: Any, rank: int) -> str:
+    def _text(self, place: Any, rank: int) -> str:
         spec = () if place is None else place.spec
         dims = []
         # What a type tells of a mesh with axes of both kinds leaves the automatic ones to the partitioner.
         some = place is not None and place.assignment is None and place.mesh.explicit_axes and place.mesh.auto_axes
         for entry in (*spec, *(None,) * (rank - len(spec))):
-            names = [f'"{a}"' for a in axes_of(entry)] if entry is not UNCONSTRAINED else []
+            names = [self.axis(a) for a in axes_of(entry)] if entry is not UNCONSTRAINED else []
             dims.append("{" + ", ".join([*names, *["?"] * bool(some or entry is UNCONSTRAINED)]) + "}")
         return f"#sdy.sharding<@mesh, [{', '.join(dims)}]>"
 

@@ -136,18 +136,18 @@ def _annotated_function(ctx, region: Region, body: Callable, handed: list, order
 
 def _manual_computation(ctx, region: Region, body: Callable, handed: list, ordered: list) -> list:
     """For Shardy, which has an operation for it; tokens of ordered effects go in and come out like arrays of rank 0."""
-    count = len(ordered)
+    count, program = len(ordered), ctx.program
 
     def shardings(specs, ranks):
         texts = ["<@mesh, []>"] * count
         for spec, rank in zip(specs, ranks, strict=True):
             entries = [axes_of(e) for e in spec] + [()] * (rank - len(spec))
             open_ = ["?"] if region.free else []
-            dims = ("{" + ", ".join([*(f'"{a}"' for a in e), *open_]) + "}" for e in entries)
+            dims = ("{" + ", ".join([*map(program.partitioner.axis, e), *open_]) + "}" for e in entries)
             texts.append(f"<@mesh, [{', '.join(dims)}]>")
         return ctx.parse(f"#sdy.sharding_per_value<[{', '.join(texts)}]>")
 
-    axes = ", ".join(f'"{n}"' for n in region.manual)
+    axes = ", ".join(map(program.partitioner.axis, region.manual))
     attributes = dict(
         in_shardings=shardings(region.in_specs, [v.type.rank for v in region.operands]),
         out_shardings=shardings(region.out_specs, [t.rank for t in region.out_types]),
