@@ -89,7 +89,7 @@ def result_shape(name: str, avals) -> tuple:
     for axis in zip(*shapes, strict=True):
         if len({d for d in axis if d != 1}) > 1:
             raise TypeError(message)
-    raise TypeError(f"{message}; only the functions of lax broadcast axes of length 1")
+    raise TypeError(f"{message} Axes of length 1 are broadcast by the function lax.{name}, not by its primitive")
 
 
 # Where `lax.<name>` has a counterpart that promotes.
