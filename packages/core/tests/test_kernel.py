@@ -290,9 +290,8 @@ def _loop_programs(params):
 
 @tables.with_programs.rule(loop_p)
 def _smaller_loop(params, smaller, operands, results):
-    consts = params["consts"]
-    carry = sum(results[: params["carry"]])
-    return {**params, "body": smaller[0], "consts": sum(operands[:consts]), "carry": carry}
+    consts, carry = tables.count(operands, tables.CONSTANT), tables.count(results, tables.CARRY)
+    return {**params, "body": smaller[0], "consts": consts, "carry": carry}
 
 
 def _loop_eqn(operands, **params):

@@ -13,7 +13,7 @@ from bedrax.core.columns import Column
 from bedrax.core.effects import OperandEffect
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
-from bedrax.core.tables import effect_rules, programs, with_programs
+from bedrax.core.tables import effect_rules, programs, wires, with_programs
 
 
 def kept(values: Sequence, flags: Sequence[bool]) -> list:
@@ -115,7 +115,8 @@ def _shrink_programs(eqn: Eqn, used: Sequence[bool]) -> tuple[list[bool], Eqn]:
         if stays != used_in:
             program = program.replace(invars=kept(use.program.invars, stays))
         smaller.append(program)
-    params = with_programs[eqn.primitive](eqn.params, smaller, needed, wanted)
+    operands, results = wires(uses, len(eqn.invars), len(eqn.outvars))
+    params = with_programs[eqn.primitive](eqn.params, smaller, kept(operands, needed), kept(results, wanted))
     invars = kept(eqn.invars, needed)
     effects = frozenset(effect_rules[eqn.primitive](*(v.aval for v in invars), **params))
     # A carry that is needed inside only is a result that nobody reads.

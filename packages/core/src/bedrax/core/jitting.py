@@ -49,7 +49,8 @@ def holds_program(name: str, shrinks: bool = True) -> Primitive:
 def _smaller_call(params: dict, smaller, operands, results) -> dict:
     params = {**params, "jaxpr": smaller[0]}
     if params.get("donated_invars") is not None:
-        params["donated_invars"] = tuple(v for v, f in zip(params["donated_invars"], operands, strict=True) if f)
+        donated = params["donated_invars"]
+        params["donated_invars"] = tuple([name == "operand" and donated[i] for name, i in (w.source for w in operands)])
     return params
 
 

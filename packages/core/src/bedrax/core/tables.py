@@ -6,7 +6,7 @@ inlining and walks over programs follow from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax.core.columns import Column
@@ -71,9 +71,49 @@ programs = Column(
 )
 
 with_programs = Column(
-    "params with other programs",
-    signature="rule(params, programs, kept operands, kept results) -> params (flags, or None for: all)",
+    "params with other programs", signature="rule(params, programs, operands, results) -> params: of `Wire`"
 )
+
+
+# The kinds of operands and results, in the order in which they stand. An operand that no program takes decides which of them
+# runs (INDEX). A CARRY is the argument of one round and the result of the round before; of a ROW, each round takes or gives
+# one element along the first axis. Any other is a CONSTANT.
+INDEX, CONSTANT, CARRY, ROW = range(4)
+
+
+class Wire(NamedTuple):
+    """An operand or a result of an operation that holds programs.
+
+    Attributes:
+      kind: INDEX, CONSTANT, CARRY or ROW.
+      source: where its value comes from: ``("operand", i)`` or ``("result", i)`` of the operation that held other programs, or
+        a place among values of another name.
+      readers: of an operand, the numbers of the programs that take it.
+    """
+
+    kind: int
+    source: tuple[str, int]
+    readers: tuple[int, ...] = ()
+
+
+def wires(uses: list[Use], operands: int, results: int) -> tuple[list[Wire], list[Wire]]:
+    """The operands and results of an operation, given their numbers and how the operation uses its programs."""
+    of_operands = {o: CONSTANT for use in uses for o in use.operands}
+    of_operands |= {o: ROW for use in uses for o in use.operands[len(use.operands) - use.slices :]}
+    of_results = {r: ROW for use in uses for r in use.results[len(use.results) - use.stacks :]}
+    for use in uses:
+        of_operands |= {o: CARRY for o, _ in use.carries}
+        of_results |= {r: CARRY for _, r in use.carries}
+    readers = [tuple([n for n, use in enumerate(uses) if o in use.operands]) for o in range(operands)]
+    return (
+        [Wire(of_operands.get(o, INDEX), ("operand", o), readers[o]) for o in range(operands)],
+        [Wire(of_results.get(r, CONSTANT), ("result", r)) for r in range(results)],
+    )
+
+
+def count(wires: Sequence[Wire], kind: int, *readers: int) -> int:
+    """How many operands or results are of a kind, and taken by these programs where some are named."""
+    return sum(w.kind == kind and (not readers or w.readers == readers) for w in wires)
 
 
 line_rules = Column("printing as a line", signature="rule(eqn, name of a variable or literal) -> text")

@@ -13,7 +13,7 @@ from bedrax.autodiff.linearization import Node, Tape, split_jaxpr
 from bedrax.core import dead_code, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal
-from bedrax.core.tables import programs, with_programs
+from bedrax.core.tables import programs, wires, with_programs
 from bedrax.core.tracing import current, entered
 from bedrax.extend.hi_prims import hi_call_p
 from bedrax.extend.interpreters import TableView
@@ -238,7 +238,8 @@ def lower_jaxpr2(jaxpr: Jaxpr) -> Jaxpr:
             else:
                 held = programs[prim](params)
                 if held and with_programs.states(prim):
-                    params = with_programs[prim](params, [lower_jaxpr2(use.program) for use in held], None, None)
+                    lower = [lower_jaxpr2(use.program) for use in held]
+                    params = with_programs[prim](params, lower, *wires(held, len(eqn.invars), len(eqn.outvars)))
                 out = prim.bind(*values, **params)
             env.update(zip(eqn.outvars, out if prim.multiple_results else [out], strict=True))
         return list(map(read, jaxpr.outvars))

@@ -30,7 +30,9 @@ from bedrax.core import dead_code, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached, fact
+from bedrax.core.holders import lift, settled
 from bedrax.core.ir import Jaxpr, Var, run
+from bedrax.core.tables import Use, programs
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 
@@ -41,22 +43,13 @@ def _cut(values: Sequence, *sizes: int) -> list:
     return [values[a:b] for a, b in itertools.pairwise(edges)]
 
 
-def _beside(values: Sequence, moved: Iterable, active: Sequence[bool], *sizes: int) -> list:
-    """The sections of `values`, each followed by those of `moved` that belong to its active entries."""
-    rest = iter(moved)
-    return [
-        x
-        for part, marks in zip(_cut(values, *sizes), _cut(active, *sizes), strict=True)
-        for x in (*part, *(next(rest) for a in marks if a))
-    ]
-
-
 def _not(marks: Iterable[bool]) -> list[bool]:
     return [not m for m in marks]
 
 
-def _reorder(jaxpr: Jaxpr, ins: Sequence[int], outs: Sequence[int]) -> Jaxpr:
-    return jaxpr.replace(invars=[jaxpr.invars[i] for i in ins], outvars=[jaxpr.outvars[i] for i in outs])
+@cached
+def _reorder(jaxpr: Jaxpr, ins: tuple[int, ...]) -> Jaxpr:
+    return jaxpr.replace(invars=[jaxpr.invars[i] for i in ins])
 
 
 # Programs derived by users' rules hold the tracers that the rules close over; they become arguments.
@@ -82,44 +75,25 @@ def _bind_cond(index, *operands, branches, **params) -> list:
     return cond_p.bind(index, *consts, *operands, branches=tuple(programs), **params)
 
 
+# ---- jvp: a tangent goes where its value goes
+
+
+def _jvp(prim):
+    def rule(primals, tangents, **params):
+        def prepare(lifted):
+            return primals, [instantiate(t) if m else t for t, m in zip(tangents, lifted.marks, strict=True)]
+
+        out, active, moved = lift(prim, params, primals, flags(tangents), jvp_jaxpr, tangents, prepare=prepare)
+        return out, [t if a else Zero.of(x) for x, a, t in zip(out, active, moved, strict=True)]
+
+    jvp_rules.add(prim, rule, "program")
+
+
+for _prim in (scan_p, while_p, cond_p):
+    _jvp(_prim)
+
+
 # ---- scan
-
-
-def _active_carry(jaxpr, active, num_consts, num_carry, outs_active):
-    """The smallest set of active carries that contains the given ones and is closed under the body."""
-    while True:
-        consts, carry, xs = _cut(active, num_consts, num_carry)
-        found = outs_active(active)[:num_carry]
-        grown = (*consts, *(a or f for a, f in zip(carry, found, strict=True)), *xs)
-        if grown == active:
-            return active
-        active = grown
-
-
-def _with_carry(tangents, active, num_consts, num_carry):
-    """Tangents in which the active carries are values."""
-    edge = num_consts + num_carry
-    return [
-        instantiate(t) if num_consts <= i < edge and a else t
-        for i, (t, a) in enumerate(zip(tangents, active, strict=True))
-    ]
-
-
-@jvp_rules.rule(scan_p, kind="program")
-def _scan_jvp(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
-    edge, n_in, n_out = num_consts + num_carry, len(primals), len(jaxpr.outvars)
-    active = _active_carry(jaxpr, flags(tangents), num_consts, num_carry, lambda a: jvp_jaxpr(jaxpr, a)[1])
-    tangents = _with_carry(tangents, active, num_consts, num_carry)
-    pushed, out_active = jvp_jaxpr(jaxpr, active, (*active[num_consts:edge], *[False] * (n_out - num_carry)))
-    ins = _beside(range(n_in), range(n_in, len(pushed.invars)), active, num_consts, num_carry)
-    outs = _beside(range(n_out), range(n_out, len(pushed.outvars)), out_active, num_carry)
-    out = _bind_scan(
-        *_beside(primals, live(tangents), active, num_consts, num_carry), jaxpr=_reorder(pushed, ins, outs),
-        num_consts=num_consts + sum(active[:num_consts]), num_carry=num_carry + sum(active[num_consts:edge]), **params,
-    )  # fmt: skip
-    place = {k: n for n, k in enumerate(outs)}
-    results, moved = _cut([out[place[k]] for k in range(len(outs))], n_out)
-    return results, spread(moved, out_active, results)
 
 
 @cached
@@ -140,15 +114,24 @@ def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
     return invariant, Jaxpr(small.invars[:num_consts], small.outvars, small.eqns, small.constvars, small.consts)
 
 
-def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params):
-    """Run the loop over `known`, stacking what the linear loop needs.
+def _parts(params: dict) -> tuple:
+    """(body, number of constants, of carries, other params, uses) of a scan."""
+    rest = dict(params)
+    body, num_consts, num_carry = (rest.pop(name) for name in ("jaxpr", "num_consts", "num_carry"))
+    return body, num_consts, num_carry, rest, programs[scan_p](params)
 
-    Args:
-      known: consts, carry, xs -> carry, ys, new residuals; `num_out` results before those.
-      sources: where each residual comes from, in terms of `known`.
+
+def _dependent(use: Use, marks: tuple) -> tuple:
+    return dependents(use.program, marks).results
+
+
+@cached
+def _stacking(known: Jaxpr, sources: tuple, num_consts: int, num_carry: int, num_out: int) -> tuple:
+    """The loop over `known` that also stacks what the linear loop needs.
 
     Returns:
-      (results, for each residual: (its value, whether it is stacked)).
+      (body of the loop, program of the residuals that only constants determine or None, for each residual the kind of its
+      value and its position among those).
     """
     edge = num_consts + num_carry
     invariant, hoisted = _hoistable(known, num_consts, num_out)
@@ -168,7 +151,20 @@ def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params
             var = known.invars[i] if kind == "in" else known.outvars[i if kind == "out" else num_out + i]
             plan.append(("stacked", len(stack_outs)))
             stack_outs.append(var)
-    loop = dead_code.dce(known.replace(outvars=[*known.outvars[:num_out], *stack_outs]))
+    return dead_code.dce(known.replace(outvars=[*known.outvars[:num_out], *stack_outs])), hoisted, tuple(plan)
+
+
+def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params):
+    """Run the loop over `known`, stacking what the linear loop needs.
+
+    Args:
+      known: consts, carry, xs -> carry, ys, new residuals; `num_out` results before those.
+      sources: where each residual comes from, in terms of `known`.
+
+    Returns:
+      (results, for each residual: (its value, whether it is stacked)).
+    """
+    loop, hoisted, plan = _stacking(known, sources, num_consts, num_carry, num_out)
     out = _bind_scan(*args, jaxpr=loop, num_consts=num_consts, num_carry=num_carry, **params)
     fixed = run(hoisted, *args[:num_consts]) if hoisted is not None else []
     values = {
@@ -186,19 +182,18 @@ def _linear_scan(linear, residuals, marked, counts, params):
     fixed = kept(own, _not(stacked))
     order = [*fixed, *consts, *carry, *kept(own, stacked), *xs]
     return _bind_scan(
-        *(values[i] for i in order), jaxpr=_reorder(linear, order, range(len(linear.outvars))),
+        *(values[i] for i in order), jaxpr=_reorder(linear, tuple(order)),
         num_consts=len(fixed) + len(consts), num_carry=len(carry), **params,
     )  # fmt: skip
 
 
 @linearize_rules.rule(scan_p, kind="program")
-def _scan_linearize(primals, tangents, *, jaxpr, num_consts, num_carry, **params):
+def _scan_linearize(primals, tangents, **params):
+    jaxpr, num_consts, num_carry, params, uses = _parts(params)
     edge = num_consts + num_carry
     num_ys = len(jaxpr.outvars) - num_carry
-    active = _active_carry(
-        jaxpr, flags(tangents), num_consts, num_carry, lambda a: linearize_jaxpr(jaxpr, a).active_out
-    )
-    tangents = _with_carry(tangents, active, num_consts, num_carry)
+    active, _ = settled(uses, flags(tangents), lambda use, own: linearize_jaxpr(use.program, own).active_out)
+    tangents = [instantiate(t) if a else t for t, a in zip(tangents, active, strict=True)]
     lin = linearize_jaxpr(jaxpr, active, (*active[num_consts:edge], *([False] * num_ys)))
     results, residuals = _run_split_scan(lin.primal, lin.sources, primals, num_consts, num_carry, lin.num_out, params)
     if not any(lin.active_out):
@@ -211,11 +206,9 @@ def _scan_linearize(primals, tangents, *, jaxpr, num_consts, num_carry, **params
 @split_rules.rule(scan_p, kind="program")
 def _scan_split(tape, prim, args, params):
     """Record the part of a loop that depends on the tape; run the rest now."""
-    jaxpr, num_consts, num_carry = params["jaxpr"], params["num_consts"], params["num_carry"]
-    rest_params = {k: v for k, v in params.items() if k not in ("jaxpr", "num_consts", "num_carry")}
+    jaxpr, num_consts, num_carry, rest_params, uses = _parts(params)
     edge = num_consts + num_carry
-    owned = tuple(tape.owns(x) for x in args)
-    marked = _active_carry(jaxpr, owned, num_consts, num_carry, lambda m: dependents(jaxpr, m).results)
+    marked, _ = settled(uses, [tape.owns(x) for x in args], _dependent)
     num_ys = len(jaxpr.outvars) - num_carry
     parts = split_jaxpr(jaxpr, marked, (*marked[num_consts:edge], *([False] * num_ys)))
     if parts is None:
@@ -292,48 +285,22 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
 # ---- while
 
 
-@jvp_rules.rule(while_p, kind="program")
-def _while_jvp(primals, tangents, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
-    """One loop for results and tangents, in linearization, too (see `_while_split`): nothing bounds the residuals."""
-    edge = cond_nconsts + body_nconsts
-    num_carry = len(primals) - edge
-    body_tangents = tangents[cond_nconsts:]
-    active = _active_carry(
-        body_jaxpr, flags(body_tangents), body_nconsts, num_carry, lambda a: jvp_jaxpr(body_jaxpr, a)[1]
-    )
-    body_tangents = _with_carry(body_tangents, active, body_nconsts, num_carry)
-    pushed, _ = jvp_jaxpr(body_jaxpr, active, active[body_nconsts:])
-    n = len(active)
-    ins = _beside(range(n), range(n, len(pushed.invars)), active, body_nconsts)
-    body = _reorder(pushed, ins, range(len(pushed.outvars)))
-    moving = kept(pushed.in_avals[body_nconsts:n], active[body_nconsts:])
-    cond = cond_jaxpr.replace(invars=[*cond_jaxpr.invars, *(Var(a.to_tangent_aval()) for a in moving)])
-    out = while_p.bind(
-        *primals[:cond_nconsts], *_beside(primals[cond_nconsts:], live(body_tangents), active, body_nconsts),
-        cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=body, body_nconsts=body_nconsts + sum(active[:body_nconsts]),
-    )  # fmt: skip
-    return out[:num_carry], spread(out[num_carry:], active[body_nconsts:], out[:num_carry])
-
-
 @split_rules.rule(while_p, kind="program")
 def _while_split(tape, prim, args, params):
     """Record the whole loop for what depends on the tape; run the rest of it now."""
     cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
-    owned = tuple(tape.owns(x) for x in args)
-    num_carry = len(args) - cond_nconsts - body_nconsts
-    marked = _active_carry(
-        body_jaxpr, owned[cond_nconsts:], body_nconsts, num_carry, lambda m: dependents(body_jaxpr, m).results
-    )  # fmt: skip
+    marked, _ = settled(programs[while_p](params), [tape.owns(x) for x in args], _dependent)
     recorded = tape.record(while_p, args, params)
-    consts_marked, carry_marked = _cut(marked, body_nconsts)
-    cond_consts, cond_carry = _cut(cond_jaxpr.invars, cond_nconsts)
-    tested = {u for e in cond_jaxpr.eqns for u in e.invars}
-    if all(carry_marked) or any(owned[:cond_nconsts]) or not tested.isdisjoint(kept(cond_carry, carry_marked)):
+    cond_marked, consts_marked, carry_marked = _cut(marked, cond_nconsts, body_nconsts)
+    cond = dead_code.dce(cond_jaxpr)
+    cond_consts, cond_carry = _cut(cond.invars, cond_nconsts)
+    tested = {u for e in cond.eqns for u in e.invars}  # those of effects, too
+    if all(carry_marked) or any(cond_marked) or not tested.isdisjoint(kept(cond_carry, carry_marked)):
         return recorded
-    keep = _not(marked)
+    keep = _not(marked[cond_nconsts:])
     body, _ = dead_code.dce_with(body_jaxpr, _not(carry_marked))
-    cond = cond_jaxpr.replace(invars=[*cond_consts, *kept(cond_carry, _not(carry_marked))])
+    cond = cond.replace(invars=[*cond_consts, *kept(cond_carry, _not(carry_marked))])
     known = iter(
         while_p.bind(
             *args[:cond_nconsts], *kept(args[cond_nconsts:], keep), cond_jaxpr=cond, cond_nconsts=cond_nconsts,
@@ -352,17 +319,6 @@ def _while_transpose(cts, *args, **_):
 
 
 # ---- cond
-
-
-@jvp_rules.rule(cond_p, kind="program")
-def _cond_jvp(primals, tangents, *, branches, **params):
-    index, *operands = primals
-    active = flags(tangents[1:])
-    out_active = _union(jvp_jaxpr(b, active)[1] for b in branches)
-    pushed = tuple(jvp_jaxpr(b, active, out_active)[0] for b in branches)
-    out = _bind_cond(index, *operands, *live(tangents[1:]), branches=pushed, **params)
-    n = len(out_active)
-    return out[:n], spread(out[n:], out_active, out[:n])
 
 
 def _union(rows) -> tuple[bool, ...]:

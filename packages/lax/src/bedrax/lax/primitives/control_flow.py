@@ -20,7 +20,7 @@ from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.core.signatures import is_position, normalized
 from bedrax.core.source import api_boundary
-from bedrax.core.tables import Use, calls, families_on_bases, programs, with_programs
+from bedrax.core.tables import CARRY, CONSTANT, Use, calls, count, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer, pvary_p, varying_axes
 from bedrax.lax import groups, lattice
 from bedrax.lax.carry_errors import check_branches, check_carry, short
@@ -123,29 +123,27 @@ def _scan_programs(params):
 
 @with_programs.rule(scan_p)
 def _smaller_scan(params, smaller, operands, results):
-    edge = params["num_consts"]
     return {
-        **params, "jaxpr": smaller[0], "num_consts": sum(operands[:edge]), "num_carry": sum(results[: params["num_carry"]]),
+        **params, "jaxpr": smaller[0], "num_consts": count(operands, CONSTANT), "num_carry": count(operands, CARRY),
     }  # fmt: skip
 
 
 @programs.rule(while_p)
 def _while_programs(params):
     cond, body, num_cond, num_body = (params[k] for k in ("cond_jaxpr", "body_jaxpr", "cond_nconsts", "body_nconsts"))
-    edge, count = num_cond + num_body, len(body.outvars)
-    carry = tuple(range(edge, edge + count))
+    edge, results = num_cond + num_body, tuple(range(len(body.outvars)))
+    carry = tuple(range(edge, edge + len(results)))
     return [
         Use(cond, (*range(num_cond), *carry), (None,)),
-        Use(body, (*range(num_cond, edge), *carry), tuple(range(count)), carries=tuple(zip(carry, range(count)))),
+        Use(body, (*range(num_cond, edge), *carry), results, carries=tuple(zip(carry, results))),
     ]
 
 
 @with_programs.rule(while_p)
 def _smaller_while(params, smaller, operands, results):
-    num_cond, edge = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
     return dict(
-        cond_jaxpr=smaller[0], cond_nconsts=sum(operands[:num_cond]), body_jaxpr=smaller[1],
-        body_nconsts=sum(operands[num_cond:edge]),
+        cond_jaxpr=smaller[0], cond_nconsts=count(operands, CONSTANT, 0), body_jaxpr=smaller[1],
+        body_nconsts=count(operands, CONSTANT, 1),
     )  # fmt: skip
 
 

@@ -1,0 +1,235 @@
+"""Operations that hold programs, lifted: what a transformation makes of the programs, bound in the same way.
+
+`bedrax.core.tables.programs` declares which programs an operation holds and how it applies them. From this follow the role of
+each operand and result (`bedrax.core.tables.wires`), the marks that a loop gives its carry (`settled`), and the operation that
+holds derived programs (`held`, `lifted`). A rule that uses this module computes no positions of operands.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from bedrax.core.facts import fact
+from bedrax.core.ir import Jaxpr, Var
+from bedrax.core.staging import close_over
+from bedrax.core.tables import CONSTANT, Use, Wire, programs, wires, with_programs
+from bedrax.core.tracing import Primitive
+
+
+def of_uses(derive: Callable) -> Callable:
+    """Decorator for functions ``(uses, *hashable) -> result``: each result is a fact of the first program."""
+
+    @functools.wraps(derive)
+    def lookup(uses: Sequence[Use], *args):
+        key = (derive, uses[0][1:], tuple(uses[1:]), args)
+        return fact(uses[0].program, key, lambda: derive(uses, *args))
+
+    return lookup
+
+
+# ---- marks
+
+
+def marked(mark: Any) -> bool:
+    """Whether a mark says anything: it is neither None nor False."""
+    return mark is not None and mark is not False
+
+
+def arguments(use: Use, marks: Sequence[Any]) -> tuple:
+    """The marks of a program's arguments, given those of the operands."""
+    return tuple([None if o is None else marks[o] for o in use.operands])
+
+
+def settled(uses: Sequence[Use], marks: Sequence[Any], found: Callable, carried: Any = True) -> tuple[tuple, list]:
+    """The smallest marks with which each part of a carry is marked alike before and after a round.
+
+    Args:
+      marks: of the operands.
+      found: ``(use, marks of the program's arguments) -> marks of its results``.
+      carried: the mark of a part of a carry that a round marks.
+
+    Returns:
+      (marks of the operands, marks of the results of each program).
+    """
+    marks = list(marks)
+    carries = [pair for use in uses for pair in use.carries]
+    while True:
+        out = [found(use, arguments(use, marks)) for use in uses]
+        results = {
+            r for use, own in zip(uses, out, strict=True) for r, m in zip(use.results, own, strict=True) if marked(m)
+        }
+        # A result that is none of the operation's decides whether there is a next round: all that rounds change depends on it.
+        grown = [o for o, r in carries if not marked(marks[o]) and (r in results or None in results)]
+        if not grown:
+            return tuple(marks), out
+        for o in grown:
+            marks[o] = carried
+
+
+# ---- operations that hold other programs
+
+
+class Body(NamedTuple):
+    """A program that an operation is to hold.
+
+    Attributes:
+      arguments: the source of each argument: the operand that it is. See `bedrax.core.tables.Wire`.
+      results: the source of each result; None for a result that is none of the operation's.
+    """
+
+    program: Jaxpr
+    arguments: Sequence[tuple[str, int]]
+    results: Sequence[tuple[str, int] | None]
+
+
+class Held(NamedTuple):
+    """An operation that holds other programs than it did: its programs, and its operands and results in order.
+
+    Attributes:
+      consts: what the programs close over; these values are among the operands.
+    """
+
+    programs: tuple[Jaxpr, ...]
+    operands: tuple[Wire, ...]
+    results: tuple[Wire, ...]
+    consts: tuple
+
+    def bind(self, prim: Primitive, params: dict, **values: Sequence[Any]) -> dict[tuple[str, int], Any]:
+        """Bind the operation.
+
+        Args:
+          params: of the operation that held the other programs.
+          values: the operands, by the name of their sources.
+
+        Returns:
+          The results, by source.
+        """
+        values["const"] = self.consts
+        args = [values[w.source[0]][w.source[1]] for w in self.operands]
+        out = prim.bind(*args, **with_programs[prim](params, self.programs, self.operands, self.results))
+        return {w.source: x for w, x in zip(self.results, out, strict=True)}
+
+
+def held(uses: Sequence[Use], bodies: Sequence[Body], operands: Sequence[Wire], results: Sequence[Wire]) -> Held:
+    """The operation that holds the programs of `bodies` in place of those of `uses`.
+
+    Operands and results of one kind stay in the order in which they are given. A program need not name an operand that it has
+    to take. What the programs close over from a trace becomes operands.
+    """
+    alike = all(use[1:] == uses[0][1:] for use in uses)
+    consts: list = []
+    extra: list[Wire] = []
+    named: list[Body] = []
+    for n, body in enumerate(bodies):
+        program, values = close_over(body.program, every=False)
+        sources = [("const", len(consts) + i) for i in range(len(values))]
+        readers = tuple(range(len(uses))) if alike else (n,)
+        extra += [Wire(CONSTANT, source, readers) for source in sources]
+        consts += values
+        named.append(Body(program, (*sources, *body.arguments), body.results))
+    operands = sorted([*extra, *operands], key=lambda w: (w.kind, w.readers))
+    results = sorted(results, key=lambda w: w.kind)
+    types = {s: v.aval for body in named for s, v in zip(body.arguments, body.program.invars, strict=True)}
+    made = []
+    for n, body in enumerate(named):
+        taken = dict(zip(body.arguments, body.program.invars, strict=True))
+        given = dict(zip(body.results, body.program.outvars, strict=True))
+        invars = [taken.get(w.source) or Var(types[w.source]) for w in operands if n in w.readers]
+        outvars = [given[None]] if None in given else [given[w.source] for w in results]
+        made.append(body.program.replace(invars=invars, outvars=outvars))
+    return Held(tuple(made), tuple(operands), tuple(results), tuple(consts))
+
+
+def sources(name: str, numbers: Sequence[int | None]) -> list:
+    """The sources of some operands or results."""
+    return [None if i is None else (name, i) for i in numbers]
+
+
+# ---- values with marks
+
+
+class Lifted(NamedTuple):
+    """An operation on values with marks.
+
+    Attributes:
+      held: the operation.
+      programs: what its programs were derived to.
+      marks, out_marks: of the operands and the results.
+    """
+
+    held: Held
+    programs: tuple[Jaxpr, ...]
+    marks: tuple
+    out_marks: tuple
+
+
+@of_uses
+def lifted(uses: Sequence[Use], marks: tuple, derive: Callable, pairs: bool = False, carried: Any = True) -> Lifted:
+    """An operation that holds programs, on values with marks.
+
+    Args:
+      marks: of the operands.
+      derive: ``(program, marks of its arguments, which results need the mark `carried` or None) -> (derived program, marks of
+        its results)``.
+      pairs: whether a value with a mark has a companion (a tangent, say). A derived program takes one for each marked argument
+        after its arguments, and returns one for each marked result after its results. It has the role of its value. Of a
+        program that has no result of the operation's, nothing is derived.
+      carried: the mark of a part of a carry that a round marks.
+
+    Returns:
+      The operation. The sources of companions are named "companion".
+    """
+
+    def derived(use: Use, own: tuple, force: tuple | None = None) -> tuple:
+        if pairs and use.results == (None,):
+            return use.program, (False,)
+        return derive(use.program, own, force)
+
+    marks, found = settled(uses, marks, lambda use, own: derived(use, own)[1], carried)
+    chosen = [
+        r for use, own in zip(uses, found, strict=True) for r, m in zip(use.results, own) if marked(m) and len(uses) > 1
+    ]
+    chosen += [r for use in uses for o, r in use.carries if marked(marks[o])]
+    bodies, out_marks = [], {}
+    for use, own in zip(uses, found, strict=True):
+        force = tuple([r is not None and r in chosen for r in use.results])
+        enough = all(m == carried for m, f in zip(own, force, strict=True) if f)
+        program, own = derived(use, arguments(use, marks), None if enough else force)
+        out_marks.update(zip(use.results, own, strict=True))
+        takes, gives = sources("operand", use.operands), sources("result", use.results)
+        if pairs and gives != [None]:
+            takes += [("companion", o) for o in use.operands if marked(marks[o])]
+            gives += [("companion", r) for r, m in zip(use.results, own, strict=True) if marked(m)]
+        bodies.append(Body(program, takes, gives))
+    out_marks.pop(None, None)
+    operands, results = wires(uses, len(marks), len(out_marks))
+    for group, named in ((operands, [b.arguments for b in bodies]), (results, [b.results for b in bodies])):
+        of_values = [w._replace(source=("companion", w.source[1])) for w in group]
+        group += [w for w in of_values if any(w.source in names for names in named)]
+    programs_of = tuple([b.program for b in bodies])
+    return Lifted(
+        held(uses, bodies, operands, results), programs_of, marks, tuple([out_marks[r] for r in range(len(out_marks))])
+    )
+
+
+def lift(
+    prim: Primitive, params: dict, args: Sequence[Any], marks: Sequence[Any], derive: Callable,
+    companions: Sequence[Any] | None = None, carried: Any = True, prepare: Callable | None = None,
+) -> tuple[list, list, list]:  # fmt: skip
+    """Bind an operation that holds programs to values with marks, see `lifted`.
+
+    Args:
+      companions: for each operand; those of operands that get no mark are not used. None: values have no companions.
+      prepare: ``(operation) -> (operands, companions)`` in place of `args` and `companions`, where these depend on the marks.
+
+    Returns:
+      (results, their marks, companions of the results, None for those that have none).
+    """
+    found = lifted(programs[prim](params), tuple(marks), derive, companions is not None, carried)
+    if prepare is not None:
+        args, companions = prepare(found)
+    out = found.held.bind(prim, params, operand=args, companion=companions or ())
+    numbers = range(len(found.out_marks))
+    return [out["result", r] for r in numbers], list(found.out_marks), [out.get(("companion", r)) for r in numbers]
