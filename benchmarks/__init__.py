@@ -1,1 +1,1 @@
-"""How fast Bedrax is next to upstream JAX, autograd and optree; see README.md."""
+"""The speed of Bedrax compared with upstream JAX, autograd and optree; see README.md."""

@@ -1,4 +1,4 @@
-"""Measure Bedrax next to upstream JAX, autograd and optree. `python -m benchmarks --help`."""
+"""Measure Bedrax and compare it with upstream JAX, autograd and optree. `python -m benchmarks --help`."""
 
 import argparse
 import re
@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", default="", metavar="PATTERN", help="only cases whose names match (regex)")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: rougher numbers")
-    parser.add_argument("--rounds", type=int, help="turns that every environment gets (8; quick: 2)")
+    parser.add_argument("--rounds", type=int, help="turns of every environment (8; quick: 2)")
     parser.add_argument("--seconds", type=float, help="CPU seconds per turn (0.2; quick: 0.1)")
     parser.add_argument(
         "--ours", type=Path, metavar="PYTHON", help="measure the sources with this interpreter, not a new environment"
@@ -26,12 +26,10 @@ def main() -> None:
         action="append",
         default=[],
         metavar="NAME=PYTHON",
-        help=f"an interpreter for an environment as it is; NAME is one of {', '.join(environments.NAMES)}",
+        help=f"an existing interpreter for an environment; NAME is one of {', '.join(environments.NAMES)}",
     )
-    parser.add_argument("--json", type=Path, default=HERE / "out" / "results.json", help="where the samples go")
-    parser.add_argument(
-        "--write", action="store_true", help="put what was measured into the table of benchmarks/README.md"
-    )
+    parser.add_argument("--json", type=Path, default=HERE / "out" / "results.json", help="the file for the samples")
+    parser.add_argument("--write", action="store_true", help="write the results into the table of benchmarks/README.md")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a case of ours fails or misses its target")
     args = parser.parse_args()
 

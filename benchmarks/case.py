@@ -1,22 +1,22 @@
-"""The record that one benchmark is."""
+"""The record of one benchmark."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Case:
-    """One measurement, the same code in several environments.
+    """One measurement: the same code in several environments.
 
     name: `group/what`, unique.
-    statement: what is measured, or one per environment.
-    setup: run once before, in the namespace of `statement`; one text, or one per environment.
-    prepare: run before every single execution of `statement`, not measured.
-    peers: environments to compare with; the ratio is "ours" over the first of them. `ours:what` is another statement
-        in ours.
-    target: the ratio to stay below, if there is one.
-    allowance: what ours may need more than `target` times the peer's, in the unit.
-    unit: "s" for CPU seconds; "MB" for growth of the peak memory (always in a fresh process); any other is that of the
-        number that `statement`, an expression, has for value.
+    statement: the measured code, or one per environment.
+    setup: code that runs once before, in the namespace of `statement`; one text, or one per environment.
+    prepare: code that runs before every single execution of `statement`, not measured.
+    peers: environments to compare with. The ratio is "ours" over the first of them. `ours:what` is another statement
+        in the environment "ours".
+    target: the upper limit of the ratio, if there is one.
+    allowance: the amount that ours may need more than `target` times the peer's, in the unit.
+    unit: "s" for CPU seconds; "MB" for growth of the peak memory (always in a new process); any other unit is that of
+        the number that the expression `statement` returns.
     fresh: run every sample in a new process.
     """
 
@@ -31,7 +31,7 @@ class Case:
     fresh: bool = False
 
     def code(self, environment: str) -> dict:
-        """What the worker in that environment is told."""
+        """The request to the worker in that environment."""
 
         def pick(text):
             return text if isinstance(text, str) else text[environment]

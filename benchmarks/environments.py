@@ -1,4 +1,4 @@
-"""The environments that are compared, made with uv under `benchmarks/.envs`."""
+"""The compared environments, made with uv under `benchmarks/.envs`."""
 
 import json
 import os
@@ -11,7 +11,7 @@ PYTHON = "3.11"
 
 REQUIREMENTS = {
     "upstream": ["jax==0.10.2", "jaxlib==0.10.2", "flax==0.12.8", "tensorflow-cpu>=2.21"],
-    # The last but few that convert to plain TensorFlow operations, and what belongs to it.
+    # One of the last releases that convert to plain TensorFlow operations, and its dependencies.
     "upstream-0.4.30": [
         "jax==0.4.30",
         "jaxlib==0.4.30",
@@ -25,7 +25,7 @@ REQUIREMENTS = {
 }
 NAMES = ("ours", *REQUIREMENTS)
 
-# One thread per process: the machine may be shared, and CPU time is what is counted. Byte code is kept, as usual.
+# One thread per process: the machine may be shared, and CPU time is counted. Byte code is kept, as usual.
 VARIABLES = {
     "JAX_PLATFORMS": "cpu",
     "OMP_NUM_THREADS": "1",
@@ -40,7 +40,7 @@ VARIABLES = {
 
 
 class Environment:
-    """An interpreter and the variables that it is started with."""
+    """An interpreter and its environment variables."""
 
     def __init__(self, name: str, python: Path, sources: bool = False):
         self.name = name
@@ -51,7 +51,7 @@ class Environment:
             self.variables["PYTHONPATH"] = os.pathsep.join(sorted(map(str, ROOT.glob("packages/*/src"))))
 
     def versions(self) -> dict[str, str]:
-        """The versions of the distributions that matter, for the record."""
+        """The versions of the relevant distributions, for the record."""
         code = (
             "import importlib.metadata as m, json, platform\n"
             "found = {'python': platform.python_version()}\n"
@@ -65,7 +65,7 @@ class Environment:
 
 
 def make(name: str) -> Environment:
-    """Return the environment, made if it is not there. Needs uv; packages come from its cache or the index."""
+    """Return the environment. Makes it if it does not exist, with uv and packages from its cache or the index."""
     folder = HOME / name
     python = folder / "bin" / "python"
     if name == "ours":

@@ -1,4 +1,4 @@
-"""Measuring: the environments take turns, and the smallest CPU time of each counts."""
+"""Measurement: the environments take turns, and the smallest CPU time of each counts."""
 
 import itertools
 import json
@@ -11,11 +11,11 @@ from .case import Case
 from .environments import Environment
 
 TIMEOUT = 300.0  # seconds for one answer of a worker
-PROCESSES = 2  # per environment: where its memory happens to lie makes one process faster than another
+PROCESSES = 2  # per environment: the placement of its memory makes one process faster than another
 
 
 class Worker:
-    """A process of one environment that measures; a new one is started if it dies."""
+    """A process that measures in one environment. A new one is started if it dies."""
 
     def __init__(self, environment: Environment):
         command = [environment.python, Path(__file__).parent / "worker.py"]
@@ -24,7 +24,7 @@ class Worker:
         )
 
     def ask(self, **request) -> dict:
-        """Send a request and return the answer; a death or a timeout is an answer, too."""
+        """Send a request and return the answer. A dead process and a timeout are answers, too."""
         try:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
@@ -49,12 +49,12 @@ class Worker:
 
 
 def environment_of(name: str) -> str:
-    """The environment in which what is named (`ours:what`) is measured."""
+    """The environment that measures `ours:what`, or the environment `name`."""
     return name.partition(":")[0]
 
 
 def measure_fresh(case: Case, environment: Environment, name: str) -> dict:
-    """One sample in a process of its own."""
+    """One sample in a new process."""
     worker = Worker(environment)
     answer = worker.ask(open=case.code(name))
     if "error" not in answer:
@@ -68,9 +68,9 @@ def measure(
 ) -> Iterator[tuple[Case, dict[str, dict]]]:
     """Yield each case with, by environment, `{"value": smallest, "samples": [...]}` or `{"error": text}`.
 
-    The cases given share PROCESSES processes per environment, used in turn. In every round every environment
-    is sampled once, so that a busy moment of the machine meets all of them,
-    and who comes first changes.
+    The cases share PROCESSES processes per environment, used in turn. Every round samples every environment once, so
+    that a
+    busy moment of the machine affects all of them. The order changes from round to round.
     """
     workers: dict[tuple[str, int], Worker] = {}
     processes = min(PROCESSES, rounds)

@@ -1,7 +1,9 @@
-"""The programs that are traced, lowered and converted. Runs inside the environments that are compared.
+"""The programs that are traced, lowered and converted. This module runs inside the compared environments.
 
-`PROGRAMS[name]()` (or of another batch) returns `(make, args)`: `make()` gives a new function object every time (so that no cache
-of a former trace applies), and `args` are arrays or `jax.ShapeDtypeStruct`s. Every function returns a scalar.
+`PROGRAMS[name]()`, or `PROGRAMS[name](batch)`, returns `(make, args)`. `make()` returns a new function object every
+time,
+so that no cache of a former trace applies. `args` are arrays or `jax.ShapeDtypeStruct`s. Every function returns a
+scalar.
 """
 
 import functools
@@ -12,12 +14,12 @@ import jax.numpy as jnp
 
 
 def fresh(function):
-    """A maker of new functions that do what `function` does."""
+    """Returns a maker of new functions that compute the same as `function`."""
     return lambda: lambda *args: function(*args)
 
 
 def chain():
-    """1,000 operations of jax.numpy, one after the other, on a vector."""
+    """1,000 successive operations of jax.numpy on a vector."""
 
     def function(x):
         for _ in range(200):
@@ -122,7 +124,7 @@ def transformer_model(layers=6, width=256, vocabulary=1000):
 
 
 def flax_program(model, x):
-    """A Flax model's mean as a function of its variables and one input."""
+    """The mean of a Flax model's result, as a function of its variables and one input."""
     variables = jax.eval_shape(model.init, jax.random.key(0), x)
     return fresh(lambda variables, x: model.apply(variables, x).mean()), (variables, x)
 
@@ -186,12 +188,12 @@ STEPS = {"cnn": cnn_step, "transformer": transformer_step}
 
 
 def gradient(make):
-    """The maker of gradients (by the first argument) of the functions that `make` makes."""
+    """Returns a maker of gradients, with respect to the first argument, of the functions from `make`."""
     return lambda: jax.grad(make())
 
 
 def gradient_in_tensorflow(converted):
-    """A TensorFlow function with the gradient, by the first argument, of the converted one."""
+    """A TensorFlow function: the gradient of `converted` with respect to its first argument."""
     import tensorflow as tf
 
     def function(first, *rest):

@@ -1,4 +1,4 @@
-"""What is shown: a rich table, a JSON file, and the same table as Markdown in the README."""
+"""The output: a rich table, a JSON file, and the same table as Markdown in the README."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from rich.table import Table
 
 from .case import Case
 
-NOISE = 0.05  # nearly all ratios of one implementation to itself lie that close to 1
+NOISE = 0.05  # nearly all ratios of one implementation to itself are as close to 1 as this
 HEADER = ("case", "ours", "peer", "ratio", "target", "")
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
@@ -27,7 +27,7 @@ def quantity(result: dict, unit: str) -> str:
 
 
 def ratio(results: dict[str, dict], peer: str) -> float | None:
-    """Ours over the peer's, where both exist."""
+    """Ours over the peer's, or None if one is missing."""
     pair = results.get("ours", {}), results.get(peer, {})
     if any("value" not in result for result in pair) or pair[1]["value"] <= 0:
         return None
@@ -35,8 +35,8 @@ def ratio(results: dict[str, dict], peer: str) -> float | None:
 
 
 def verdict(case: Case, results: dict[str, dict]) -> str:
-    """`met`, `noise` (missed by no more than equal programs differ), `missed`, `fails` (ours does), or nothing
-    where there is no target to compare with."""
+    """`met`, `noise` (missed, by no more than equal programs differ), `missed`, `fails` (ours raises), or "" without a
+    target."""
     if "error" in results.get("ours", {}):
         return "fails"
     value = ratio(results, case.peers[0]) if case.peers else None
@@ -47,7 +47,7 @@ def verdict(case: Case, results: dict[str, dict]) -> str:
 
 
 def target(case: Case) -> str:
-    """The target in words."""
+    """The target as text."""
     if case.target is None:
         return ""
     return f"≤ {case.target:g}" + (f" + {quantity({'value': case.allowance}, case.unit)}" if case.allowance else "")
@@ -71,7 +71,7 @@ COLORS = {"met": "green", "noise": "yellow", "missed": "red", "fails": "bold red
 
 
 def print_row(console: Console, case: Case, results: dict[str, dict]) -> None:
-    """One line as soon as it is known."""
+    """Print the line of a case when its results exist."""
     name, ours, peers, ratios, target, result = row(case, results)
     color = COLORS[result]
     text = escape(f"{name:<50} {ours:>8}  {peers:<36} {ratios:>10}  {target:<7}")
@@ -104,8 +104,8 @@ def markdown(measured, versions, former: str, names: list[str]) -> str:
     """The results as Markdown: one line on the environments, and the table.
 
     Args:
-      former: the same text with results of another run, which stay where nothing was measured now.
-      names: those of all cases, in order.
+      former: the text of an earlier run. Its results stay for cases that are not measured now.
+        names: the names of all cases, in order.
     """
     environments = dict(re.findall(r"\*([^*]+)\*: ([^;\n]*)", former))
     rows = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", former, re.MULTILINE))
@@ -126,7 +126,7 @@ def markdown(measured, versions, former: str, names: list[str]) -> str:
 
 
 def update_readme(path: Path, measured, versions, names: list[str]) -> None:
-    """Put the results between the markers of the README."""
+    """Write the results between the markers of the README."""
     before, found, rest = path.read_text().partition(BEGIN)
     former, also_found, after = rest.partition(END)
     if not (found and also_found):

@@ -1,7 +1,7 @@
-"""Runs code and measures it, in whatever environment its interpreter belongs to. Standard library only.
+"""Runs code and measures it, in the environment of its interpreter. Needs the standard library only.
 
-Reads one JSON object per line and answers with one: `{"open": code}` sets a case up, `{"sample": seconds}`
-measures it for about that long and answers `{"value": smallest}`. An exception answers `{"error": text}`.
+Reads one JSON object per line and answers with one: `{"open": code}` sets a case up; `{"sample": seconds}`
+measures it for about that time and answers `{"value": smallest}`. An exception gives the answer `{"error": text}`.
 """
 
 import gc
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def compile_loop(statement: str, namespace: dict):
-    """A function `loop(number)` that executes the statement so often, with little around it."""
+    """A function `loop(number)` that executes the statement `number` times, with little overhead."""
     body = "\n        ".join(statement.splitlines())
     source = f"def loop(number):\n    for _ in range(number):\n        {body}\n"
     exec(compile(source, "<statement>", "exec"), namespace)
@@ -23,7 +23,7 @@ def compile_loop(statement: str, namespace: dict):
 
 
 def peak() -> int:
-    """The peak memory of this process in KiB. What `getrusage` says of a new process includes its parent's on Linux."""
+    """The peak memory of this process in KiB. On Linux, `getrusage` of a new process includes its parent's peak."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
@@ -58,7 +58,7 @@ class Opened:
             return (peak() - before) / 1024
         if self.unit != "s":
             return eval(self.statement, self.namespace)
-        if seconds == 0:  # a fresh process: the first execution is the one that counts
+        if seconds == 0:  # a new process: the first execution counts
             return self.time(1)
         if self.number is None:
             self.time(1)  # the first execution fills caches
@@ -81,7 +81,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     sys.path.append(str(Path(__file__).parents[1]))  # for `benchmarks.programs`
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the measured code prints must not look like an answer
+    os.dup2(2, 1)  # the output of the measured code must not look like an answer
     opened = None
     for line in sys.stdin:
         request = json.loads(line)

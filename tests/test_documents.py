@@ -91,7 +91,7 @@ def test_blocks_of_a_mission_document_run():
 
 
 @pytest.mark.parametrize(
-    "rows, said",
+    "rows, message",
     [
         (ROWS[:2], "block 2 has no row"),
         ((*ROWS, Row(3)), "row 3 has no block"),
@@ -103,9 +103,9 @@ def test_blocks_of_a_mission_document_run():
         ((Row(0, "010", edits=(("nowhere", ""),)), *ROWS[1:]), "'nowhere' occurs nowhere"),
     ],
 )
-def test_what_is_wrong_with_a_block_or_its_row_is_told(rows, said):
+def test_a_wrong_block_or_row_is_reported(rows, message):
     _, _, wrong = complaints(rows)
-    assert len(wrong) == 1 and said in wrong[0], wrong
+    assert len(wrong) == 1 and message in wrong[0], wrong
 
 
 def test_code_without_fences_has_rows_by_lines():

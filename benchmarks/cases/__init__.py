@@ -1,4 +1,4 @@
-"""The table of all benchmarks: every module here holds `CASES`; those of one module share a process."""
+"""The table of all benchmarks: every module of this package holds `CASES`. The cases of one module share a process."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Calling a function that is compiled already."""
+"""Calls of a function that is compiled already."""
 
 from ..case import Case
 

@@ -1,4 +1,4 @@
-"""Single operations on concrete arrays: what a call costs besides the computation."""
+"""Single operations on concrete arrays: the overhead of a call."""
 
 from ..case import Case
 

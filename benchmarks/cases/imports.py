@@ -1,6 +1,6 @@
-"""Importing: CPU time and growth of the peak memory, in a new process each time.
+"""Imports: CPU time and growth of the peak memory, in a new process each time.
 
-The imports of laziness are paid for by the first use, so the first use is measured as well.
+Lazy imports run at the first use, so the first use is measured as well.
 """
 
 from ..case import Case

@@ -1,11 +1,11 @@
-"""What an installation without jaxlib does: gradients next to autograd's, pytrees next to optree's."""
+"""An installation without jaxlib: gradients compared with autograd's, pytrees with optree's."""
 
 from ..case import Case
 from . import pytrees
 
 OURS = """
 import sys
-sys.modules["jaxlib"] = None  # whoever imports it fails
+sys.modules["jaxlib"] = None  # an import of it fails
 import numpy as onp
 import bedrax.numpy as np
 from bedrax.autodiff import grad

@@ -1,4 +1,4 @@
-"""What a compiled program costs to run: a worse program would undo what a faster trace gains."""
+"""The time to run a compiled program: a slower program would undo the gain of a faster trace."""
 
 from ..case import Case
 

@@ -1,6 +1,7 @@
-"""jax2tf: conversion to a TensorFlow graph, native or of plain operations, running that, and TensorFlow called by us.
+"""jax2tf and call_tf: conversion to a TensorFlow graph, native or of plain operations, runs of it, and calls of
+TensorFlow.
 
-Upstream converts to plain operations no more, so the peer is the release that did it last but few.
+Upstream no longer converts to plain operations, so the peer is one of the last releases that did.
 """
 
 from ..case import Case
@@ -20,7 +21,7 @@ KINDS = {
 
 
 def conversion(program: str, kind: str) -> list[Case]:
-    """The time that it takes; of plain operations, their number, too."""
+    """The time of the conversion; for plain operations, also the number of nodes."""
     setup = FUNCTION.format(program=program, size="")
     setup += "specs = jax.tree.map(lambda a: tf.TensorSpec(a.shape, a.dtype), args)\n"
     statement = CONVERSION.format(function=KINDS[kind])
@@ -28,7 +29,7 @@ def conversion(program: str, kind: str) -> list[Case]:
         return [Case(f"jax2tf/{program}, native", statement, setup)]
     setup += f"graph = {statement}.graph.as_graph_def()\n"
     setup += "nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]\n"
-    # an implementation that ignores the flag must not pass for one that has the feature
+    # an implementation that ignores the flag must fail
     setup += "assert 'XlaCallModule' not in {node.op for node in nodes}, 'not plain ops'"
     peers = ("upstream-0.4.30",)
     return [
@@ -38,7 +39,7 @@ def conversion(program: str, kind: str) -> list[Case]:
 
 
 def running(program: str, size: int, kind: str, options: str) -> Case:
-    """A graph of plain operations, and our own compiled function."""
+    """A graph of plain operations, and our compiled function."""
     setup = FUNCTION.format(program=program, size=size) + (
         "rng = np.random.default_rng(0)\n"
         "integers = lambda a: rng.integers(0, 200, a.shape, a.dtype)\n"
@@ -69,7 +70,7 @@ t, v = tf.constant(np.asarray(x)), tf.constant(np.asarray(w))
 
 
 def called_eagerly(function: str) -> Case:
-    """A call of a TensorFlow function by us, and by itself."""
+    """A call of a TensorFlow function by `call_tf`, and by TensorFlow."""
     return Case(
         f"call_tf/eager, {function}",
         {"ours": "f(x, w)", "ours:TensorFlow": f"{function}(t, v)", "upstream": "f(x, w)"},
@@ -78,12 +79,12 @@ def called_eagerly(function: str) -> Case:
 
 
 FRESH = "jax.jit(lambda x, w: jax2tf.call_tf({function})(x, w)){method}"
-# What compiling costs is TensorFlow's time and XLA's, nearly all of it.
+# The time to compile is nearly all TensorFlow's time and XLA's.
 STAGES = {"lower": (".lower(x, w)", 0.9), "compile": (".lower(x, w).compile()", None)}
 
 
 def called_in_jit(function: str) -> list[Case]:
-    """The stages of a compiled function that calls TensorFlow's."""
+    """The stages of a compiled function that calls a TensorFlow function."""
     run = Case(
         f"call_tf/in jit, {function}, run", "f(x, w)", CALLED + f"f = jax.jit(jax2tf.call_tf({function}))", target=0.9
     )
@@ -95,7 +96,7 @@ def called_in_jit(function: str) -> list[Case]:
     ]
 
 
-PROGRAMS = {"mlp": 512, "cnn": 32, "resnet": 4, "transformer": 4}  # sizes at which one computes, rather than calls
+PROGRAMS = {"mlp": 512, "cnn": 32, "resnet": 4, "transformer": 4}  # at these sizes the computation outweighs the calls
 CASES = [
     *(case for program in PROGRAMS for kind in KINDS for case in conversion(program, kind)),
     *(

@@ -1,6 +1,6 @@
-"""Tracing (function to jaxpr) and lowering (jaxpr to StableHLO), apart from each other.
+"""Tracing (function to jaxpr) and lowering (jaxpr to StableHLO), measured separately.
 
-Every repetition takes a new function object, or a new trace of one: no cache knows it.
+Every repetition takes a new function object, or a new trace of one, so no cache has an entry.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ CASES = [
     for what, make in (("forward", "make"), ("gradient", "gradient(make)"))
     for case in cases_of(program, what, make)
 ] + [
-    # The very first trace of a process, when nothing at all is cached.
+    # The first trace of a process, with empty caches.
     replace(cases_of(program, "gradient", "gradient(make)")[0], name=f"first trace/{program}", fresh=True, target=None)
     for program in ("cnn", "transformer")
 ]

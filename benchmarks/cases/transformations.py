@@ -1,4 +1,4 @@
-"""Transformations of functions that are not compiled: every operation runs as it comes."""
+"""Transformations of functions that are not compiled: every operation runs eagerly."""
 
 from ..case import Case
 

@@ -1,4 +1,4 @@
-"""The whole way: train, checkpoint, export, use elsewhere, and back. `python -m examples.digits --help`."""
+"""The whole example: train, checkpoint, export, use elsewhere, and import. `python -m examples.digits --help`."""
 
 import argparse
 import os
@@ -24,13 +24,13 @@ from . import checkpoint, data, training
 from .parts import CHECKPOINTS, EXPORTS, why_left_out
 
 REQUIRED_ACCURACY = 0.97
-KINDS = ["plain", "native"]  # the exports that are SavedModels
-LIMIT = 1e-5  # of differences, relative to the largest value where that is above 1
+KINDS = ["plain", "native"]  # exports as SavedModels
+LIMIT = 1e-5  # of differences, relative to the largest value if that is above 1
 ROOT = Path(__file__).parents[2]
 
 
 def fit(model, optimizer, state, digits, epochs, key, console):
-    """Train behind a progress bar; return the final state and the list of `(loss, accuracy)`."""
+    """Train with a progress bar. Returns the final state and the list of `(loss, accuracy)`."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     history = []
     with Progress(*columns, console=console) as progress:
@@ -46,7 +46,7 @@ def fit(model, optimizer, state, digits, epochs, key, console):
 
 
 def reference(model, params, stats, batches, targets):
-    """What every other path must agree with: named as `consume` and `roundtrip` name their answers."""
+    """The expected results of every other path, with the names that `consume` and `roundtrip` use."""
 
     def score(images, params):
         probs = training.predict(model, params, stats, images)
@@ -59,7 +59,7 @@ def reference(model, params, stats, batches, targets):
 
 
 class Agreement(NamedTuple):
-    """The largest difference between two ways to compute the same things, and the largest such thing."""
+    """The largest difference between two computations of the same values, and the largest value."""
 
     difference: float
     scale: float
@@ -70,7 +70,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(pairs) -> Agreement:
-    """The agreement of pairs of arrays `(expected, answer)`."""
+    """The agreement of pairs of arrays `(expected, actual)`."""
     both = [(np.asarray(expected), np.asarray(answer)) for expected, answer in pairs]
     for expected, answer in both:
         if expected.shape != answer.shape:
@@ -79,18 +79,18 @@ def agreement(pairs) -> Agreement:
     return Agreement(float(difference), float(np.max([np.abs(expected).max() for expected, _ in both])))
 
 
-def chosen(asked: str | None, names: list[str], parser: argparse.ArgumentParser, console: Console) -> list[str]:
-    """The parts that can be had, after a line for each that is left out; a part that was asked for must be there."""
+def chosen(requested: str | None, names: list[str], parser: argparse.ArgumentParser, console: Console) -> list[str]:
+    """The available parts, after a printed line for each unavailable one. A requested part must be available."""
     lines = {name: why_left_out(name) for name in names}
     for line in filter(None, lines.values()):
-        if asked:
+        if requested:
             parser.error(line.removeprefix("left out: "))
         console.print(line, highlight=False, soft_wrap=True)
     return [name for name, line in lines.items() if line is None]
 
 
 def run(api: str, epochs: int, out: Path, checkpoint_format: str, exports: list[str], console: Console) -> bool:
-    """Go the whole way with one model; return whether everything was as required."""
+    """Run all steps with one model. Returns whether all requirements are met."""
     seconds: dict[str, float] = {}
     agreements: dict[tuple[str, str], Agreement] = {}
     out.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ def run(api: str, epochs: int, out: Path, checkpoint_format: str, exports: list[
         restored = restore(file, training.init(model, optimizer, init_key))
         leaves = zip(jax.tree.leaves(state), jax.tree.leaves(restored), strict=True)
         agreements["checkpoint", "training state"] = agreement(leaves)
-        params, stats = restored.params, restored.stats  # from here on, the model as read back
+        params, stats = restored.params, restored.stats  # from here on, the restored model
 
     with stage("export"):
         for name in exports:
@@ -136,7 +136,7 @@ def run(api: str, epochs: int, out: Path, checkpoint_format: str, exports: list[
             getattr(import_module(f".{module}", __package__), function)(model, params, stats, out / name)
 
     batches = {str(n): digits.test_images[:n] for n in (1, 7, 360)}
-    targets = (digits.test_labels[:7] + 1) % 10  # what would turn each digit into the next one?
+    targets = (digits.test_labels[:7] + 1) % 10  # the next digit, for each
     np.savez(out / "inputs.npz", targets=targets, **{f"images{n}": x for n, x in batches.items()})
     expected = reference(model, params, stats, batches, targets)
     for library in dict.fromkeys(EXPORTS[name].used_with for name in exports):
@@ -173,15 +173,15 @@ def main() -> None:
     parser.add_argument("--api", choices=["linen", "nnx", "both"], default="both", help="Flax's two ways")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="folder for all files")
-    parser.add_argument("--checkpoint", choices=CHECKPOINTS, help="the default is the first that can be had")
-    parser.add_argument("--kind", choices=[*KINDS, "both"], help="SavedModels; the default is what can be had of both")
+    parser.add_argument("--checkpoint", choices=CHECKPOINTS, help="the default is the first available one")
+    parser.add_argument("--kind", choices=[*KINDS, "both"], help="SavedModels; the default is every available kind")
     args = parser.parse_args()
     logging.set_verbosity("error")  # TensorFlow warns that it saves no second derivatives: none are needed
     console = Console()
     kinds = [args.kind] if args.kind in KINDS else KINDS
     names = [name for name in EXPORTS if name not in KINDS or name in kinds]
     if "plain" not in kinds:
-        names.remove("model.tflite")  # it is made of plain operations
+        names.remove("model.tflite")  # it needs plain operations
     exports = chosen(args.kind, names, parser, console)
     (checkpoint_format, *_) = chosen(
         args.checkpoint, [args.checkpoint] if args.checkpoint else [*CHECKPOINTS], parser, console

@@ -1,4 +1,4 @@
-"""Checkpoints, in either of two formats: Orbax (a folder) or msgpack (one file)."""
+"""Checkpoints, in one of two formats: Orbax (a folder) or msgpack (one file)."""
 
 from pathlib import Path
 

@@ -1,11 +1,12 @@
-"""Use: a program that knows only TensorFlow, or only JAX, runs the exported models.
+"""Use of the exported models in a program that has only TensorFlow, or only JAX.
 
     python -m examples.digits.consume FOLDER tensorflow plain native model.tflite
     python -m examples.digits.consume FOLDER jax program
 
-reads `inputs.npz` in that folder, runs the models named and writes what they answered into
-`outputs_tensorflow.npz` or `outputs_jax.npz`. Importing JAX, Flax or Bedrax, or for JAX whatever the model was
-written with, is made impossible first, so that the exported files are shown to stand by themselves.
+reads `inputs.npz` in that folder, runs the named models and writes their results into `outputs_tensorflow.npz` or
+`outputs_jax.npz`. Before that, imports are blocked: with TensorFlow those of JAX, Flax and Bedrax, with JAX those of
+the
+libraries that wrote the model. This shows that the exported files need none of them.
 """
 
 import importlib.abc
@@ -16,14 +17,14 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
-BLOCKED = {  # what a process with this library does without
+BLOCKED = {  # modules that a process with this library must not import
     "tensorflow": {"jax", "jaxlib", "bedrax", "flax"},
     "jax": {"tensorflow", "flax", "optax", "orbax"},
 }
 
 
 class Blocker(importlib.abc.MetaPathFinder):
-    """Refuses the blocked packages. TensorFlow tries `import jax` by itself, and copes with the refusal."""
+    """Raises for the blocked packages. TensorFlow tries `import jax` and handles the error."""
 
     def __init__(self, blocked):
         self.blocked = blocked
@@ -34,8 +35,10 @@ class Blocker(importlib.abc.MetaPathFinder):
 
 
 def run_saved_model(path: Path, batches: dict, targets) -> dict:
-    """Probabilities of every batch; gradients by the images and by every parameter of the log-likelihood
-    that the images show the target classes."""
+    """Probabilities of every batch, and gradients of a log-likelihood with respect to the images and every parameter.
+
+    The log-likelihood is that of the images showing the target classes.
+    """
     import tensorflow as tf
 
     model = tf.saved_model.load(str(path))
@@ -51,7 +54,7 @@ def run_saved_model(path: Path, batches: dict, targets) -> dict:
 
 
 def run_tflite(path: Path, batches: dict, targets) -> dict:
-    """Probabilities of every batch, by the TFLite interpreter."""
+    """Probabilities of every batch, from the TFLite interpreter."""
     import tensorflow as tf
 
     warnings.filterwarnings("ignore", message=".*tf.lite.Interpreter is deprecated")
@@ -68,7 +71,7 @@ def run_tflite(path: Path, batches: dict, targets) -> dict:
 
 
 def run_program(path: Path, batches: dict, targets) -> dict:
-    """What `run_saved_model` returns, by `jax.export`."""
+    """The same results as `run_saved_model`, with `jax.export`."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -96,7 +99,7 @@ def main(folder: Path, library: str, models: list[str]) -> None:
         batches = {name.removeprefix("images"): inputs[name] for name in inputs if name != "targets"}
     outputs = {name: RUNNERS[name](folder / name, batches, targets) for name in models}
     imported = BLOCKED[library].intersection(sys.modules)
-    assert not imported, f"imported in spite of the blocker: {imported}"
+    assert not imported, f"imported despite the blocker: {imported}"
     np.savez(
         folder / f"outputs_{library}.npz",
         **{f"{model}/{name}": array for model, answers in outputs.items() for name, array in answers.items()},

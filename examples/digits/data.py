@@ -19,7 +19,7 @@ class Digits(NamedTuple):
 
 
 def load() -> Digits:
-    """Return 1,437 digits to train on and 360 to test on, the classes in equal proportions."""
+    """Return 1,437 digits for training and 360 for testing, with the classes in equal proportions."""
     images, labels = load_digits(return_X_y=True)
     images = (images / 16).astype(np.float32).reshape(-1, 8, 8, 1)
     labels = labels.astype(np.int32)

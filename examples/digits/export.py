@@ -14,7 +14,7 @@ ANY_BATCH = [None, None, "(b, 8, 8, 1)"]  # parameters and statistics keep the s
 
 
 def convert(model: Model, params, stats, *, native: bool, with_gradient: bool, **options) -> tf.Module:
-    """A TensorFlow module whose `predict` is the model and whose `params` are `tf.Variable`s."""
+    """A TensorFlow module: its `predict` is the model, its `params` are `tf.Variable`s."""
     predict = jax2tf.convert(
         lambda params, stats, images: training.predict(model, params, stats, images),
         polymorphic_shapes=ANY_BATCH,

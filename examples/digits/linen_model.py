@@ -14,7 +14,7 @@ class CNN(nn.Module):
             x = nn.BatchNorm(use_running_average=not train, momentum=0.9)(x)
             x = nn.max_pool(nn.relu(x), (2, 2), strides=(2, 2))
         x = x.reshape((x.shape[0], -1))
-        self.sow("intermediates", "features", x)  # for those who ask: `web/export.py`
+        self.sow("intermediates", "features", x)  # for `web/export.py`
         x = nn.Dropout(0.4, deterministic=not train)(x)
         x = nn.relu(nn.Dense(64)(x))
         return nn.Dense(10)(x)

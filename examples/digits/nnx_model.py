@@ -26,7 +26,7 @@ class CNN(nnx.Module):
         return self.dense2(x)
 
 
-# The structure without the arrays: what `nnx.merge` needs to put a model together again.
+# The structure without the arrays. `nnx.merge` needs it to build a model.
 STRUCTURE = nnx.graphdef(nnx.eval_shape(lambda: CNN(nnx.Rngs(0))))
 
 

@@ -1,15 +1,17 @@
-"""The parts of the example, and what each needs: a part that lacks a module is left out, and a line says so."""
+"""The parts of the example and the modules that each needs. A part that lacks a module is left out, with a printed
+line."""
 
 import sys
 from importlib.util import find_spec
 from typing import NamedTuple
 
-# The last Python for which PyPI has wheels; the markers in the pyproject files say the same.
+# The last Python for which PyPI has wheels; the markers in the pyproject files have the same limits.
 NEWEST_PYTHON = {"tensorflow": (3, 13), "tensorstore": (3, 14)}
 
 
 class Part(NamedTuple):
-    """`writer` names the module and function that write the part; `used_with` the library that uses it (`consume.py`)."""
+    """`writer` names the module and function that write the part; `used_with` the library that loads it
+    (`consume.py`)."""
 
     what: str
     needs: tuple[str, ...] = ()
@@ -42,7 +44,8 @@ def installed(module: str) -> bool:
 
 
 def why_left_out(name: str, installed=installed, python: tuple[int, ...] = sys.version_info) -> str | None:
-    """Returns a line that says which part is left out and why; None if everything that the part needs is installed."""
+    """Returns a line with the name of a part that is left out, and the reason; None if all its modules are
+    installed."""
     for module in PARTS[name].needs:
         if installed(module):
             continue

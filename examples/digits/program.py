@@ -1,4 +1,4 @@
-"""Export without TensorFlow: the trained model as a program of StableHLO, for a batch of any size, with its gradient."""
+"""Export without TensorFlow: the trained model as a StableHLO program, for a batch of any size, with its gradient."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from .model import Model
 
 
 def save(model: Model, params, stats, path: Path) -> None:
-    """Write a folder: the program, which takes a list of parameters and images `(n, 8, 8, 1)`, and the parameters."""
+    """Write a folder: a program of a list of parameters and images `(n, 8, 8, 1)`, and the parameters."""
     leaves, structure = jax.tree.flatten(params)
 
     @jax.jit

@@ -1,4 +1,4 @@
-"""What the terminal and the picture show: tables with rich, a PNG with matplotlib."""
+"""The output: tables with rich in the terminal, and a PNG with matplotlib."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-matplotlib.use("Agg")  # draws into files, needs no display
+matplotlib.use("Agg")  # draws into files, without a display
 from matplotlib import pyplot as plt
 from sklearn.metrics import confusion_matrix
 
@@ -19,7 +19,7 @@ def size_of(path: Path) -> int:
 
 
 def print_summary(console: Console, name: str, accuracy, required, sizes, agreements, seconds) -> None:
-    """Accuracy, sizes in bytes, how well every path agrees, and seconds of every stage."""
+    """Print the accuracy, sizes in bytes, the agreement of every path, and seconds of every stage."""
     good = accuracy >= required
     console.print(f"\n[bold]{name}[/]: test accuracy {verdict(good, f'{accuracy:.2%}')} (at least {required:.0%})")
     table = Table("path", "what", "largest value", "largest difference", title="agreement with jax")
@@ -41,7 +41,7 @@ def verdict(good: bool, text: str) -> str:
 
 
 def draw(path: Path, history, images, labels, probs, norms) -> None:
-    """Training curve, confusion matrix, and the test digits with the largest gradients."""
+    """Draw the training curve, the confusion matrix, and the test digits with the largest gradients."""
     losses, accuracies = np.transpose(history)
     predicted = probs.argmax(-1)
     figure = plt.figure(figsize=(12, 8), layout="constrained")

@@ -1,4 +1,4 @@
-"""Back: what a SavedModel computes, called from JAX again, inside `jit` and under `grad`."""
+"""Import: a SavedModel called from JAX, inside `jit` and under `grad`."""
 
 from pathlib import Path
 
@@ -9,10 +9,11 @@ from jax.experimental import jax2tf
 
 
 def run(path: Path, images, targets) -> dict:
-    """Probabilities by `jit(call_tf(...))`, and the gradient by the images of the log-likelihood of the
-    target classes."""
+    """Probabilities by `jit(call_tf(...))`, and the gradient of the log-likelihood of the target classes with respect
+    to
+    the images."""
     model = tf.saved_model.load(str(path))
-    # The saved function takes any batch, so its result has an unknown size until told otherwise.
+    # The saved function takes any batch, so the size of its result is unknown unless it is given.
     shape = jax.ShapeDtypeStruct((len(images), 10), jnp.float32)
     predict = jax2tf.call_tf(model.predict, output_shape_dtype=shape, has_side_effects=False)
 

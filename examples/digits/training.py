@@ -23,21 +23,21 @@ class State(NamedTuple):
 
 
 def make_optimizer(epochs: int, examples: int) -> optax.GradientTransformation:
-    """AdamW, its learning rate warmed up over a tenth of the steps and then lowered as a cosine."""
+    """AdamW. Its learning rate rises over a tenth of the steps and then falls as a cosine."""
     steps = epochs * (examples // BATCH)
     schedule = optax.warmup_cosine_decay_schedule(0.0, 4e-3, steps // 10, steps, 1e-5)
     return optax.adamw(schedule, weight_decay=1e-3)
 
 
 def init(model: Model, optimizer: optax.GradientTransformation, key: jax.Array) -> State:
-    """A state to start from, random by `key`."""
+    """A random initial state."""
     params, stats = model.init(key)
     return State(params, stats, optimizer.init(params))
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
 def run_epoch(model, optimizer, state, images, labels, key):
-    """Train on every full minibatch of one random order; return the state and the mean loss."""
+    """Train on every full minibatch of one random order. Returns the state and the mean loss."""
     shuffle_key, dropout_key = jax.random.split(key)
     steps = len(labels) // BATCH
     order = jax.random.permutation(shuffle_key, len(labels))[: steps * BATCH].reshape(steps, BATCH)
@@ -67,7 +67,7 @@ def train(
     key: jax.Array,
     after_epoch: Callable[[float, float], None],
 ) -> State:
-    """Train from `state`; `after_epoch` is told the mean training loss and the test accuracy each time."""
+    """Train from `state`. Calls `after_epoch` with the mean training loss and the test accuracy after each epoch."""
     images, labels = jnp.asarray(digits.train_images), jnp.asarray(digits.train_labels)
     for epoch in range(epochs):
         state, loss = run_epoch(model, optimizer, state, images, labels, jax.random.fold_in(key, epoch))
@@ -85,7 +85,7 @@ def predict(model, params, stats, images):
 
 @partial(jax.jit, static_argnums=0)
 def gradient_norms(model, params, stats, images, labels):
-    """How much each single example pulls at the parameters: `(n,)` norms of its own gradient."""
+    """The norm of the gradient of each single example with respect to the parameters, of shape `(n,)`."""
 
     def loss(params, image, label):
         logits, _ = model.apply(params, stats, image[None], None)

@@ -1,8 +1,8 @@
-"""Run each program of `programs/` in a process of its own; print a row of the table for each.
+"""Run each program of `programs/` in its own process, and print a row of the table for each.
 
-`python -m examples.ecosystem [--suites FOLDER] [--page] [--peer PYTHON] [NAME ...]`: with `--suites` the libraries' own tests
-are run instead, of the source distributions in a folder, which are fetched where it has none; `--peer` is the Python of a second environment whose
-results stand beside ours; `--page` writes the rows of what was run into the tables of README.md.
+`python -m examples.ecosystem [--suites FOLDER] [--page] [--peer PYTHON] [NAME ...]`: `--suites` runs the libraries' own
+tests instead, from source distributions in a folder (missing ones are downloaded). `--peer` is the Python of a second
+environment; its results stand next to ours. `--page` writes the rows into the tables of README.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from . import suites
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
-# The distribution of a program that is not named like it, and where a suite of the library's own is run.
+# The distribution of a program that has another name, and the environment of a library's own suite.
 DISTRIBUTION = {
     "array_api": "array-api-compat", "flax_checkpoints": "flax", "flax_linen": "flax", "flax_nnx": "flax", "haiku": "dm-haiku",
     "numpyro_tfp": "numpyro", "orbax": "orbax-checkpoint", "ott": "ott-jax", "tensorflow_probability": "tfp-nightly",
@@ -29,17 +29,17 @@ MARK, SUITES_MARK = "<!-- table -->", "<!-- suites -->"
 
 
 def names() -> list[str]:
-    """Of every program."""
+    """The names of all programs."""
     return sorted(p.stem for p in PROGRAMS.glob("*.py"))
 
 
 def version(name: str) -> str:
-    """Of the installed library that a program uses."""
+    """The version of the installed library of a program."""
     return importlib.metadata.version(DISTRIBUTION.get(name, name.replace("_", "-")))
 
 
 def run(python: str, name: str, limit: float = 900) -> tuple[str, float]:
-    """(`works`, or how it failed; seconds) of a program."""
+    """(`works`, or the kind of failure; seconds) of a program."""
     start = time.perf_counter()
     command = [
         python,
@@ -47,7 +47,7 @@ def run(python: str, name: str, limit: float = 900) -> tuple[str, float]:
         "-W",
         "ignore",
         str(PROGRAMS / f"{name}.py"),
-    ]  # -P: a file here may be named like a library
+    ]  # -P: a file here may have the name of a library
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -60,12 +60,13 @@ def run(python: str, name: str, limit: float = 900) -> tuple[str, float]:
 
 
 def purpose(name: str) -> str:
-    """What a program does: the first line of its file."""
+    """The purpose of a program: the first line of its file."""
     return (PROGRAMS / f"{name}.py").read_text().split('"""')[1].split("\n")[0].rstrip(".")
 
 
 def replaced(page: str, row: str, mark: str = MARK) -> str:
-    """`page` with `row` in the table between two marks, which holds a row for each two first cells, in their order."""
+    """`page` with `row` in the table between two marks. The table has one row for each pair of first cells, in their
+    order."""
     before, table, after = page.split(mark)
     head, rule, *rows = table.strip().split("\n")
     kept = {tuple(cell.strip() for cell in line.split("|")[1:3]): line for line in [*rows, row]}
@@ -73,20 +74,20 @@ def replaced(page: str, row: str, mark: str = MARK) -> str:
 
 
 def ours() -> str:
-    """The second cell of a row: this Python and its jaxlib."""
+    """The second cell of a row: the versions of this Python and its jaxlib."""
     return f"{sys.version_info.major}.{sys.version_info.minor} / {importlib.metadata.version('jaxlib')}"
 
 
 def theirs(python: str | None) -> str:
-    """The version of upstream in the environment of another Python, for the cells that say what happens there."""
+    """The version of upstream in the environment of another Python, as a prefix of the cells with its results."""
     if python is None:
         return ""
     ask = "import importlib.metadata as m; print(m.version('jax'), end=': ')"
     return subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout
 
 
-def tell(row: str, options: argparse.Namespace, mark: str = MARK) -> None:
-    """Print a row; put it into README.md at once, where asked: a run that is stopped keeps what it has found."""
+def publish(row: str, options: argparse.Namespace, mark: str = MARK) -> None:
+    """Print a row. With `--page`, also write it into README.md now, so that an interrupted run keeps its results."""
     print(row, flush=True)
     if options.page:
         page = HERE / "README.md"
@@ -94,7 +95,7 @@ def tell(row: str, options: argparse.Namespace, mark: str = MARK) -> None:
 
 
 def programs(options: argparse.Namespace) -> list[str]:
-    """Run programs; those that failed."""
+    """Run programs. Returns the names of those that failed."""
     failed, peer = [], theirs(options.peer)
     for name in options.names or names():
         state, seconds = run(sys.executable, name)
@@ -102,19 +103,19 @@ def programs(options: argparse.Namespace) -> list[str]:
         if state != "works":
             failed.append(name)
         times = f"{seconds:.0f}" + (f" / {there[1]:.0f}" if options.peer else "")
-        tell(
+        publish(
             f"| {name} | {ours()} | {version(name)} | {purpose(name)} | {state} | {peer}{there[0]} | {times} |", options
         )
     return failed
 
 
 def counted(counts: Counter[str]) -> str:
-    """`12 passed, 1 failed`."""
+    """The counts as text, such as `12 passed, 1 failed`."""
     return ", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "skipped") if counts[state])
 
 
 def own_suites(options: argparse.Namespace) -> list[str]:
-    """Run shares of the libraries' own tests; the tests that fail here, not upstream, and are not known to."""
+    """Run shares of the libraries' own tests. Returns the tests with an unexplained failure here and none upstream."""
     unexplained, peer = [], theirs(options.peer)
     for name in options.names or sorted(suites.SHARES):
         root = suites.source(name, importlib.metadata.version(name), options.suites)
@@ -122,8 +123,8 @@ def own_suites(options: argparse.Namespace) -> list[str]:
         there, failed_there = suites.run(options.peer, root, suites.SHARES[name]) if options.peer else (Counter(), {})
         both = [test for test in failed if test in failed_there]
         reasons, rest = suites.explained(name, {test: why for test, why in failed.items() if test not in failed_there})
-        said = [f"{len(both)} fail on both"] * bool(both)
-        said += [f"{n}: {why}" for why, n in reasons.items()] + [f"{len(rest)} not explained"] * bool(rest)
+        notes = [f"{len(both)} fail on both"] * bool(both)
+        notes += [f"{n}: {why}" for why, n in reasons.items()] + [f"{len(rest)} not explained"] * bool(rest)
         share = suites.SHARES[name].replace("_test.py", "").replace(" ", ", ")
         cells = [
             name,
@@ -132,9 +133,9 @@ def own_suites(options: argparse.Namespace) -> list[str]:
             share,
             counted(counts),
             peer + counted(there),
-            "; ".join(said),
+            "; ".join(notes),
         ]
-        tell(f"| {' | '.join(cells)} |", options, SUITES_MARK)
+        publish(f"| {' | '.join(cells)} |", options, SUITES_MARK)
         for test, why in failed.items():
             print("   ", test, "|", why, "| on both" * (test in failed_there), flush=True)
         unexplained += [f"{name}: {test}" for test in rest]

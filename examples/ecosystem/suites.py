@@ -1,4 +1,5 @@
-"""Shares of the libraries' own tests, from their source distributions: which files, which failures are known, and why."""
+"""Shares of the libraries' own tests, from their source distributions: the files, the known failures, and the
+reasons."""
 
 from __future__ import annotations
 
@@ -29,10 +30,10 @@ SHARES = {
     "penzai": "tests/core",
     "tinygp": "tests/test_noise.py tests/test_transforms.py tests/test_kernels/test_distance.py",
 }
-# What the suites are told: the backend they are run for.
+# Environment variables of the suites: the backend to test.
 ENVIRONMENT = {"EINOPS_TEST_BACKENDS": "numpy,jax", "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
-_WORDS = "the wording of an error that is raised here, too"
-# (Distribution, part of the name of a test): why it fails here.
+_WORDS = "the wording of an error that is also raised here"
+# (Distribution, part of the name of a test): the reason of its failure here.
 KNOWN: dict[tuple[str, str], str] = {
     ("chex", "test_hard_with_stop_gradient1"): (
         "the function has jumps, and the differences of check_grads cross one with its step (with eps=1e-3 none does)"
@@ -43,12 +44,12 @@ KNOWN: dict[tuple[str, str], str] = {
 
 
 def source(name: str, version: str, folder: Path) -> Path:
-    """The unpacked source distribution of a library, fetched from PyPI where `folder` has none."""
+    """The unpacked source distribution of a library. It is downloaded from PyPI if `folder` does not have it."""
     stem = f"{name.replace('-', '_')}-{version}"
     if not (folder / stem).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        asked = ["--no-deps", "--no-binary=:all:", f"--dest={folder}", f"{name}=={version}"]
-        subprocess.run([sys.executable, "-m", "pip", "download", "-q", *asked], check=True)
+        options = ["--no-deps", "--no-binary=:all:", f"--dest={folder}", f"{name}=={version}"]
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", *options], check=True)
         (archive,) = (
             p for p in folder.glob("*.tar.gz") if p.name.replace("-", "_") == f"{stem}.tar.gz".replace("-", "_")
         )
@@ -61,7 +62,7 @@ def run(python: str, root: Path, share: str, limit: float = 600) -> tuple[Counte
     """(how many tests passed, failed, were skipped; {name of one that failed: its first line}) of a share of a suite."""
     with tempfile.TemporaryDirectory() as work:
         report = Path(work, "report.xml")
-        # Neither the settings nor the conftest.py of a folder above are theirs.
+        # pytest must not read the settings or the conftest.py of a folder above.
         places = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}"]
         options = ["-q", "-p", "no:cacheprovider", "-W", "ignore", f"--junitxml={report}", *places]
         options += ["--continue-on-collection-errors"]
@@ -82,7 +83,7 @@ def run(python: str, root: Path, share: str, limit: float = 600) -> tuple[Counte
 
 
 def results(report: str) -> tuple[Counter[str], dict[str, str]]:
-    """What `run` gives, of the JUnit report of pytest."""
+    """The results of `run`, from the JUnit report of pytest."""
     counts, failed = Counter(), {}
     for case in ElementTree.fromstring(report).iter("testcase"):
         bad = case.find("failure") if case.find("failure") is not None else case.find("error")
@@ -94,7 +95,7 @@ def results(report: str) -> tuple[Counter[str], dict[str, str]]:
 
 
 def explained(name: str, failed: dict[str, str]) -> tuple[Counter[str], dict[str, str]]:
-    """({reason: how many of the failures it explains}, the failures that nothing explains)."""
+    """({reason: number of failures that it explains}, the unexplained failures)."""
     reasons, rest = Counter(), {}
     for test, message in failed.items():
         reason = next((why for (of, part), why in KNOWN.items() if of == name and part in test), None)

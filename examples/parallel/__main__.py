@@ -25,7 +25,7 @@ def with_devices(count: int, *arguments: str) -> None:
 
 
 def with_processes(count: int, *arguments: str) -> None:
-    """Run this program in several processes, which share the devices; the first one's words are shown."""
+    """Run this program in several processes, which share the devices. Only the first one's output is shown."""
     with socket.socket() as s:
         s.bind(("localhost", 0))
         address = f"localhost:{s.getsockname()[1]}"
@@ -46,7 +46,7 @@ def with_processes(count: int, *arguments: str) -> None:
 
 
 def compare(steps: int, out: Path) -> None:
-    """Train in every way; the curves must agree."""
+    """Train in every way, and check that the curves agree."""
     import jax
     import numpy as np
 
@@ -88,7 +88,7 @@ def compare(steps: int, out: Path) -> None:
 
 
 def explain(out: Path) -> None:
-    """Compile one step for all devices, run nothing, and say what it exchanges."""
+    """Compile one step for all devices without running it, and print its exchanges."""
     import jax
     import numpy as np
 
@@ -118,8 +118,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="examples.parallel", description=__doc__)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out")
-    parser.add_argument("--processes", type=int, default=1, help="that share the eight devices")
-    parser.add_argument("--explain", type=int, nargs="*", metavar="DEVICES", help="compile for as many, run nothing")
+    parser.add_argument("--processes", type=int, default=1, help="processes that share the eight devices")
+    parser.add_argument(
+        "--explain", type=int, nargs="*", metavar="DEVICES", help="compile for these numbers of devices, run nothing"
+    )
     parser.add_argument("--here", choices=("compare", "explain"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here == "compare":

@@ -1,7 +1,7 @@
-"""A small transformer language model in Flax, which also knows how to be one part of itself.
+"""A small transformer language model in Flax. It can also be one part of itself, on one device.
 
-With `axis` set, the module is what one device of that mesh axis does: it has a part of the heads and of the hidden layer,
-and sums what the parts contribute. Its parameters are blocks of the whole model's; `SPLIT` says of which.
+With `axis` set, the module computes the part of one device of that mesh axis: a part of the heads and of the hidden
+layer. It sums the contributions of the parts. Its parameters are blocks of the whole model's; `SPLIT` states of which.
 """
 
 import dataclasses
@@ -64,7 +64,7 @@ def loss(model, params, tokens):
     return -chosen.mean()
 
 
-# Which dimension of a parameter the axis "model" splits, by the name of its layer.
+# The dimension of a parameter that the axis "model" splits, by the name of its layer.
 SPLIT = {
     "query": P(None, "model"), "key": P(None, "model"), "value": P(None, "model"), "out": P("model"),
     "up": P(None, "model"), "down": P("model"),
@@ -72,14 +72,15 @@ SPLIT = {
 
 
 def tensor_specs(params):
-    """Where the parts of the parameters are, for tensor parallelism."""
+    """The partition specs of the parameters, for tensor parallelism."""
     return jax.tree_util.tree_map_with_path(
         lambda path, _: SPLIT.get(path[-2].key if len(path) > 1 else "", P()), params
     )
 
 
 def sliced_specs(params, parts: int, axis: str = "data"):
-    """Each parameter cut along its first dimension that `parts` divides: every device keeps a part of everything."""
+    """Specs that cut each parameter along its first dimension that `parts` divides: every device keeps a part of
+    each."""
 
     def spec(x):
         at = next((i for i, n in enumerate(x.shape) if n % parts == 0), None)

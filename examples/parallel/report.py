@@ -1,4 +1,4 @@
-"""What is shown: a table, a picture of the curves and times, and how a parameter is split."""
+"""The output: a table, a picture of the curves and times, and the split of a parameter."""
 
 import jax
 import numpy as np
@@ -12,7 +12,7 @@ def table(curves, times):
 
 
 def show_split(name, params):
-    """Which rows and columns of one parameter each device has, in a line."""
+    """Print a line with the rows and columns of one parameter on each device."""
     x = params["block0"]["up"]["kernel"]
     parts = {}
     for shard in x.addressable_shards:

@@ -1,4 +1,4 @@
-"""One training step, said in five ways to many devices."""
+"""One training step, written in five ways for many devices."""
 
 import functools
 from collections.abc import Callable
@@ -20,8 +20,8 @@ class Way(NamedTuple):
 
     Attributes:
       mesh_shape: ``devices -> sizes of the axes "data" and "model"``.
-      specs: ``(params, devices) -> a PartitionSpec per parameter``, also of what the optimizer keeps of it.
-      manual: whether the loss is written for each device (`shard_map`), or for all at once.
+      specs: ``(params, devices) -> a PartitionSpec per parameter``; the optimizer's state has the same specs.
+        manual: whether the loss is written for each device (`shard_map`), or for all together.
     """
 
     mesh_shape: Callable[[int], tuple[int, int]]
@@ -47,7 +47,7 @@ def make_mesh(way: Way, count: int) -> Mesh:
 
 
 def make_step(way: Way, shape: Shape, mesh: Mesh, params: Any) -> tuple[Callable, Any, Any]:
-    """The step ``(params, state, tokens) -> (params, state, loss)``, and where parameters and state are."""
+    """The step ``(params, state, tokens) -> (params, state, loss)``, and the shardings of parameters and state."""
     specs = way.specs(params, mesh.size)
     if way.manual:
         axis = "model" if mesh.shape["model"] > 1 else None
@@ -66,7 +66,7 @@ def make_step(way: Way, shape: Shape, mesh: Mesh, params: Any) -> tuple[Callable
     on = lambda spec: NamedSharding(mesh, spec)
     of_params = jax.tree.map(on, specs)
     state = jax.eval_shape(OPTIMIZER.init, params)
-    # What the optimizer keeps of a parameter is where the parameter is.
+    # The optimizer's state of a parameter has the sharding of the parameter.
     of_state = optax.tree_map_params(
         OPTIMIZER, lambda _, s: s, state, of_params, transform_non_params=lambda _: on(P())
     )
@@ -78,7 +78,7 @@ def make_step(way: Way, shape: Shape, mesh: Mesh, params: Any) -> tuple[Callable
 
 
 def train(way: Way, shape: Shape, mesh: Mesh, params: Any, batches: np.ndarray, after: Callable) -> Any:
-    """Train; `after` gets the loss of each step. Returns the parameters."""
+    """Train. `after` is called with the loss of each step. Returns the parameters."""
     step, of_params, of_state = make_step(way, shape, mesh, params)
     state = jax.device_put(OPTIMIZER.init(params), of_state)
     params = jax.device_put(params, of_params)

@@ -7,10 +7,10 @@
 #     "setuptools<81",
 # ]
 # ///
-"""TF.js's own converter, in an environment of its own: ``uv run --script convert.py SAVED TARGET SAVED TARGET ...``
+"""TF.js's own converter, in its own environment: ``uv run --script convert.py SAVED TARGET SAVED TARGET ...``
 
-Every SavedModel becomes a graph model of TF.js. The last line printed is JSON: a list of what was wrong with each, null
-where nothing was.
+Every SavedModel becomes a graph model of TF.js. The last printed line is a JSON list: the error of each conversion, or
+null.
 """
 
 import json
@@ -22,7 +22,7 @@ from tensorflowjs.converters import convert_tf_saved_model
 def attempt(saved: str, target: str) -> str | None:
     try:
         convert_tf_saved_model(saved, target)
-    except ValueError as error:  # names the operations that TF.js does not have
+    except ValueError as error:  # the message names the operations that TF.js lacks
         return str(error)
     return None
 

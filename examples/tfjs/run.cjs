@@ -1,11 +1,11 @@
 // node run.cjs FOLDER < inputs.json
 //
 // Runs a graph model of TF.js with its plain JavaScript backend. Inputs are {name: {shape, dtype, data}} with data in base64;
-// printed is a list of results in that form, in the order of the signature.
+// prints a list of results in that form, in the order of the signature.
 
 const fs = require("node:fs");
 const path = require("node:path");
-console.warn = () => {}; // that there is a faster backend
+console.warn = () => {}; // the warning that a faster backend exists
 const tf = require("@tensorflow/tfjs");
 
 function handler(folder) {

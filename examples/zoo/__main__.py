@@ -15,7 +15,7 @@ HEAD = """| model | plain graph | native | nodes | saved, kB | converted, s | TF
 
 
 def row(result: Result, javascript: str) -> str:
-    """A line of the table."""
+    """A row of the table."""
     number = lambda x: "no" if x is None else f"{x:.0e}"
     return (
         f"| {result.name} | {number(result.plain)} | {number(result.native)} | {result.operations} |"

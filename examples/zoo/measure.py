@@ -1,4 +1,4 @@
-"""What is measured of a model: that it converts both ways and agrees, its size, and what TFLite makes of it."""
+"""The measurements of a model: agreement after both conversions, size, and the result of TFLite."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KNOWN = "known sizes"
 
 
 class Result(NamedTuple):
-    """One row of the page; errors are relative to the largest number of the result."""
+    """One row of the page. Errors are relative to the largest number of the result."""
 
     name: str
     plain: float
@@ -57,14 +57,14 @@ def _signature(record: Record, args) -> list:
     specs = []
     for i, (shape, x) in enumerate(zip(record.shapes, args, strict=True)):
         known = list(x.shape)
-        if shape is not None:  # the first axis of each of them has a name
+        if shape is not None:  # the first axis of each has a name
             known[0] = None
         specs.append(tf.TensorSpec(known, tf.as_dtype(x.dtype), f"x{i}"))
     return specs
 
 
 def converted(record: Record, fun, args, native: bool = False, **options):
-    """The model as a function of TensorFlow with unknown sizes."""
+    """The model as a TensorFlow function with unknown sizes."""
     options = {"native_serialization": native, "with_gradient": False} | options
     f = jax2tf.convert(fun, polymorphic_shapes=list(record.shapes), **options)
     return tf.function(f, autograph=False, input_signature=_signature(record, args))
@@ -79,7 +79,7 @@ def _saved_size(f) -> float:
 
 
 def run_lite(f, args, quantized: bool = False) -> tuple[list[np.ndarray], collections.Counter]:
-    """Results of TFLite's interpreter (builtin operations only), and how many operations of each kind it runs."""
+    """Results of TFLite's interpreter (builtin operations only), and the number of operations of each kind."""
     module = tf.Module()
     module.f = f
     converter = tf.lite.TFLiteConverter.from_concrete_functions([f.get_concrete_function()], module)
@@ -104,25 +104,25 @@ def run_lite(f, args, quantized: bool = False) -> tuple[list[np.ndarray], collec
 
 
 def lacking(f, args) -> str:
-    """The operations that keep TFLite's converter from a model."""
+    """The operations that prevent TFLite's converter from converting a model."""
     try:
         run_lite(f, args)
-    except Exception as error:  # of its own type, which it does not export
+    except Exception as error:  # the converter does not export its type
         if found := sorted(set(re.findall(r"'tf\.(\w+)' op is neither", str(error)))):
             return "no: " + ", ".join(found)
         raise
-    raise ValueError("TFLite converts and runs the model: say so in its record")
+    raise ValueError("TFLite converts and runs the model: set `mobile` in its record")
 
 
 def in_javascript(records) -> list[str]:
-    """What TF.js makes of models, with unknown sizes: the error of its results, or the operations that it lacks."""
+    """The results of TF.js for models with unknown sizes: the error of the values, or the missing operations."""
     made = [record.make() for record in records]
-    unchecked = [jax2tf.DisabledSafetyCheck.shape_assertions()]  # TF.js has no strings to complain in
+    unchecked = [jax2tf.DisabledSafetyCheck.shape_assertions()]  # TF.js has no strings for messages
     cells = []
     with tempfile.TemporaryDirectory() as folder:
         pairs = {}
         for i, (record, (fun, args)) in enumerate(zip(records, made, strict=True)):
-            # With gradients, of which none is saved: TF.js lacks the operation that refuses them.
+            # With gradients, though none is saved: TF.js lacks the operation that raises for them.
             f = converted(record, fun, args, enable_xla=False, with_gradient=True,
                           native_serialization_disabled_checks=unchecked)  # fmt: skip
             module = tf.Module()
@@ -136,7 +136,7 @@ def in_javascript(records) -> list[str]:
                 continue
             try:
                 found = tfjs.run(target, **{f"x{i}": x for i, x in enumerate(args)})
-            except subprocess.CalledProcessError:  # node has printed why
+            except subprocess.CalledProcessError:  # node has printed the reason
                 cells.append("converted, fails when run")
                 continue
             cells.append(f"{_error(found, _leaves(jax.jit(fun)(*args))):.0e}")
@@ -144,11 +144,11 @@ def in_javascript(records) -> list[str]:
 
 
 def measure(record: Record, lite: bool = True) -> Result:
-    """All of it for one model."""
+    """Measure one model."""
     fun, args = record.make()
     expected = _leaves(jax.jit(fun)(*args))
     f = converted(record, fun, args)
-    start = time.process_time()  # of this process: the machine may do other things
+    start = time.process_time()  # of this process: the machine may be busy
     concrete = f.get_concrete_function()
     seconds = time.process_time() - start
     graph = concrete.graph.as_graph_def()

@@ -1,4 +1,4 @@
-"""The models: Flax modules as anybody would write them, small, each with arguments and a specification of their shapes."""
+"""The models: ordinary small Flax modules, each with arguments and a specification of their shapes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Record(NamedTuple):
     """A model: a function with its parameters inside, arguments, and a specification of shapes per argument.
 
     Attributes:
-      mobile: whether TFLite's own operations can express it; "known sizes" if only with those.
+      mobile: whether TFLite's own operations can express it; "known sizes" if only with known sizes.
     """
 
     name: str
@@ -194,7 +194,7 @@ class Experts(nn.Module):
 
 
 class Flow(nn.Module):
-    """A density: affine layers whose matrices are triangular, inverted by solving."""
+    """A density: affine layers with triangular matrices, which are inverted by solving."""
 
     @nn.compact
     def __call__(self, x):

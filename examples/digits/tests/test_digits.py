@@ -29,7 +29,7 @@ def python(code: str) -> subprocess.CompletedProcess:
 
 
 def test_the_whole_way(tmp_path):
-    # The other API is what `nox -s demo` runs, and the other kind of checkpoint.
+    # `nox -s demo` runs the other API and the other kind of checkpoint.
     here = [name for name in parts.EXPORTS if parts.why_left_out(name) is None]
     result = run("examples.digits", "--api", "linen", "--checkpoint", "msgpack", "--out", tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -58,15 +58,15 @@ def test_a_part_that_lacks_a_module_is_left_out_with_the_reason():
     assert {parts.why_left_out(name, none) is None for name in parts.EXPORTS} == {True, False}
 
 
-def test_a_part_that_is_asked_for_must_be_there():
+def test_a_requested_part_must_be_available():
     code = """
 import sys
 from examples.digits import __main__ as demo, parts
 demo.why_left_out = lambda name: parts.why_left_out(name, lambda module: module not in ("tensorflow", "tensorstore"))
 demo.main()
 """
-    for asked in ["--kind", "native"], ["--checkpoint", "orbax"]:
-        result = subprocess.run([sys.executable, "-c", code, *asked], cwd=ROOT, capture_output=True, text=True)
+    for option in ["--kind", "native"], ["--checkpoint", "orbax"]:
+        result = subprocess.run([sys.executable, "-c", code, *option], cwd=ROOT, capture_output=True, text=True)
         assert result.returncode == 2 and re.search(r"error: the .*: tensor\w+ ", result.stderr), result.stderr
 
 

@@ -1,4 +1,4 @@
-"""What the browser is given, without a browser: `nox -s web` runs the page itself."""
+"""The files for the browser, without a browser: `nox -s web` runs the page."""
 
 from importlib.util import find_spec
 
@@ -15,7 +15,7 @@ from examples.digits import data, linen_model, training
 from examples.digits.web import export
 from examples.tfjs import unpacked
 
-# What the converter of TF.js 4.22 knows, of what our graphs use.
+# The operations of our graphs that the converter of TF.js 4.22 supports.
 KNOWN = {"AddV2", "BiasAdd", "Const", "Conv2D", "FusedBatchNormV3", "Identity", "IdentityN", "MatMul", "MaxPool", "Mul", "Placeholder", "Relu",
          "Reshape", "Rsqrt", "Shape", "Softmax", "StridedSlice", "Sub"}  # fmt: skip
 
@@ -49,7 +49,7 @@ def test_numbers_to_compare_with(network, digits):
     probs = unpacked(found["probs"])
     assert probs.shape == (360, 10)
     np.testing.assert_allclose(probs.sum(-1), 1, rtol=1e-5)
-    # The gradient by the last bias is the mean of what is given less what is wanted: the next digit, for each.
+    # The gradient by the last bias is the mean of (result - target), with the next digit as the target.
     n = found["batch"]
     wanted = np.eye(10)[(digits.test_labels[:n] + 1) % 10]
     gradient = unpacked(found["gradients"]["bias"])

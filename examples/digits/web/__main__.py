@@ -1,4 +1,4 @@
-"""Train, convert and try the page: `python -m examples.digits.web`; with `--serve`, keep it open at an address."""
+"""Train, convert and test the page: `python -m examples.digits.web`. With `--serve`, serve it until Ctrl-C."""
 
 import argparse
 import functools
@@ -27,7 +27,7 @@ LIMIT = 1e-5  # of differences of probabilities and gradients
 
 
 def build(epochs: int) -> None:
-    """Everything that the page loads, and what it must compute."""
+    """Make all files that the page loads, and the values that it must compute."""
     digits, model = data.load(), linen_model.MODEL
     optimizer = training.make_optimizer(epochs, len(digits.train_labels))
     init_key, train_key = jax.random.split(jax.random.key(0))
@@ -41,7 +41,7 @@ def build(epochs: int) -> None:
             export.save(module, Path(folder, name))
             pairs[Path(folder, name)] = BUILD / name
         if any(wrong := tfjs.convert(pairs)):
-            raise RuntimeError(f"TF.js's converter refuses the graphs: {wrong}")
+            raise RuntimeError(f"TF.js's converter rejects the graphs: {wrong}")
     export.write_json(BUILD / "digits.json", export.page_data(digits, state.params))
     export.write_json(BUILD / "expected.json", export.expected(digits, state.params, state.stats))
     tfjs.install()
@@ -57,7 +57,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def served(port: int = 0):
-    """The page, at the address that this gives; port 0 stands for any that is free."""
+    """Serve the page, and give its address; port 0 stands for any free port."""
     handler = functools.partial(Handler, directory=HOME)
     with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -67,11 +67,11 @@ def served(port: int = 0):
 
 
 def wrongs(found: dict) -> list[str]:
-    """What is not as it must be in the answers of `check.cjs`."""
+    """The requirements that the answers of `check.cjs` do not meet."""
     lesson = found["lesson"]
-    close = lambda differences: np.max(list(differences.values())) <= LIMIT  # not so if there is a NaN
+    close = lambda differences: np.max(list(differences.values())) <= LIMIT  # False if there is a NaN
     claims = {
-        "all probabilities and gradients are ours": close(found["differences"]),
+        "all probabilities and gradients are those computed here": close(found["differences"]),
         "ten drawn digits are read": "".join(found["read"]) == "0123456789",
         "an open eight is not read at first": lesson["first"] != "8",
         "a lesson teaches it": lesson["then"] == "8",
@@ -84,10 +84,10 @@ def wrongs(found: dict) -> list[str]:
 
 
 def check(picture: Path) -> list[str]:
-    """Use the page in a headless Chromium; return what was wrong."""
+    """Use the page in a headless Chromium. Returns the requirements that are not met."""
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        raise FileNotFoundError("no Chromium: install it, or say in the variable CHROMIUM where it is")
+        raise FileNotFoundError("no Chromium: install it, or set the variable CHROMIUM to its path")
     with served() as address:
         found = json.loads(tfjs.node(HOME / "check.cjs", address, BUILD / "expected.json", picture, chromium))
     print(json.dumps(found, indent=2))
@@ -98,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m examples.digits.web", description=__doc__)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--keep", action="store_true", help="use what an earlier run has built")
-    parser.add_argument("--picture", type=Path, default=BUILD / "page.png", help="where to put the screenshot")
+    parser.add_argument("--picture", type=Path, default=BUILD / "page.png", help="file of the screenshot")
     parser.add_argument("--serve", action="store_true", help="keep the page open for you, without checking it")
     args = parser.parse_args()
     if not args.keep:

@@ -1,4 +1,4 @@
-// The page: what is drawn goes to the network, what it says goes to the bars.
+// The page: the drawing is the input of the network, its result moves the bars.
 
 import { paint, pixels, show } from "./drawing.js";
 import { Network } from "./network.js";
@@ -9,10 +9,10 @@ const [paper, seen, bars] = ["paper", "seen", "bars"].map(element);
 const backend = new URLSearchParams(location.search).get("backend") ?? "cpu";
 
 let network;
-let strokes = []; // what is drawn; empty while a sample is shown
-let image = null; // the 64 numbers that are read
+let strokes = []; // the drawing; empty while a sample is shown
+let image = null; // the 64 input numbers
 let busy = false;
-let asked = false;
+let requested = false;
 
 const buttons = Array.from({ length: 10 }, (_, digit) => {
   const button = document.createElement("button");
@@ -43,7 +43,7 @@ function say(probs) {
 }
 
 function refresh() {
-  asked = false;
+  requested = false;
   show(paper, strokes, getComputedStyle(paper).color);
   element("hint").classList.toggle("gone", image !== null || strokes.length > 0);
   element("undo").disabled = element("clear").disabled = busy || !(strokes.length || image);
@@ -55,8 +55,8 @@ function refresh() {
 
 /** Read soon: at most once for each picture that the screen shows. */
 function ask() {
-  if (!asked) requestAnimationFrame(refresh);
-  asked = true;
+  if (!requested) requestAnimationFrame(refresh);
+  requested = true;
 }
 
 function mark(sample) {
@@ -147,7 +147,7 @@ try {
   showSamples();
   ask();
   await tell(`${network.count.toLocaleString("en")} parameters can learn; `);
-  window.network = network; // for the console, and for the check: now everything is there
+  window.network = network; // for the console, and for the check: everything is loaded now
 } catch (error) {
   element("status").textContent = `the network could not be loaded: ${error.message}`;
   throw error;

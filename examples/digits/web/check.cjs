@@ -41,7 +41,7 @@ async function draw(page, strokes) {
     for (const point of rest) await page.mouse.move(...at(point), { steps: 3 });
     await page.mouse.up();
   }
-  // Two frames: what was asked for in the first is on the screen in the second.
+  // Two frames: the second one shows the changes that the first one requested.
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   return page.locator("#digit").textContent();
 }

@@ -1,6 +1,6 @@
-// Strokes, and what the network sees of them.
+// Strokes, and the images that the network gets of them.
 //
-// A stroke is a list of points [x, y] of the unit square. The digits that the network knows were scanned, fitted into a
+// A stroke is a list of points [x, y] of the unit square. The digits of the training data were scanned, fitted into a
 // frame, and averaged down to 8 x 8 pixels; the same happens to strokes here, so that size and place do not matter.
 
 export const SIDE = 8;

@@ -1,4 +1,4 @@
-"""Export for the browser: the network in two graphs, of which a page can go on training the second."""
+"""Export for the browser: the network as two graphs. A page can train the second one further."""
 
 import json
 from pathlib import Path
@@ -16,13 +16,13 @@ from .. import training
 from ..data import Digits
 from ..linen_model import CNN, MODEL
 
-HIDDEN, LAST = "Dense_0", "Dense_1"  # as Flax names the layers that the page trains
-REHEARSED = 10  # digits of each class that the page trains on beside the one that it is taught
+HIDDEN, LAST = "Dense_0", "Dense_1"  # Flax's names of the layers that the page trains
+REHEARSED = 10  # digits of each class that the page trains on together with the new one
 BATCH = 7  # test digits whose gradient is compared
 
 
 def features(params, stats, images):
-    """What the convolutions make of images: `(n, 8, 8, 1)` to `(n, 256)`."""
+    """The result of the convolutions for images: `(n, 8, 8, 1)` to `(n, 256)`."""
     variables = {"params": params, "batch_stats": stats}
     _, kept = CNN().apply(variables, images, train=False, mutable=["intermediates"])
     return kept["intermediates"]["features"][0]
@@ -36,20 +36,21 @@ def head(features, hidden_kernel, hidden_bias, kernel, bias):
 
 
 def head_params(params) -> dict:
-    """The arguments of `head` after the first: by these TF.js differentiates, as it cannot by what a graph holds."""
+    """The arguments of `head` after the first. TF.js differentiates with respect to arguments, not to constants of a
+    graph."""
     hidden, last = params[HIDDEN], params[LAST]
     names = "hidden_kernel", "hidden_bias", "kernel", "bias"
     return dict(zip(names, (hidden["kernel"], hidden["bias"], last["kernel"], last["bias"]), strict=True))
 
 
 def function(fun, **shapes) -> tf.Module:
-    """A module whose `call` is `fun` in operations that TF.js has; None stands for any size `b`."""
+    """A module whose `call` is `fun`, in operations of TF.js. None stands for any size `b`."""
     converted = jax2tf.convert(
         fun,
         polymorphic_shapes=[f"({', '.join('b' if n is None else str(n) for n in shape)})" for shape in shapes.values()],
         native_serialization=False,
-        enable_xla=False,  # TF.js knows TensorFlow's own operations, XLA's it does not
-        # It has no strings, in which a check would say what is wrong with a size.
+        enable_xla=False,  # TF.js has TensorFlow's own operations, and none of XLA's
+        # A check formats its message as a string, and TF.js has no strings.
         native_serialization_disabled_checks=[jax2tf.DisabledSafetyCheck.shape_assertions()],
     )
     specs = [tf.TensorSpec(shape, tf.float32, name) for name, shape in shapes.items()]
@@ -72,7 +73,7 @@ def save(module: tf.Module, path: Path) -> None:
 
 
 def page_data(digits: Digits, params) -> dict:
-    """What the page needs beside the graphs: the layers that it trains, digits to rehearse, digits to test on."""
+    """The data of the page besides the graphs: the layers that it trains, digits to rehearse, digits to test on."""
     rehearsed = np.concatenate([np.flatnonzero(digits.train_labels == k)[:REHEARSED] for k in range(10)])
     return {name: packed(array) for name, array in head_params(params).items()} | {
         "rehearsed_images": packed(digits.train_images[rehearsed]),
@@ -83,8 +84,9 @@ def page_data(digits: Digits, params) -> dict:
 
 
 def expected(digits: Digits, params, stats) -> dict:
-    """Our own answers for the test digits, and the gradient by `head_params` of the mean loss of the first few of them
-    against *the next* digit (a trained network has next to no gradient towards the digit that is there)."""
+    """The results here for the test digits, and a gradient with respect to `head_params`: of the mean loss of the
+    first few
+    digits against *the next* digit (a trained network has hardly any gradient towards the right digit)."""
     known = features(params, stats, digits.test_images[:BATCH])
     targets = (digits.test_labels[:BATCH] + 1) % 10
 

@@ -7,8 +7,8 @@ const [LOGITS, PROBS] = ["Identity:0", "Identity_1:0"]; // results of the graph 
 const RATE = 0.003;
 const STEPS = 60; // at most, when a digit is taught
 const SURE = 0.9; // how probable it is when it counts as learned
-const REPEATED = 5; // how often what was taught is in a batch, beside ten digits of each class that are rehearsed
-const CHUNK = 40; // test digits that are looked at before the page may move again
+const REPEATED = 5; // copies of each taught digit in a batch, with ten rehearsed digits of each class
+const CHUNK = 40; // test digits that are read before the page is drawn again
 
 /** A tensor from `{shape, dtype, data}`, where data is base64. */
 export function unpack({ shape, dtype, data }) {

@@ -1,4 +1,4 @@
-"""Linear algebra on labelled arrays beside arrays computed here."""
+"""Linear algebra on labelled arrays compared with arrays computed here."""
 
 import jax.numpy as jnp
 import numpy as np

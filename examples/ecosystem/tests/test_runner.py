@@ -1,4 +1,4 @@
-"""What the runner says of a program that works, fails, or does not end; the table has a row for each."""
+"""The runner's report on a program that works, fails, or does not end; the table has a row for each program."""
 
 import sys
 
