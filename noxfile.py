@@ -51,7 +51,6 @@ WITHOUT_XLA = (
 )
 JAXLIBS = ("0.10.2", "0.11.2", "0.12.0.1")  # the oldest, the newest, and one between
 LIBTPU = {"0.10.2": "0.0.42.1", "0.11.2": "0.0.48.*", "0.12.0.1": "0.0.50.*"}  # what each jaxlib was released beside
-FLAX = {"0.10.2": "flax==0.12.8", "0.12.0.1": "flax"}  # the newest for each peer, a `jax` of upstream
 SAMPLE = 6  # of this many tests, `newest -- --sample` runs one: ten minutes on two cores
 SMOKE = "import jax, jax.numpy as np; print(jax.jit(jax.grad(lambda x: np.linalg.svd(x, compute_uv=False).sum()))(jax.random.normal(jax.random.key(0), (3, 2))))"
 EVERYTHING = ("--all-packages", "--extra=tf", "--group=ecosystem", "--group=demo", "--group=test")
@@ -153,7 +152,9 @@ def units(session):
     """Upstream's and Flax's public documentation, unit by unit, on this `jax` and on upstream's; hours on a small
     machine. `-- --only NAME` takes pages whose names contain it, `--docstrings jax` those of one package."""
     sync(session, *EVERYTHING, "--group=libraries")
-    version, pages = upstream(session), Path(session.create_tmp(), "pages").resolve()
+    ask = "import importlib.metadata as m; print('flax==' + m.version('flax'))"
+    flax = session.run("python", "-c", ask, silent=True).strip()  # the lock's for this Python, on both sides
+    pages = Path(session.create_tmp(), flax).resolve()
     beside = [
         "optax",
         "orbax-checkpoint",
@@ -162,10 +163,10 @@ def units(session):
         "dm-haiku",
         "tensorflow; python_version < '3.14'",
     ]
-    peer = environment(session, "peer", "python", FLAX[version], f"jax=={version}", *beside)
+    peer = environment(session, "peer", "python", flax, f"jax=={upstream(session)}", *beside)
     # An archive of the sources, as pip downloads it without building it, has the pages.
     session.install("pip")
-    load = ["pip", "download", "-q", "--no-deps", "--no-binary=:all:", f"--dest={pages}", FLAX[version]]
+    load = ["pip", "download", "-q", "--no-deps", "--no-binary=:all:", f"--dest={pages}", flax]
     session.run_install("python", "-m", *load)
     with tarfile.open(next(pages.glob("flax-*.tar.gz"))) as archive:
         archive.extractall(pages, filter="data")
@@ -395,9 +396,9 @@ def door(session):
 
 @nox.session(default=False)
 def differential(session):
-    """The surface's records with arguments of other kinds (Python scalars, bfloat16, empty...), beside upstream's
-    `jax` (the newest that this Python can have); names (`nn. scipy.stats`) and kinds (`=float =bfloat16`) narrow it. What differs and is not meant, as `tests/programs/meant.py` says
-    and `docs/differences.md` shows, makes it fail."""
+    """The surface's records with arguments of other kinds (Python scalars, bfloat16, empty...), beside the newest
+    `jax` of upstream that this Python can have; names (`nn. scipy.stats`) and kinds (`=float =bfloat16`) narrow it. What
+    differs and is not meant, as `tests/programs/meant.py` says and `docs/differences.md` shows, makes it fail."""
     sync(session, "--all-packages", "--group=test")
     program, made = "tests/programs/differential.py", Path(session.create_tmp()).resolve()
     theirs = environment(session, "venv", "python", f"jax=={upstream(session)}")
