@@ -35,6 +35,29 @@ def refuses(action, message):
 """
 
 PROGRAMS = {
+    "filled_like_an_array": """
+        import bedrax.numpy as jnp
+        from bedrax import random
+        M = jnp.ones((8, 8))
+        for where in (NamedSharding(tall, P("x", "y")), NamedSharding(wide, P()), NamedSharding(tall, P(None, "x")),
+                      xla.sharding.make_single_device_sharding(d[3])):
+            x = xla.device_put(M, where)
+            for y in (jnp.zeros_like(x), jnp.ones_like(x), jnp.empty_like(x), jnp.full_like(x, 2.0), lax.full_like(x, 2),
+                      jnp.zeros_like(x, dtype=np.int32)):
+                assert y.sharding == where and y.committed, (y.sharding, where)
+            # Another shape, or a place of its own, is not that of the array; nor is what a program computes.
+            for y in (jnp.zeros_like(x, shape=(2, 2)), xla.jit(lambda: jnp.zeros_like(x).sum() + 1)()):
+                assert y.shape in ((2, 2), ()), y
+            assert jnp.zeros_like(x, device=d[5]).devices() == {d[5]}
+            keys = xla.device_put(random.split(random.key(0), (8, 8)), where)
+            assert jnp.zeros_like(keys).shape == (8, 8)
+            np.testing.assert_array_equal(jnp.full_like(x, 2.0), np.full((8, 8), 2))
+        assert not jnp.zeros_like(M).committed and jnp.zeros_like(np.ones(3)).devices() == {d[0]}
+        assert jnp.zeros_like(x, shape=(2, 2)).devices() == {d[0]}
+        def inside(x):
+            return jnp.zeros_like(x) + x
+        np.testing.assert_array_equal(grad(lambda x: inside(x).sum())(x), np.ones((8, 8)))
+    """,
     "specs_of_results": """
         from bedrax.parallel import shard_map
         twice = xla.jit(lambda x: lax.add(x, x))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of, is_valid_value
+from bedrax.core.tracing import trace_state_clean
 from bedrax.lax.primitives import conversions
 from bedrax.lax.primitives.placement import free, moved
 from bedrax.lax.primitives.shaping import broadcast_in_dim
@@ -53,7 +55,12 @@ def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
 
 
 def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
-    """`full` with the shape and dtype of `x` (an array, or whatever has a shape and a dtype)."""
+    """`full` with the shape and dtype of `x` (an array, or whatever has a shape and a dtype).
+
+    Eagerly, the result of the shape of an array that is committed is placed as the array is.
+    """
+    if sharding is None and shape is None and isinstance(x, Array) and trace_state_clean():
+        sharding = x.sharding if getattr(x, "committed", False) else None
     split = getattr(aval_of(x), "split", None) if sharding is None and shape is None and is_valid_value(x) else None
     if split is not None:
         return moved(full_like(free(x), fill_value, dtype, aval_of(x).shape), split)
