@@ -4,9 +4,10 @@ import functools
 import sys
 import traceback
 
+import numpy as np
 import pytest
 
-from bedrax.core import config, source
+from bedrax.core import config, ir, names, source, staging, tracing
 
 
 def library(text, filename=source.__file__):
@@ -144,3 +145,24 @@ def test_boundaries_nest_and_recover():
 
     assert outer(fail) == 7
     assert caught("quiet_remove_frames")[1] == {__file__}
+
+
+def test_an_equation_says_its_names_and_its_place():
+    p = tracing.Primitive("p_of_names")
+    p.def_abstract_eval(lambda x: x)
+
+    def f(x):
+        with names.named_scope("outer"):
+            with names.named_scope("inner"):
+                x = p.bind(x)
+            x = p.bind(x)
+        return p.bind(x)
+
+    jaxpr = staging.make_jaxpr(f)(np.float32(1))
+    stacks = [eqn.source_info.name_stack for eqn in jaxpr.eqns]
+    assert list(map(str, stacks)) == ["outer/inner", "outer", ""] and stacks[0].stack == ("outer", "inner")
+    assert str(stacks[0][:1]) == "outer" and str(stacks[1] + stacks[0][1:]) == "outer/inner"
+    copied = [eqn.replace(primitive=eqn.primitive) for eqn in jaxpr.eqns]
+    assert [str(eqn.source_info.name_stack) for eqn in copied] == list(map(str, stacks))
+    assert source.describe(jaxpr.eqns[0].source_info.traceback) == source.describe(jaxpr.eqns[0].source_info[:2])
+    assert ir.Eqn(p, jaxpr.eqns[0].invars, jaxpr.eqns[0].outvars, {}).source_info is None

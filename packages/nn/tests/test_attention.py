@@ -87,7 +87,7 @@ def test_derivative():
         ({"mask": np.ones((T, S), np.float32)}, ValueError, "mask holds bools, got float"),
         ({"key": KEY[:, :, :1]}, ValueError, "value: expected shape"),
         ({"key": KEY.astype(np.float16)}, ValueError, "key: expected dtype"),
-        ({"query": Q[:, :, :3]}, ValueError, "heads of query are a multiple of those of key, got"),
+        ({"query": Q[:, :, :3]}, ValueError, "the number of heads of query must be a multiple of that of key, got"),
         ({"bias": BIAS[..., :2]}, ValueError, "bias must broadcast"),
         ({"query_seq_lengths": np.ones(B)}, ValueError, "must be integers"),
     ],

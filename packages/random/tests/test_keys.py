@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.autodiff import grad, jvp, vjp
 from bedrax.batching import vmap
@@ -323,3 +324,10 @@ def test_block_ciphers_as_generators(name, seed, bits, split, folded):
             np.testing.assert_array_equal(each[i, j], random.uniform(keys[i, j], (4,)))
     draws = np.asarray(random.normal(key, (20000,)))
     assert abs(draws.mean()) < 0.03 and abs(draws.std() - 1) < 0.03
+
+
+def test_keys_are_close_where_they_are_equal():
+    a, b = random.split(random.key(0))
+    assert jnp.allclose(a, a) and not jnp.allclose(a, b) and jnp.array_equiv(a, a)
+    keys = random.split(a, 3)
+    np.testing.assert_array_equal(jnp.isclose(keys, keys.at[1].set(b), rtol=1.0, atol=1.0), [True, False, True])

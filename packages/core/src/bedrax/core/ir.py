@@ -19,6 +19,7 @@ from typing import Any
 
 from bedrax.core.avals import AbstractValue
 from bedrax.core.effects import OperandEffect, moved
+from bedrax.core.names import Place
 from bedrax.core.offers import offered
 from bedrax.core.tracing import Primitive
 
@@ -73,10 +74,11 @@ class Eqn:
     Attributes:
       primitive, invars, outvars, params: as in the grammar.
       effects: what it does besides computing its results.
-      source_info: where in the user's code it was bound (see `bedrax.core.source`).
+      source_info: where in the user's code it was bound, and under which names: a `Place`, or None.
     """
 
-    __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
+    __slots__ = ("effects", "invars", "outvars", "params", "place", "primitive")
+    source_info = property(lambda self: None if self.place is None else Place(self.place))
 
     def __init__(
         self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var], params: dict,
@@ -87,7 +89,7 @@ class Eqn:
         self.outvars = outvars
         self.params = params if primitive.further_params is None else described(primitive, params)
         self.effects = effects
-        self.source_info = source_info
+        self.place = source_info
 
     def replace(self, **changes) -> Eqn:
         """A copy with some fields changed."""

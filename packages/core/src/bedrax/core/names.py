@@ -39,6 +39,40 @@ def apart():
         current.names = saved
 
 
+class NameStack(tuple):
+    """The named scopes around an operation: a tuple of strings, outermost first.
+
+    ``str`` joins them by ``/``. Sums and slices are stacks, too.
+    """
+
+    def __new__(cls, stack=()):
+        return tuple.__new__(cls, stack)
+
+    stack = property(lambda self: tuple(self))
+
+    def __str__(self):
+        return "/".join(self)
+
+    def __add__(self, inner):
+        return NameStack((*self, *inner))
+
+    def __getitem__(self, which):
+        found = tuple.__getitem__(self, which)
+        return NameStack(found) if isinstance(which, slice) else found
+
+
+class Place(tuple):
+    """Where an equation was made: a code object, an offset in it, and, inside named scopes, what `scopes` returns.
+
+    Attributes:
+      traceback: the code object and the offset, for ``jax.extend.source_info_util.summarize``.
+      name_stack: the named scopes, a `NameStack`.
+    """
+
+    traceback = property(lambda self: tuple(self[:2]))
+    name_stack = property(lambda self: NameStack(self[2].split("/") if len(self) > 2 and self[2] else ()))
+
+
 def scopes(names: tuple) -> tuple:
     """What an equation keeps of the names in force: their path, and what stands there for the compiler: pairs."""
     try:

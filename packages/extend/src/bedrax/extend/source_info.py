@@ -10,31 +10,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bedrax.core import source
-from bedrax.core.names import named_scope
+from bedrax.core.names import NameStack, named_scope
 from bedrax.core.source import register_exclusion
 from bedrax.core.tracing import current as _current
-
-
-class NameStack(tuple):
-    """The named scopes around us: a tuple of strings, outermost first.
-
-    ``str`` joins them by ``/``. Sums and slices are stacks, too.
-    """
-
-    def __new__(cls, stack=()):
-        return tuple.__new__(cls, stack)
-
-    stack = property(lambda self: tuple(self))
-
-    def __str__(self):
-        return "/".join(self)
-
-    def __add__(self, inner):
-        return NameStack((*self, *inner))
-
-    def __getitem__(self, which):
-        found = tuple.__getitem__(self, which)
-        return NameStack(found) if isinstance(which, slice) else found
 
 
 class SourceInfo(NamedTuple):

@@ -118,7 +118,9 @@ def _operands(q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
     _check("key", k, (q.shape[0], None, None, q.shape[3]), q.dtype)
     _check("value", v, k.shape, q.dtype)
     if q.shape[2] % k.shape[2]:
-        raise ValueError(f"heads of query are a multiple of those of key, got {q.shape[2]} and {k.shape[2]}")
+        raise ValueError(
+            f"the number of heads of query must be a multiple of that of key, got {q.shape[2]} and {k.shape[2]}"
+        )
     return q, k, v
 
 

@@ -22,7 +22,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     """Whether ``|a - b| <= atol + rtol * |b|``, elementwise.
 
     Args:
-      a, b: arrays; infinities are close to themselves only.
+      a, b: arrays; infinities and keys are close to themselves only.
       rtol, atol: the tolerances.
       equal_nan: whether nan is close to nan.
     """
@@ -33,6 +33,8 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
         kind = dtypes.default_float_dtype()
         close = _close(lax.convert_to(x, kind, False), lax.convert_to(y, kind, False), rtol, atol)
         return lax.asarray(bitwise_or(equal(x, y), close))
+    if not dtypes.is_inexact(dtype):
+        return equal(x, y)  # keys, which have no differences
     finite = bitwise_and(isfinite(x), isfinite(y))
     out = bitwise_or(equal(x, y), bitwise_and(_close(x, y, rtol, atol), finite))
     if equal_nan:
