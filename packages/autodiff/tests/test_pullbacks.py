@@ -90,3 +90,12 @@ def test_arguments_that_are_not_needed_are_not_kept():
     gc.collect()
     assert gone() is None
     assert all(isinstance(x, NotNeeded) for x in f.args_res)
+
+
+@pytest.mark.parametrize("ct", [np.int32(7), np.float32(7), True, np.zeros((), [("float0", "V")])], ids=repr)
+def test_the_cotangent_of_a_result_without_derivative_is_any_array_of_its_shape(ct):
+    value, pull = vjp(lambda x, n: (lax.mul(x, x), n), np.float32(3), np.int32(2))
+    by_x, by_n = pull((np.float32(1), ct))
+    assert by_x == 6 and by_n.dtype == np.dtype([("float0", "V")])
+    with pytest.raises(ValueError, match=r"a cotangent has the type of the result: expected void\[\], got"):
+        pull((np.float32(1), np.ones(3, np.int32)))
