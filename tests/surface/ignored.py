@@ -97,7 +97,7 @@ IGNORED: dict[str, tuple[str, ...]] = {
     ),
     "for libraries: the values and the program tell it": (
         "jax.interpreters.mlir.emit_python_callback(operand_avals)", "jax.interpreters.mlir.emit_python_callback(partitioned)",
-        "jax.interpreters.mlir.emit_python_callback(returns_token)", "jax.interpreters.mlir.lower_jaxpr_to_fun(in_avals)",
+        "jax.interpreters.mlir.emit_python_callback(returns_token)",
         "jax.interpreters.mlir.lower_jaxpr_to_module(ordered_effects)",
     ),
 }  # fmt: skip
