@@ -18,7 +18,13 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "jax"])  # the face is no package of the namespace
+BRIDGES = {"tf", "jax2tf", "call_tf"}
+MARKS = {name: pytest.mark.needs("tensorflow") if name in BRIDGES else () for name in NAMES}
+# The face is no package of the namespace.
+ALL = [pytest.param(name, marks=MARKS[name]) for name in NAMES if name != "jax"]
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_importing_a_package_offers_what_evaluates(name):
     program = f"import bedrax.{name}\nfrom bedrax.core import executors\nassert executors.any_offered()"
     subprocess.run([sys.executable, "-c", program], check=True)

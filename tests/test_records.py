@@ -55,6 +55,7 @@ ELSEWHERE = {
 }
 
 
+@pytest.mark.needs("tensorflow")  # all packages are imported
 def test_every_primitive_is_sampled():
     sampled = {case.primitive for case in all_cases()} | set(unsampled())
     found = set()

@@ -29,6 +29,7 @@ def test_unread_parameters_are_found():
     assert arguments.unread(Refusing.refuses) == []
 
 
+@pytest.mark.needs("tensorflow")  # all modules of the face are imported
 def test_every_parameter_is_read_or_stands_in_the_table():
     found, table = arguments.silent(), {name for names in IGNORED.values() for name in names}
     missing = [sorted(names) for names in found if not names & table]

@@ -369,6 +369,7 @@ def test_members(name, tmp_path):
     exec("\n".join(line[indent:] for line in lines), space)
 
 
+@pytest.mark.needs("tensorflow")  # all modules of the face are imported
 def test_every_public_name_is_spoken_of():
     # A name of the table that a test speaks of by now is no error: who tries it need not know of this table.
     found, listed = spoken.unspoken(), {name for names in UNTRIED.values() for name in names.split()}

@@ -20,7 +20,8 @@ def pairs():
         if name not in records.ELSEWHERE:
             for mode in modes.MODES:
                 if zlib.crc32(f"{name} {mode}".encode()) % SHARE == 0:
-                    yield name, mode
+                    needs = [pytest.mark.needs("tensorflow")] if modes.MODES[mode] is modes.tensorflow else ()
+                    yield pytest.param(name, mode, marks=needs)
 
 
 def test_every_public_function_has_a_record():
