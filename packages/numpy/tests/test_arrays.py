@@ -376,3 +376,38 @@ def test_values_of_polynomials(count, unroll):
         rtol=1e-3,
         atol=1e-3,
     )
+
+
+class Wrapped:
+    """What becomes an array by a method of its own."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __jax_array__(self):
+        return self.x
+
+
+KEPT = [jnp.ones(3), np.ones(3, np.float32), np.zeros((2, 0), np.int32), memoryview(b"abc"), Wrapped(jnp.ones(2))]
+COPIED = {
+    "float64 to float32": (np.ones(3), None), "float32 to int32": (np.ones(3, np.float32), "int32"),
+    "int32 to float32": (jnp.arange(3), "float32"), "not in C order": (np.ones((3, 2), np.float32).T, None),
+    "list is no array": ([1, 2], None), "tuple is no array": ((1, 2), "int32"), "int is no array": (1, None),
+    "float is no array": (1.0, "float32"), "bool is no array": (True, None), "range is no array": (range(3), None),
+    "float32 is no array": (np.float32(1), None), "int8 to int32": (memoryview(b"abc"), "int32"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("x", KEPT, ids=lambda x: type(x).__name__)
+def test_asarray_takes_what_needs_no_copy(x):
+    made = jnp.asarray(x, copy=False)
+    np.testing.assert_array_equal(made, jnp.asarray(x))
+    assert jnp.asarray(made, made.dtype, copy=False) is made
+
+
+@pytest.mark.parametrize("why", COPIED)
+def test_asarray_refuses_to_copy(why):
+    x, dtype = COPIED[why]
+    with pytest.raises(ValueError, match=f"a copy is needed: .*{why}"):
+        jnp.asarray(x, dtype, copy=False)
+    assert jnp.asarray(x, dtype, copy=None).shape == jnp.asarray(x, dtype, copy=True).shape == np.shape(x)

@@ -63,19 +63,33 @@ def asarray(
 
     Args:
       a, dtype, order, device, out_sharding: as in `array`.
-      copy: True makes a new array; False raises an error where that would be needed.
+      copy: True makes a new array. None copies if needed. False raises an error if the elements have to be copied or
+        converted; a NumPy array in C order that keeps its dtype is taken as it is, also if a device gets it.
 
     Raises:
-      ValueError: `copy` is False, and `a` has to be copied or converted.
+      ValueError: `copy` is False, and `a` is no array, has another dtype than the result, or is not in C order.
     """
     if order is not None and order not in ("K", "C", "A"):
         raise NotImplementedError(f"asarray: order={order!r} is not supported, arrays are always in C order")
     if dtype is None and not copy and device is None and out_sharding is None and isinstance(a, Array):
         return a
     out = from_data(a, dtype, bool(copy), "asarray")
-    if copy is False and isinstance(a, Array) and out is not a:
-        raise ValueError("jnp.asarray: cannot avoid a copy: the dtype has to change. Use copy=None.")
+    if copy is False and (why := _why_copied(a, out.dtype)) is not None:
+        raise ValueError(f"jnp.asarray: a copy is needed: {why}. Use copy=None")
     return place(out, device, out_sharding)
+
+
+def _why_copied(x: Any, dtype: Any) -> str | None:
+    """Why an array of this dtype cannot be made of `x` without a copy of its elements; None if it can."""
+    if hasattr(x, "__jax_array__"):
+        return _why_copied(x.__jax_array__(), dtype)
+    if not isinstance(x, Array):
+        if isinstance(x, (list, tuple, range, *_SCALARS, np.generic)) or dims.is_symbolic(x):
+            return f"{type(x).__name__} is no array"
+        x = np.asarray(x)
+        if not x.flags.c_contiguous:
+            return f"the array of shape {x.shape} is not in C order"
+    return None if x.dtype == dtype else f"the dtype has to change from {x.dtype} to {dtype}"
 
 
 def from_data(x: Any, dtype: Any, copy: bool, where: str) -> Array:

@@ -125,7 +125,9 @@ def cov(
     if dims.is_symbolic(factor):
         factor = dims.dim_as_value(factor).astype(dtypes.to_real_dtype(x.dtype))
     elif isinstance(factor, int):
-        factor = np.asarray(factor, dtypes.to_real_dtype(x.dtype))
+        factor = np.asarray(max(factor, 0), dtypes.to_real_dtype(x.dtype))  # as NumPy divides: by 0, never by less
+    else:
+        factor = jnp.maximum(factor, 0)
     return jnp.squeeze(out / factor)
 
 
@@ -177,7 +179,14 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
     # places in the sorted array need more digits than narrow floats have
     flat_q = jnp.reshape(q, (-1,)).astype(a.dtype if dtypes.finfo(a.dtype).bits >= 32 else np.float32)
     isnan = jnp.isnan(a)
-    if weights is not None:
+    if a.shape[-1] == 0:
+        out = jnp.full((*a.shape[:-1], *flat_q.shape), np.nan, a.dtype)
+        if name in ("quantile", "percentile") and out.size:
+            raise IndexError(
+                f"jnp.{name}: axis {axis} of an array of shape {shape} has no elements, and so no quantiles;"
+                f" jnp.nan{name} returns NaN"
+            )
+    elif weights is not None:
         out = _weighted_quantile(a, flat_q, flatten(weights), isnan, ignore_nan)
     else:
         out = _sorted_quantile(a, flat_q, isnan, method, ignore_nan)
@@ -286,6 +295,7 @@ quantile = _shares(
 
     Raises:
       ValueError: unknown method, complex input, a `q` of rank 2 or more.
+      IndexError: there are no elements along the axis. `nanquantile`, `median` and `nanmedian` return NaN there.
       NotImplementedError: weights with another method; `out`.
     """,
     False,
