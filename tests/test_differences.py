@@ -1,7 +1,6 @@
-"""The differential run judges: what is meant stands in a table, which the documentation shows; anything else fails."""
+"""The differential run fails on differences that its table does not list; the documentation shows the table."""
 
 import pickle
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +38,7 @@ REFUSED = ("error", "ValueError", "no", ["ValueError", "Exception"])
         (SAME, None, True),
     ],
 )
-def test_what_differs_fails_but_for_what_is_meant(tmp_path, theirs, ours, fails):
+def test_only_unexpected_differences_fail(tmp_path, theirs, ours, fails):
     for name, result in (("theirs", theirs), ("ours", ours)):
         with open(tmp_path / name, "wb") as file:
             if result is not None:
@@ -52,5 +51,4 @@ def test_what_differs_fails_but_for_what_is_meant(tmp_path, theirs, ours, fails)
 def test_the_page_shows_the_table():
     table = _run("page").stdout
     assert table in (ROOT / "docs" / "differences.md").read_text()
-    for pattern in re.findall(r"`([^`]*error[^`]*)`", table):
-        re.compile(pattern)
+    assert {row.count("|") for row in table.strip().split("\n")} == {5}  # no cell has a bar of its own

@@ -1,8 +1,9 @@
-"""Every record of the surface with arguments of other kinds, on this `jax` and on another: where do results differ?
+"""Every record of the surface with arguments of other kinds, on this `jax` and on another, and the differences.
 
-`run OUT [PREFIX...] [=KIND...]` writes what each call of the public functions whose names start so gives with the `jax`
-that is installed, for some kinds of arguments; `compare THEIRS OURS` prints what differs: in raising an error, in structure, type, weak type, shape, or value. What is
-meant stands in `meant.py`, with its reason; anything else makes it fail. `page` prints that table for `docs/differences.md`.
+`run OUT [PREFIX...] [=KIND...]` calls the public functions whose names start with a prefix, with the installed `jax` and
+some kinds of arguments, and writes the results. `compare THEIRS OURS` prints the differences: in errors, structure,
+type, weak type, shape, and value. It fails on a difference that `expected_differences.py` does not list. `page` prints
+that list as the table of `docs/differences.md`.
 """
 
 import collections
@@ -14,8 +15,8 @@ import sys
 import warnings
 from pathlib import Path
 
+import expected_differences
 import jax
-import meant
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "surface"))
@@ -34,7 +35,7 @@ def _floats(change):
     return lambda x: change(x) if x.dtype.kind == "f" else x
 
 
-# name -> array of the record -> what stands in its place
+# name -> array of the record -> its replacement
 KINDS = {
     "given": lambda x: x,
     "0-d": lambda x: np.asarray(_first(x)) if x.size else x,
@@ -66,7 +67,7 @@ def _late(*_):
 
 
 def run(out, *chosen):
-    """Write what each record gives for each kind of arguments."""
+    """Write the result of each record for each kind of arguments."""
     import records
 
     prefixes = tuple(x for x in chosen if not x.startswith("="))
@@ -85,7 +86,7 @@ def run(out, *chosen):
 
 
 def _result(record, change):
-    """("ok", structure, leaves), or ("error", type, text, types that it is one of)."""
+    """("ok", structure, leaves), or ("error", type, text, names of the type and its bases)."""
     args, kwargs = jax.tree.map(
         lambda x: change(x) if isinstance(x, np.ndarray | np.generic) else x, (record.args, record.kwargs)
     )
@@ -109,10 +110,10 @@ def _read(path):
 
 
 def _difference(theirs, ours):
-    """What differs between two results of one call, or None."""
+    """The difference between two results of one call, or None."""
     if theirs[0] != ours[0]:
-        told = lambda r: "returns " + str([d[:4] for d in r[2]]) if r[0] == "ok" else f"raises {r[1]}: {r[2]}"
-        return "error", f"theirs {told(theirs)}; ours {told(ours)}"
+        outcome = lambda r: "returns " + str([d[:4] for d in r[2]]) if r[0] == "ok" else f"raises {r[1]}: {r[2]}"
+        return "error", f"theirs {outcome(theirs)}; ours {outcome(ours)}"
     if theirs[0] == "error":
         return None if theirs[1] in ours[3] else ("error type", f"{theirs[1]}: {theirs[2]} / {ours[1]}: {ours[2]}")
     if len(theirs[2]) != len(ours[2]):
@@ -128,15 +129,15 @@ def _difference(theirs, ours):
     return None
 
 
-def reason(line: str) -> str | None:
-    """Why a difference is meant, or None: it is not."""
-    return next((why for why, patterns in meant.MEANT.items() if any(re.match(p, line) for p in patterns)), None)
+def expected(line: str) -> expected_differences.Difference | None:
+    """The expected difference that a printed line belongs to, or None."""
+    return next((d for d in expected_differences.EXPECTED if any(re.match(p, line) for p in d.patterns)), None)
 
 
 def compare(theirs, ours):
-    """Print what differs and is not meant, and how many times each reason was; the exit status says whether any does."""
+    """Print the unexpected differences, and the number of each expected one. Returns the exit status."""
     first, second = _read(theirs), _read(ours)
-    left, count = 0, collections.Counter()
+    unexpected, count = 0, collections.Counter()
     for key in sorted(first.keys() | second.keys()):
         if key in first and key in second:
             found = _difference(first[key], second[key])
@@ -145,16 +146,18 @@ def compare(theirs, ours):
         if found is None:
             continue
         line = f"{key[0]} ({key[1]}): {found[0]}: {found[1]}"
-        if (why := reason(line)) is None:
-            left += 1
+        if (difference := expected(line)) is None:
+            unexpected += 1
             print(line)
         else:
-            count[why] += 1
-    for why in meant.MEANT:
-        print(f"meant {count[why]:4}: {why}")
-    print(f"{len(first.keys() & second.keys())} calls compared; {left} differ that are not meant")
-    return int(left > 0)
+            count[difference] += 1
+    for difference in expected_differences.EXPECTED:
+        print(f"expected {count[difference]:4}: {difference.subject}: {difference.here}")
+    print(f"{len(first.keys() & second.keys())} calls compared; {unexpected} unexpected differences")
+    return int(unexpected > 0)
 
 
 if __name__ == "__main__":
-    sys.exit({"run": run, "compare": compare, "page": lambda: print(meant.page())}[sys.argv[1]](*sys.argv[2:]))
+    sys.exit(
+        {"run": run, "compare": compare, "page": lambda: print(expected_differences.page())}[sys.argv[1]](*sys.argv[2:])
+    )
