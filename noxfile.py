@@ -398,7 +398,7 @@ def door(session):
 def differential(session):
     """The surface's records with arguments of other kinds (Python scalars, bfloat16, empty...), beside the newest
     `jax` of upstream that this Python can have; names (`nn. scipy.stats`) and kinds (`=float =bfloat16`) narrow it. What
-    differs and is not meant, as `tests/programs/meant.py` says and `docs/differences.md` shows, makes it fail."""
+    differs and is not meant, as `tests/programs/expected_differences.py` says and `docs/differences.md` shows, makes it fail."""
     sync(session, "--all-packages", "--group=test")
     program, made = "tests/programs/differential.py", Path(session.create_tmp()).resolve()
     theirs = environment(session, "venv", "python", f"jax=={upstream(session)}")
