@@ -35,6 +35,28 @@ def refuses(action, message):
 """
 
 PROGRAMS = {
+    "set_mesh_places_what_nothing_else_places": """
+        from bedrax.parallel import AxisType
+        f = xla.jit(lambda x: lax.add(x, np.float32(1)))
+        make = xla.jit(lambda: lax.full((4, 4), 1.0))
+        there = xla.device_put(X, d[5])
+        for kind in (AxisType.Auto, AxisType.Explicit):
+            mesh = Mesh(tall.devices, ("x", "y"), axis_types=(kind, kind))
+            for again in range(2):  # and what is compiled for one place is not run at the other
+                assert f(X).devices() == f(new()).devices() == make().devices() == lax.full((3,), 1.0).devices() == {d[0]}
+                with s.set_mesh(mesh):
+                    for y in (f(X), f(np.ones((8, 4), np.float32)), make(), lax.sin(X), lax.full((3,), 1.0), grad(lax.sin)(1.0)):
+                        assert y.sharding.mesh == mesh and y.sharding.is_fully_replicated and y.committed, y.sharding
+                        assert y.devices() == set(d)
+                    np.testing.assert_array_equal(f(X), X + 1)
+                    # What is committed, or asked to be elsewhere, is there.
+                    assert f(there).devices() == {d[5]}
+                    assert xla.device_put(X, d[2]).devices() == {d[2]}
+                    assert f(xla.device_put(X, NamedSharding(mesh, P("x")))).sharding.spec == P("x")
+            assert not f(X).committed
+        with tall:  # such a block names axes only
+            assert f(X).devices() == {d[0]}
+    """,
     "filled_like_an_array": """
         import bedrax.numpy as jnp
         from bedrax import random

@@ -681,6 +681,10 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
             several = True
             mesh = mesh or getattr(sharding, "mesh", None)
     layouts = _layouts(args, arguments, results)
+    if first is None and abstract is None and not meshes.get_mesh().empty:
+        # What nothing else places is computed by all devices of the mesh that `set_mesh` made current.
+        mesh = meshes.get_mesh()
+        first, several = Claim(NamedSharding(mesh, _WHOLE), lambda: "the mesh of set_mesh"), True
     if mesh is not None and mesh.explicit_axes:
         # `shard_map` says how its results are split, and its type does not; nor do types where axes are automatic around
         # a part in which they are explicit.
