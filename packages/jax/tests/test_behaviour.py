@@ -332,3 +332,57 @@ def test_densities_with_parameters_out_of_range_are_nan_in_compiled_programs_too
     for c in (0.0, 2.0):
         assert np.isnan(jax.scipy.stats.wrapcauchy.pdf(x, c)).all()
         assert np.isnan(jax.jit(jax.scipy.stats.wrapcauchy.pdf)(x, c)).all()
+
+
+@pytest.mark.parametrize("name", ["print", "log", "callback"])
+def test_options_of_debug_functions_may_come_first(name, capsys, caplog):
+    seen = []
+
+    def see(x, ordered):
+        seen.append(f"{x} {ordered}")
+
+    first = see if name == "callback" else "{x} {ordered}"
+    with caplog.at_level("INFO", logger="jax"):
+        for wrap in (lambda f: f, jax.jit):
+            wrap(lambda x: getattr(jax.debug, name)(ordered=True)(first, x=x, ordered="now"))(3)
+            wrap(lambda x: getattr(jax.debug, name)()(first, x=x, ordered="now"))(4)
+            jax.effects_barrier()
+    printed = {"callback": seen, "print": capsys.readouterr().out.splitlines(), "log": caplog.messages}[name]
+    assert printed == ["3 now", "4 now"] * 2
+    kinds = [
+        type(effect).__name__
+        for ordered in (True, False)
+        for effect in jax.make_jaxpr(lambda x: getattr(jax.debug, name)(ordered=ordered)(first, x, ordered=1))(3).effects  # noqa: B023
+    ] if name == "callback" else ["OrderedDebugEffect", "DebugEffect"]  # fmt: skip
+    assert kinds == ["OrderedDebugEffect", "DebugEffect"]
+    for given in (dict(x=3), dict(x=3, ordered=True)):
+        with pytest.raises(
+            TypeError, match=rf"jax\.debug\.{name} without its first argument takes options only.*\['x'\]"
+        ):
+            getattr(jax.debug, name)(**given)
+    with pytest.raises(TypeError, match="first argument"):
+        getattr(jax.debug, name)(ordered=True)(3)
+
+
+def test_debug_functions_get_values_that_are_no_arrays(capsys):
+    class Thing:
+        def __repr__(self):
+            return "a thing"
+
+    thing = Thing()
+
+    def show(x):
+        jax.debug.print("{} {x} {t}", "text", x=x, t=thing)
+        return 2.0 * x
+
+    for f in (show, jax.jit(show), jax.grad(show), jax.jit(jax.grad(show)), lambda x: jax.vmap(jax.jit(show))(x[None])):
+        f(jnp.float32(1))
+        jax.effects_barrier()
+    assert capsys.readouterr().out.splitlines() == ["text 1.0 a thing"] * 5
+    calls = [jax.make_jaxpr(lambda x: jax.debug.print("{} {}", text, x))(1.0).eqns[0] for text in ("a", "a", "b")]  # noqa: B023
+    one, same, other = (eqn.params["callback"] for eqn in calls)
+    assert one == same != other and hash(one) == hash(same)
+    seen = []
+    jax.jit(lambda x: jax.debug.callback(lambda *given: seen.append(given), "a", x, {"b": [thing, b"c"]}))(1.0)
+    jax.effects_barrier()
+    assert seen == [("a", 1.0, {"b": [thing, b"c"]})]

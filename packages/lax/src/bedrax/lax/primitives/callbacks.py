@@ -12,7 +12,7 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.core import dims, dtypes, effects, executors
-from bedrax.core.avals import ShapedArray, abstractify
+from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.tables import effect_rules, families_on_bases
 from bedrax.core.tracing import Primitive
 
@@ -75,6 +75,24 @@ debug_callback_p.abstract_eval = lambda *avals, **_: []
 effect_rules.add(debug_callback_p, lambda *avals, effect, **_: {effect})
 
 
+class _Static:
+    """A value that a program only hands on: texts compare as texts, others by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def _key(self) -> Any:
+        return self.value if isinstance(self.value, (str, bytes)) else id(self.value)
+
+    def __eq__(self, other):
+        return type(other) is _Static and type(other.value) is type(self.value) and other._key() == self._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+
 @dataclass(frozen=True)
 class FlatCallback:
     """The user's callback on flat lists of arrays; compares by the function and the structure."""
@@ -83,12 +101,16 @@ class FlatCallback:
     in_tree: Any
     result_tree: Any = None
     result_avals: tuple = ()
+    static: tuple[tuple[int, _Static], ...] = ()  # leaves of the arguments that are no arrays, with their positions
 
     def __str__(self):
         return f"the callback {getattr(self.function, '__name__', self.function)}"
 
     def __call__(self, *arrays) -> list:
-        args, kwargs = pytree.tree_unflatten(self.in_tree, [_given(x) for x in arrays])
+        leaves = [_given(x) for x in arrays]
+        for position, leaf in self.static:
+            leaves.insert(position, leaf.value)
+        args, kwargs = pytree.tree_unflatten(self.in_tree, leaves)
         out = self.function(*args, **kwargs)
         if self.result_tree is None:
             return []
@@ -106,6 +128,14 @@ class FlatCallback:
 
     def __repr__(self):
         return f"callback({getattr(self.function, '__name__', self.function)})"
+
+
+def _is_array(x: Any) -> bool:
+    try:
+        aval_of(x)
+    except TypeError:
+        return False
+    return True
 
 
 def _given(x):
@@ -169,19 +199,49 @@ def io_callback(
 
 
 def debug_callback(
-    callback: Callable, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
-) -> None:
+    callback: Callable | None = None, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
+) -> Any:
     """Call a Python function for debugging; its result is ignored.
 
     Under `vmap` it is called for each element, under `grad` with primal values only.
+
+    Args:
+      callback: a function. None: the result is a function ``(callback, *args, **kwargs)`` with the options of this call.
+      *args, **kwargs: its arguments, pytrees of arrays and of other values, which it gets as they are; none of them without
+        a `callback`.
+      ordered: keep the program order of ordered callbacks.
+      partitioned: call it on each device with its part of the arguments.
+
+    Returns:
+      None, or a function if `callback` is None.
+
+    Raises:
+      TypeError: if `callback` is no function, or is None and there are arguments.
     """
+    if callback is None:
+        _only_options("callback", args, kwargs)
+        return lambda callback, /, *args, **kwargs: _call_back(callback, args, kwargs, ordered, partitioned)
+    return _call_back(callback, args, kwargs, ordered, partitioned)
+
+
+def _call_back(callback: Callable, args: tuple, kwargs: dict, ordered: bool, partitioned: bool) -> None:
     if not callable(callback):
         raise TypeError(f"jax.debug.callback calls a function; its first argument is {callback!r}")
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
+    static = tuple((i, _Static(x)) for i, x in enumerate(leaves) if not _is_array(x))
+    known = {i for i, _ in static}
     debug_callback_p.bind(
-        *leaves, callback=FlatCallback(callback, in_tree), effect=ordered_debug_effect if ordered else debug_effect,
-        partitioned=partitioned,
+        *(x for i, x in enumerate(leaves) if i not in known), callback=FlatCallback(callback, in_tree, static=static),
+        effect=ordered_debug_effect if ordered else debug_effect, partitioned=partitioned,
     )  # fmt: skip
+
+
+def _only_options(name: str, args: tuple, kwargs: dict) -> None:
+    if args or kwargs:
+        raise TypeError(
+            f"jax.debug.{name} without its first argument takes options only, and returns a function for the arguments; got"
+            f" {args} and {sorted(kwargs)}"
+        )
 
 
 class _Formatter(string.Formatter):
@@ -211,22 +271,39 @@ def _plain(x):
 
 
 def debug_print(
-    fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
-    _use_logging: bool = False, **kwargs: Any,
-) -> None:  # fmt: skip
+    fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+    skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any,
+) -> Any:  # fmt: skip
     """Print values while a program runs.
 
     Args:
-      fmt: a format string, e.g. ``"x = {x}"``. (F-strings would be formatted while tracing.)
-      args, kwargs: what it refers to; pytrees of arrays, or anything static.
+      fmt: a format string, e.g. ``"x = {x}"``. (F-strings would be formatted while tracing.) None: the result is a function
+        ``(fmt, *args, **kwargs)`` with the options of this call; then values may have the names of options.
+      *args, **kwargs: what it refers to; pytrees of arrays, or anything static. None of them without `fmt`.
       ordered: keep the program order of ordered prints.
+      partitioned: print on each device its part of the values.
       skip_format_check: do not check the format while tracing.
+
+    Returns:
+      None, or a function if `fmt` is None.
+
+    Raises:
+      TypeError: if `fmt` is no string, or is None and there are values.
+      ValueError: if `fmt` has no field for a value.
     """
+    options = dict(ordered=ordered, partitioned=partitioned, check=not skip_format_check, log=_use_logging)
+    if fmt is None:
+        _only_options("log" if _use_logging else "print", args, kwargs)
+        return lambda fmt, /, *args, **kwargs: _print(fmt, args, kwargs, **options)
+    return _print(fmt, args, kwargs, **options)
+
+
+def _print(fmt: str, args: tuple, kwargs: dict, *, ordered: bool, partitioned: bool, check: bool, log: bool) -> None:
     if not isinstance(fmt, str):
         raise TypeError(f"the first argument of debug.print is a format string, got {fmt!r} of type {type(fmt)}")
-    if not skip_format_check:
+    if check:
         _Formatter().format(fmt, *map(_Placeholder, args), **{k: _Placeholder(v) for k, v in kwargs.items()})
-    debug_callback(Printer(fmt, _use_logging), *args, ordered=ordered, partitioned=partitioned, **kwargs)
+    _call_back(Printer(fmt, log), args, kwargs, ordered, partitioned)
 
 
 class _Placeholder:
@@ -246,11 +323,11 @@ class _Placeholder:
 
 
 def debug_log(
-    fmt: str, *args: Any, ordered: bool = False, partitioned: bool = False, skip_format_check: bool = False,
-    **kwargs: Any,
-) -> None:  # fmt: skip
+    fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
+    skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
     """Like `debug_print`, to the logger ``jax`` at level INFO."""
-    debug_print(
-        fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check, _use_logging=True,
-        **kwargs,
+    return debug_print(
+        fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check,
+        _use_logging=_use_logging, **kwargs,
     )  # fmt: skip
