@@ -2,16 +2,19 @@
 
     UPSTREAMS_PYTHON tools/upstream_interface.py
 
-Run it with a Python where upstream's jax is installed, and not this one. The table lists the functions that are read:
-a new one is added there by hand, with an empty text. The names of modules are kept by hand, too: upstream's modules have names
-of other libraries in them, which are no part of its interface.
+Run it with a Python where upstream's jax is installed, and not this one. The names of modules are kept by hand: upstream's
+modules have names of other libraries in them, which are no part of its interface.
 """
 
+import contextlib
+import enum
 import importlib
 import inspect
 import json
+import types
 import warnings
 from pathlib import Path
+from typing import NewType
 
 TABLE = Path(__file__).parents[1] / "tests" / "surface" / "interface.json"
 
@@ -35,6 +38,15 @@ def parameters(path: str) -> str:
     return f"({', '.join(after)})"
 
 
+def is_function(path: str) -> bool:
+    """Whether programs call what has this name: a function or a class that is no enumeration, error or name of a type."""
+    module, _, name = path.rpartition(".")
+    value = getattr(importlib.import_module(module), name)
+    if isinstance(value, (types.ModuleType, types.GenericAlias, enum.EnumType, enum.Enum, NewType)):
+        return False
+    return callable(value) and not (isinstance(value, type) and issubclass(value, BaseException))
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     table = json.loads(TABLE.read_text())
@@ -43,7 +55,12 @@ def main() -> None:
     if "bedrax" in jax.__version__ or not hasattr(jax, "_src"):
         raise SystemExit(f"this is not upstream's jax: {jax.__file__}")
     table["version"] = jax.__version__
-    table["parameters"] = {path: parameters(path) for path in table["parameters"]}
+    found: dict[str, str] = {}
+    for path in (f"{module}.{name}" for module, public in table["names"].items() for name in public.split()):
+        if is_function(path):
+            with contextlib.suppress(TypeError, ValueError):  # inspect knows no parameters
+                found[path] = parameters(path)
+    table["parameters"] = found
     TABLE.write_text(json.dumps(table, indent=1) + "\n")
 
 

@@ -1,12 +1,12 @@
 """Upstream's interface, and where this one differs: names that are missing, parameters that are others.
 
-`interface.json` has the public names of upstream's modules, and the parameters of those functions whose parameters are
-new or have changed in the last versions (`tools/upstream_interface.py` reads them). Here an ``=`` after a name stands for
-a default.
+`interface.json` has the public names of upstream's modules and the parameters of their functions and classes
+(`tools/upstream_interface.py` reads these). Here an ``=`` after a name stands for a default.
 """
 
 from __future__ import annotations
 
+import enum
 import importlib
 import inspect
 import json
@@ -20,16 +20,40 @@ from bedrax.extend import unsupported
 
 TABLE = json.loads(Path(__file__).with_name("interface.json").read_text())
 
+_UFUNCS = (
+    "add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum multiply"
+    " negative subtract"
+)
 # Why the parameters are others: reason -> paths of functions.
 DIFFERENT: dict[str, tuple[str, ...]] = {
-    "what it returns is made by a function and read by users: its attributes are upstream's, its parts are not": (
-        "jax.stages.Traced", "jax.interpreters.mlir.ModuleContext",
+    "functions make what it is a class of, and users read it: its attributes are upstream's, its parts are not": (
+        "jax.Shard", "jax.stages.Compiled", "jax.stages.Lowered", "jax.stages.Traced", "jax.experimental.checkify.Error",
+        *(f"jax.interpreters.mlir.{name}" for name in ("ModuleContext", "LoweringRuleContext")),
+        "jax.extend.lowering.LoweringRuleContext", "jax.extend.core.Token",
+        *(f"jax.experimental.jet.{name}" for name in ("JetTrace", "JetTracer")), "jax.interpreters.ad.JVPTrace",
+        *(f"jax.interpreters.partial_eval.{name}" for name in ("DynamicJaxprTracer", "JaxprTracer")),
+        "jax.experimental.sparse.transform.SparseTrace",
+    ),
+    "a call of it is an error that names the function to use": (
+        "jax.Array", "jax.numpy.ndarray", "jax.Ref", "jax.ref.Ref", "jax.core.Tracer",
     ),
     "its class methods make one, with upstream's parameters; a device's slots and semaphores have no place here": (
         "jax.experimental.pallas.tpu.BufferedRef",
     ),
-    "upstream's is an option's context manager, whose only argument is given by position": ("jax.sharding.no_collectives",),
+    "its method init makes one with a first value": (
+        "jax.experimental.pallas.mosaic_gpu.ACC", "jax.experimental.pallas.mosaic_gpu.WGMMAAccumulatorRef",
+    ),
     "of the parameters that upstream gives to the mesh there is kernel_name": ("jax.experimental.pallas.mosaic_gpu.kernel",),
+    "upstream's parameters are any number of operands, of which each number but one is an error": (
+        *(f"jax.numpy.{name}" for name in _UFUNCS.split()), "jax.lax.random_gamma_grad",
+    ),
+    "upstream's takes the arguments of any function of this kind; this one has those of its own": (
+        "jax.api_util.flatten_fun", "jax.api_util.flatten_fun_nokwargs",
+        *(f"jax.experimental.jet.{name}" for name in ("jet_fun", "jet_subtrace", "traceable")),
+    ),
+    "upstream's is an option's context manager, whose only argument is given by position": ("jax.sharding.no_collectives",),
+    "a pair, of which upstream renames the argument": ("jax.interpreters.partial_eval.PartialVal",),
+    "a private parameter of upstream's own tests": ("jax.extend.backend.clear_backends",),
 }  # fmt: skip
 
 
@@ -73,6 +97,8 @@ def unlike(upstream: str, function: Any) -> str | None:
       upstream: its parameters, as in the table.
     """
     kinds = inspect.Parameter
+    if isinstance(function, enum.EnumType):
+        return None  # a member is looked up by its value
     theirs = list(_read(upstream).parameters.values())
     if [p.kind for p in theirs] == [kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD]:
         return None  # upstream does not say which
@@ -94,7 +120,9 @@ def unlike(upstream: str, function: Any) -> str | None:
             if named and p.name not in by_name and kinds.VAR_KEYWORD not in rest:
                 return f"it has no parameter {p.name}"
             if p.kind is not kinds.KEYWORD_ONLY and kinds.VAR_POSITIONAL not in rest:
-                if len(by_position) <= i or named and by_position[i] != p.name:
+                here = ours[i] if i < len(by_position) else None
+                apart = here is not None and here.kind is kinds.POSITIONAL_ONLY and kinds.VAR_KEYWORD in rest
+                if here is None or named and here.name != p.name and not apart:
                     return f"the parameter at position {i} is not {p.name}"
     needed = {p.name for p in ours if p.default is p.empty and p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)}
     more = needed - {p.name for p in theirs if p.default is p.empty}
@@ -105,8 +133,9 @@ def unlike(upstream: str, function: Any) -> str | None:
 def different() -> Iterator[tuple[str, str]]:
     """(path, what differs) of each function of the table that is there and is not refused."""
     for path, upstream in TABLE["parameters"].items():
-        if unsupported.why(path) is None:
-            function = find(path)
+        function = find(path)
+        refused = getattr(unsupported, path.rpartition(".")[2], None)
+        if unsupported.why(path) is None and (function is None or function is not refused):
             how = "it is not there" if function is None else unlike(upstream, function)
             if how is not None:
                 yield path, how

@@ -274,9 +274,11 @@ def test_options_of_compilers_are_of_the_common_class():
     options = TPUCompilerParams(vmem_limit_bytes=5), masked.CompilerParams(num_warps=4)
     assert all(isinstance(o, pl.CompilerParams) for o in options) and options[0].vmem_limit_bytes == 5
     assert options[1] == masked.CompilerParams(num_warps=4) != masked.CompilerParams(num_warps=8)
-    assert repr(options[1]) == "CompilerParams(num_warps=4)" and hash(options[1]) == hash(
-        masked.CompilerParams(num_warps=4)
+    assert repr(options[1]) == "CompilerParams(num_warps=4, num_stages=None)" and hash(options[1]) == hash(
+        masked.CompilerParams(4)
     )
+    with pytest.raises(TypeError, match="warps"):
+        masked.CompilerParams(warps=4)
 
 
 def test_small_arithmetic():

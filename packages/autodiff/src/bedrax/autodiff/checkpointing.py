@@ -269,7 +269,7 @@ def _origin(eqn: Eqn) -> str:
     return f"{what} from {file}:{line}:{column} ({function})"
 
 
-def print_saved_residuals(fun: Callable, *args, **kwargs) -> None:
+def print_saved_residuals(f: Callable, *args, **kwargs) -> None:
     """Print what `saved_residuals` returns, one value per line."""
-    for residual in saved_residuals(fun, *args, **kwargs):
+    for residual in saved_residuals(f, *args, **kwargs):
         print(residual)

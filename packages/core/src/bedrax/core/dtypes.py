@@ -421,9 +421,9 @@ def short_name(dtype: Any) -> str:
     return getattr(dtype, "name", None) or str(dtype)
 
 
-def iinfo(dtype: Any) -> Any:
+def iinfo(int_type: Any) -> Any:
     """Limits of an integer type: `min`, `max`, `bits`, `dtype`, as `numpy.iinfo` has them."""
-    dtype = _numpy_dtype(_value_dtype(dtype))
+    dtype = _numpy_dtype(_value_dtype(int_type))
     return (ml_dtypes.iinfo if dtype in narrow_int_dtypes else np.iinfo)(dtype)
 
 

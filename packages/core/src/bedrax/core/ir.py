@@ -280,9 +280,9 @@ def run(jaxpr: Jaxpr, *args: Any) -> list:
     return eval_jaxpr(jaxpr, jaxpr.consts, *args)
 
 
-def jaxpr_as_fun(jaxpr: Jaxpr) -> Callable[..., list]:
-    """The program as a function from values to a list of values."""
-    return lambda *args: eval_jaxpr(jaxpr, jaxpr.consts, *args)
+def jaxpr_as_fun(closed_jaxpr: Jaxpr, *args: Any) -> Callable[..., list]:
+    """The program as a function from values to a list of values; `args` are the first values, if there are any."""
+    return lambda *rest: eval_jaxpr(closed_jaxpr, closed_jaxpr.consts, *args, *rest)
 
 
 def call_flat(fun: Jaxpr | Callable, args: Sequence[Any]) -> list:

@@ -103,21 +103,23 @@ class JaxprEqn(metaclass=_ViewOf):
     target = ir.Eqn
 
     @staticmethod
-    def make(invars, outvars, primitive, params, effects=ir.no_effects, source_info=None, ctx=None) -> ir.Eqn:
+    def make(invars, outvars, primitive, params, effs=ir.no_effects, source_info=None, ctx=None) -> ir.Eqn:
         """An equation.
 
         Args:
           invars, outvars: lists of `Var` (and, of operands, `Literal`).
           primitive, params: what is applied, and its static parameters: a dict.
-          effects: what it does besides computing its results.
+          effs: what it does besides computing its results.
           source_info: that of the equation it replaces, say. Default: the line of the caller.
           ctx: accepted for compatibility.
         """
         where = source_info if isinstance(source_info, tuple) else user_frame()
-        return ir.Eqn(primitive, invars, outvars, params, frozenset(effects), where)
+        return ir.Eqn(primitive, invars, outvars, params, frozenset(effs), where)
 
 
-new_jaxpr_eqn = JaxprEqn.make
+def new_jaxpr_eqn(invars, outvars, primitive, params, effects=ir.no_effects, source_info=None, ctx=None) -> ir.Eqn:
+    """An equation: see `JaxprEqn`, whose `effs` are the `effects` here."""
+    return JaxprEqn.make(invars, outvars, primitive, params, effects, source_info, ctx)
 
 
 def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: bool = True) -> list:

@@ -185,7 +185,7 @@ def canonicalize_filename(file_name: str) -> str:
     return re.sub(r"^.*\.runfiles/[^/]*/", "", file_name)
 
 
-def compile_with_env(f: Callable, f_args: Sequence, f_kwargs: dict, env_flags: dict, compiler_options: dict) -> Any:
+def compile_with_env(f: Callable, f_args: Sequence, f_kwargs: dict, env_flags: dict, compiler_flags: dict) -> Any:
     """The compiled function, with variables of the environment set while it is compiled."""
     with contextlib.ExitStack() as stack:
         for name, value in env_flags.items():
@@ -194,7 +194,7 @@ def compile_with_env(f: Callable, f_args: Sequence, f_kwargs: dict, env_flags: d
             stack.callback(
                 os.environ.pop if before is None else os.environ.__setitem__, name, *() if before is None else (before,)
             )
-        return jit(f).lower(*f_args, **f_kwargs).compile(compiler_options=dict(compiler_options))
+        return jit(f).lower(*f_args, **f_kwargs).compile(compiler_options=dict(compiler_flags))
 
 
 # ---- maps of texts: for each line, the column at which what is mapped begins, and (file, line, column) counted from 1

@@ -142,9 +142,9 @@ def cdiv(a: Any, b: Any) -> Any:
     return (a + (b - 1)) // b
 
 
-def align_to(x: Any, alignment: Any) -> Any:
-    """The least multiple of `alignment` that is not less than `x`: integers, as of `cdiv`."""
-    return cdiv(x, alignment) * alignment
+def align_to(a: Any, alignment: Any) -> Any:
+    """The least multiple of `alignment` that is not less than `a`: integers, as of `cdiv`."""
+    return cdiv(a, alignment) * alignment
 
 
 def next_power_of_2(x: int) -> int:

@@ -6,6 +6,7 @@ Runs of a kernel follow one another, so every operation is atomic. Hints for a c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from bedrax.core.avals import aval_of
 from bedrax.numpy import indexing
 from bedrax.pallas.inside import broadcast_to
 from bedrax.pallas.specs import CompilerParams as _CompilerParams
-from bedrax.pallas.specs import Options
 from bedrax.state import Ref, views
 from bedrax.state.operations import as_view
 from bedrax.state.views import Indexed, TransformedRef
@@ -27,8 +27,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-class CompilerParams(Options, _CompilerParams):
-    """Options for Triton, by name (`num_warps`, `num_stages`). They are carried along: Triton does not run here."""
+@dataclass(frozen=True)
+class CompilerParams(_CompilerParams):
+    """Options for Triton. They are carried along: Triton does not run here.
+
+    Attributes:
+      num_warps: groups of 32 threads for each run of a kernel, or None.
+      num_stages: stages that the compiler makes of a loop, or None.
+    """
+
+    num_warps: int | None = None
+    num_stages: int | None = None
 
 
 def _like(x: Any, shape: tuple, dtype: Any) -> Any:

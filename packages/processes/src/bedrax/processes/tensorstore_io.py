@@ -32,7 +32,7 @@ def context() -> Any:
 
 
 def get_tensorstore_spec(
-    ckpt_path: str | os.PathLike, *, ocdbt: bool = False, process_idx: int | None = None, arr: Any = None,
+    ckpt_path: str | os.PathLike, ocdbt: bool = False, process_idx: int | None = None, arr: Any = None,
     driver: str = "zarr",
 ) -> dict[str, Any]:  # fmt: skip
     """The specification of an array that is kept under a path.
