@@ -32,6 +32,7 @@ def run(*arguments):
     return done.stdout
 
 
+@pytest.mark.needs("tensorflow")  # all modules of the face are imported
 @pytest.mark.parametrize("order", ["", "reversed"])
 def test_every_public_name_has_an_example(order):
     """In whatever order names are asked for: the first one decides which example an object of two names has."""

@@ -111,3 +111,11 @@ def test_first_party_imports_inside_functions_become_fewer():
         f"{len(lines)} imports inside functions, {LATE_IMPORTS} may be; import at the top unless that would load"
         " something costly that few need:\n" + "\n".join(lines)
     )
+
+
+def test_signatures_are_asked_for_in_one_place():
+    """`inspect.signature` evaluates annotations from Python 3.14 on, and fails where their names are not there."""
+    asking = [
+        str(f.relative_to(ROOT)) for f in SOURCES if re.search(r"inspect\.signature|getfullargspec", f.read_text())
+    ]
+    assert asking == ["packages/core/src/bedrax/core/signatures.py"]

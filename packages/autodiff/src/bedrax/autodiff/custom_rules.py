@@ -21,7 +21,7 @@ from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import run
-from bedrax.core.signatures import normalized, positions_of
+from bedrax.core.signatures import normalized, positions_of, signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tracing import Tracer
@@ -320,7 +320,7 @@ _BY_KEYWORD = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
     """All arguments by position, defaults included, as rules see them."""
     try:
-        signature = inspect.signature(fun)
+        signature = signature_of(fun)
     except (TypeError, ValueError):
         if kwargs:
             raise TypeError(f"the signature of {function_name(fun)} is unknown: pass no keyword arguments") from None
@@ -339,7 +339,10 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
 
 
 class _Custom:
-    """What functions with derivative rules share: their static arguments, and how they are called."""
+    """What functions with derivative rules share: their static arguments, and how they are called.
+
+    Their classes have no annotations: an instance has those of its function, and Python 3.14 looks at the class first.
+    """
 
     def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
@@ -361,7 +364,7 @@ class _Custom:
         what = f"{type(self).__name__} of {function_name(self.fun)}: nondiff_argnums"
         positions = set(normalized(self.nondiff_argnums, count, what))
         if self.nondiff_argnames:
-            names = list(inspect.signature(self.fun).parameters)
+            names = list(signature_of(self.fun).parameters)
             for name in self.nondiff_argnames:
                 if name not in names[:count]:
                     raise ValueError(
@@ -389,7 +392,7 @@ class custom_jvp(_Custom):
     Use ``@f.defjvp`` on the rule ``(primals, tangents) -> (result, tangent of the result)``.
     """
 
-    jvp: Callable | None = None
+    jvp = None  # type: Callable | None  # no annotation, see `_Custom`
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Set the rule.
@@ -447,8 +450,8 @@ class custom_vjp(_Custom):
     ``bwd(*nondiff, residuals, ct) -> tuple of cotangents``, one per differentiable argument.
     """
 
-    fwd: Callable | None = None
-    bwd: Callable | None = None
+    fwd = None  # type: Callable | None
+    bwd = None  # type: Callable | None
     optimize_remat = False
     _returns = "cotangents"  # what `bwd` returns
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Hashable, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from bedrax.batching.tables import AxisData
 from bedrax.batching.trace import BatchTracer, batch_flat_with_aux, place
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
+from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.lax.axes import rank_of
@@ -257,7 +257,7 @@ def _axis_size(leaves, dims, in_tree, call: _Call):
 def _sizes_differ(leaves, dims, in_tree, call: _Call) -> str:
     given = call.axis_size
     try:
-        names = list(inspect.signature(call.fun).bind(*call.args, **call.kwargs).arguments)
+        names = list(signature_of(call.fun).bind(*call.args, **call.kwargs).arguments)
     except (TypeError, ValueError):
         names = []
     groups: dict = {}

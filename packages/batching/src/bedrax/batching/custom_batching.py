@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import call_flat
+from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tables import calls, print_rules, programs
@@ -71,7 +71,7 @@ class custom_vmap:
         if self.vmap_rule is None:
             raise AttributeError(f"the custom_vmap function {function_name(self.fun)} has no rule yet; use def_vmap")
         if kwargs:
-            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+            bound = signature_of(self.fun).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
             if kwargs:

@@ -20,6 +20,7 @@ import numpy as np
 from bedrax.core import dtypes, executors, jitting, source
 from bedrax.core.array import Array
 from bedrax.core.exact import exact
+from bedrax.core.signatures import signature_of
 from bedrax.core.tracing import current, eval_trace
 
 # Types whose values are constants to be compared as they are, and arguments of programs; others are added when met.
@@ -118,7 +119,7 @@ def _parameters(fun: Callable) -> tuple[list[str], list[str], dict[str, Any]]:
     """(names of parameters, those that may be positional, defaults); at once from the code of a plain function."""
     code = getattr(fun, "__code__", None)
     if code is None or hasattr(fun, "__wrapped__") or hasattr(fun, "__signature__") or code.co_flags & _STARRED:
-        found = inspect.signature(fun).parameters.values()
+        found = signature_of(fun).parameters.values()
         positional = [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         return [p.name for p in found], positional, {p.name: p.default for p in found if p.default is not p.empty}
     names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import inspect
 import operator
+import sys
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
 from bedrax.core.exact import equality_is_exact, exact
+
+# From Python 3.14 on, annotations are evaluated when they are asked for.
+_UNEVALUATED: dict[str, Any] = {}
+if sys.version_info >= (3, 14):
+    import annotationlib
+
+    _UNEVALUATED["annotation_format"] = annotationlib.Format.FORWARDREF
+
+
+def signature_of(fun: Callable, *, follow_wrapped: bool = True) -> inspect.Signature:
+    """Returns `inspect.signature` of a function whose annotations may name what does not exist.
+
+    Raises:
+      TypeError: `fun` is not callable.
+      ValueError: the function, as some of C, has no signature.
+    """
+    return inspect.signature(fun, follow_wrapped=follow_wrapped, **_UNEVALUATED)
 
 
 class Static:
@@ -104,7 +122,7 @@ def _names(argnames: Any) -> tuple[str, ...]:
 
 def _parameters(fun: Callable) -> list[inspect.Parameter] | None:
     try:
-        return list(inspect.signature(fun).parameters.values())
+        return list(signature_of(fun).parameters.values())
     except (TypeError, ValueError):
         return None
 

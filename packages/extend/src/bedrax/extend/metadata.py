@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bedrax.core.signatures import signature_of
 from bedrax.lax import hint
 from bedrax.lax.marking import Hinted, marked_call, ordered_call, pairs_of
 
@@ -142,7 +142,7 @@ def program_order(
         raise ValueError(
             "program_order: exclude_argnames goes with enforce=False; an order that is enforced has no gaps"
         )
-    known = inspect.signature(f).parameters if names else {}
+    known = signature_of(f).parameters if names else {}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(

@@ -13,6 +13,7 @@ from bedrax.autodiff.linearization import Node, Tape, split_jaxpr
 from bedrax.core import dead_code, staging
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal
+from bedrax.core.signatures import signature_of
 from bedrax.core.tables import programs, wires, with_programs
 from bedrax.core.tracing import current, entered
 from bedrax.extend.hi_prims import hi_call_p
@@ -99,7 +100,7 @@ def _own_form(rule: Callable) -> Callable:
     if getattr(rule, "of_column", None) is not None:
         return rule.of_column
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    count = sum(p.kind in kinds and p.default is p.empty for p in inspect.signature(rule).parameters.values())
+    count = sum(p.kind in kinds and p.default is p.empty for p in signature_of(rule).parameters.values())
     if count == 2:
         return lambda eqn, used: rule(list(used), eqn)
     return lambda eqn, used: rule(list(used), [True] * len(eqn.invars), eqn)

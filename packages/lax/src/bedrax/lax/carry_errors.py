@@ -8,6 +8,7 @@ from typing import Any
 
 from bedrax import pytree
 from bedrax.core import dims, source
+from bedrax.core.signatures import signature_of
 
 
 def short(tree: Any) -> Any:
@@ -101,7 +102,7 @@ def _node(x: Any) -> str:
 def _parameter_name(fun: Callable, position: int) -> str:
     """What the user calls the parameter at a position."""
     try:
-        parameters = list(inspect.signature(fun, follow_wrapped=False).parameters.values())
+        parameters = list(signature_of(fun, follow_wrapped=False).parameters.values())
     except (TypeError, ValueError):
         return "carry"
     if position < len(parameters) and parameters[position].kind in (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from bedrax import pytree
 from bedrax.core import executors, staging
 from bedrax.core.avals import aval_of
+from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.lax.primitives.placement import moved
@@ -270,7 +270,7 @@ def _inferred(f: Callable, leaves: Sequence[Any], mesh: Any, manual: tuple[str, 
 
 def _argument(f: Callable, args: tuple, index: int) -> str:
     try:
-        names = list(inspect.signature(f).bind(*args).arguments)
+        names = list(signature_of(f).bind(*args).arguments)
     except (TypeError, ValueError):
         names = []
     path = pytree.tree_flatten_with_path(args)[0][index][0]

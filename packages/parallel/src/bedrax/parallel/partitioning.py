@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
-from bedrax.core.signatures import normalized, positions_of
+from bedrax.core.signatures import normalized, positions_of, signature_of
 from bedrax.lax.primitives.calls import custom_partitioning_p
 from bedrax.parallel.shardy_rules import SdyShardingRule, parse_rule
 
@@ -86,7 +85,7 @@ class custom_partitioning:
         name = getattr(self.fun, "__name__", "function")
         if self._params is None:
             raise ValueError(f"custom_partitioning of {name}: call def_partition first, to say how it is partitioned")
-        bound = inspect.signature(self.fun).bind(*args, **kwargs)
+        bound = signature_of(self.fun).bind(*args, **kwargs)
         if bound.kwargs:
             raise TypeError(
                 f"custom_partitioning of {name}: it takes arguments by position, got {sorted(bound.kwargs)}"

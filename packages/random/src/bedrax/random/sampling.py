@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import signature_of
 from bedrax.lax.choices import one_of
 from bedrax.lax.primitives.placement import placed
 from bedrax.random.arguments import float_dtype, inexact_dtype, int_dtype, joint_shape, shape_of
@@ -41,7 +42,7 @@ def sampler(
     if formula is None:
         return functools.partial(sampler, name=name, doc=doc, dtype=dtype, shape=shape, placement=placement)
     name, doc = name or formula.__name__, doc or formula.__doc__ or ""
-    given = list(inspect.signature(formula).parameters.values())[3:]
+    given = list(signature_of(formula).parameters.values())[3:]
     own = [p for p in given if p.kind is not p.KEYWORD_ONLY]
     has_method = any(p.name == "method" for p in given)
     shape = shape if own else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from bedrax import lax
 from bedrax.autodiff import SymbolicZero, custom_jvp
 from bedrax.core import dtypes
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import signature_of
 from bedrax.lax import promotion
 
 ArrayLike = Any
@@ -89,7 +89,7 @@ def special(*partials: Callable | None, read: Callable = floats) -> Callable:
 
     def decorate(formula: Callable) -> Callable:
         rule = derivatives(*partials)(formula)
-        signature = inspect.signature(formula)
+        signature = signature_of(formula)
 
         @functools.wraps(formula)
         def function(*args, **kwargs):
