@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = pathlib.Path(__file__).parent / "programs/train_and_die.py"
 
 
@@ -30,6 +32,7 @@ def run(count, folder, steps, dies=-1):
     return [(p.returncode, x, out) for p, x, out in zip(processes, losses, outputs, strict=True)]
 
 
+@pytest.mark.needs("tensorstore")  # Orbax does
 def test_a_killed_run_is_continued(tmp_path):
     (code, expected, out), *_ = run(1, tmp_path / "one", 5)
     assert code == 0 and sorted(expected) == list(range(5)), out[-3000:]
