@@ -228,3 +228,23 @@ def test_multi_dot():
     np.testing.assert_allclose(jnp.linalg.multi_dot(xs), np.linalg.multi_dot(xs), rtol=1e-3, atol=1e-4)
     with pytest.raises(ValueError, match="each array must fit the next one, got shapes"):
         jnp.linalg.multi_dot([draw(2, 3), draw(2, 3)])
+
+
+@pytest.mark.parametrize(
+    "subscripts, shapes, explicit",
+    [
+        ("a...->a", [(2, 3, 4)], "abc->a"),
+        ("...a->", [(3, 2)], "ba->"),
+        ("a...d,ej...f->adef", [(2, 7), (3, 4, 5)], "ad,ejf->adef"),
+        ("a...d,ej...f->adef", [(2, 6, 7), (3, 4, 6, 5)], "axd,ejxf->adef"),
+        ("a...d,ej...f->adef", [(2, 1, 7), (3, 4, 6, 5)], None),
+    ],
+)
+def test_einsum_sums_over_the_dimensions_of_an_ellipsis_that_the_result_lacks(subscripts, shapes, explicit):
+    rng = np.random.RandomState(0)
+    operands = [rng.standard_normal(shape) for shape in shapes]
+    if explicit is None:  # a dimension of size 1 is repeated
+        expected = np.einsum("ad,ejxf->adef", operands[0][:, 0], operands[1])
+    else:
+        expected = np.einsum(explicit, *operands)
+    np.testing.assert_allclose(jnp.einsum(subscripts, *operands), expected, rtol=1e-4, atol=1e-4)

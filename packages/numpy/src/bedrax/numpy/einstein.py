@@ -71,8 +71,6 @@ def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tupl
         once = [c for c, k in counts.items() if k == 1 and not isinstance(c, _Ellipsis)]
         labels = (*_expand([...], longest), *sorted(once))
     else:
-        if ... not in output and longest:
-            raise ValueError(f"einsum: the result lacks '...', which stands for dimensions, in {shown!r}")
         labels = _expand(output, longest)
         known = {c for term in resolved for c in term}
         for c in labels:

@@ -439,11 +439,15 @@ device_put_p = sharding_constraint_p = reshard_p
 
 
 class Asked(NamedTuple):
-    """What `jit` was told of places: those of flat arguments and results (None: nothing), and a device."""
+    """What `jit` was told of places: those of flat arguments and results (None: nothing), and a device.
+
+    `by` names the parameter that places the results, for messages.
+    """
 
     arguments: tuple | None = None
     results: tuple | None = None
     device: Any = None
+    by: str = "out_shardings"
 
 
 NOTHING_ASKED = Asked()
@@ -459,7 +463,7 @@ def asked_by(prim: tracing.Primitive, params: dict) -> Asked:
     mesh = params["mesh"]
     if mesh.explicit_axes or set(params["manual"]) != set(mesh.axis_names):
         return NOTHING_ASKED
-    return Asked(results=tuple(NamedSharding(mesh, spec) for spec in params["out_specs"]))
+    return Asked(results=tuple(NamedSharding(mesh, spec) for spec in params["out_specs"]), by="the mesh of shard_map")
 
 
 class Placement(NamedTuple):
@@ -581,7 +585,7 @@ def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Clai
                 place = arguments[i] = Format(place.layout, committed_sharding(x))
         if place is not None:
             found.append(Claim(place, lambda i=i: argument_name(program, i)))
-    found += [Claim(place, lambda: "out_shardings") for place in results if place is not None]
+    found += [Claim(place, lambda: asked.by) for place in results if place is not None]
     if asked.device is not None:
         found.append(Claim(make_single_device_sharding(asked.device), lambda: "device (or backend) of jit"))
     found += claims_inside(program)
