@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bedrax.core.signatures import signature_of
 from bedrax.extend import unsupported
 
 TABLE = json.loads(Path(__file__).with_name("interface.json").read_text())
@@ -103,7 +104,7 @@ def unlike(upstream: str, function: Any) -> str | None:
     if [p.kind for p in theirs] == [kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD]:
         return None  # upstream does not say which
     try:
-        ours = list(inspect.signature(function).parameters.values())
+        ours = list(signature_of(function).parameters.values())
     except (TypeError, ValueError) as error:
         return f"its parameters are not known: {error}"
     if [p.kind for p in ours] == [kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD]:

@@ -11,7 +11,6 @@ that end in ``DO_NOT_USE`` are upstream's.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from bedrax.core import avals, config, dtypes, ir, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.errors import ConcretizationTypeError
+from bedrax.core.signatures import signature_of
 from bedrax.core.source import user_frame
 from bedrax.extend.unsupported import refuse_options
 
@@ -40,7 +40,7 @@ class _ViewOf(type):
     def __call__(cls, *args, **kwargs):
         return cls.make(*args, **kwargs)
 
-    __signature__ = property(lambda cls: inspect.signature(cls.make))
+    __signature__ = property(lambda cls: signature_of(cls.make))
 
 
 def _program(
