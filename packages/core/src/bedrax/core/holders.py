@@ -29,6 +29,12 @@ def of_uses(derive: Callable) -> Callable:
     return lookup
 
 
+@of_uses
+def roles(uses: Sequence[Use], operands: int) -> tuple[list[Wire], list[Wire]]:
+    """The operands, of which there are as many as `operands` says, and the results: see `bedrax.core.tables.wires`."""
+    return wires(uses, operands, len({r for use in uses for r in use.results if r is not None}))
+
+
 # ---- marks
 
 
@@ -61,11 +67,18 @@ def settled(uses: Sequence[Use], marks: Sequence[Any], found: Callable, carried:
             r for use, own in zip(uses, out, strict=True) for r, m in zip(use.results, own, strict=True) if marked(m)
         }
         # A result that is none of the operation's decides whether there is a next round: all that rounds change depends on it.
-        grown = [o for o, r in carries if not marked(marks[o]) and (r in results or None in results)]
+        if None in results:
+            results.update(r for use in uses for o, r in use.carries if _changes(use, o, r))
+        grown = [o for o, r in carries if not marked(marks[o]) and r in results]
         if not grown:
             return tuple(marks), out
         for o in grown:
             marks[o] = carried
+
+
+def _changes(use: Use, operand: int, result: int) -> bool:
+    program = use.program
+    return program.invars[use.operands.index(operand)] is not program.outvars[use.results.index(result)]
 
 
 # ---- operations that hold other programs
@@ -138,7 +151,8 @@ def held(uses: Sequence[Use], bodies: Sequence[Body], operands: Sequence[Wire], 
         given = dict(zip(body.results, body.program.outvars, strict=True))
         invars = [taken.get(w.source) or Var(types[w.source]) for w in operands if n in w.readers]
         outvars = [given[None]] if None in given else [given[w.source] for w in results]
-        made.append(body.program.replace(invars=invars, outvars=outvars))
+        changed = invars != body.program.invars or outvars != body.program.outvars
+        made.append(body.program.replace(invars=invars, outvars=outvars) if changed else body.program)
     return Held(tuple(made), tuple(operands), tuple(results), tuple(consts))
 
 
@@ -157,12 +171,14 @@ class Lifted(NamedTuple):
       held: the operation.
       programs: what its programs were derived to.
       marks, out_marks: of the operands and the results.
+      decision: the mark of what decides whether there is a next round; None if no program says.
     """
 
     held: Held
     programs: tuple[Jaxpr, ...]
     marks: tuple
     out_marks: tuple
+    decision: Any
 
 
 @of_uses
@@ -188,14 +204,13 @@ def lifted(uses: Sequence[Use], marks: tuple, derive: Callable, pairs: bool = Fa
         return derive(use.program, own, force)
 
     marks, found = settled(uses, marks, lambda use, own: derived(use, own)[1], carried)
-    chosen = [
-        r for use, own in zip(uses, found, strict=True) for r, m in zip(use.results, own) if marked(m) and len(uses) > 1
-    ]
-    chosen += [r for use in uses for o, r in use.carries if marked(marks[o])]
+    chosen = {r for use in uses for o, r in use.carries if marked(marks[o])}
+    if len(uses) > 1:
+        chosen.update(r for use, own in zip(uses, found, strict=True) for r, m in zip(use.results, own) if marked(m))
     bodies, out_marks = [], {}
     for use, own in zip(uses, found, strict=True):
         force = tuple([r is not None and r in chosen for r in use.results])
-        enough = all(m == carried for m, f in zip(own, force, strict=True) if f)
+        enough = all([m == carried for m, f in zip(own, force, strict=True) if f])
         program, own = derived(use, arguments(use, marks), None if enough else force)
         out_marks.update(zip(use.results, own, strict=True))
         takes, gives = sources("operand", use.operands), sources("result", use.results)
@@ -203,15 +218,20 @@ def lifted(uses: Sequence[Use], marks: tuple, derive: Callable, pairs: bool = Fa
             takes += [("companion", o) for o in use.operands if marked(marks[o])]
             gives += [("companion", r) for r, m in zip(use.results, own, strict=True) if marked(m)]
         bodies.append(Body(program, takes, gives))
-    out_marks.pop(None, None)
-    operands, results = wires(uses, len(marks), len(out_marks))
-    for group, named in ((operands, [b.arguments for b in bodies]), (results, [b.results for b in bodies])):
-        of_values = [w._replace(source=("companion", w.source[1])) for w in group]
-        group += [w for w in of_values if any(w.source in names for names in named)]
-    programs_of = tuple([b.program for b in bodies])
-    return Lifted(
-        held(uses, bodies, operands, results), programs_of, marks, tuple([out_marks[r] for r in range(len(out_marks))])
-    )
+    decision = out_marks.pop(None, None)
+    operands, results = roles(uses, len(marks))
+    if pairs:
+        operands = operands + _companions(operands, [body.arguments for body in bodies])
+        results = results + _companions(results, [body.results for body in bodies])
+    found = held(uses, bodies, operands, results)
+    of_results = tuple([out_marks[r] for r in range(len(out_marks))])
+    return Lifted(found, tuple([body.program for body in bodies]), marks, of_results, decision)
+
+
+def _companions(values: Sequence[Wire], named: Sequence[Sequence]) -> list[Wire]:
+    """The companions that programs name, each in the role of its value."""
+    companions = [w._replace(source=("companion", w.source[1])) for w in values]
+    return [w for w in companions if any(w.source in names for names in named)]
 
 
 def lift(

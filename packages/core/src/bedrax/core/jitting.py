@@ -50,7 +50,7 @@ def _smaller_call(params: dict, smaller, operands, results) -> dict:
     params = {**params, "jaxpr": smaller[0]}
     if params.get("donated_invars") is not None:
         donated = params["donated_invars"]
-        params["donated_invars"] = tuple([name == "operand" and donated[i] for name, i in (w.source for w in operands)])
+        params["donated_invars"] = tuple([w.source[0] == "operand" and donated[w.source[1]] for w in operands])
     return params
 
 

@@ -98,22 +98,29 @@ class Wire(NamedTuple):
 
 def wires(uses: list[Use], operands: int, results: int) -> tuple[list[Wire], list[Wire]]:
     """The operands and results of an operation, given their numbers and how the operation uses its programs."""
-    of_operands = {o: CONSTANT for use in uses for o in use.operands}
-    of_operands |= {o: ROW for use in uses for o in use.operands[len(use.operands) - use.slices :]}
-    of_results = {r: ROW for use in uses for r in use.results[len(use.results) - use.stacks :]}
-    for use in uses:
-        of_operands |= {o: CARRY for o, _ in use.carries}
-        of_results |= {r: CARRY for _, r in use.carries}
-    readers = [tuple([n for n, use in enumerate(uses) if o in use.operands]) for o in range(operands)]
-    return (
-        [Wire(of_operands.get(o, INDEX), ("operand", o), readers[o]) for o in range(operands)],
-        [Wire(of_results.get(r, CONSTANT), ("result", r)) for r in range(results)],
-    )
+    of_operands, of_results = [INDEX] * operands, [CONSTANT] * results
+    readers: list[tuple[int, ...]] = [()] * operands
+    for n, use in enumerate(uses):
+        edge = len(use.operands) - use.slices
+        for k, o in enumerate(use.operands):
+            if o is not None:
+                readers[o] += (n,)
+                of_operands[o] = ROW if k >= edge else max(of_operands[o], CONSTANT)
+        if use.stacks:
+            for r in use.results[-use.stacks :]:
+                of_results[r] = ROW
+        for o, r in use.carries:
+            of_operands[o] = of_results[r] = CARRY
+    ins = [Wire(kind, ("operand", o), readers[o]) for o, kind in enumerate(of_operands)]
+    return ins, [Wire(kind, ("result", r)) for r, kind in enumerate(of_results)]
 
 
 def count(wires: Sequence[Wire], kind: int, *readers: int) -> int:
     """How many operands or results are of a kind, and taken by these programs where some are named."""
-    return sum(w.kind == kind and (not readers or w.readers == readers) for w in wires)
+    found = 0
+    for wire in wires:
+        found += wire.kind == kind and (not readers or wire.readers == readers)
+    return found
 
 
 line_rules = Column("printing as a line", signature="rule(eqn, name of a variable or literal) -> text")

@@ -1,29 +1,13 @@
 """Batching of calls: the program they hold is batched."""
 
+from bedrax.batching.holders import batches_programs
 from bedrax.batching.tables import batch_rules, elementwise
-from bedrax.batching.trace import batch_flat, batch_jaxpr
+from bedrax.batching.trace import batch_flat
 from bedrax.core.ir import run
-from bedrax.core.jitting import jit_p, jit_params
+from bedrax.core.jitting import jit_p
 from bedrax.lax.primitives import calls as p
 
-
-@batch_rules.rule(jit_p, kind="program")
-def _jit(axis, args, dims, *, jaxpr, name, **params):
-    batched, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims))
-    params = jit_params(batched, name, params, donated_invars=params["donated_invars"])
-    return jit_p.bind(*args, **params), out_dims
-
-
-def _program_rule(prim):
-    def rule(axis, args, dims, *, jaxpr, **params):
-        batched, out_dims = batch_jaxpr(jaxpr, axis, tuple(dims))
-        return prim.bind(*args, jaxpr=batched, **params), out_dims
-
-    batch_rules.add(prim, rule, "program")
-
-
-for _prim in (p.remat_p, *p.plain_calls):
-    _program_rule(_prim)
+batches_programs(jit_p, p.remat_p, *p.plain_calls)
 
 
 @batch_rules.rule(p.composite_p, kind="program")

@@ -1,20 +1,17 @@
-"""Batching of control flow.
-
-A loop's carry is mapped where its initial value is, or where the body makes it so: the
-smallest such set is found by iteration.
-"""
+"""Batching of control flow: of loops whose elements end at different times, and of branches of which elements take different ones."""
 
 import functools
 
 import numpy as np
 
+from bedrax.batching.holders import batched, batches_programs
 from bedrax.batching.tables import all_to_front, batch_rules, conditional_effects, made_conditional, to_front
 from bedrax.batching.trace import batch_flat, batch_jaxpr
 from bedrax.core import dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.facts import fact
 from bedrax.core.ir import run
-from bedrax.lax.axes import move_axis
+from bedrax.core.tables import programs
 from bedrax.lax.primitives.callbacks import io_effect
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.elementwise import eq_p, ne_p, select_n_p, stop_gradient_p
@@ -27,71 +24,34 @@ def _select(which, *cases):
     return select_n_p.bind(broadcast_in_dim(which, aval_of(cases[0]).shape, (0,)), *cases)
 
 
-@batch_rules.rule(scan_p)
-def _scan(axis, args, dims, *, jaxpr, num_consts, num_carry, length, **params):
-    edge = num_consts + num_carry
-    mapped = [d is not None for d in dims[num_consts:edge]]
-    x_dims = tuple(None if d is None else (0 if d == 0 else d - 1) for d in dims[edge:])
-    const_dims = tuple(dims[:num_consts])
-    while True:
-        carry_dims = tuple(0 if m else None for m in mapped)
-        force = (*mapped, *([False] * (len(jaxpr.outvars) - num_carry)))
-        batched, out_dims = batch_jaxpr(jaxpr, axis, (*const_dims, *carry_dims, *x_dims), force)
-        grown = [m or d is not None for m, d in zip(mapped, out_dims[:num_carry], strict=True)]
-        if grown == mapped:
-            break
-        mapped = grown
-    carry = [
-        to_front(x, d, axis.size) if m else x
-        for x, d, m in zip(args[num_consts:edge], dims[num_consts:edge], mapped, strict=True)
-    ]
-    xs = [move_axis(x, 0, 1) if d == 0 else x for x, d in zip(args[edge:], dims[edge:], strict=True)]
-    out = scan_p.bind(
-        *args[:num_consts], *carry, *xs, jaxpr=batched, num_consts=num_consts, num_carry=num_carry, length=length,
-        **params,
-    )  # fmt: skip
-    return out, [*out_dims[:num_carry], *(None if d is None else d + 1 for d in out_dims[num_carry:])]
+batches_programs(scan_p)
 
 
 @batch_rules.rule(while_p)
-def _while(axis, args, dims, *, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
+def _while(axis, args, dims, **params):
+    plan = batched(programs[while_p](params), axis, tuple(dims))
+    values, found = plan.values(axis, args, dims), plan.lifted
+    if found.decision is None:
+        return plan.bind(while_p, values, params)
+    cond, stepped = found.programs
+    cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
     edge = cond_nconsts + body_nconsts
-    cond_dims, body_dims = tuple(dims[:cond_nconsts]), tuple(dims[cond_nconsts:edge])
-    mapped = [d is not None for d in dims[edge:]]
-    # What the body passes on is the same in all rounds: it need not be mapped where elements end at different times.
-    passed = [old is new for old, new in zip(body_jaxpr.invars[body_nconsts:], body_jaxpr.outvars, strict=True)]
-    while True:
-        carry_dims = tuple(0 if m else None for m in mapped)
-        batched, out_dims = batch_jaxpr(body_jaxpr, axis, (*body_dims, *carry_dims), tuple(mapped))
-        cond, (pred_dim,) = batch_jaxpr(cond_jaxpr, axis, (*cond_dims, *carry_dims))
-        grown = [
-            m or d is not None or (pred_dim is not None and not same)
-            for m, d, same in zip(mapped, out_dims, passed, strict=True)
-        ]
-        if grown == mapped:
-            break
-        mapped = grown
-    carry = [to_front(x, d, axis.size) if m else x for x, d, m in zip(args[edge:], dims[edge:], mapped, strict=True)]
-    if pred_dim is None:
-        out = while_p.bind(
-            *args[:edge], *carry, cond_jaxpr=cond, cond_nconsts=cond_nconsts, body_jaxpr=batched,
-            body_nconsts=body_nconsts,
-        )  # fmt: skip
-        return out, [0 if m else None for m in mapped]
-    if io_effect in cond.effects | batched.effects:
+    mapped = tuple([d is not None for d in found.marks[edge:]])
+    if io_effect in cond.effects | stepped.effects:
         raise NotImplementedError(
             "vmap of a while_loop whose elements end at different times, with an io_callback inside: the loop goes on until"
             " the last one ends, and the callback would be called for those that ended, too. Take it out of the loop, or"
             " map with jax.lax.map."
         )
     # Elements end at different times: go on while any goes on, and hold the others still.
+    body_jaxpr = params["body_jaxpr"]
     body, flags = made_conditional(body_jaxpr)
     if flags:
-        batched, _ = batch_jaxpr(body, axis, (*(0,) * flags, *body_dims, *carry_dims), tuple(mapped))
-    key = (_held, cond, batched, tuple(mapped))
-    held = fact(body_jaxpr, key, lambda: _held(cond, cond_nconsts, batched, body_nconsts, flags, mapped))
+        stepped, _ = batch_jaxpr(body, axis, (*(0,) * flags, *found.marks[cond_nconsts:]), mapped)
+    key = (_held, cond, stepped, mapped)
+    held = fact(body_jaxpr, key, lambda: _held(cond, cond_nconsts, stepped, body_nconsts, flags, mapped))
     out = while_p.bind(
-        *args[:cond_nconsts], *args[:edge], *carry, cond_jaxpr=held[0], cond_nconsts=cond_nconsts, body_jaxpr=held[1],
+        *values[:cond_nconsts], *values, cond_jaxpr=held[0], cond_nconsts=cond_nconsts, body_jaxpr=held[1],
         body_nconsts=edge,
     )  # fmt: skip
     return out, [0 if m else None for m in mapped]
@@ -141,33 +101,30 @@ def _others(branch, passed, *operands) -> list:
 
 
 @batch_rules.rule(cond_p)
-def _cond(axis, args, dims, *, branches, **params):
+def _cond(axis, args, dims, **params):
+    if dims[0] is None:
+        return batched(programs[cond_p](params), axis, tuple(dims)).bind(cond_p, args, params)
+    branches = params["branches"]
     index, *operands = args
-    index_dim, *operand_dims = dims
-    if index_dim is not None:
-        known = tuple(conditional_effects)
-        if found := sorted({str(e) for b in branches for e in b.effects if not isinstance(e, known)}):
-            raise NotImplementedError(
-                "vmap of cond with a mapped predicate computes every branch, so branches with effects are not allowed:"
-                f" found {found}. Take the effects out of the branches."
-            )
-        passed = [_operand_of_all(branches, k) for k in range(len(branches[0].outvars))]
-        results = []
-        for i, branch in enumerate(branches):
-            chosen = eq_p.bind(index, np.int32(i))
-            found = [_only_where(chosen, x, d, axis.size) for x, d in zip(operands, operand_dims, strict=True)]
-            program, flags = made_conditional(branch)
-            found = [(chosen, 0)] * flags + found
-            outs, out_dims = batch_flat(
-                functools.partial(_others, program, passed), axis, [x for x, _ in found], [d for _, d in found]
-            )
-            results.append(all_to_front(outs, out_dims, axis.size))
-        which = ne_p.bind(index, np.int32(0)) if len(branches) == 2 else index
-        chosen = iter([_select(which, *cases) for cases in zip(*results, strict=True)])
-        out = [(next(chosen), 0) if k is None else (operands[k], operand_dims[k]) for k in passed]
-        return [x for x, _ in out], [d for _, d in out]
-    found = [batch_jaxpr(b, axis, tuple(operand_dims))[1] for b in branches]
-    force = tuple(any(d is not None for d in column) for column in zip(*found, strict=True))
-    batched = tuple(batch_jaxpr(b, axis, tuple(operand_dims), force)[0] for b in branches)
-    out = cond_p.bind(index, *operands, branches=batched, **params)
-    return out, [0 if f else None for f in force]
+    operand_dims = dims[1:]
+    known = tuple(conditional_effects)
+    if found := sorted({str(e) for b in branches for e in b.effects if not isinstance(e, known)}):
+        raise NotImplementedError(
+            "vmap of cond with a mapped predicate computes every branch, so branches with effects are not allowed:"
+            f" found {found}. Take the effects out of the branches."
+        )
+    passed = [_operand_of_all(branches, k) for k in range(len(branches[0].outvars))]
+    results = []
+    for i, branch in enumerate(branches):
+        chosen = eq_p.bind(index, np.int32(i))
+        found = [_only_where(chosen, x, d, axis.size) for x, d in zip(operands, operand_dims, strict=True)]
+        program, flags = made_conditional(branch)
+        found = [(chosen, 0)] * flags + found
+        outs, out_dims = batch_flat(
+            functools.partial(_others, program, passed), axis, [x for x, _ in found], [d for _, d in found]
+        )
+        results.append(all_to_front(outs, out_dims, axis.size))
+    which = ne_p.bind(index, np.int32(0)) if len(branches) == 2 else index
+    chosen = iter([_select(which, *cases) for cases in zip(*results, strict=True)])
+    out = [(next(chosen), 0) if k is None else (operands[k], operand_dims[k]) for k in passed]
+    return [x for x, _ in out], [d for _, d in out]

@@ -20,7 +20,7 @@ from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
 from bedrax.core.signatures import is_position, normalized
 from bedrax.core.source import api_boundary
-from bedrax.core.tables import CARRY, CONSTANT, Use, calls, count, families_on_bases, programs, with_programs
+from bedrax.core.tables import CARRY, CONSTANT, Use, count, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer, pvary_p, varying_axes
 from bedrax.lax import groups, lattice
 from bedrax.lax.carry_errors import check_branches, check_carry, short
@@ -113,12 +113,11 @@ def _cond_types(index, *avals, branches, **_):
 @programs.rule(scan_p)
 def _scan_programs(params):
     body, consts, carry = params["jaxpr"], params["num_consts"], params["num_carry"]
+    operands, results = tuple(range(len(body.invars))), tuple(range(len(body.outvars)))
+    carries = tuple(zip(operands[consts:], results[:carry], strict=False))
     return [
-        calls(body)._replace(
-            slices=len(body.invars) - consts - carry, stacks=len(body.outvars) - carry, rounds=params["length"],
-            carries=tuple((consts + i, i) for i in range(carry)),
-        )
-    ]  # fmt: skip
+        Use(body, operands, results, len(operands) - consts - carry, len(results) - carry, params["length"], carries)
+    ]
 
 
 @with_programs.rule(scan_p)

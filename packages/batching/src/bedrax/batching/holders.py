@@ -1,0 +1,85 @@
+"""Batching of operations that hold programs: the programs are batched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bedrax.batching.tables import AxisData, batch_rules, to_front
+from bedrax.batching.trace import batch_jaxpr
+from bedrax.core.holders import Lifted, lifted, of_uses, roles
+from bedrax.core.ir import Jaxpr
+from bedrax.core.tables import CARRY, ROW, Use, programs
+from bedrax.core.tracing import Primitive
+from bedrax.lax.axes import move_axis
+
+
+class _Batched(NamedTuple):
+    """Derives batched programs; the mark of a value is its mapped axis."""
+
+    axis: AxisData
+
+    def __call__(self, program: Jaxpr, dims: tuple, force: tuple | None) -> tuple[Jaxpr, tuple]:
+        return batch_jaxpr(program, self.axis, dims, force)
+
+
+class Batched(NamedTuple):
+    """An operation on batches.
+
+    Attributes:
+      lifted: the operation.
+      to_front: the operands that are carries and mapped, which they have to be at axis 0.
+      to_second: the operands that are rows and mapped at axis 0, of which each round takes one element.
+      dims: where the results are mapped.
+    """
+
+    lifted: Lifted
+    to_front: tuple[int, ...]
+    to_second: tuple[int, ...]
+    dims: tuple[int | None, ...]
+
+    def values(self, axis: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> list:
+        """The operands, as the operation takes them."""
+        values = list(args)
+        for i in self.to_front:
+            values[i] = to_front(args[i], dims[i], axis.size)
+        for i in self.to_second:
+            values[i] = move_axis(args[i], 0, 1)
+        return values
+
+    def bind(self, prim: Primitive, values: Sequence[Any], params: dict) -> tuple[list, tuple]:
+        """Bind the operation: its results, and where they are mapped."""
+        out = self.lifted.held.bind(prim, params, operand=values)
+        return [out["result", r] for r in range(len(out))], self.dims
+
+
+@of_uses
+def batched(uses: Sequence[Use], axis: AxisData, dims: tuple[int | None, ...]) -> Batched:
+    """An operation that holds programs, on operands that are mapped at `dims`.
+
+    A carry is mapped at axis 0 where its initial value is mapped, or where a round makes it so. A row keeps its first axis.
+    """
+    operands, results = roles(uses, len(dims))
+    marks, seconds = list(dims), []
+    for i, wire in enumerate(operands):
+        d = dims[i]
+        if d is not None and wire.kind == CARRY:
+            marks[i] = 0
+        elif d is not None and wire.kind == ROW:
+            marks[i] = max(d - 1, 0)
+            seconds += [i] * (d == 0)
+    found = lifted(uses, tuple(marks), _Batched(axis), False, 0)
+    fronts = [i for i, w in enumerate(operands) if w.kind == CARRY and found.marks[i] == 0 and dims[i] != 0]
+    places = [d + 1 if d is not None and w.kind == ROW else d for d, w in zip(found.out_marks, results, strict=True)]
+    return Batched(found, tuple(fronts), tuple(seconds), tuple(places))
+
+
+def batches_programs(*prims: Primitive) -> None:
+    """Register the batching rule of operations that hold programs."""
+    for prim in prims:
+
+        def rule(axis, args, dims, prim=prim, **params):
+            found = batched(programs[prim](params), axis, tuple(dims))
+            return found.bind(prim, found.values(axis, args, dims), params)
+
+        batch_rules.add(prim, rule, "program")
