@@ -1,7 +1,7 @@
-"""The pyproject files are the truth: what they declare is what the sources do.
+"""The sources do what the pyproject files declare.
 
-The import contracts of the root's pyproject.toml know the order of the layers; these tests know
-the declarations. Both read the sources and import nothing, so no package need be installed.
+The import contracts of the root's pyproject.toml have the order of the layers; these tests use
+the declarations. Both read the sources and import nothing, so they need no installed package.
 """
 
 import ast
@@ -21,9 +21,13 @@ ROOT = Path(__file__).parents[1]
 PYPROJECTS = sorted(ROOT.glob("packages/*/pyproject.toml"))
 TABLES = {path.parent.name: tomllib.loads(path.read_text()) for path in PYPROJECTS}
 PROJECTS = {table["project"]["name"]: table["project"] for table in TABLES.values()}
-MODULES = {"absl-py": "absl", "ml-dtypes": "ml_dtypes", "tensorflow-cpu": "tensorflow"}  # where the names differ
+MODULES = {
+    "absl-py": "absl",
+    "ml-dtypes": "ml_dtypes",
+    "tensorflow-cpu": "tensorflow",
+}  # import packages with another name
 
-PLUGINS = {"jax_plugins"}  # a namespace that plugins of the user fill; nobody distributes it as such
+PLUGINS = {"jax_plugins"}  # a namespace for plugins of the user; no distribution has this name
 
 
 def dist(requirement):
@@ -37,7 +41,7 @@ def module(requirement):
 
 
 def package(name):
-    """The part of a module's name that says whose it is."""
+    """The first parts of a module's name, which identify its package."""
     return ".".join(name.split(".")[: 1 + name.startswith("bedrax.")])
 
 
@@ -72,7 +76,7 @@ def test_every_import_is_declared(imports):
 
 
 def named(folder):
-    """What a package imports, in its stubs as well, and the modules that its strings name."""
+    """The imports of a package, in its stubs as well, and the modules that its strings name."""
     paths = (ROOT / "packages" / folder / "src").rglob("*.py*")
     for path in paths:
         if path.suffix in (".py", ".pyi"):
@@ -89,11 +93,11 @@ def named(folder):
 def test_every_declaration_is_used(folder):
     used = {package(name) for name in named(folder)}
     idle = [r for r in TABLES[folder]["project"]["dependencies"] if module(r) not in used]
-    assert not idle, f"packages/{folder}/pyproject.toml declares what nothing imports: {idle}"
+    assert not idle, f"packages/{folder}/pyproject.toml declares requirements that no module imports: {idle}"
 
 
 def rings(imports, name):
-    """The rings of a package: sets of modules each of which imports every other, if by detours."""
+    """The rings of a package: sets of modules each of which imports every other, directly or indirectly."""
     modules = {m for m in imports.modules if package(m) == name}
     parent = {m: m for m in modules}
 
@@ -120,7 +124,7 @@ def test_no_modules_import_each_other_in_a_ring(imports, name):
 
 
 def test_the_graph_sees_every_package(imports):
-    # The test above passes on a package that is not found; this one does not.
+    # The test above passes for a missing package; this one does not.
     seen = {package(name) for name in imports.modules if not imports.is_module_squashed(name)} - {"bedrax"}
     assert seen == set(GRAPH)
 
@@ -133,7 +137,7 @@ def test_sibling_bounds_hold_the_siblings_version():
                 continue
             major, minor, _ = map(int, sibling["version"].split("."))
             expected = f"{dist(requirement)}>={major}.{minor},<{major}.{minor + 1}"
-            assert requirement == expected, f"{name} asks for {requirement}; write {expected}"
+            assert requirement == expected, f"{name} requires {requirement}; write {expected}"
 
 
 def test_the_meta_package_pins_the_face_exactly():
@@ -172,7 +176,7 @@ def test_nothing_stray_lies_at_the_root():
 
 
 def test_the_lock_names_only_the_public_index():
-    # A mirror's address in the lock would make it useless to everybody else.
+    # A mirror's address would make the lock useless on other machines.
     registries = set(re.findall(r'registry = "([^"]*)"', (ROOT / "uv.lock").read_text()))
     hosts = set(re.findall(r'url = "(https?://[^/"]*)', (ROOT / "uv.lock").read_text()))
     assert registries == {"https://pypi.org/simple"}
@@ -180,7 +184,7 @@ def test_the_lock_names_only_the_public_index():
 
 
 def test_every_folder_that_the_environment_adds_to_the_path_exists():
-    # Python 3.15 prints a line at every start for one that does not.
+    # Python 3.15 prints a line at every start for a folder that does not exist.
     for file in Path(sysconfig.get_path("purelib")).glob("*.pth"):
         lines = [
             line for line in file.read_text().splitlines() if line.strip() and not line.startswith(("import ", "#"))
@@ -196,7 +200,7 @@ def test_no_package_owns_the_namespace():
 
 
 def test_every_folder_inside_a_package_is_a_package():
-    # What looks for modules, this file's graph of imports included, does not see into other folders.
+    # Tools that look for modules, such as this file's graph of imports, do not search other folders.
     namespaces = set(ROOT.glob("packages/*/src/bedrax"))
     folders = {path.parent for path in ROOT.glob("packages/*/src/**/*.py")} - namespaces
     assert not [str(f.relative_to(ROOT)) for f in folders if not (f / "__init__.py").is_file()]
@@ -215,7 +219,7 @@ def test_a_member_is_complete(name):
 
 
 def test_tensorflow_is_imported_only_inside_functions():
-    # The contract says who may import it; importing a bridge must still cost nothing.
+    # The import contract limits who imports it. This test: the import of a bridge must not import it.
     offenders = []
     for path in ROOT.glob("packages/*/src/**/*.py"):
         for node in at_import_time(ast.parse(path.read_text())):

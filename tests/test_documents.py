@@ -35,14 +35,14 @@ def run(*arguments):
 @pytest.mark.needs("tensorflow")  # all modules of the face are imported
 @pytest.mark.parametrize("order", ["", "reversed"])
 def test_every_public_name_has_an_example(order):
-    """In whatever order names are asked for: the first one decides which example an object of two names has."""
+    """In any order of the names: the first one decides which example an object with two names has."""
     missing = f"[n for face in {order}(d.faces()) for n in d.lacking(face)]"
     shown = run("-c", f"import run_documents as d; print({missing}, list(d.left_over()))")
     assert shown.strip() == "[] []"
 
 
 def test_examples_of_the_face():
-    """Those of a few modules; `nox -s documents` runs all."""
+    """Examples of a few modules; `nox -s documents` runs all."""
     assert "no example" not in run(
         run_documents.__file__, "jax.tree", "jax.ops", "jax.custom_batching", "jax.numpy.fft"
     )
@@ -59,7 +59,7 @@ assert "1, 10" in pydoc.render_doc(jax.vmap) or ">>> jax.vmap" in pydoc.render_d
 
 
 def test_examples_of_two_modules():
-    """In a process of their own: once `jax` is imported, public functions say that they are its."""
+    """In a separate process: once `jax` is imported, public functions have its names as their modules."""
     assert not run(run_documents.__file__, "bedrax.pytree.paths", "bedrax.lax.dynamic_slices").startswith("0 of")
 
 
@@ -77,10 +77,10 @@ broken(
 ```
 
 ```
-print("said", TWO)
+print("result", TWO)
 ```
 """
-ROWS = (Row(0, "010", prints="2"), Row(1, why="cut off"), Row(2, before="TWO = 2", prints="said 2"))
+ROWS = (Row(0, "010", prints="2"), Row(1, why="cut off"), Row(2, before="TWO = 2", prints="result 2"))
 
 
 def complaints(rows, text=MISSION, fenced=True):

@@ -1,4 +1,4 @@
-"""What the house takes from jaxlib: the table of it is true and complete, and everything stands behind the door."""
+"""The table of the parts that the house takes from jaxlib is correct and complete; only the door imports them."""
 
 import ast
 import importlib.util
@@ -25,7 +25,7 @@ AGAIN = "run `nox -s door`, which writes the table"
 
 
 def still_taken(row):
-    """Whether the sources take what a row says; a row of an attribute that they took may stay until the table is written."""
+    """Whether the sources use the name of a row. The row of an unused attribute may stay until the next write."""
     kind, name = row.split(" ", 1)
     if kind == "attribute":
         return name.rpartition(".")[2] in TAKEN["attributes"]
@@ -41,7 +41,7 @@ def test_the_table_is_true_of_the_installed_jaxlib_and_complete():
         known = {name for name, row in TABLE.items() if row[door.VERSIONS.index(version)] is True}
         gone = {row for row in known - set(rows) if still_taken(row)}
         assert set(rows) <= known and not gone, (f"new: {sorted(set(rows) - known)}; gone: {sorted(gone)}", AGAIN)
-    else:  # an untried one must not have lost what the newest tried one has
+    else:  # an untested version must have everything that the newest tested one has
         assert {name for name, row in TABLE.items() if row[-1] is True} <= set(rows)
 
 
@@ -50,8 +50,8 @@ def test_what_some_jaxlib_lacks_is_replaced_by_a_capability():
     assert {answer for row in TABLE.values() for answer in row} - {True, False} <= set(versions.CAPABILITIES)
 
 
-def test_every_capability_says_what_the_table_says():
-    """For the installed jaxlib, and not of something that every version has."""
+def test_capabilities_agree_with_the_table():
+    """For the installed jaxlib, and only for parts that some version lacks."""
     for name, capability in versions.CAPABILITIES.items():
         for row in capability.replaces:
             assert name in TABLE[row], (name, row)
@@ -88,14 +88,14 @@ def test_a_use_that_no_table_has_is_found(tmp_path, monkeypatch):
     assert not any("nonsense" in row for row in rows)
 
 
-# ---- nothing beside the door ----
+# ---- jaxlib is used only behind the door ----
 
 INSIDE = {*door.DOOR.glob("*.py"), *door.ENGINE}
 OUTSIDE = [f for f in sorted((ROOT / "packages").glob("*/src/**/*.py")) if f not in INSIDE]
 
 
-def beside_the_door(tree):
-    """Lines of a module that import jaxlib, compare its version, or ask what comes from it whether it has an attribute."""
+def outside_of_the_door(tree):
+    """Lines of a module that import jaxlib, compare its version, or test its objects for an attribute."""
     of_the_door, found = set(), []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and ".door" in (node.module or ""):
@@ -113,7 +113,7 @@ def beside_the_door(tree):
             isinstance(node, ast.Compare)
             and "jaxlib_version" in ast.dump(node)
             and (
-                # that two versions are the same one may be asked anywhere
+                # a test for equal versions is allowed anywhere
                 not isinstance(node.ops[0], ast.Eq | ast.NotEq)
                 or any(isinstance(c, ast.Constant) for c in node.comparators)
             )
@@ -130,15 +130,15 @@ def beside_the_door(tree):
             while isinstance(root, ast.Attribute):
                 root = root.value
             if getattr(root, "id", "") in of_the_door and (node.func.id == "hasattr" or len(node.args) == 3):
-                found.append((node.lineno, "asks for an attribute that may be missing"))
+                found.append((node.lineno, "tests for an attribute that may be missing"))
     return found
 
 
 @pytest.mark.parametrize("file", OUTSIDE, ids=lambda f: str(f.relative_to(ROOT / "packages")))
-def test_nothing_is_taken_from_jaxlib_beside_the_door(file):
+def test_only_the_door_uses_jaxlib(file):
     text = file.read_text()
     if "jaxlib" in text or ".door" in text:
-        assert beside_the_door(ast.parse(text)) == [], f"{file}: this belongs into {door.DOOR}"
+        assert outside_of_the_door(ast.parse(text)) == [], f"{file}: this belongs into {door.DOOR}"
 
 
 @pytest.mark.parametrize("line", [
@@ -148,11 +148,11 @@ def test_nothing_is_taken_from_jaxlib_beside_the_door(file):
     "from bedrax.xla_backend.door.runtime import Client\ngetattr(Client, 'x', None)",
     "from bedrax.xla_backend.door import versions\nversions.parts('0.11')",
 ])  # fmt: skip
-def test_what_stands_beside_the_door_is_found(line):
-    assert len(beside_the_door(ast.parse(line))) == 1
+def test_uses_outside_of_the_door_are_found(line):
+    assert len(outside_of_the_door(ast.parse(line))) == 1
 
 
-# ---- a jaxlib that is newer than those that were tried ----
+# ---- a jaxlib that is newer than the tested ones ----
 
 
 @pytest.mark.parametrize("version, warned", [

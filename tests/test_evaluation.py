@@ -1,4 +1,4 @@
-"""Whoever installs a package alone can compute with it: what it depends on for that is offered when it is imported."""
+"""A package that is installed alone can compute: its import offers an executor from its requirements."""
 
 import subprocess
 import sys

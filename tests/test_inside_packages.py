@@ -1,6 +1,6 @@
-"""What the import contracts do not see: names in strings, imports inside functions, sizes.
+"""Checks that the import contracts do not make: module names in strings, imports inside functions.
 
-Everything is read from the sources; nothing of them is imported. Numbers only fall.
+The tests read the sources and import none of them. The limits only fall.
 """
 
 import ast
@@ -25,7 +25,7 @@ def tree(path):
     return ast.parse(path.read_text())
 
 
-def said(path):
+def shown(path):
     return str(path.relative_to(ROOT))
 
 
@@ -36,7 +36,7 @@ def owner(path):
 
 @functools.cache
 def below(folder):
-    """The packages that may be named in a package: itself, and what it declares, by its import name."""
+    """The packages that a package may name: itself and its requirements, by their import names."""
     project = tomllib.loads((ROOT / "packages" / folder / "pyproject.toml").read_text())["project"]
     extras = project.get("optional-dependencies", {}).values()
     declared = [r for group in (project["dependencies"], *extras) for r in group]
@@ -44,7 +44,7 @@ def below(folder):
 
 
 def documentation(path):
-    """The constants that are docstrings or stand in annotations: nothing is imported by them."""
+    """The constants that are docstrings or parts of annotations; no import uses them."""
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node.value
@@ -90,13 +90,13 @@ def test_strings_name_only_modules_below(folder):
             for name, line, _ in named_modules(path):
                 layer = "bedrax-" + name.split(".")[1].replace("_", "-")
                 if layer not in below(folder):
-                    upward.append(f"{said(path)}:{line} names {name}")
+                    upward.append(f"{shown(path)}:{line} names {name}")
     assert not upward, "strings that name a module of another height:\n" + "\n".join(upward)
 
 
 def test_strings_name_modules_only_where_they_are_imported_later():
     found = [
-        f"{said(path)}:{line} names {name}"
+        f"{shown(path)}:{line} names {name}"
         for path in SOURCES
         if owner(path) not in ("jax", "testing")
         for name, line, call in named_modules(path)
@@ -106,10 +106,10 @@ def test_strings_name_modules_only_where_they_are_imported_later():
 
 
 def test_first_party_imports_inside_functions_become_fewer():
-    lines = [f"{said(path)}:{line}" for path in SOURCES for line in late_imports(path)]
+    lines = [f"{shown(path)}:{line}" for path in SOURCES for line in late_imports(path)]
     assert len(lines) <= LATE_IMPORTS, (
         f"{len(lines)} imports inside functions, {LATE_IMPORTS} may be; import at the top unless that would load"
-        " something costly that few need:\n" + "\n".join(lines)
+        " an expensive module that few callers need:\n" + "\n".join(lines)
     )
 
 

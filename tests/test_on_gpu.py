@@ -1,4 +1,4 @@
-"""The tool that measures on a GPU, rehearsed on the CPU."""
+"""The tool that measures on a GPU, run on the CPU as a rehearsal."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A primitive of any package is sampled: core's by the records of `bedrax.testing`, the others' by named tests."""
+"""Every primitive is tested: core's by the records of `bedrax.testing`, the others' by named tests."""
 
 import importlib
 import pkgutil

@@ -1,4 +1,4 @@
-"""A process of a run is killed during training; restarted, the run goes on from the last checkpoint of Orbax."""
+"""A process of a run is killed during training. The restarted run continues from the last checkpoint of Orbax."""
 
 import pathlib
 import re
@@ -39,7 +39,7 @@ def test_a_killed_run_is_continued(tmp_path):
 
     (zero, losses, out), (one, *_) = run(2, tmp_path / "two", 5, dies=3)
     assert one == 17
-    # The collective that waits for it fails at once; without one, the coordination service misses its heartbeat.
+    # The collective that waits for it fails immediately; without one, the coordination service misses its heartbeat.
     missed = "tasks are unhealthy (stopped sending heartbeats):\n1\n" in out
     assert zero != 0 and (missed or re.search(r"process 1 \(at \S+\) of the 2 of this run is gone", out)), out[-3000:]
     before = losses

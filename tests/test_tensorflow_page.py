@@ -1,4 +1,4 @@
-"""The page about TensorFlow says what is so: it is what its tool writes, and the tests that it names exist."""
+"""The page about TensorFlow is the output of its tool, and the tests that it names exist."""
 
 import ast
 import sys

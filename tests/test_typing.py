@@ -1,4 +1,4 @@
-"""The values of `tests/typing/interface.py` are what its annotations say; mypy checks the annotations."""
+"""The values of `tests/typing/interface.py` have the types of its annotations; mypy checks the annotations."""
 
 import runpy
 from pathlib import Path

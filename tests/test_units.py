@@ -1,4 +1,4 @@
-"""How pages of documentation are cut into units, and what becomes of them; `nox -s units` runs those of others."""
+"""The division of pages into units, and their outcomes; `nox -s units` runs the pages of other projects."""
 
 import json
 import sys

@@ -28,31 +28,34 @@ another value than its default warns with its reason.
 
 def page() -> str:
     """Return the text of the page."""
-    import holes
+    import known_gaps
     import modes
+    import not_covered
     import records
-    import untried
 
     functions = dict(records.public_functions())
-    lines = [HEAD, "| mode | holds when | holes |", "|---|---|---|"]
+    lines = [HEAD, "| mode | condition | known gaps |", "|---|---|---|"]
     home = lambda name: "Array.at[...]" if name.startswith("Array.at[") else name.rpartition(".")[0]
-    missing = Counter(mode for _, mode in holes.HOLES)
+    missing = Counter(mode for _, mode in known_gaps.KNOWN_GAPS)
     for name, mode in modes.MODES.items():
         lines.append(f"| {name} | {' '.join((mode.__doc__ or '').split())} | {missing[name] or ''} |")
-    lines += ["", "| module | functions | tried here | tested elsewhere | holes |", "|---|---|---|---|---|"]
+    lines += ["", "| module | functions | tried here | tested elsewhere | known gaps |", "|---|---|---|---|---|"]
     for module in ("Array", "Array.at[...]", *records.MODULES):
         own = [n for n in functions if home(n) == module]
         away = sum(n in records.ELSEWHERE for n in own)
-        bad = sum(home(name) == module for name, _ in holes.HOLES)
+        bad = sum(home(name) == module for name, _ in known_gaps.KNOWN_GAPS)
         lines.append(f"| `jax.{module}` | {len(own)} | {len(own) - away} | {away or ''} | {bad or ''} |")
     lines += ["", "## Holes", ""]
     reasons: dict[str, list] = {}
-    for (name, mode), why in sorted(holes.HOLES.items()):
+    for (name, mode), why in sorted(known_gaps.KNOWN_GAPS.items()):
         reasons.setdefault(why, []).append(f"`{name}` ({mode})")
     lines += [f"- {why}: {', '.join(where)}" for why, where in reasons.items()] or ["None."]
     lines += ["", "## Names that are no functions of arrays", ""]
     lines.append("Classes, transformations, and names for libraries. A test names each of them, except these.")
-    lines += ["", *(f"- {why}: {', '.join(f'`{n}`' for n in names.split())}" for why, names in untried.UNTRIED.items())]
+    lines += [
+        "",
+        *(f"- {why}: {', '.join(f'`{n}`' for n in names.split())}" for why, names in not_covered.NOT_COVERED.items()),
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -2,9 +2,9 @@
 # requires-python = ">=3.11,<3.12"
 # dependencies = ["tensorflow==2.21.*", "tf-keras==2.21.*", "tensorflow-hub==0.16.*", "setuptools<81"]
 # ///
-"""What users of tensorflow_hub do with a SavedModel: ``uv run --script hub_consumer.py MODEL INPUTS.npz``
+"""A use of a SavedModel with tensorflow_hub: ``uv run --script hub_consumer.py MODEL INPUTS.npz``
 
-An environment of its own, without any `jax`: `tf_keras` asks for the package `tensorflow`. The last line printed is JSON.
+Runs in its own environment, without `jax`: `tf_keras` requires the package `tensorflow`. The last printed line is JSON.
 """
 
 import json
@@ -28,7 +28,7 @@ def changed(before, after) -> bool:
 
 
 def fitted(path, x, y, trainable: bool) -> dict:
-    """A Keras model with the loaded layer inside, fitted, saved, and read back."""
+    """A Keras model with the loaded layer inside; it is fitted, saved, and restored."""
     layer = hub.KerasLayer(path, trainable=trainable, input_shape=x.shape[1:], output_key="scores")
     model = tf_keras.Sequential([layer, tf_keras.layers.Dense(2, activation="softmax")])
     weights = [w for w in layer.weights]

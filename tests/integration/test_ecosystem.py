@@ -1,7 +1,7 @@
-"""Libraries written for the public API do their work on this one: models train, states are saved and restored.
+"""Libraries for the public API work on this implementation: models train, states are saved and restored.
 
-The checks are properties (losses fall, transformed modules agree with plain ones, what was saved comes back), and where
-a formula is short the expected numbers.
+The checks are properties (losses fall, transformed modules agree with plain ones, saved states are restored), and the
+expected numbers if a formula is short.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries, about themselves
+pytestmark = pytest.mark.filterwarnings("ignore")  # the libraries' own warnings
 
 X = np.random.RandomState(0).standard_normal((32, 3)).astype(np.float32)
 Y = (X @ np.array([[1.0], [-2.0], [0.5]], np.float32) + 0.3).astype(np.float32)
@@ -132,7 +132,9 @@ def test_linen_recurrence_attention_convolution(linen):
     mask = linen.make_causal_mask(jnp.ones((2, 6)))
     out, v = attention.init_with_output(jax.random.key(0), x, mask=mask)
     changed = attention.apply(v, x.at[:, 3:].set(0.0), mask=mask)
-    np.testing.assert_allclose(out[:, :3], changed[:, :3], rtol=1e-5, atol=1e-6)  # the past does not see the future
+    np.testing.assert_allclose(
+        out[:, :3], changed[:, :3], rtol=1e-5, atol=1e-6
+    )  # earlier positions do not depend on later ones
     image = jnp.asarray(np.random.RandomState(2).standard_normal((1, 6, 6, 2)), jnp.float32)
     conv = linen.Conv(3, (3, 3), padding="VALID")
     out, v = conv.init_with_output(jax.random.key(0), image)
@@ -297,7 +299,7 @@ def test_orbax_saves_and_restores(tmp_path, optax):
     np.testing.assert_array_equal(restored["x"], 3.0)
 
 
-# ---- libraries that extend the system; run where they are installed
+# ---- libraries that extend the system; run if they are installed
 
 
 def test_equinox():

@@ -1,4 +1,4 @@
-"""What the environment of the whole holds: one `jax`, this one, and libraries that took it for theirs."""
+"""The environment of the whole: one `jax`, this one, and the libraries that require it."""
 
 import importlib
 import importlib.metadata

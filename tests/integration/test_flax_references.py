@@ -1,4 +1,4 @@
-"""Flax NNX with variables that are kept in references, and with hijax variables."""
+"""Flax NNX with variables in references, and with hijax variables."""
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +50,7 @@ def test_variables_in_references(x):
     np.testing.assert_allclose(out, loop, rtol=1e-5)
 
 
-# From Flax 0.12.12 on, a hijax variable is written to in a transformation only if it is kept in a reference.
+# From Flax 0.12.12 on, a transformation can write to a hijax variable only if a reference keeps it.
 KEPT_IN_REFERENCES = hasattr(nnx.variablelib, "HiPrim")
 WRITABLE = {"hijax": True, "ref": True} if KEPT_IN_REFERENCES else {"hijax": True}
 

@@ -1,6 +1,6 @@
-"""Uses of functions with shapes that are not known: exported, and as TensorFlow graphs, each for two sizes.
+"""Functions with unknown shapes: exported, and as TensorFlow graphs, each with two sizes.
 
-The tables of what fails are tested, too: what no longer fails must leave them.
+The tables of failures are tested, too: a case that no longer fails must leave them.
 """
 
 import os
@@ -399,7 +399,7 @@ case(
     shapes=((3, 2), (2, 3)),
 )
 
-# What fails, which at most 1 in 200 may.
+# The cases that fail: at most 1 in 200.
 FAIL: dict[str, set] = {"export": set(), "graph": set()}
 
 

@@ -1,6 +1,6 @@
-"""`tensorflow_hub` loads what we save, and Keras trains it on: in an environment of its own, which uv makes.
+"""`tensorflow_hub` loads our saved models, and Keras trains them further: in a separate environment, which uv makes.
 
-Not among the default tests, as it needs the network: `nox -s integration` names this file.
+Not among the default tests, because it needs the network: `nox -s integration` names this file.
 """
 
 import json
@@ -29,7 +29,7 @@ class Net(nn.Module):
 
 @pytest.fixture(scope="module", params=["plain", "native"])
 def answers(request, tmp_path_factory):
-    """What the consumer measured of a network that was saved as one of both kinds."""
+    """The results of the consumer for a network that was saved as both kinds."""
     folder = tmp_path_factory.mktemp(request.param)
     rng = np.random.default_rng(0)
     x = rng.standard_normal((64, 3)).astype(np.float32)
@@ -39,7 +39,7 @@ def answers(request, tmp_path_factory):
     converted = jax2tf.convert(
         apply, polymorphic_shapes=[None, "(b, _)"], native_serialization=request.param == "native"
     )
-    # What `hub.KerasLayer` asks of an object: that these are its attributes.
+    # `hub.KerasLayer` requires these attributes of an object.
     reusable = tf.train.Checkpoint()
     tree = jax.tree.map(tf.Variable, params)
     reusable.variables = reusable.trainable_variables = jax.tree.leaves(tree)
@@ -66,7 +66,7 @@ def test_loaded(answers):
 
 
 def test_fitted_around(answers):
-    """A layer that is not trainable stays as it is, while Keras trains what is around it."""
+    """A layer that is not trainable stays unchanged, while Keras trains the other layers."""
     found = answers["frozen"]
     assert found["trainable"] == 0 and found["kept"]
     assert found["losses"][1] < found["losses"][0]

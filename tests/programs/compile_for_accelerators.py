@@ -1,11 +1,12 @@
-"""Compile every record for an NVIDIA GPU and for a TPU, on a machine that has neither.
+"""Compile every record for an NVIDIA GPU and for a TPU, on a machine without them.
 
-The compilers of both platforms come as packages, and know devices by their descriptions (`jax.experimental.topologies`).
-The program of each record goes through the whole compiler, down to machine code; nothing is run. As a compiler may end
-its process, another one compiles, and a new one goes on behind what the last one died of.
+The compilers of both platforms are packages. They take devices as descriptions (`jax.experimental.topologies`).
+The program of each record goes through the whole compiler, down to machine code; nothing is run. A compiler may end
+its process, so a child process compiles. After its end a new one continues behind the record that ended it.
 
 Needs the packages jax-cuda13-plugin, jax-cuda13-pjrt and libtpu (`nox -s accelerators` has them).
-``compile_for_accelerators.py [part of the names of records]``; prints what went otherwise than `EXPECTED`, and fails.
+``compile_for_accelerators.py [part of the names of records]`` prints the outcomes that differ from `EXPECTED`, and
+fails.
 """
 
 import importlib.util
@@ -15,13 +16,13 @@ import subprocess
 import sys
 import time
 
-# What a record ends with, by platform and a pattern for its name, and why.
+# The expected error of a record, by platform and a pattern for its name, and the reason.
 EXPECTED = {
     "cuda": {"convolution-conv_general_dilated-int8_to_int32": "Can't lower one or more integer convolutions"},
     "tpu": {
         "callbacks-.*": "callbacks into Python cannot be compiled for platform 'tpu'",
         "linalg-svd-qr_algorithm": "not available",
-        # Its compiler takes float64 in parts, and complex128 hardly anywhere.
+        # This compiler supports float64 in parts, and complex128 hardly anywhere.
         "linalg-(eig-complex|eig-vectors|hessenberg-complex|tridiagonal-packed_upper)": "ended its process|RET_CHECK",
         "conversions-convert_element_type-f64 c128": "ended its process",
         "conversions-reduce_precision-f64": r"X\{64\|128\} element types",
@@ -31,7 +32,7 @@ EXPECTED = {
     },
 }
 
-# The description of an H200, as XLA writes it.
+# The description of an H200, in XLA's form.
 GPU = """
 gpu_device_info {
   cuda_compute_capability { major: 9 minor: 0 }
@@ -50,7 +51,7 @@ TPU_SETTINGS = {
 
 
 def topology(platform):
-    """The description of the devices, by the plugin of the platform."""
+    """The description of the devices, from the plugin of the platform."""
     from bedrax.xla_backend import clients, topologies
     from bedrax.xla_backend.door import runtime
 
@@ -64,7 +65,7 @@ def topology(platform):
 
 
 def compile_records(platform, ids):
-    """In a process of its own: compile, and say of each before and after."""
+    """Compile in this process, and print a line before and after each record."""
     import bedrax.xla_backend as xla
     from bedrax.testing import checks
     from bedrax.testing.records import all_cases
@@ -80,21 +81,21 @@ def compile_records(platform, ids):
                 traced = xla.jit(case.fun).trace(*case.make_args())
                 with flags.default_device(device):
                     text = traced.lower().compile().as_text()
-            said = "" if "ENTRY" in text else "no program came out"
+            message = "" if "ENTRY" in text else "no program came out"
         except Exception as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-        print("end", case.id, said, sep="\t", flush=True)
+            message = " ".join(f"{type(error).__name__}: {error}".split())
+        print("end", case.id, message, sep="\t", flush=True)
 
 
 def outcomes(platform, ids):
-    """What became of each record: nothing, or the words of an error."""
+    """The outcome of each record: "" or the message of an error."""
     found, left = {}, list(ids)
     while left:
         done = subprocess.run(
             [sys.executable, __file__, "--child", platform], input="\n".join(left), text=True, timeout=3600,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **TPU_SETTINGS})  # fmt: skip
         lines = [line.split("\t") for line in done.stdout.splitlines() if line.startswith(("start\t", "end\t"))]
-        found.update((name, said) for kind, name, *rest in lines if kind == "end" for said in rest)
+        found.update((name, message) for kind, name, *rest in lines if kind == "end" for message in rest)
         started = [name for kind, name, *_ in lines if kind == "start"]
         if not started:
             raise RuntimeError(f"the compiler for {platform} did not start (exit code {done.returncode})")
@@ -111,12 +112,12 @@ def main(part="") -> int:
     for platform, expected in EXPECTED.items():
         began = time.monotonic()
         found = outcomes(platform, ids)
-        for name, said in found.items():
+        for name, message in found.items():
             wanted = [words for pattern, words in expected.items() if re.fullmatch(pattern, name)]
-            if (not re.search(wanted[0], said)) if wanted else said:
+            if (not re.search(wanted[0], message)) if wanted else message:
                 wrong += 1
-                print(f"{platform}: {name}: {said or 'compiled, against what is expected'}"[:400], flush=True)
-        good = sum(not said for said in found.values())
+                print(f"{platform}: {name}: {message or 'compiled, although an error is expected'}"[:400], flush=True)
+        good = sum(not message for message in found.values())
         print(
             f"{platform}: {good} of {len(found)} records compiled, {time.monotonic() - began:.0f} seconds", flush=True
         )

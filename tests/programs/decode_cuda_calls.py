@@ -1,10 +1,10 @@
-"""Ask jaxlib's CUDA kernels, on a machine without a GPU, whether they take the calls in the records' programs.
+"""Check on a machine without a GPU whether jaxlib's CUDA kernels accept the calls in the records' programs.
 
-A kernel checks number and names and types of its operands, results and attributes before it does anything, and reports
-all that is wrong. Registered for the CPU, it finds one thing missing that it cannot be given here: its stream. So each
-different call is compiled for the CPU by itself and run; that, and nothing else, has to be the complaint.
+A kernel first checks the number, names and types of its operands, results and attributes, and reports all errors.
+Registered for the CPU, it lacks one thing: its stream. So each different call is compiled for the CPU and run. The
+missing stream must be the only error.
 
-Needs the package jax-cuda12-plugin (`nox -s accelerators` has it). Prints what does not fit, and fails.
+Needs the package jax-cuda12-plugin (`nox -s accelerators` has it). Prints the wrong calls, and fails.
 """
 
 import importlib
@@ -25,7 +25,7 @@ EXPECTED = "bad operands at: 0)", "Failed to get platform stream: XLA FFI GPU co
 
 
 def register():
-    """The names of CUDA's kernels, which from now on XLA calls on the CPU."""
+    """The names of CUDA's kernels. Afterwards XLA calls these kernels on the CPU."""
     names = set()
     for library in set(platforms.PLATFORMS["cuda"].kernels.values()):
         registrations = getattr(importlib.import_module(f"jaxlib.{library}"), "registrations", dict)()
@@ -36,7 +36,7 @@ def register():
 
 
 def programs_of(case):
-    """Modules, each of which makes one of the calls of a record's program, as text; the name and the types of each."""
+    """Modules as text, each with one of the calls of a record's program; and the name and the types of each call."""
     with checks.x64_if_needed(case):
         lowered = xla.jit(case.fun).trace(*case.make_args()).lower(lowering_platforms=("cuda",))
     module = lowered._lowered.program.module
@@ -58,7 +58,7 @@ def programs_of(case):
 
 
 def complaint(text: str, arguments) -> str:
-    """What the kernel says."""
+    """The error message of the kernel."""
     (device,) = devices = xla.devices()[:1]
     program = device.client.compile_and_load(text, runtime.DeviceList(tuple(devices)), runtime.CompileOptions())
     with config.enable_x64(True):
@@ -72,18 +72,18 @@ def complaint(text: str, arguments) -> str:
 
 
 def main(part="") -> int:
-    ours, asked, wrong = register(), {}, []
+    ours, tried, wrong = register(), {}, []
     for case in all_cases():
         for target, text, arguments in programs_of(case) if part in case.id else ():
-            if target in ours and text not in asked:
-                asked[text] = target
-                said = complaint(text, arguments)
-                if not (EXPECTED[0] in said and said.endswith(EXPECTED[1])):
-                    wrong.append(f"{case.id}: {target}: {said}\n{text}")
+            if target in ours and text not in tried:
+                tried[text] = target
+                message = complaint(text, arguments)
+                if not (EXPECTED[0] in message and message.endswith(EXPECTED[1])):
+                    wrong.append(f"{case.id}: {target}: {message}\n{text}")
     target, text, arguments = next(found for c in all_cases() for found in programs_of(c) if "lower = " in found[1])
     assert "upper vs lower" in complaint(text.replace("lower = ", "upper = "), arguments), "the check sees nothing"
     print("\n".join(wrong))
-    print(f"{len(asked)} calls of {len(set(asked.values()))} kernels, {len(wrong)} do not fit")
+    print(f"{len(tried)} calls of {len(set(tried.values()))} kernels, {len(wrong)} do not fit")
     return len(wrong)
 
 

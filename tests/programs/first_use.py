@@ -1,6 +1,7 @@
-"""What calls of public functions are traced to, each as the first thing that a process does; see `tests/surface/test_first.py`.
+"""The traces of calls of public functions, each as the first action of a process; see `tests/surface/test_first.py`.
 
-``first_use.py CALLS``: a pickle of ``[(module, name, args, kwargs)]``; printed per call: module, name, and what `outcome` says.
+``first_use.py CALLS``: a pickle of ``[(module, name, args, kwargs)]``. Prints per call: module, name, result of
+`outcome`.
 """
 
 import importlib
@@ -14,7 +15,7 @@ import numpy as np
 
 
 def outcome(module, name, args, kwargs):
-    """The program of a call in which arrays are arguments, or the class of what it raises."""
+    """The program of a call with its arrays as arguments, or the class of its error."""
     leaves, tree = jax.tree.flatten((args, kwargs), is_leaf=lambda x: x is None)
     arrays = [i for i, x in enumerate(leaves) if isinstance(x, (np.ndarray, np.generic))]
 
@@ -33,7 +34,7 @@ if __name__ == "__main__":
     with open(sys.argv[1], "rb") as file:
         calls = pickle.load(file)
     for each in calls:
-        child = os.fork()  # nothing is loaded yet that minds
+        child = os.fork()  # no loaded module has started threads
         if not child:
             warnings.simplefilter("ignore")
             print(*each[:2], outcome(*each), flush=True)

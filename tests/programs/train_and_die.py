@@ -31,7 +31,7 @@ def step(w, x, y):
 
 
 def batch(k):
-    """Every process knows every batch, and keeps the rows of its devices."""
+    """Every process has every batch, and keeps the rows of its devices."""
     rng = np.random.default_rng(k)
     x, y = rng.normal(size=(16, 8)).astype(np.float32), rng.normal(size=(16, 4)).astype(np.float32)
     return [jax.make_array_from_callback(a.shape, split, lambda index, a=a: a[index]) for a in (x, y)]

@@ -1,4 +1,4 @@
-"""Parameters that are accepted and change nothing, and why: reason -> ``function(parameter, ...)``.
+"""Parameters that are accepted and change nothing, with reasons: reason -> ``function(parameter, ...)``.
 
 Every other parameter of a public function is read (`arguments.py` looks).
 """
@@ -17,19 +17,19 @@ _CHECKED = (
 )
 
 IGNORED: dict[str, tuple[str, ...]] = {
-    "arrays are values: none is written to, and none needs a copy": (
+    "arrays are immutable: no function writes to them or needs a copy": (
         *(f"{_SCIPY}.{f}({p})" for p, functions in _OVERWRITE.items() for f in functions.split()),
         "jax.numpy.nan_to_num(copy)",
     ),
-    "whether a traced value is finite is not known; `jax_debug_nans` and `jax.experimental.checkify` look at all of them": (
+    "a traced value may not be finite; `jax_debug_nans` and `jax.experimental.checkify` check all values": (
         *(f"{_SCIPY}.{f}(check_finite)" for f in _CHECKED.split()), "jax.scipy.cluster.vq.vq(check_finite)",
     ),
-    "SciPy's choice of an algorithm, or of its memory: there is one here": (
+    "the choice of an algorithm, or of its memory, in SciPy: there is one algorithm here": (
         f"{_SCIPY}.eigh(turbo)", f"{_SCIPY}.svd(lapack_driver)", f"{_SCIPY}.qr(lwork)", f"{_SCIPY}.eigh_tridiagonal(tol)",
         f"{_SCIPY}.eigh_tridiagonal(key)", f"{_SCIPY}.solve(debug)", f"{_SCIPY}.solve_triangular(debug)",
         "jax.lax.scan(_split_transpose)", "jax.experimental.sparse.sparsify(use_tracer)",
     ),
-    "a promise that allows a faster program; the result is the same without": (
+    "a promise that allows a faster program; the result is the same without it": (
         "jax.numpy.intersect1d(assume_unique)", "jax.numpy.isin(assume_unique)", "jax.numpy.setxor1d(assume_unique)",
         "jax.numpy.unique(sorted)", "jax.numpy.top_k(sorted)", "jax.lax.linalg.qdwh(is_hermitian)", "jax.lax.cond(linear)",
         "jax.experimental.sparse.bcoo_gather(indices_are_sorted)", "jax.experimental.sparse.bcoo_gather(unique_indices)",
@@ -47,14 +47,14 @@ IGNORED: dict[str, tuple[str, ...]] = {
         *(f"jax.experimental.pallas.tpu.emit_pipeline{f}({p})" for f in ("", "_with_async_prefetch")
           for p in ("tiling", "trace_scopes", "no_pipelining")),
     ),
-    "copies of interpreted kernels are made when they are started: a wait finds them done": (
+    "an interpreted kernel makes a copy at its start: a wait has nothing to do": (
         f"{_PLGPU}.copy_smem_to_gmem(commit_group)", f"{_PLGPU}.wait_smem_to_gmem(wait_read_only)",
         "jax.experimental.pallas.tpu.emit_pipeline(output_wait_read_only)",
     ),
-    "elements of arrays have no places in registers here": (
+    "arrays are not assigned to registers here": (
         f"{_PLGPU}.broadcasted_iota(layout)", f"{_PLGPU}.layout_cast(new_layout)", f"{_PLGPU}.load(layout)",
     ),
-    "the protocol asks for it; this one does not need it": (
+    "the protocol has this parameter; this implementation does not need it": (
         "jax.experimental.hijax.HiPrim.dce(used_outs)", "jax.experimental.hijax.HiPrim.dce(live_ins)",
         "jax.experimental.hijax.HiPrim.staging(source_info)", "jax.extend.core.eval_jaxpr_transpose(prim)",
         "jax.extend.core.eval_jaxpr_transpose(params)",
@@ -62,22 +62,22 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "jax.scipy.stats.gaussian_kde.tree_unflatten(aux_data)", "jax.NamedSharding.unconstrained(ndim)",
         "jax.extend.sharding.GSPMDSharding.with_dimension(axes)", "jax.extend.core.call_impl(params)", "jax.experimental.sparse.JAXSparse.__init__(args)",
     ),
-    "NumPy gives it to rules for the number of bins, which are not supported": ("jax.numpy.histogram_bin_edges(weights)",),
-    "products of pairs are added up one by one, in full precision": (
+    "NumPy uses it in rules for the number of bins, which are not supported": ("jax.numpy.histogram_bin_edges(weights)",),
+    "products of pairs are added one by one, in full precision": (
         "jax.experimental.sparse.bcoo_conv_general_dilated(precision)",
     ),
-    "the arrays tell it": (
+    "the arrays contain this information": (
         "jax.experimental.rnn.lstm_ref(hidden_size)", "jax.experimental.rnn.lstm_ref(input_size)",
         "jax.experimental.sparse.test_util.SparseTestCase.assertSparseArraysEquivalent(canonicalize_dtypes)",
     ),
-    "for libraries: messages name functions, places and arguments without being told": (
+    "for libraries: messages find the names of functions, places and arguments themselves": (
         "jax.api_util.flatten_axes(kws)", "jax.api_util.flatten_axes(tupled_args)", "jax.experimental.ode.ravel_first_arg(debug_info)",
         "jax.extend.linear_util.cache(explain)", "jax.extend.source_info_util.summarize(num_frames)",
         "jax.extend.source_info_util.user_context(traceback)", "jax.interpreters.mlir.jaxpr_subcomp(outer_traceback)",
         "jax.interpreters.mlir.jaxpr_subcomp(name_stack)", "jax.ref.swap(_function_name)",
         "jax.core.ShapedArray.str_short(mesh_axis_types)", "jax.experimental.hijax.AbstractRef.str_short(mesh_axis_types)",
     ),
-    "for libraries: it says what holds here in any case": (
+    "for libraries: the behaviour is always this one here": (
         "jax.custom_vjp.defvjp(generic_batching)", "jax.custom_vjp.defvjp_with_accums(generic_batching)",
         "jax.custom_vjp.defvjp_with_logs(generic_batching)", "jax.interpreters.ad.backward_pass(transform_stack)",
         "jax.api_util.flatten_fun(unk_names)", "jax.api_util.flatten_fun(use_eq_store)",
@@ -95,7 +95,7 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "jax.interpreters.mlir.jaxpr_subcomp(const_lowering)", "jax.interpreters.mlir.jaxpr_subcomp(dim_var_values)",
         "jax.interpreters.pxla.create_compile_options(computation)",
     ),
-    "for libraries: the values and the program tell it": (
+    "for libraries: the values and the program contain this information": (
         "jax.interpreters.mlir.emit_python_callback(operand_avals)", "jax.interpreters.mlir.emit_python_callback(partitioned)",
         "jax.interpreters.mlir.emit_python_callback(returns_token)",
         "jax.interpreters.mlir.lower_jaxpr_to_module(ordered_effects)",

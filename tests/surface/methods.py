@@ -1,4 +1,4 @@
-"""Records of what an array can do: its methods, operators and properties, and `.at[index]` for each form of an index."""
+"""Records of an array's methods, operators and properties, and of `.at[index]` for each form of an index."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Names that do not compute: their tests are where arrays are.
+# Names that do not compute: the tests of arrays cover them.
 APART = {
     "addressable_data", "addressable_shards", "aval", "block_until_ready", "clone", "committed", "copy_to_host_async", "delete",
     "device", "devices", "format", "global_shards", "is_deleted", "is_fully_addressable", "is_fully_replicated", "is_ready",
@@ -28,7 +28,7 @@ VALUES = {"__bool__", "__float__", "__int__", "__index__", "__complex__", "__con
 
 
 def names() -> list[str]:
-    """Public names of an array, and the special methods that `object` does not have or that arrays define anew."""
+    """Public names of an array, and the special methods that `object` does not have or that arrays define again."""
     kinds = (jax.Array, type(jnp.ones(3)))
     special = {
         n for k in kinds for n in dir(k) if n.startswith("__") and getattr(k, n, None) is not getattr(object, n, None)
@@ -77,7 +77,7 @@ def calls(call: Callable, m: Any, n: Any, v: Any, ints: Any, bools: Any, square:
     }  # fmt: skip
 
 
-# How an array can be indexed: name -> index; arrays of integers in it are arguments of the record, masks are not.
+# The forms of an index: name -> index; arrays of integers in it are arguments of the record, masks are not.
 FORMS: dict[str, Any] = {
     "number": 1, "negative": -1, "slice": slice(1, 3), "backwards": slice(None, None, -2), "dots": (..., 2), "new axis": (None, 0),
     "all": (), "array": np.array([2, 0]), "pair": (np.array([0, 2]), np.array([1, -1])), "array of rank 0": np.array(1),
@@ -91,7 +91,7 @@ UPDATES: dict[str, Callable] = {
 
 
 def expected_at(x: np.ndarray, index: Any, method: str, values: Any = None) -> np.ndarray:
-    """What `x.at[index].method(values)` is, by NumPy: x is changed one element after the other."""
+    """The result of `x.at[index].method(values)` with NumPy: x is changed one element after the other."""
     if method == "get":
         return x[index]
     places = np.arange(x.size).reshape(x.shape)[index]

@@ -1,6 +1,6 @@
-"""What can be done to a function of the surface. Each mode raises if its record does not hold.
+"""The modes in which a function of the surface is tried. A mode raises if its record does not hold.
 
-`Skip` is raised where a mode has nothing to say of a record (no array, nothing to differentiate).
+A mode raises `Skip` if it does not apply to a record (no array, nothing to differentiate).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from records import Record
 
 
 class Skip(Exception):
-    """The mode does not apply, and why."""
+    """The mode does not apply; the argument is the reason."""
 
 
 def _is_array(x: Any) -> bool:
@@ -43,7 +43,7 @@ def as_function(record: Record) -> tuple[Callable, list]:
 
 
 def _values(tree: Any) -> list:
-    """The results that are arrays, as NumPy's; keys as their data."""
+    """The results that are arrays, as NumPy arrays; keys as their data."""
     out = []
     for x in jax.tree.leaves(tree):
         if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
@@ -84,13 +84,13 @@ def _must_be_arrays(expected: Any) -> None:
 
 def _same_dtypes(found: Any, expected: Any) -> None:
     if not all(isinstance(x, jax.Array) for x in jax.tree.leaves(expected)):
-        return  # numbers of Python have dtypes when they are traced
+        return  # traced Python numbers have dtypes
     found, expected = ([x.dtype for x in _values(t)] for t in (found, expected))
     assert found == expected, f"dtypes {found} in place of {expected}"
 
 
 def _oracle(path: str) -> Callable | None:
-    """NumPy's or SciPy's function of that name, or array method; None where there is none that means the same."""
+    """NumPy's or SciPy's function of that name, or array method; None if there is none with the same meaning."""
     module, _, name = path.rpartition(".")
     if module.startswith("Array.at["):
         index = methods.FORMS[module[9:-1]]
@@ -114,7 +114,7 @@ def _oracle(path: str) -> Callable | None:
 
 
 def eager(record: Record) -> None:
-    """It runs; where NumPy or SciPy has the function, and takes the arguments, the values are the same."""
+    """It runs. If NumPy or SciPy has the function and accepts the arguments, the values are the same."""
     out = _eager(record)
     oracle = _oracle(record.name)
     if oracle is None:
@@ -129,7 +129,7 @@ def eager(record: Record) -> None:
         _close(out, expected, 2e-3)
 
 
-# Where NumPy's result means something else: signs and orders that are free, uninitialised memory, other conventions.
+# Functions with another result in NumPy: free signs and orders, uninitialised memory, other conventions.
 NO_ORACLE = {
     "empty", "empty_like", "eig", "eigh", "eigvals", "svd", "qr", "lu", "schur", "einsum_path", "result_type", "choose",
     "can_cast", "get_printoptions", "array_repr", "array_str", "frompyfunc", "vectorize", "printoptions", "roots", "poly",
@@ -141,7 +141,7 @@ NO_ORACLE = {
 
 
 def jit(record: Record) -> None:
-    """Compiled, with its arrays traced, it gives the same values and dtypes."""
+    """Compiled, with traced arrays, it gives the same values and dtypes."""
     function, arrays = as_function(record)
     expected = _eager(record)
     out = _compiled(function, arrays, expected)
@@ -151,7 +151,7 @@ def jit(record: Record) -> None:
 
 
 def vmap(record: Record) -> None:
-    """Mapped over each array argument, it is the loop."""
+    """Mapped over each array argument, it equals the loop."""
     function, arrays = as_function(record)
     if not arrays:
         raise Skip("no array arguments")
@@ -167,7 +167,7 @@ def vmap(record: Record) -> None:
 
 
 def _smooth(record: Record) -> tuple[Callable, list]:
-    """The function of its inexact arguments, to its inexact results; and the arguments in float64."""
+    """The function from its inexact arguments to its inexact results; and the arguments in float64."""
     function, arrays = as_function(record)
     where = [i for i, x in enumerate(arrays) if x.dtype.kind == "f"]
 
@@ -184,7 +184,7 @@ def _smooth(record: Record) -> tuple[Callable, list]:
 
 
 def grad(record: Record) -> None:
-    """Its jvp is a difference quotient, and its vjp the transpose of the jvp."""
+    """Its jvp equals a difference quotient, and its vjp is the transpose of the jvp."""
     if record.name in NOT_SMOOTH or record.name.startswith("random."):
         raise Skip("not a smooth function of its arguments")
     with jax.enable_x64(True):
@@ -205,7 +205,7 @@ def grad(record: Record) -> None:
         np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4)
 
 
-# Functions with a jump at these arguments, whose derivative is 0 or one-sided by convention; or with free signs.
+# Functions with a jump at these arguments, with a derivative of 0 or one-sided by convention; or with free signs.
 NOT_SMOOTH: set[str] = {
     "numpy.linalg.svd", "numpy.linalg.eig", "numpy.linalg.qr", "lax.linalg.svd", "lax.linalg.eig", "lax.linalg.schur",
     "scipy.linalg.svd", "scipy.linalg.schur", "numpy.linalg.matrix_rank", "numpy.spacing", "numpy.nextafter",
@@ -213,7 +213,7 @@ NOT_SMOOTH: set[str] = {
 }  # fmt: skip
 
 
-# Decompositions of which there are many: each algorithm gives its own signs, or order.
+# Decompositions that are not unique: each algorithm gives its own signs, or order.
 FREE = {
     f"{module}.{name}" for module in ("numpy.linalg", "lax.linalg", "scipy.linalg")
     for name in ("eig", "eigh", "svd", "qr", "schur", "hessenberg", "tridiagonal", "rsf2csf")
@@ -223,7 +223,7 @@ FREE = {
 def numpy_only(record: Record) -> None:
     """Evaluated by NumPy, without XLA, it gives the same values."""
     if record.name in FREE:
-        raise Skip("there are many such decompositions")
+        raise Skip("the decomposition is not unique")
     from bedrax.core import executors
     from bedrax.numpy_backend.executor import NumpyExecutor
 
@@ -243,7 +243,7 @@ def tensorflow(record: Record) -> None:
 
     function, arrays = as_function(record)
     if not arrays or record.name in FREE:
-        raise Skip("no array arguments, or there are many such decompositions")
+        raise Skip("no array arguments, or the decomposition is not unique")
     expected = _eager(record)
     if not all(isinstance(x, jax.Array | np.ndarray) for x in jax.tree.leaves(expected)):
         raise Skip("its results are no arrays")
@@ -259,7 +259,7 @@ def _values_traced(tree: Any) -> list:
 
 
 def keywords(record: Record) -> None:
-    """Each keyword, given its default, changes nothing."""
+    """Each keyword, with its default, changes nothing."""
     try:
         parameters = inspect.signature(record.function).parameters.values()
     except ValueError:
@@ -289,7 +289,7 @@ def _under(name: str, value: Any) -> Callable:
     def mode(record: Record) -> None:
         function, arrays = as_function(record)
         if value == "strict" and len({x.dtype for x in arrays}) > 1:
-            raise Skip("arguments of several dtypes, which strict promotion is to refuse")
+            raise Skip("arguments of several dtypes, for which strict promotion raises")
         expected = _eager(record)
         with _option(name, value):
             _close(function(*arrays), expected)
@@ -300,7 +300,8 @@ def _under(name: str, value: Any) -> Callable:
 
 
 def _refuses_or_runs(change: Callable[[np.ndarray], np.ndarray], doc: str) -> Callable:
-    """Arguments of another kind: it runs, compiled and not, to the same values; or says what it takes."""
+    """Arguments of another kind: it runs, compiled and not, to the same values; or the error names the accepted
+    types."""
 
     def mode(record: Record) -> None:
         function, arrays = as_function(record)
@@ -311,7 +312,7 @@ def _refuses_or_runs(change: Callable[[np.ndarray], np.ndarray], doc: str) -> Ca
         try:
             out = function(*map(jnp.asarray, new))
         except (TypeError, ValueError, IndexError, NotImplementedError, ZeroDivisionError, OverflowError) as error:
-            assert len(str(error)) > 15 and "Tracer" not in str(error), f"it says only {error!r}"
+            assert len(str(error)) > 15 and "Tracer" not in str(error), f"the message is only {error!r}"
             return
         _close(jax.jit(function)(*map(jnp.asarray, new)), out, 2e-2)
 
@@ -333,7 +334,7 @@ MODES: dict[str, Callable[[Record], None]] = {
     "complex64": _refuses_or_runs(_floats_as(np.complex64), "Arguments in complex64."),
     "int32": _refuses_or_runs(lambda x: (x * 4).astype(np.int32) if x.dtype == np.float32 else x, "Integers for floats."),
     "empty": _refuses_or_runs(lambda x: x[..., :0] if x.ndim else x, "Arrays without elements."),
-    "scalars": _refuses_or_runs(lambda x: x.reshape(-1)[0] if x.ndim and x.size else x, "Numbers in place of arrays."),
+    "scalars": _refuses_or_runs(lambda x: x.reshape(-1)[0] if x.ndim and x.size else x, "Numbers instead of arrays."),
 }  # fmt: skip
 
 

@@ -1,9 +1,9 @@
-"""The surface: with which arguments each public function of the face is tried.
+"""The surface: the arguments of each public function of the face.
 
-A record is a function's arguments. NumPy values among them are arrays: they are traced, batched, differentiated;
-everything else is a constant. Where the names of a function's parameters say enough (`PARAMETERS`), nothing has to be
-written; else the arguments stand in `CALLS`. What is no function of arrays stands in `ELSEWHERE`, with the test that
-calls it.
+A record has a function's arguments. NumPy values among them are arrays: they are traced, batched, differentiated.
+Everything else is a constant. `PARAMETERS` makes the record of a function from the names of its parameters; for other
+functions, `CALLS` has the arguments. `ELSEWHERE` has the names that are no functions of arrays, with the tests that
+call them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _rng = np.random.default_rng(0)
 
 
 def floats(*shape):
-    """Numbers in (0.15, 0.85), where every elementary function is smooth."""
+    """Numbers in (0.15, 0.85). Every elementary function is smooth there."""
     return _rng.uniform(0.15, 0.85, shape).astype(np.float32)
 
 
@@ -36,7 +36,7 @@ BITS = np.array([[1, 0, 255], [7, 8, 9]], np.uint8)
 BOOLS = M > 0.5
 COMPLEX = (M + 1j * N).astype(np.complex64)
 IMAGE, KERNEL = floats(1, 2, 5, 6), floats(3, 2, 2, 3)
-PARTS = np.array([0.25, 0.125, 0.25, 0.375], np.float32)  # of 1
+PARTS = np.array([0.25, 0.125, 0.25, 0.375], np.float32)  # the sum is 1
 KEY = jax.random.key(0)
 ONE, HALF, TWO, THREE = (np.float32(x) for x in (1.3, 0.4, 2.2, 3.1))
 
@@ -49,7 +49,7 @@ PARAMETERS: dict[str, Any] = dict(
 
 
 class Call(NamedTuple):
-    """Arguments by position and by keyword; and a function to call in place of the public one, which it calls."""
+    """Arguments by position and by keyword; and a function that calls the public one, to call instead of it."""
 
     args: tuple
     kwargs: dict
@@ -66,13 +66,13 @@ def over(axis_function, x=M) -> Call:
 
 
 def symmetrized(path) -> Call:
-    """A function that reads one triangle of a symmetric matrix: it is differentiated along symmetric matrices."""
+    """A function that reads one triangle of a symmetric matrix. It is differentiated along symmetric matrices."""
     module, _, name = path.rpartition(".")
     return Call((SYMMETRIC,), {}, lambda a: getattr(importlib.import_module(f"jax.{module}"), name)((a + a.T) / 2))
 
 
 def initializer(name, *settings, shape=(3, 4)) -> Call:
-    """What the function called `name` makes, which takes a key and a shape."""
+    """The result of the function `name`: a function of a key and a shape."""
     return Call((KEY,), {}, lambda key: getattr(jax.nn.initializers, name)(*settings)(key, shape))
 
 
@@ -300,7 +300,7 @@ CALLS |= methods.calls(call, M, N, V, INTS, BOOLS, SQUARE)
 AT = {name: (function, given) for name, function, given in methods.at_records(call, M, HALF)}
 CALLS |= {name: given for name, (_, given) in AT.items()}
 
-# What is no function of arrays, or has a whole test of its own: the test file that calls it.
+# Names that are no functions of arrays, or that have their own tests: the test file that calls each.
 ELSEWHERE: dict[str, str] = {
     "numpy.load": "packages/jax/tests", "numpy.save": "packages/jax/tests", "numpy.savez": "packages/jax/tests",
     "numpy.fromfile": "packages/jax/tests", "numpy.fromiter": "packages/jax/tests",
@@ -323,7 +323,7 @@ MODULES = [
 
 
 class Record(NamedTuple):
-    """A public function and the arguments that it is tried with."""
+    """A public function and its arguments."""
 
     name: str
     function: Callable
@@ -332,7 +332,7 @@ class Record(NamedTuple):
 
 
 def public_functions() -> Iterator[tuple[str, Any]]:
-    """Every function of the modules, under the first name that it has there."""
+    """Every function of the modules, under its first name there."""
     yield from ((f"Array.{name}", methods.member(name)) for name in methods.names() if name not in methods.APART)
     yield from ((name, function) for name, (function, _) in AT.items())
     for path in MODULES:

@@ -1,4 +1,4 @@
-"""`x.at[index]`: each method with each keyword, against a loop over the elements; indices inside and outside."""
+"""`x.at[index]`: each method with each keyword, compared with a loop over elements; indices inside and outside."""
 
 import itertools
 import os
@@ -22,7 +22,7 @@ CASES = list(itertools.product(INDICES, MODES, [True, False], [*methods.UPDATES,
 
 
 def read(index, mode, wraps, reading):
-    """For each index array: the positions that are meant, and which of them are inside."""
+    """For each index array: its positions, and which of them are inside."""
     parts = index if isinstance(index, tuple) else (index,)
     new, inside = [], True
     for part, size in zip(parts, X.shape):
@@ -36,10 +36,10 @@ def read(index, mode, wraps, reading):
 
 
 def expected(x, index, mode, wraps, method, value, fill):
-    """By NumPy, one element after the other; what is outside is skipped, or filled in."""
+    """The result with NumPy, one element after the other. Positions outside are skipped, or filled."""
     places, inside = read(index, mode, wraps, method == "get")
     where = np.arange(x.size).reshape(x.shape)[places]
-    if isinstance(places[0], np.ndarray):  # what follows is whole
+    if isinstance(places[0], np.ndarray):  # the rest of the index is whole axes
         inside = np.reshape(inside, np.shape(inside) + (1,) * (where.ndim - np.ndim(inside)))
     inside = np.broadcast_to(inside, where.shape)
     if method == "get":
@@ -67,7 +67,7 @@ def test_at(name, compiled):
         if case[0] != name or zlib.crc32(repr((case, compiled)).encode()) % SHARE:
             continue
         index = INDICES[name]
-        if mode == "promise_in_bounds":  # what is outside is nobody's business then
+        if mode == "promise_in_bounds":  # indices outside are undefined then
             index = inside_only(index)
         options = {"mode": mode, "wrap_negative_indices": wraps}
         fill = np.nan

@@ -1,4 +1,4 @@
-"""Each public function, traced as the first thing that a process does, is what it is in a process that has done much."""
+"""Each public function gives the same trace as the first action of a process and after many others."""
 
 import pathlib
 import pickle
@@ -21,7 +21,7 @@ PLAIN = (np.ndarray, np.generic, bool, int, float, complex, str, type(None))
 
 
 def calls():
-    """``(module, name, args, kwargs)`` of the records that need nothing but NumPy to be read."""
+    """``(module, name, args, kwargs)`` of the records whose arguments need only NumPy."""
     for path, function in FUNCTIONS.items():
         record = records.record(path, function)
         module, _, name = f"jax.{path}".rpartition(".")
@@ -32,7 +32,7 @@ def calls():
 
 
 def comparable(text):
-    """Without what differs from process to process: addresses."""
+    """The text without the parts that differ between processes: addresses."""
     return re.sub(r"0x[0-9a-f]+", "0x", text)
 
 
@@ -46,8 +46,8 @@ def test_the_first_use(tmp_path):
     assert done.returncode == 0, done.stderr
     found = {}
     for line in done.stdout.splitlines():
-        module, name, said = line.split(" ", 2)
-        found[module, name] = said
+        module, name, result = line.split(" ", 2)
+        found[module, name] = result
     wrong = {}
     for module, name, args, kwargs in chosen:
         expected = outcome(module, name, args, kwargs)

@@ -1,4 +1,4 @@
-"""No argument and no option is accepted and ignored, but for those that stand in a table with their reason."""
+"""No argument and no option is accepted and ignored, except for the tables with reasons."""
 
 import sys
 from pathlib import Path
@@ -33,9 +33,9 @@ def test_unread_parameters_are_found():
 def test_every_parameter_is_read_or_stands_in_the_table():
     found, table = arguments.silent(), {name for names in IGNORED.values() for name in names}
     missing = [sorted(names) for names in found if not names & table]
-    assert not missing, f"read them, refuse them, or give the reason in ignored.py: {missing}"
+    assert not missing, f"read them, raise for them, or give the reason in ignored.py: {missing}"
     gone = table.difference(*found)
-    assert not gone, f"these are read, or gone: {sorted(gone)}"
+    assert not gone, f"these are read, or absent: {sorted(gone)}"
 
 
 def test_each_parameter_has_one_reason():
@@ -49,7 +49,7 @@ def test_the_page_is_up_to_date(monkeypatch):
     assert surface.IGNORED_PAGE.read_text() == surface.ignored_page(), "run tools/surface.py"
 
 
-# ---- what these checks found
+# ---- faults that these checks found
 
 
 def test_sum_match_sums_over_the_mapped_axis():

@@ -1,20 +1,20 @@
-"""Public names that are no functions of arrays: what each is for, in a line or two.
+"""Public names that are no functions of arrays: a use of each, in a line or two.
 
-A public name that no record calls and no test speaks of fails, unless it stands in `UNTRIED`.
+A public name without a record that no test names fails, unless it is in `NOT_COVERED`.
 """
 
 import contextlib
 
+import coverage_by_name
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import spoken
-from untried import UNTRIED
+from not_covered import NOT_COVERED
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
-# what is tried -> a program that holds
+# subject -> a program that holds
 PROGRAMS = {
     "shardings": """
         mesh = jax.make_mesh((1,), ("i",))
@@ -76,11 +76,11 @@ PROGRAMS = {
         @lu.transformation_with_aux
         def doubled(*args):
             out = yield args, {}
-            yield 2 * out, "said"
-        fun, said = doubled(lu.wrap_init(lambda x: x + 1, debug_info=debug_info("t", max, (1,), {})))
+            yield 2 * out, "extra"
+        fun, aux = doubled(lu.wrap_init(lambda x: x + 1, debug_info=debug_info("t", max, (1,), {})))
         with pytest.raises(lu.StoreException):
-            said()
-        assert fun.call_wrapped(3) == 8 and said() == "said"
+            aux()
+        assert fun.call_wrapped(3) == 8 and aux() == "extra"
         assert lu.merge_linear_aux(lambda: (_ for _ in ()).throw(lu.StoreException), lambda: 1) == (False, 1)
     """,
     "trees with paths": """
@@ -184,7 +184,7 @@ PROGRAMS = {
         assert ad.zeros_like_aval(aval).tolist() == [[0.0] * 3] * 2
         assert ad.add_tangents(1.0, 2.0) == 3 == ad.add_jaxvals(1.0, 2.0)
     """,
-    "derivatives of one's own": """
+    "custom derivatives": """
         from jax.extend.core import Primitive
         from jax.interpreters import ad, batching
         pair_p, halves_p = Primitive("test_pair"), Primitive("test_halves")
@@ -371,7 +371,7 @@ def test_members(name, tmp_path):
 
 @pytest.mark.needs("tensorflow")  # all modules of the face are imported
 def test_every_public_name_is_spoken_of():
-    # A name of the table that a test speaks of by now is no error: who tries it need not know of this table.
-    found, listed = spoken.unspoken(), {name for names in UNTRIED.values() for name in names.split()}
+    # An entry of the table that a test names by now is no error: its author need not know this table.
+    found, listed = coverage_by_name.not_named(), {name for names in NOT_COVERED.values() for name in names.split()}
     missing = sorted(path for last, path in found.items() if last not in listed)
-    assert not missing, f"try them here or where they live, or give the reason in untried.py: {missing}"
+    assert not missing, f"test them here or in their package, or give the reason in not_covered.py: {missing}"

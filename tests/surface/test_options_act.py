@@ -1,4 +1,4 @@
-"""Every option acts: what it changes is observed here (`OBSERVED`), or by the test that is named (`TESTED`)."""
+"""Every option acts: its effect is observed here (`OBSERVED`), or by a named test (`TESTED`)."""
 
 import contextlib
 import operator
@@ -35,7 +35,7 @@ def flags(prefix="jax"):
 
 
 def build(path):
-    """One of the compiler's options; they live as long as what holds them."""
+    """One of the compiler's options. They live as long as their owner."""
     options = compile_options(1, jax.devices()[:1])
     inner = options.executable_build_options
     return repr(operator.attrgetter(path)(inner))
@@ -56,7 +56,7 @@ def warned(function):
 
 
 def kept(tmp_path, name, *values):
-    """How many entries a cache has after a program was compiled twice, at two places."""
+    """The number of entries of a cache after a program was compiled twice, at two places."""
     with config.overriding(jax_compilation_cache_dir=str(tmp_path), jax_persistent_cache_min_compile_time_secs=0.0):
         size = float(np.sum([ord(c) for c in name + repr(config.find(name).value)]))
         jax.jit(lambda x: lax.sin(x) * size)(X)
@@ -66,7 +66,7 @@ def kept(tmp_path, name, *values):
 
 
 def unreadable(tmp_path):
-    """What happens at an entry that cannot be read."""
+    """The behaviour for an entry that cannot be read."""
     with config.overriding(jax_compilation_cache_dir=str(tmp_path), jax_persistent_cache_min_compile_time_secs=0.0):
         f = lambda x: lax.tan(x) * 5
         jax.jit(lambda x: f(x))(X)
@@ -78,46 +78,46 @@ def unreadable(tmp_path):
 
 
 def client_options(name, monkeypatch):
-    """What jaxlib is told when it makes a client for the CPU of one process of two."""
-    told = {}
-    monkeypatch.setattr(clients.runtime, "make_cpu_client", lambda n, fast, **more: told.update(more, n=n, fast=fast))
+    """The arguments of jaxlib's client for the CPU of one process of two."""
+    seen = {}
+    monkeypatch.setattr(clients.runtime, "make_cpu_client", lambda n, fast, **more: seen.update(more, n=n, fast=fast))
     monkeypatch.setattr(clients.coordination, "cpu_collectives", lambda kind, client: kind)
     if name not in ("n", "fast"):
         monkeypatch.setattr(clients, "run", types.SimpleNamespace(client=None, process_id=0, num_processes=2))
     clients._make_cpu()
-    return told[name]
+    return seen[name]
 
 
 def connected(monkeypatch):
-    """What the service of a run of two processes is told, and whether they agree on when to stop."""
-    told = {"preempted": False}
-    fake = types.SimpleNamespace(connect=lambda: None, initialize=lambda client: told.update(preempted=True))
+    """The arguments of the service of a run of two processes, and whether the processes agree on a time to stop."""
+    seen = {"preempted": False}
+    fake = types.SimpleNamespace(connect=lambda: None, initialize=lambda client: seen.update(preempted=True))
     monkeypatch.setattr(distributed.rendezvous, "meet", lambda *args: None)
     monkeypatch.setattr(distributed.peers, "start", lambda *args: None)
-    monkeypatch.setattr(distributed.coordination, "serve", lambda *args: told.update(recoverable=args[-2]))
+    monkeypatch.setattr(distributed.coordination, "serve", lambda *args: seen.update(recoverable=args[-2]))
     monkeypatch.setattr(distributed.coordination, "client", lambda *args: fake)
     monkeypatch.setattr(distributed.coordination, "preemption_sync_manager", lambda: fake)
     monkeypatch.setattr(distributed, "global_state", types.SimpleNamespace())
     monkeypatch.setattr(clients, "run", None)
     distributed._connect(("localhost:1", 2, 0, None), 1, 1, 1, None, {})
-    return told
+    return seen
 
 
 def plugin_options(monkeypatch, platform):
-    """What a plugin is told when its client is made."""
-    told = {}
+    """The options of a plugin's client."""
+    seen = {}
     fake = types.SimpleNamespace(
         pjrt_plugin_loaded=lambda name: True, pjrt_plugin_initialized=lambda name: True,
-        make_c_api_client=lambda name, given, client: told.update(given))  # fmt: skip
+        make_c_api_client=lambda name, given, client: seen.update(given))  # fmt: skip
     monkeypatch.setattr(clients.runtime, "xla_client", lambda: fake)
     monkeypatch.setattr(clients, "_factories", {})
     clients.register_plugin(platform, c_api=object())
     clients._factories[platform][0]()
-    return sorted(told.items())
+    return sorted(seen.items())
 
 
 def listed(monkeypatch):
-    """In which order the devices of two processes are told, whose client lists them by their numbers."""
+    """The order of the devices of two processes, with a client that lists them by their numbers."""
     devices = [types.SimpleNamespace(process_index=i % 2, id=i) for i in range(4)]
     return [d.id for d in clients.devices(types.SimpleNamespace(devices=lambda: devices))]
 
@@ -135,7 +135,7 @@ def logged(caplog, function):
 
 
 def with_wrong_cotangent():
-    """The gradient of a function whose rule returns one of another dtype."""
+    """The gradient of a function with a rule that returns one of another dtype."""
     f = jax.custom_vjp(lambda x: x * 2)
     f.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct.astype(jnp.float16),))
     return raised(lambda: str(jax.grad(lambda x: f(x).sum())(X).dtype))
@@ -182,7 +182,7 @@ def dumped(folder):
     return "".join(f.read_text() for f in folder.iterdir())
 
 
-# option -> (another value than its default, what shows the difference); it is given fixtures by name.
+# option -> (another value than its default, a function that shows the difference); its parameters are fixtures.
 OBSERVED = {
     "jax_random_seed_offset": (7, lambda: jax.random.key_data(jax.random.key(0)).tolist()),
     "jax_high_dynamic_range_gumbel": (True, lambda: jax.random.gumbel(jax.random.key(0), (4,)).tolist()),
@@ -252,7 +252,7 @@ OBSERVED = {
 }  # fmt: skip
 
 
-# option -> the test that sees it act.
+# option -> the test that observes it.
 TESTED = {
     "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_lifetimes.py", "jax_enable_checks": "packages/autodiff/tests/test_closure.py",
     "jax_explain_cache_misses": "packages/jax/tests/test_options.py", "jax_traceback_filtering": "packages/core/tests/test_source.py",

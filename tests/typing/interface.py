@@ -1,7 +1,7 @@
-"""A program written against the interface, with the types that its author expects.
+"""A program that uses the interface, with the types that its author expects.
 
-`nox -s types` checks it with mypy; the test suite runs it (`tests/test_typing.py`), so what it claims
-about types holds for the values, too.
+`nox -s types` checks it with mypy. The test suite runs it (`tests/test_typing.py`) and checks that the
+values have these types, too.
 """
 
 from __future__ import annotations

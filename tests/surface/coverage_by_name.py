@@ -1,6 +1,6 @@
-"""Public names that no record calls: which of them no test speaks of.
+"""Public names without a record that no test names.
 
-A name is spoken of where a test, or the text of a program in one, has it as a word of code.
+A test names a public name if its code, or the text of a program in it, has the name as a word.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def words(file: Path) -> set[str]:
 
 
 def is_data(value: Any) -> bool:
-    """Whether there is nothing to try: members of enumerations, fields, primitives (all have records), options (all are
-    seen to act), names for annotations; and what another library owns, which is only named here."""
+    """Whether a value has nothing to test: members of enumerations, fields, primitives (all have records), options (a
+    test observes each), names for annotations, and names of other libraries."""
     if isinstance(value, enum.Enum | Primitive | Flag | property) or type(value).__name__ in (
         "_tuplegetter",
         "member_descriptor",
@@ -55,15 +55,15 @@ def is_data(value: Any) -> bool:
     )
 
 
-def unspoken() -> dict[str, str]:
-    """Names and members that no test speaks of: last part -> the whole name."""
+def not_named() -> dict[str, str]:
+    """Public names and members that no test names: last part -> the whole name."""
     files = [*ROOT.glob("packages/*/tests/**/*.py"), *ROOT.glob("tests/**/*.py")]
-    spoken = set().union(*map(words, files))
+    named = set().union(*map(words, files))
     tried = {f"jax.{name}" for name in records.MODULES} | {"jax.extend.core.primitives"}  # all primitives have records
     out: dict[str, str] = {}
     for path, value in arguments.public():
         home, _, last = path.rpartition(".")
-        if home in tried or is_data(value) or ".mlir.dialects" in home or last in spoken or last in unsupported.reasons:
+        if home in tried or is_data(value) or ".mlir.dialects" in home or last in named or last in unsupported.reasons:
             continue
         if unsupported.why(path) is not None:
             continue
