@@ -1,4 +1,4 @@
-"""What libraries read of programs and primitives, and the kernel itself has no use for."""
+"""Attributes of programs and primitives that libraries read, and the kernel itself does not use."""
 
 import inspect
 

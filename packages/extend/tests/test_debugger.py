@@ -1,4 +1,4 @@
-"""Stops of running programs: what is shown, and what commands do."""
+"""Stops of running programs: the printed frames, and the commands."""
 
 import io
 
@@ -14,7 +14,7 @@ from bedrax.xla_backend.compile import effects_barrier
 
 
 def stopped(run, *commands):
-    """What the debugger printed, one entry per command, the first for where it stopped."""
+    """The output of the debugger: one entry per command; the first one shows the position."""
     out = io.StringIO()
     run(dict(stdin=io.StringIO("\n".join(commands) + "\n"), stdout=out))
     effects_barrier()

@@ -1,4 +1,4 @@
-"""Operations of libraries with rules of their own: each transformation asks for the rule that is its own."""
+"""Operations of libraries with their own rules: each transformation calls its own rule."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ live = hi_prims.instantiate_zeros
 
 
 class Product(hi_prims.HiPrim):
-    """x sin(scale y), which is differentiated by what `factor` says, so that the rule that was used shows."""
+    """x sin(scale y), with a derivative multiplied by `factor`, which shows the rule that was used."""
 
     def __init__(self, scale=1.0, aval=F32):
         self.in_avals, self.out_aval, self.params = (aval, aval), aval, {"scale": scale}
@@ -156,7 +156,7 @@ def test_rules_of_batching_from_a_function(dims):
 
 
 class Linear(Product):
-    """x y, linear in each: transposed by its own rule, which triples."""
+    """x y, linear in each operand. Its own transpose rule multiplies by three."""
 
     def expand(self, x, y):
         return x * y
@@ -267,7 +267,7 @@ def test_forward_mode_of_a_rule_for_reverse_mode_is_refused():
         linearize(ByVJP(), X, Y)[1](X, Y)
 
 
-# ---- values of a library's own types
+# ---- values of a library's types
 
 
 class Pair:

@@ -1,4 +1,4 @@
-"""What single libraries reach for: scalars with a type of their own, positions and names of parameters."""
+"""Names for single libraries: scalars with their own types, positions and names of parameters."""
 
 import inspect
 import pickle

@@ -1,4 +1,4 @@
-"""Hints for the compiler: the operations that they are about have them in the module."""
+"""Hints for the compiler: their operations have them in the module."""
 
 import re
 
@@ -15,15 +15,15 @@ X = np.float32(2)
 
 
 def hints_of(fun, *args):
-    """Operation -> what it is told, in the module of a function."""
+    """Operation -> its hints, in the module of a function."""
     text = (fun if hasattr(fun, "lower") else jit(fun)).lower(*args).as_text()
     found = re.findall(r"stablehlo\.(\w+) .*frontend_attributes = \{([^}]*)\}", text)
-    return {name: told for name, told in found}
+    return {name: hints for name, hints in found}
 
 
 def test_a_value():
-    told = {"breakpoint": True, "n": 3, "s": "q"}
-    f = lambda x: set_xla_metadata(lax.mul(lax.sin(x), lax.cos(x)), **told)
+    hints = {"breakpoint": True, "n": 3, "s": "q"}
+    f = lambda x: set_xla_metadata(lax.mul(lax.sin(x), lax.cos(x)), **hints)
     expected = {"multiply": 'breakpoint = "true", n = "3", s = "q"'}
     assert hints_of(f, X) == expected and hints_of(vmap(f), np.ones(3, np.float32)) == expected
     np.testing.assert_allclose(f(X), np.sin(2) * np.cos(2), rtol=1e-6)
@@ -40,7 +40,7 @@ def test_what_is_traced_inside():
         return lax.tanh(y)
 
     assert hints_of(f, X) == {"sine": 'a = "1"', "cosine": 'a = "1", b = "2"'}
-    text = jit(grad(f)).lower(X).as_text()  # backwards, too: a product by each derivative
+    text = jit(grad(f)).lower(X).as_text()  # also in the backward pass: a product with each derivative
     assert re.search(r'multiply [^{]*{mhlo.frontend_attributes = {a = "1"}', text), text
     assert re.search(r'multiply [^{]*{mhlo.frontend_attributes = {a = "1", b = "2"}', text), text
 

@@ -1,4 +1,4 @@
-"""Services of the backend, names of scopes, callbacks with buffers, classes that say how they are mapped."""
+"""Services of the backend, names of scopes, callbacks with buffers, classes with their own mapping."""
 
 from dataclasses import dataclass
 
@@ -120,8 +120,8 @@ def test_dead_code_of_programs_and_their_constants():
     assert needed == [True, False] and len(rest.outvars) == 1
 
 
-def test_constants_of_a_program_stay_where_dead_code_is_removed():
-    """What was returned beside the program as its constants fits the smaller one, too."""
+def test_removal_of_dead_code_keeps_the_constants_of_a_program():
+    """The constants that were returned with the program fit the smaller program, too."""
     a, b = np.arange(3, dtype=np.float32), np.arange(4, dtype=np.float32)
     types = [aval_of(a), aval_of(b)]
     program, _, consts = partial_eval.trace_to_jaxpr_dynamic(

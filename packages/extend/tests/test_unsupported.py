@@ -1,4 +1,4 @@
-"""What is not supported can be imported and asked about, and refuses to be used."""
+"""Unsupported names can be imported and used with isinstance; other uses raise."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Trees of arguments as flat lists, for libraries that transform functions themselves.
+"""Trees of arguments as flat lists, for libraries with their own transformations of functions.
 
 Public in upstream's `jax.api_util`; Bedrax itself does not use it.
 """
@@ -18,7 +18,7 @@ from bedrax.extend.linear_util import WrappedFun, transformation2, transformatio
 
 
 def shaped_abstractify(x: Any):
-    """The type of an array or of anything with a shape and dtype."""
+    """The type of an array, or of any object with a shape and dtype."""
     return abstractify(x)
 
 
@@ -29,11 +29,11 @@ def debug_info(
     """Names for messages about a function traced with these arguments.
 
     Args:
-      traced_for: what traces it.
-      static_argnums, static_argnames: positions and names of the arguments that are no part of the program.
-      result_paths_thunk: called for the names of results, when somebody asks.
-      sourceinfo: where the function stands, if not where its code says.
-      signature: that of the function, if it does not tell itself.
+      traced_for: the transformation that traces it.
+        static_argnums, static_argnames: positions and names of the arguments that are not part of the program.
+        result_paths_thunk: called if the names of results are needed.
+        sourceinfo: the source location of the function. Default: that of its code.
+        signature: the signature of the function. Default: from the function itself.
     """
     named = fun
     if signature is not None:
@@ -74,7 +74,7 @@ def flatten_fun_nokwargs(fun: WrappedFun, in_tree, *, use_eq_store: bool = False
 def infer_argnums_and_argnames(
     sig: inspect.Signature, argnums: int | Iterable[int] | None, argnames: str | Iterable[str] | None
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of the same parameters, of which either may be left out (None): the other is worked out."""
+    """Positions and names of the same parameters. Either may be None: it is derived from the other."""
     positions, names = (
         None if given is None else (given,) if isinstance(given, int | str) else tuple(given)
         for given in (argnums, argnames)
@@ -130,7 +130,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_a
 
 
 def donation_vector(donate_argnums, donate_argnames, in_tree, kws: bool = True) -> tuple[bool, ...]:
-    """Which leaves of ``(args, kwargs)`` are donated."""
+    """A boolean per leaf of ``(args, kwargs)``: whether it is donated."""
     args_tree, kwargs_tree = in_tree.children() if kws else (in_tree, None)
     flags: list[bool] = []
     for i, child in enumerate(args_tree.children()):

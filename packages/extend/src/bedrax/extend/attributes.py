@@ -1,4 +1,4 @@
-"""Attributes of kernel objects that libraries read, and for which the kernel itself has no use."""
+"""Attributes of kernel objects for libraries. The kernel itself does not use them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bedrax.core.tracing import Primitive, Trace
 
 
 class _AppliesAProgram:
-    """Whether a primitive is declared to apply a program; a subclass may set an attribute of its own."""
+    """Whether a primitive is declared to apply a program. A subclass may set its own attribute."""
 
     def __get__(self, prim: Primitive | None, owner: type | None = None):
         return prim is not None and prim.family == "calls" and programs.states(prim)
@@ -18,6 +18,7 @@ def install() -> None:
     """Give the kernel's classes these attributes."""
     Trace.main = property(lambda self: self)  # type: ignore[attr-defined]  # equinox compares traces by it
     Jaxpr.literals = property(lambda self: self.consts)  # type: ignore[attr-defined]  # older readers of closed jaxprs
-    # Interpreters of jaxprs ask before they descend into an equation's program; nothing here maps like `map_primitive`.
+    # Interpreters of jaxprs read this before they descend into an equation's program; no primitive maps like
+    # `map_primitive`.
     Primitive.call_primitive = _AppliesAProgram()  # type: ignore[attr-defined]
     Primitive.map_primitive = False  # type: ignore[attr-defined]

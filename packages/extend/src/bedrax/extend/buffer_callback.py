@@ -16,7 +16,7 @@ __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
 
 
 class ExecutionStage(enum.Enum):
-    """In which stage of an execution a callback is called: here always the last one."""
+    """The stage of an execution in which a callback is called: here always the last one."""
 
     INSTANTIATE = 0
     PREPARE = 1
@@ -26,14 +26,15 @@ class ExecutionStage(enum.Enum):
 
 @dataclass(frozen=True)
 class ExecutionContext:
-    """What a callback is told of the execution. `stream` is that of a device, of which the host has none."""
+    """The context argument of a callback. `stream` is that of a device; the host has none."""
 
     stage: ExecutionStage = ExecutionStage.EXECUTE
     stream: None = None
 
 
 class Buffer:
-    """An argument or a result of a callback; ``numpy.asarray(buffer)`` is its memory, which a result's may be written."""
+    """An argument or a result of a callback. ``numpy.asarray(buffer)`` is its memory, which is writable for a
+    result."""
 
     def __init__(self, array: np.ndarray, writeable: bool):
         self._array, self.writeable = array, writeable
@@ -61,14 +62,15 @@ def buffer_callback(
     vmap_method: str | None = None, input_output_aliases: dict[int, int] | None = None,
     command_buffer_compatible: bool = False,
 ) -> Callable:  # fmt: skip
-    """A function of arrays that calls Python, which fills the buffers of the results.
+    """Returns a function of arrays that calls Python code, which fills the buffers of the results.
 
     Args:
-      callback: ``(context, buffers of the results, *buffers of the arguments) -> None``. On the host.
+      callback: ``(context, buffers of the results, *buffers of the arguments) -> None``; runs on the host.
       result_shape_dtypes: pytree of objects with ``shape`` and ``dtype``, like the result.
-      has_side_effect: the call is neither left out nor repeated.
+      has_side_effect: whether the call must happen exactly once.
       vmap_method: see `jax.pure_callback`; not with `has_side_effect`.
-      input_output_aliases: flat argument -> flat result whose buffer holds its values when the callback is called.
+      input_output_aliases: flat argument -> flat result; the buffer of the result has its values at the start of the
+      call.
       command_buffer_compatible: only False; it is about GPUs.
 
     Returns:
@@ -92,7 +94,7 @@ def buffer_callback(
 
 @dataclass(frozen=True)
 class _Fill:
-    """A callback that returns what another one writes; equal ones share compiled code."""
+    """A callback that returns the arrays that another callback writes. Equal ones share compiled code."""
 
     callback: Callable
     types: tuple

@@ -1,6 +1,6 @@
-"""Primitives of libraries that call a program, which is their parameter `call_jaxpr`: all their rules at once.
+"""Primitives of libraries that call the program in their parameter `call_jaxpr`, with all their rules.
 
-Named by `jax.extend.core` (`create_call_primitive`, `register_call_primitive_rules`).
+Used by `jax.extend.core` (`create_call_primitive`, `register_call_primitive_rules`).
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
       inline_jax_late: see `register_call_primitive_rules`.
 
     Returns:
-      A primitive of several results; ``prim.bind(*args, call_jaxpr=program)`` calls the program. Further parameters are
-      kept by all transformations.
+      A primitive with several results. ``prim.bind(*args, call_jaxpr=program)`` calls the program. All transformations
+      keep
+      the other parameters.
     """
     prim = Primitive(name, multiple_results=True)
     register_call_primitive_rules(prim, name, inline_jax_late=inline_jax_late)
@@ -60,10 +61,10 @@ def register_call_primitive_rules(
 
     Args:
       prim: a primitive of several results.
-      name: of the function in compiled modules. Default: the primitive's.
+      name: the name of the function in compiled modules. Default: the primitive's.
       transpose_rule: ``(cts, *args, call_jaxpr, **params) -> [cotangent or None per argument]``. Default: a call of the
         transposed program.
-      inline_jax_late: put the program in place of the call in compiled modules; False: leave a function call.
+      inline_jax_late: replace the call by the program in compiled modules; False: keep a function call.
     """
     called = name or prim.name
 
@@ -138,12 +139,12 @@ def register_call_primitive_rules(
 
 
 def eval_jaxpr_transpose(prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Jaxpr, **params: Any) -> list:
-    """A transpose rule of a call that puts the transposed operations in place of the call.
+    """A transpose rule of a call that replaces the call by the transposed operations.
 
     Args:
       prim: the primitive of the call; bind it for ``functools.partial(eval_jaxpr_transpose, prim)``.
       ct: a cotangent or `Zero` for each result.
-      args: values, and `UndefinedPrimal` for the arguments that the program is linear in.
+      args: values, and `UndefinedPrimal` for the linear arguments of the program.
       call_jaxpr: the program.
       params: other parameters of the call.
 

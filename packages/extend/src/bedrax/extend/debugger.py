@@ -1,6 +1,6 @@
-"""A debugger for traced programs (`jax.debug.breakpoint`): it stops where the program runs, with the values of then.
+"""A debugger for traced programs (`jax.debug.breakpoint`): it stops a running program and shows its values.
 
-The frames around the call, and their local variables, are noted while tracing. Arrays among these are operands of a
+Tracing records the frames around the call, and their local variables. Arrays among these are operands of a
 debugging callback, so their values are those of the run.
 """
 
@@ -28,10 +28,10 @@ __all__ = ["breakpoint"]
 
 @dataclass(frozen=True)
 class Frame:
-    """A call of a function, as it was when its program was traced.
+    """A call of a function, at the time of its trace.
 
     Attributes:
-      static: names and values of its variables that are no arrays.
+      static: names and values of its variables that are not arrays.
     """
 
     name: str
@@ -54,7 +54,7 @@ def _frames(filtered: bool, limit: int | None) -> list[FrameType]:
 
 def _is_array_tree(x: Any) -> bool:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of iterators, which are leaves
+        warnings.simplefilter("ignore")  # for iterators, which are leaves
         leaves = pytree.tree_leaves(x)
     return bool(leaves) and all(is_valid_value(leaf) for leaf in leaves)
 
@@ -63,17 +63,17 @@ def breakpoint(
     *, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None, ordered: bool = False,
     token: Any = None, **kwargs: Any,
 ) -> None:  # fmt: skip
-    """Stop the program here when it runs, and read commands: ``help`` lists them.
+    """Stop the program here when it runs, and read commands. The command ``help`` lists them.
 
     Under `vmap` it stops for each element, under `grad` with the values of the function.
 
     Args:
-      backend: where the commands come from: only ``"cli"`` (or None), the terminal.
-      filter_frames: show only frames of the user.
-      num_frames: how many frames to keep, the innermost ones; None: all.
-      ordered: keep the order of such stops, and of other ordered callbacks.
-      token: only None; say `ordered`.
-      kwargs: `stdin` and `stdout`: files in the place of the terminal.
+      backend: the source of the commands: only ``"cli"`` (or None), the terminal.
+        filter_frames: show only frames of the user.
+        num_frames: the number of frames to keep, the innermost ones; None: all.
+        ordered: keep the order of such stops, and of other ordered callbacks.
+        token: only None; use `ordered`.
+        kwargs: `stdin` and `stdout`: files instead of the terminal.
     """
     unknown = sorted(set(kwargs) - {"stdin", "stdout"})
     if backend not in (None, "cli") or token is not None or unknown:
@@ -125,7 +125,7 @@ class _Session(cmd.Cmd):
     def _print(self, text: str, form) -> None:
         try:
             self._say(form(self._evaluate(text)))
-        except Exception as error:  # what the user typed
+        except Exception as error:  # from the user's input
             self._say(f"*** {type(error).__name__}: {error}")
 
     def do_p(self, arg):
@@ -165,19 +165,19 @@ class _Session(cmd.Cmd):
                 self._say(f"{'->' if n == f.line else '  '} {n:4} {line}")
 
     def do_continue(self, arg):
-        """continue: go on with the program."""
+        """continue: continue the program."""
         return True
 
     def do_quit(self, arg):
         """quit: end the program with an error."""
-        raise bdb.BdbQuit("the debugger was left with quit")
+        raise bdb.BdbQuit("the program was ended by the debugger's command quit")
 
     def default(self, line):
-        """Anything else is an expression to print."""
+        """Other input is an expression to print."""
         self._print(line, repr)
 
     def emptyline(self):
-        """Nothing happens."""
+        """Ignore an empty line."""
 
     do_u, do_d, do_l, do_c, do_q = do_up, do_down, do_list, do_continue, do_quit
     do_w = do_bt = do_where

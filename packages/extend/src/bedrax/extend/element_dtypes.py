@@ -1,9 +1,10 @@
-"""Dtypes of libraries: elements that are represented by numbers, and have rules of their own for tangents and sums.
+"""Dtypes of libraries: their elements are represented by numbers, with their own rules for tangents and sums.
 
-`PrimalTangentDType` has numbers of one dtype whose tangents have another. A library derives others from `ElementDType`,
-and says in `_rules` what they are (Flax does so for the scales of its 8-bit floats: their cotangents add up by `max`).
-Arrays of them are moved about as arrays of keys are, on the arrays that represent them (`bedrax.lax.element_types`);
-only a conversion looks into them.
+`PrimalTangentDType` has numbers of one dtype, with tangents of another one. A library derives other dtypes from
+`ElementDType` and defines their rules in `_rules`. (Flax does so for the scales of its 8-bit floats: their cotangents
+are
+added by `max`.) Operations that move elements run on the arrays that represent them, as for arrays of keys
+(`bedrax.lax.element_types`). Only a conversion reads the numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-import bedrax.batching.elements  # noqa: F401  # what operations that move elements do
+import bedrax.batching.elements  # noqa: F401  # the operations that move elements
 from bedrax import lax, pytree
 from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
@@ -33,9 +34,9 @@ __all__ = [
 class ElementDType(dtypes.ExtendedDType):
     """Base of the dtypes of libraries.
 
-    `_rules` answers, for a dtype `dt`: ``physical_element_aval(dt)``, the type that represents an element;
-    ``tangent_dtype(dt)``; whether values are converted, by ``allow_conversion`` or ``convert_from(dt, other)`` and
-    ``convert_to(other, dt)``; and, where these differ from those of the numbers, ``add(dt, x, y)`` and ``zero(dt)``.
+    `_rules` has for a dtype `dt`: ``physical_element_aval(dt)``, the type that represents an element;
+    ``tangent_dtype(dt)``; conversions, with ``allow_conversion`` or ``convert_from(dt, other)`` and
+    ``convert_to(other, dt)``; and, if they differ from those of the numbers, ``add(dt, x, y)`` and ``zero(dt)``.
     """
 
     type: type = dtypes.extended
@@ -58,7 +59,7 @@ class ElementDType(dtypes.ExtendedDType):
         return EArray(aval, base)
 
     def zeros(self, shape: Any) -> Any:
-        """What a sum of no elements is, in an array."""
+        """The sum of no elements, as an array of zeros of this dtype."""
         zero = getattr(self._rules, "zero", None)
         if zero is None:
             return to_edtype_p.bind(lax.full((*shape, *self.element_shape), 0, self.element_dtype), edtype=self)
@@ -79,9 +80,9 @@ class ElementDType(dtypes.ExtendedDType):
         """
         other = aval_of(x).dtype if dtype == self else dtype
         way = "convert_to" if dtype == self else "convert_from"
-        asked = getattr(self._rules, way, None)
+        permits = getattr(self._rules, way, None)
         pair = (other, self) if dtype == self else (self, other)
-        allowed = other == self.element_dtype and getattr(self._rules, "allow_conversion", asked and asked(*pair))
+        allowed = other == self.element_dtype and getattr(self._rules, "allow_conversion", permits and permits(*pair))
         if not allowed:
             raise TypeError(
                 f"convert_element_type: from {aval_of(x).dtype} to {dtype}; values of dtype {self} are converted from and to"
@@ -119,13 +120,13 @@ class PrimalTangentDType(ElementDType):
 
 
 def primal_tangent_dtype(primal_dtype: Any, tangent_dtype: Any, name: str | None = None) -> PrimalTangentDType:
-    """A dtype of numbers whose tangents have another dtype, such as 8-bit integers with tangents that are floats.
+    """A dtype of numbers with tangents of another dtype, such as 8-bit integers with tangents that are floats.
 
-    Arrays are converted from and to `primal_dtype`, and are moved about; there is no arithmetic on them.
+    Arrays can be converted from and to `primal_dtype`, and their elements can be moved; there is no arithmetic on them.
 
     Args:
-      primal_dtype, tangent_dtype: of the numbers, and of their tangents.
-      name: how it prints; by default it tells both.
+      primal_dtype, tangent_dtype: the dtypes of the numbers, and of their tangents.
+        name: the printed name. Default: a name made of both dtypes.
     """
     primal, tangent = (dtypes.canonicalize_dtype(dtypes.as_dtype(d)) for d in (primal_dtype, tangent_dtype))
     shown = name or f"PrimalTangentDType{{{dtypes.short_name(primal)}/{dtypes.short_name(tangent)}}}"
@@ -133,12 +134,12 @@ def primal_tangent_dtype(primal_dtype: Any, tangent_dtype: Any, name: str | None
 
 
 def supports_inf(dtype: Any) -> bool:
-    """Whether a dtype of floats has infinities; some of 8 bits have none."""
+    """Whether a dtype of floats has infinities; some 8-bit floats have none."""
     with np.errstate(all="ignore"):
         return bool(np.isinf(np.array(np.inf, np.float32).astype(dtype)))
 
 
-# ---- conversions: the identity on what represents the elements
+# ---- conversions: the identity on the arrays that represent the elements
 
 
 to_edtype_p = Primitive("to_edtype")
@@ -175,7 +176,7 @@ batch_rules.add(from_edtype_p, lambda axis, args, dims: (from_edtype_p.bind(*arg
 
 
 def _tangent_as(t: Any, out: Any) -> Any:
-    """A tangent as one of the value that its own has been converted to."""
+    """The tangent of a converted value, from the tangent of the operand of the conversion."""
     wanted = aval_of(out).to_tangent_aval()
     if type(t) is Zero or wanted.dtype == dtypes.float0:
         return Zero(wanted)
@@ -223,18 +224,18 @@ class EArray(Array):
     )
 
     def block_until_ready(self) -> EArray:
-        """Wait until it has been computed; returns it."""
+        """Wait for the end of its computation. Returns the array."""
         self._data.block_until_ready()
         return self
 
     def addressable_data(self, index: int) -> EArray:
-        """The part on one of this process's devices."""
+        """The part on one of the devices of this process."""
         part = self._data.addressable_data(index)
         rank = len(self.aval.shape)
         return EArray(self.aval.update(shape=part.shape[:rank]), part)
 
     def copy(self) -> EArray:
-        """The same in a buffer of its own."""
+        """A copy in a new buffer."""
         return EArray(self.aval, copy.copy(self._data))
 
     __copy__ = copy

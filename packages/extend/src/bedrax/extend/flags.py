@@ -1,7 +1,7 @@
-"""Options that change nothing here, by the names that programs and libraries set.
+"""Options that change nothing, under the names that programs and libraries set.
 
-Each has a reason, and setting one to another value than its default warns with it. The table is data: reason ->
-(name, default[, what the option must be]).
+Each has a reason. Setting one to another value than its default gives a warning with the reason. The table is data:
+reason -> (name, default[, condition on the option]).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INERT: dict[str, tuple[tuple, ...]] = {
         ("jax_use_hlo_logistic_lowering", None, {"kind": bool}), ("jax_accurate_erf_inv", False),
     ),
     "the axes of a collective are taken in the order in which they are named": (("jax_raise_on_ppermute_sort_diff", True),),
-    "programs that were exported in the past are read as long as their format can be read": (
+    "exported programs of any age are read if their format is readable": (
         ("jax_export_deserialize_expired_versions", False),
     ),
     "kernels are interpreted: nothing is compiled for them": (
@@ -31,19 +31,19 @@ INERT: dict[str, tuple[tuple, ...]] = {
         ("jax_pallas_auto_assign_collective_ids", "no", {"choices": ("no", "yes", "override")}),
         ("jax_pallas_auto_assign_collective_ids_limit", 25),
     ),
-    "shard_map says itself whether types are checked; casts are always put in where operands differ, and axes of size one are "
-    "axes": (
+    "shard_map itself sets whether types are checked; casts are always inserted between operands that differ, and axes of size "
+    "one are axes": (
         ("check_vma", False), ("jax_auto_pcast", True), ("jax_remove_size_one_mesh_axis_from_type", False),
         ("jax_disable_vmap_shmap_error", False),
     ),
-    "the processes of a run find and reach each other through jaxlib alone": (
+    "the processes of a run connect through jaxlib only": (
         ("jax_force_dcn_cross_host_transfers", False),
         ("jax_cross_host_transfer_socket_address", ""), ("jax_cross_host_transport_addresses", ""),
         ("jax_cross_host_transfer_timeout_seconds", None, {"kind": int}),
         ("jax_cross_host_transfer_transfer_size", None, {"kind": int}), ("jax_share_binary_between_hosts", False),
         ("jax_share_binary_between_hosts_timeout_ms", 1_200_000),
     ),
-    "a plugin's devices are those that it finds; jax_pjrt_client_create_options tells it more": (
+    "a plugin finds its devices itself; jax_pjrt_client_create_options passes options to it": (
         ("mock_num_gpu_processes", 0), ("jax_mock_gpu_topology", ""), ("jax_backend_target", ""),
     ),
     "programs are compiled once, without profiles of earlier runs": (
@@ -65,9 +65,9 @@ INERT: dict[str, tuple[tuple, ...]] = {
     ),
     "printed programs have no color": (("jax_pprint_use_color", True),),
     "sums of 16-bit floats are computed in 32 bits": (("jax_allow_f16_reductions", True),),
-    "that two references to one array do not meet in a call is always checked": (("jax_mutable_array_checks", True),),
-    "operations on known values run at once, when they are reached": (("eager_constant_folding", False),),
-    "an export is as new as its calling convention, and its serialized form has one version": (
+    "every call checks that no two of its references are of one array": (("jax_mutable_array_checks", True),),
+    "operations on known values run eagerly": (("eager_constant_folding", False),),
+    "an export has the version of its calling convention, and its serialized form has one version": (
         ("jax_export_ignore_forward_compatibility", False), ("jax_serialization_version", 0),
     ),
     "not checked here: jax.error_checking has no such behavior": tuple(
@@ -83,7 +83,7 @@ def _declare(why: str, name: str, default: Any, options: dict | None = None) -> 
 
 _declared = {row[0]: _declare(why, *row) for why, rows in INERT.items() for row in rows}
 
-# Those that are names of the public interface, too.
+# Options that are also names of the public interface.
 allow_f16_reductions = _declared["jax_allow_f16_reductions"]
 auto_pcast = _declared["jax_auto_pcast"]
 jax2tf_associative_scan_reductions = _declared["jax2tf_associative_scan_reductions"]

@@ -1,8 +1,9 @@
-"""Operations of libraries with rules of their own (`jax.experimental.hijax.HiPrim`).
+"""Operations of libraries with their own rules (`jax.experimental.hijax.HiPrim`).
 
-A library derives a class from `HiPrim`; one object is one operation with its parameters and types. A call binds `hi_call_p`,
-whose parameter `prim` is that object, with the arrays that represent the arguments (`HiType.lower_val`). Each column asks the
-object for its rule; arguments are given to it as values of their types again (`HiType.raise_val`).
+A library derives a class from `HiPrim`; an object of it is one operation with its parameters and types. A call binds
+`hi_call_p` to the arrays that represent the arguments (`HiType.lower_val`); its parameter `prim` is that object. Each
+column calls a method of the object as its rule, with arguments that are values of their types again
+(`HiType.raise_val`).
 
 Needed by Flax (`nnx.variablelib`).
 """
@@ -53,7 +54,8 @@ def _is_zero(x: Any) -> bool:
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """A tangent as a value: for `Zero` the zero of its type (`vspace_zero` of a library's own), anything else as it is."""
+    """A tangent as a value: for `Zero` the zero of its type (`vspace_zero` of a library's type); other tangents
+    unchanged."""
     if type(tangent) is not Zero:
         return tangent
     aval = tangent.aval
@@ -103,7 +105,7 @@ class Types(NamedTuple):
         return [[next(rest) for _ in a.lo_ty()] for a in self.avals]
 
     def raised(self, arrays: Sequence[Any]) -> Any:
-        """The tree of values that arrays represent."""
+        """The tree of values of the arrays that represent them."""
         return self.tree.unflatten([a.raise_val(*xs) for a, xs in zip(self.avals, self.groups(arrays), strict=True)])
 
     def lowered(self, values: Any, what: str) -> list:
@@ -112,7 +114,7 @@ class Types(NamedTuple):
         return [low for a, x in zip(self.avals, leaves, strict=True) for low in a.lower_val(x)]
 
     def raised_tangents(self, arrays: Sequence[Any]) -> Any:
-        """The tree of tangents that arrays or `Zero` represent; `Zero` where all arrays of a leaf are."""
+        """The tree of tangents of arrays or `Zero`. A leaf is `Zero` if all of its arrays are."""
         return self.tree.unflatten(
             [_raised_tangent(a, xs) for a, xs in zip(self.avals, self.groups(arrays), strict=True)]
         )
@@ -124,7 +126,7 @@ class Types(NamedTuple):
 
 
 def _tangent_type(aval: AbstractValue) -> AbstractValue:
-    """The type of tangents, whose values are represented by tangents of the primal's arrays."""
+    """The type of tangents. Tangents of the primal's arrays represent its values."""
     found = aval.to_tangent_aval()
     wanted = [low.to_tangent_aval() for low in aval.lo_ty()]
     if aval.is_high and [(a.shape, a.dtype) for a in found.lo_ty()] != [(a.shape, a.dtype) for a in wanted]:
@@ -156,7 +158,7 @@ def _lowered_tangent(aval: AbstractValue, tangent: Any) -> list:
     ]
 
 
-# ---- what collects cotangents
+# ---- accumulators of cotangents
 
 
 class RefAccum(GradAccum):
@@ -177,14 +179,14 @@ class RefAccum(GradAccum):
         return self
 
     def accum(self, x: Any) -> None:
-        """Add a cotangent; None and `Zero` add nothing."""
+        """Add a cotangent. None and `Zero` add nothing."""
         if x is None or type(x) is Zero:
             return
         ref = self.inst().ref
         ref.addupdate(x)
 
     def freeze(self) -> Any:
-        """What the reference holds; `Zero` if there is none."""
+        """The value of the reference; `Zero` if there is none."""
         return Zero(self.aval.to_tangent_aval()) if self.ref is None else self.ref[...]
 
 
@@ -192,7 +194,7 @@ class RefAccum(GradAccum):
 
 
 class HiPrim:
-    """An operation with rules of its own; a class that derives from it is a kind of operations.
+    """An operation with its own rules. A class that derives from it is a kind of operations.
 
     Its ``__init__`` sets three attributes and then calls ``super().__init__()``:
 
@@ -202,20 +204,21 @@ class HiPrim:
 
     Two objects are equal if they are of one class and have equal types and parameters.
 
-    Rules are methods. Each is optional but `expand`; one that is needed and missing raises NotImplementedError:
+    Rules are methods. All except `expand` are optional; a missing rule that is needed raises NotImplementedError:
 
-    - ``expand(*args) -> result``: what it computes.
+    - ``expand(*args) -> result``: the computation.
     - ``jvp(primals, tangents) -> (result, tangent)``: forward mode. Tangents may be `Zero`.
     - ``vjp_fwd(nzs_in, *args) -> (result, residuals)`` with ``vjp_bwd_retval(residuals, cotangent) -> cotangents`` or
-      ``vjp_bwd(residuals, cotangent, *accums)``: reverse mode. `nzs_in` tells which arguments are differentiated, an accum is
-      a `GradAccum`.
+      ``vjp_bwd(residuals, cotangent, *accums)``: reverse mode. `nzs_in` has a boolean per argument: whether it is
+      differentiated. An accum is a `GradAccum`.
     - ``lin(nzs_in, *args) -> (result, residuals)`` with ``linearized(residuals, *tangents) -> tangent``: linearization.
-    - ``transpose(cotangent, *args)``: of an operation that is linear in the arguments for which it is given a `GradAccum`.
+    - ``transpose(cotangent, *args)``: for an operation that is linear in those arguments that are a `GradAccum`.
     - ``batch(axis_data, args, dims) -> (result, dims of the result)``.
-    - ``dce(used_outs, live_ins) -> (used_ins, operation or None)``: what is left if only some results are used.
-    - ``staging(trace, source_info, *args) -> result``: what is recorded.
-    - ``check(*arg_types)``: refuses arguments by raising an error.
-    - ``pp_params() -> dict``: the parameters that are printed.
+    - ``dce(used_outs, live_ins) -> (used_ins, operation or None)``: the remaining operation if only some results are
+      used.
+    - ``staging(trace, source_info, *args) -> result``: records the operation in a program.
+    - ``check(*arg_types)``: raises an error for wrong arguments.
+    - ``pp_params() -> dict``: the printed parameters.
     """
 
     in_avals: tuple
@@ -251,15 +254,15 @@ class HiPrim:
         """Apply the operation to arguments of the types `in_avals`."""
         leaves = self.inputs.leaves(tuple(args), f"{type(self).__name__} takes {len(self.in_avals)} arguments")
         self.check(*pytree.tree_unflatten(self.in_tree, [typeof(x) for x in leaves]))
-        if self.holds_references:  # whose operations are carried out as what they are composed of
+        if self.holds_references:  # operations on references run as their composition
             return self.expand(*args)
         arrays = [low for a, x in zip(self.inputs.avals, leaves, strict=True) for low in a.lower_val(x)]
         if self.inputs.is_high and not any(isinstance(x, Tracer) for x in arrays) and not _records():
-            return self.expand(*args)  # on the objects themselves, which it may write to
+            return self.expand(*args)  # on the objects themselves; it may write to them
         return self.outputs.raised(hi_call_p.bind(*arrays, prim=self))
 
     def check(self, *arg_tys: Any) -> None:
-        """Accepts arguments of all types."""
+        """Accept arguments of all types."""
 
     def pp_params(self) -> dict[str, Any]:
         """The parameters."""
@@ -286,7 +289,7 @@ class HiPrim:
         )
 
     def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
-        """Adds what `vjp_bwd_retval` returns (or `vjp_bwd_retval_logs`, which returns logs, too) to the accums."""
+        """Add the results of `vjp_bwd_retval` (or of `vjp_bwd_retval_logs`, which also returns logs) to the accums."""
         if self.defines("vjp_bwd_retval_logs"):
             cotangents, logs = self.vjp_bwd_retval_logs(res, outgrad)
             custom_rules.log(logs or {})
@@ -317,22 +320,22 @@ class HiPrim:
         raise self._lacks("vmap", "`batch`")
 
     def dce(self, used_outs: Any, live_ins: Any) -> tuple:
-        """Everything is kept."""
+        """Keep everything."""
         return pytree.tree_map(lambda _: True, tuple(self.in_avals)), self
 
     def staging(self, trace: Any, source_info: Any, *args: Any) -> Any:
-        """An equation of `hi_call` is recorded."""
+        """Record an equation of `hi_call`."""
         arrays = self.inputs.lowered(args, type(self).__name__)
         return self.outputs.raised(trace.record(hi_call_p, arrays, {"prim": self}))
 
     @classmethod
     def defines(cls, *names: str) -> bool:
-        """Whether the class has methods of its own in place of these."""
+        """Whether the class overrides these methods."""
         return all(getattr(cls, name) is not getattr(HiPrim, name) for name in names)
 
 
 class VJPHiPrimitive(HiPrim):
-    """The name that `HiPrim` had before."""
+    """The former name of `HiPrim`."""
 
 
 def _per_argument(prim: HiPrim, cotangents: Any) -> tuple:
@@ -345,7 +348,7 @@ def _per_argument(prim: HiPrim, cotangents: Any) -> tuple:
 
 
 def _records() -> bool:
-    """Whether a program is being recorded."""
+    """Whether a program is recorded now."""
     trace: Any = current.trace
     while trace is not None:
         if isinstance(trace, StagingTrace):
@@ -394,7 +397,7 @@ def _dce(eqn, used):
     used_ins, smaller = prim.dce(wanted, live)
     if smaller is None:
         return [False] * len(eqn.invars), None
-    flags = prim.inputs.leaves(used_ins, f"what {type(prim).__name__}.dce says of its arguments")
+    flags = prim.inputs.leaves(used_ins, f"what {type(prim).__name__}.dce sets of its arguments")
     needed = [f for f, lows in zip(flags, prim.inputs.groups(eqn.invars), strict=True) for _ in lows]
     if smaller == prim:
         return [True] * len(eqn.invars), eqn
@@ -422,7 +425,7 @@ def _nonzeros(prim: HiPrim, tangents: Sequence[Any]) -> tuple:
 
 
 class Residuals(NamedTuple):
-    """How residuals of a forward rule are structured: a tree of `types`, whose leaves that are no values are `fixed`."""
+    """The structure of residuals of a forward rule: a tree of `types`; its leaves that are not values are `fixed`."""
 
     types: Types
     fixed: tuple
@@ -451,7 +454,7 @@ class Residuals(NamedTuple):
 
 @linearize_rules.rule(hi_call_p)
 def _linearize(primals, tangents, *, prim: HiPrim):
-    """By the rule of reverse mode, if there is one that was written for it; else by `lin`, or by `jvp`."""
+    """Use the rule of reverse mode if the class defines one; else `lin`, or `jvp`."""
     name = type(prim).__name__
     args, nzs = prim.inputs.raised(primals), _nonzeros(prim, tangents)
     derived = prim.vjp_fwd.__func__ in (vjp_from_lin.vjp_fwd, vjp_from_jvp.vjp_fwd)
@@ -477,8 +480,9 @@ def _linearize(primals, tangents, *, prim: HiPrim):
     return outs, [t if has_tangent(a.dtype) else Zero(a) for t, a in zip(moved, wanted, strict=True)]
 
 
-# ---- the linear part of a call with a rule of reverse mode. Its operands: residuals, primals (if the operation has a rule
-# that pushes tangents forward), and tangents of the arrays that are `active`.
+# ---- the linear part of a call with a rule of reverse mode. Its operands: residuals, primals (if the operation has a
+# rule
+# for tangents in forward mode), and tangents of the arrays that are `active`.
 
 hi_linear_p = Primitive("hi_linear", multiple_results=True)
 custom_rules.logging[hi_linear_p] = lambda params: params["prim"].defines("vjp_bwd_retval_logs")
@@ -524,7 +528,7 @@ def _accums(prim: HiPrim, active: Sequence[bool]) -> list:
 
 
 def _collected(prim: HiPrim, accums: Sequence[Any], active: Sequence[bool]) -> list:
-    """A cotangent or None for each array that is active, None for each other one."""
+    """A cotangent or None for each active array, and None for the others."""
     arrays: list = []
     for accum in accums:
         if isinstance(accum, ValAccum):
@@ -558,7 +562,7 @@ def _transpose(cts, *args, prim: HiPrim):
 
 @batch_rules.rule(hi_call_p)
 def _batch(axis, args, dims, *, prim: HiPrim):
-    if prim.inputs.is_high or prim.outputs.is_high:  # by what it is composed of
+    if prim.inputs.is_high or prim.outputs.is_high:  # as its composition
         return batch_flat(lambda *xs: _expand(*xs, prim=prim), axis, args, dims)
     out, out_dims = prim.batch(axis, prim.inputs.tree.unflatten(args), prim.inputs.tree.unflatten(dims))
     outs = prim.outputs.lowered(out, f"the result of {type(prim).__name__}.batch")
@@ -570,12 +574,12 @@ def _batch(axis, args, dims, *, prim: HiPrim):
 
 @dataclass(frozen=True)
 class _Tangents:
-    """Which arguments are differentiated; a leaf of residuals that is no value."""
+    """The positions of the differentiated arguments; a leaf of residuals that is not a value."""
 
     nzs: tuple
 
     def split(self, prim: HiPrim, trees: Sequence[Any]) -> list:
-        """The arrays that represent the arguments that are differentiated, of a tree for each argument."""
+        """The arrays that represent the differentiated arguments, from a tree for each argument."""
         flags = prim.inputs.leaves(self.nzs, "nzs_in")
         rows = prim.inputs.groups(prim.inputs.lowered_tangents(tuple(trees), "tangents"))
         return [instantiate_zeros(t) for row, f in zip(rows, flags, strict=True) if f for t in row]
@@ -595,12 +599,12 @@ class _Tangents:
 
 @dataclass(frozen=True, eq=False)
 class _LinearProgram:
-    """A linear program ``residuals, tangents of the arguments that are differentiated -> tangents of the results``.
+    """A linear program ``residuals, tangents of the differentiated arguments -> tangents of the results``.
 
     Attributes:
-      tangents: which arguments are differentiated.
+      tangents: the positions of the differentiated arguments.
       program: the program.
-      moving: which arrays of the results have a tangent.
+      moving: a boolean per array of the results: whether it has a tangent.
     """
 
     tangents: _Tangents
@@ -615,7 +619,7 @@ class _LinearProgram:
 
 
 def _on_tape(prim: HiPrim, tangents: _Tangents, fun: Callable) -> tuple[Tape, list, Any]:
-    """Run a function of tangents with nodes for them: (tape, nodes, what the function returned)."""
+    """Run a function of tangents with tape nodes for them: (tape, nodes, result of the function)."""
     tape = Tape(current.trace)
     nodes = [Node(tape, a) for a in tangents.types(prim)]
     with entered(tape):
@@ -623,7 +627,7 @@ def _on_tape(prim: HiPrim, tangents: _Tangents, fun: Callable) -> tuple[Tape, li
 
 
 def _lin_from_jvp(self: HiPrim, nzs_in: tuple, *primals: Any) -> tuple:
-    """The result, and the linear program of the tangent with its residuals, by the rule `jvp`."""
+    """The result, and the linear program of the tangent with its residuals, from the rule `jvp`."""
     which = _Tangents(nzs_in)
     tape, nodes, (out, tangent) = _on_tape(self, which, lambda tangents: self.jvp(primals, tangents))
     moved = self.outputs.lowered_tangents(tangent, f"the tangent of the result of {type(self).__name__}")
@@ -648,7 +652,7 @@ def _vjp_fwd_from_lin(self: HiPrim, nzs_in: tuple, *primals: Any) -> tuple:
 
 
 def _transposed(self: HiPrim, linearized: Callable, which: _Tangents, cotangent: Any) -> tuple:
-    """Cotangents of the arguments, by reading a linear function of their tangents backwards."""
+    """Cotangents of the arguments, from the transpose of a linear function of their tangents."""
     tape, nodes, tangent = _on_tape(self, which, linearized)
     moved = self.outputs.lowered_tangents(tangent, f"the tangent of the result of {type(self).__name__}")
     cts = self.outputs.lowered_tangents(cotangent, "a cotangent")
@@ -675,14 +679,14 @@ class _VJPRules(NamedTuple):
     vjp_bwd_retval: Callable
 
 
-# To be assigned in a class: ``lin, linearized = linearize_from_jvp``, and so on.
+# Values for class attributes: ``lin, linearized = linearize_from_jvp``, and so on.
 linearize_from_jvp = _LinRules(_lin_from_jvp, _linearized_from_jvp)
 vjp_from_jvp = _VJPRules(_vjp_fwd_from_jvp, _bwd_from_jvp)
 vjp_from_lin = _VJPRules(_vjp_fwd_from_lin, _bwd_from_lin)
 
 
 def jvp_from_lin(self: HiPrim, primals: tuple, tangents: tuple) -> tuple:
-    """The rule `jvp` that follows from `lin` and `linearized`; assigned in a class: ``jvp = jvp_from_lin``.
+    """The rule `jvp` from `lin` and `linearized`, for a class attribute: ``jvp = jvp_from_lin``.
 
     Args:
       primals, tangents: a tuple each, with an entry for each argument. Tangents may be `Zero`.
@@ -701,14 +705,14 @@ def jvp_from_lin(self: HiPrim, primals: tuple, tangents: tuple) -> tuple:
 
 
 class MappingSpec:
-    """How a value of a library's type is mapped, in place of the number of an axis; libraries derive from it."""
+    """The mapping of a value of a library's type, instead of the number of an axis. Libraries derive from it."""
 
 
 def bdims_at_front(axis_data: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> tuple:
-    """Batches whose mapped axis comes first; what is not mapped is repeated.
+    """Batches with the mapped axis first. Values that are not mapped are repeated.
 
     Args:
-      axis_data: as a rule `batch` gets it.
+      axis_data: the argument of a rule `batch`.
       args: arrays.
       dims: the mapped axis of each, or None.
     """
@@ -716,12 +720,12 @@ def bdims_at_front(axis_data: AxisData, args: Sequence[Any], dims: Sequence[int 
 
 
 def unmap_avals(axis_data: AxisData, avals: Any, dims: Any) -> Any:
-    """The types of batches, for the types of elements.
+    """The types of batches, from the types of elements.
 
     Args:
-      axis_data: as a rule `batch` gets it.
+      axis_data: the argument of a rule `batch`.
       avals: a tree of types.
-      dims: a tree of the same structure: where the mapped axis is (an int), or None.
+      dims: a tree of the same structure: the mapped axis (an int), or None.
     """
     leaves, tree = pytree.tree_flatten(avals)
     axes = tree.flatten_up_to(dims)
@@ -729,10 +733,10 @@ def unmap_avals(axis_data: AxisData, avals: Any, dims: Any) -> Any:
 
 
 def vmap_rule(axis_data: AxisData, f: Callable, in_axes: Any, out_axes: Any, *, sum_match: bool = False) -> Callable:
-    """A function on batches, as a rule `batch` needs it.
+    """A function on batches, for a rule `batch`.
 
     Args:
-      axis_data: as the rule gets it; collectives over its name work in `f`.
+      axis_data: the argument of the rule; collectives over its name work in `f`.
       f: takes and returns trees of arrays or `Zero`.
       in_axes, out_axes: axes (int) or None, or trees of them that are prefixes of the arguments and of the result.
       sum_match: sum a result whose entry in `out_axes` is None over the mapped axis.
@@ -775,7 +779,7 @@ def vmap_rule(axis_data: AxisData, f: Callable, in_axes: Any, out_axes: Any, *, 
 
 
 def _spread(axes: Any, tree: Any, is_leaf: Callable = _is_zero) -> list:
-    """One axis or None per leaf of a tree, of a prefix of it."""
+    """One axis or None per leaf of a tree, from axes for a prefix of it."""
     spread: list = []
 
     def add(axis, part):

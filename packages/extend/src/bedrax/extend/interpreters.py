@@ -1,12 +1,12 @@
-"""The rule tables in the form in which libraries write into them.
+"""The rule tables as dictionaries, to which libraries write.
 
-Libraries assign rules with ``table[prim] = rule``, and their rules have these forms: jvp and
-transpose as ours; batching ``rule(args, dims, **params)`` without the axis, or, in `axis_primitive_batchers`,
-``rule(size, name, None, args, dims, **params)``, or, in `fancy_primitive_batchers`,
-``rule(axis_data, args, dims, **params)``; lowering ``rule(ctx, *values, **params)``.
+Libraries assign rules with ``table[prim] = rule``. Their rules have these forms. jvp and transpose: the same as in our
+columns. Batching: ``rule(args, dims, **params)`` without the axis; in `axis_primitive_batchers`,
+``rule(size, name, None, args, dims, **params)``; in `fancy_primitive_batchers`,
+``rule(axis_data, args, dims, **params)``. Lowering: ``rule(ctx, *values, **params)``.
 
 Needed by Equinox (every table, `UndefinedPrimal`, `instantiate_zeros`), Lineax (`primitive_transposes`), and libraries
-that define primitives of their own as the documents for users show it.
+with their own primitives, which the user documentation describes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bedrax.lax.filling import zeros_of
 
 
 class TableView(MutableMapping):
-    """A rule table as a dictionary that may be written to; `adapt` brings a library's rule into our form."""
+    """A rule table as a writable dictionary. `adapt` converts a library's rule into the form of the column."""
 
     def __init__(self, table: Column, adapt: Callable = lambda rule: rule):
         self.table, self.adapt = table, adapt
@@ -91,7 +91,7 @@ def defjvp(primitive, *jvprules) -> None:
 
 
 def defjvp2(primitive, *jvprules) -> None:
-    """`defjvp` with formulas that are given the result as well: ``(t, ans, *primals, **params) -> tangent``, or None."""
+    """`defjvp` with formulas that also take the result: ``(t, ans, *primals, **params) -> tangent``, or None."""
     ad_tables.jvp(primitive, *jvprules)
 
 
@@ -99,19 +99,19 @@ def deflinear2(primitive, transpose_rule) -> None:
     """Register a primitive as linear in all of its operands together: its derivative is itself.
 
     Args:
-      transpose_rule: ``(ct, *args, **params) -> [cotangent or None per operand]``; what the primitive is linear in is an
+      transpose_rule: ``(ct, *args, **params) -> [cotangent or None per operand]``; a linear operand is an
         `UndefinedPrimal`.
     """
     ad_tables.linear(primitive, transpose_rule)
 
 
 def deflinear(primitive, transpose_rule) -> None:
-    """`deflinear2` with a rule that does not see the operands: ``(ct, **params) -> [cotangent per operand]``."""
+    """`deflinear2` with a rule that does not take the operands: ``(ct, **params) -> [cotangent per operand]``."""
     ad_tables.linear(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
 
 
 def defbilinear(prim, lhs_rule, rhs_rule) -> None:
-    """Register a primitive as linear in each of its two operands, as products are.
+    """Register a primitive as linear in each of its two operands, like a product.
 
     Args:
       lhs_rule: ``(ct, x, y, **params) -> cotangent`` of `x`, which is an `UndefinedPrimal`.
@@ -121,17 +121,19 @@ def defbilinear(prim, lhs_rule, rhs_rule) -> None:
 
 
 def defvectorized(prim) -> None:
-    """Register the batching rule of a primitive that acts on each element: it is applied to batches as it is."""
+    """Register the batching rule of an elementwise primitive with one operand: it is applied to the batch."""
     elementwise(prim)
 
 
 def defbroadcasting(prim) -> None:
-    """Register the batching rule of a primitive that acts on each element of several operands: their batches are lined up."""
+    """Register the batching rule of an elementwise primitive with several operands: the axes of their batches are
+    aligned."""
     elementwise(prim)
 
 
 def defreducer(prim) -> None:
-    """Register the batching rule of a primitive with one operand, which it reduces over the axes of the parameter `axes`.
+    """Register the batching rule of a primitive with one operand, which reduces it over the axes in the parameter
+    `axes`.
 
     The axes, a tuple of int, may be counted from the end; the results have the other ones, in order.
     """
@@ -148,16 +150,16 @@ def defreducer(prim) -> None:
 
 
 def apply_primitive(prim, *args, **params):
-    """Compile one operation and run it on arrays: what evaluates primitives that have no `impl`."""
+    """Compile one operation and run it on arrays. It evaluates primitives that have no `impl`."""
     return executors.get().apply(prim, args, params)
 
 
 def bdim_at_front(x, bdim, size, mesh_axis=None):
-    """A batch whose axis comes first.
+    """A batch with the mapped axis first.
 
     Args:
-      bdim: the mapped axis of `x`; None (`not_mapped`): there is none, and `x` is repeated.
-      size: how many there are, where `x` is repeated.
+      bdim: the mapped axis of `x`; None (`not_mapped`) if it has none: then `x` is repeated.
+        size: the number of repetitions of `x`.
     """
     refuse_options("bdim_at_front", mesh_axis=mesh_axis)
     return _to_front(x, bdim, size)
@@ -178,7 +180,7 @@ not_mapped: Any = None
 
 
 def instantiate_zeros(tangent):
-    """A tangent as a value: an array of zeros for `Zero`, anything else as it is."""
+    """A tangent as a value: an array of zeros for `Zero`; other tangents unchanged."""
     return instantiate(tangent)
 
 
@@ -188,7 +190,7 @@ def zeros_like_aval(aval):
 
 
 def add_jaxvals(x, y):
-    """The sum of two values of one type, such as cotangents that meet; `Zero` adds nothing."""
+    """The sum of two values of one type, such as two cotangents; `Zero` adds nothing."""
     return ad_tables.add_tangents(x, y)
 
 
@@ -207,13 +209,13 @@ UndefinedPrimal = ad_tables.UndefinedPrimal
 
 
 def _canonical(x: Any) -> np.ndarray:
-    """A NumPy array of a dtype that the options allow."""
+    """A NumPy array of a dtype that the options permit."""
     x = np.asarray(x)
     return x.astype(dtypes.canonicalize_dtype(x.dtype), copy=False)
 
 
 class _Handlers(dict):
-    """How values of a class become arrays: as NumPy's do, which is what may be registered for others.
+    """The conversion of values of a class to arrays: only NumPy's conversion can be registered for a class.
 
     Needed by TensorFlow Probability (its variables).
     """
@@ -236,16 +238,17 @@ def jvp(
     fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, instantiate: bool = True,
     transform_stack: bool = True,
 ) -> tuple:  # fmt: skip
-    """Push tangents through a function of flat values that returns a list (with `has_aux`: a pair of it and more).
+    """Push tangents through a function of flat values that returns a list (with `has_aux`: a pair of the list and
+    more).
 
     Args:
       fun: a `WrappedFun` or a function.
       tangents: values, or `Zero`.
-      instantiate: give values for tangents that are zero.
-      transform_stack: names of scopes; they are those around us.
+      instantiate: return values for tangents that are zero.
+        transform_stack: names of scopes; the current scopes are used.
 
     Returns:
-      (results, their tangents), and what else `fun` returned with `has_aux`.
+      (results, their tangents), and with `has_aux` the rest of the result of `fun`.
     """
     call = getattr(fun, "call_wrapped", fun)
     flat = call if has_aux else lambda *xs: (call(*xs), None)
@@ -262,11 +265,11 @@ def backward_pass(
 
     Args:
       jaxpr: the program.
-      transform_stack: names of scopes; they are those around us.
+      transform_stack: names of scopes; the current scopes are used.
       consts: the values of its constants.
-      primals_in: values, and `UndefinedPrimal` for the arguments that it is linear in.
+      primals_in: values, and `UndefinedPrimal` for the linear arguments.
       cts_in: a cotangent or `Zero` for each result.
-      return_logs: return what backward rules logged, too.
+      return_logs: also return the logs of backward rules.
 
     Returns:
       A cotangent or `Zero` for each argument (`Zero` for those that are values); with `return_logs` a pair of these and the
@@ -281,16 +284,16 @@ def backward_pass(
 
 
 def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]) -> tuple[Jaxpr, list[bool]]:
-    """The program that pushes tangents forward.
+    """The program of values and tangents (forward mode).
 
     Args:
       jaxpr: the program.
-      nonzeros: which arguments have a tangent.
-      instantiate: which results get a tangent even if it is zero.
+      nonzeros: a boolean per argument: whether it has a tangent.
+        instantiate: a boolean per result: whether it gets a tangent even if it is zero.
 
     Returns:
-      (program: arguments, tangents of those that have one -> results, tangents of those that have one; which results have
-      a tangent).
+      (program: arguments, tangents of those that have one -> results, tangents of those that have one; a boolean per
+      result: whether it has a tangent).
     """
     wanted = (instantiate,) * len(jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
     pushed, active = _jvp_jaxpr(jaxpr, tuple(nonzeros), wanted)
@@ -314,15 +317,15 @@ def batch_jaxpr_axes(
 
     Args:
       closed_jaxpr: the program on elements.
-      axis_data: the mapped axis, as `fancy_primitive_batchers` give it to rules.
+      axis_data: the mapped axis, as the argument of a rule in `fancy_primitive_batchers`.
       in_axes: the mapped axis of each argument, or None.
-      out_axes_dest: where each result is to be mapped: an axis; None: not; `zero_if_mapped`: at 0, or not.
+      out_axes_dest: per result: an axis; None: not mapped; `zero_if_mapped`: axis 0 if it is mapped.
 
     Returns:
-      (program, which results are mapped).
+      (program, a boolean per result: whether it is mapped).
 
     Raises:
-      ValueError: a result that is mapped has None in `out_axes_dest`.
+      ValueError: a mapped result has None in `out_axes_dest`.
     """
     batched, dims = batch_jaxpr(closed_jaxpr, axis_data, tuple(in_axes))
     wanted = [(d if d is None else 0) if w is zero_if_mapped else w for d, w in zip(dims, out_axes_dest, strict=True)]
@@ -336,12 +339,12 @@ def register_vmappable(
     data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable, from_elt: Callable,
     make_iota: Callable | None,
 ) -> None:  # fmt: skip
-    """Say how `vmap` maps a class of pytrees whose static data tell of their shape.
+    """Register the `vmap` of a class of pytrees whose static data depend on their shapes.
 
     Args:
       spec_type, axis_size_type: only `int`: an axis, and its size.
-      to_elt: ``(of an array, get_index, batch, axis) -> element``; the first maps an array and its axis.
-      from_elt: ``(of an array, size, element, axis) -> batch``.
+      to_elt: ``(function of an array, get_index, batch, axis) -> element``; the function maps an array and its axis.
+        from_elt: ``(function of an array, size, element, axis) -> batch``.
       make_iota: only None.
     """
     if spec_type is not int or axis_size_type is not int or make_iota is not None:

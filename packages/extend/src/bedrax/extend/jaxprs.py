@@ -1,8 +1,8 @@
-"""Programs in the form in which libraries take them apart and put them together.
+"""Construction and parts of programs, in the form that libraries use.
 
-A `Jaxpr` here holds its constants, so it is libraries' `Jaxpr` and `ClosedJaxpr` at once. The
+A `Jaxpr` here holds its constants, so it is the `Jaxpr` and the `ClosedJaxpr` of libraries. The
 two names below are views of that class: they construct it from the arguments that libraries
-pass, and ``isinstance`` asks about it.
+pass, and ``isinstance`` tests for it.
 
 Needed by Equinox, diffrax, Optimistix (`Jaxpr`, `ClosedJaxpr`, `mapped_aval`, `find_top_trace`), dm-haiku (`JaxprEqn`,
 `set_current_trace`, `take_current_trace`, `TraceTag`), distrax and NumPyro (`Literal`, `valid_jaxtype`); the names
@@ -27,7 +27,7 @@ from bedrax.extend.unsupported import refuse_options
 
 
 class _ViewOf(type):
-    """Metaclass of a name that stands for another class, constructed in another way."""
+    """Metaclass of another name of a class, with another constructor."""
 
     target: type
 
@@ -66,7 +66,7 @@ def _program(
 
 
 class Jaxpr(metaclass=_ViewOf):
-    """A program. Libraries give its constvars first; it has no constants then.
+    """A program. Libraries pass its constvars first; then it has no constants.
 
     Args:
       constvars: a list of `Var`, of constants; or a program, whose constants `invars` or `consts` are.
@@ -126,7 +126,7 @@ def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: 
     """Run a program under the current trace: see `bedrax.core.ir.eval_jaxpr`.
 
     Args:
-      propagate_source_info: equations that are recorded have the positions of the program's, not those of the caller.
+      propagate_source_info: whether recorded equations have the locations of the program instead of that of the caller.
     """
     if propagate_source_info:
         return ir.eval_jaxpr(jaxpr, consts, *args)
@@ -139,9 +139,9 @@ def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: 
 
 
 class CallPrimitive(tracing.Primitive):
-    """A primitive of several results that says, by its `call_primitive`, that it applies a function.
+    """A primitive with several results. Its `call_primitive` states that it applies a function.
 
-    It has no rules but those that are given to it: ``def_impl(call_impl)`` is one for evaluation.
+    It has no rules except those that are registered: ``def_impl(call_impl)`` is one for evaluation.
     """
 
     def __init__(self, name: str):
@@ -150,29 +150,29 @@ class CallPrimitive(tracing.Primitive):
 
 
 def call_impl(f: Any, *args, **params) -> list:
-    """Apply a function, wrapped (`jax.extend.linear_util`) or not, to `args`; `params` describe the call only."""
+    """Apply a function, wrapped (`jax.extend.linear_util`) or not, to `args`. `params` only describe the call."""
     return getattr(f, "call_wrapped", f)(*args)
 
 
 def gensym() -> Callable[[Any], ir.Var]:
-    """A function that makes new variables of given types (``jax.core.ShapedArray``); they get names when printed."""
+    """Returns a function that makes new variables of given types (``jax.core.ShapedArray``). Printing names them."""
     return ir.Var
 
 
 def jaxprs_in_params(params: dict) -> Iterator[ir.Jaxpr]:
-    """The programs in an equation's params, also those in tuples and lists, but not those inside them."""
+    """The programs in an equation's params, also in tuples and lists, but not those inside these programs."""
     for value in params.values():
         yield from (v for v in (value if isinstance(value, tuple | list) else (value,)) if type(v) is ir.Jaxpr)
 
 
 def subjaxprs(jaxpr: ir.Jaxpr) -> Iterator[ir.Jaxpr]:
-    """The programs in a program's equations, but not those inside them."""
+    """The programs in a program's equations, but not those inside these programs."""
     for eqn in jaxpr.eqns:
         yield from jaxprs_in_params(eqn.params)
 
 
 def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
-    """The type of one element of a batch of `size` along `axis` (None: it is not mapped, as tokens never are).
+    """The type of one element of a batch of `size` along `axis` (None: not mapped, such as tokens).
 
     Raises:
       ValueError: the batch has another size.
@@ -193,17 +193,18 @@ def unmapped_aval(size: Any, axis: int | None, aval: Any, explicit_mesh_axis: An
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
-    """The dtype of tangents of values of a dtype: of floats and complex numbers their own, of all else `float0`.
+    """The dtype of tangents for a dtype of values: the same for floats and complex numbers, else `float0`.
 
     Args:
-      primal_dtype: a dtype, or what NumPy takes for one (``jnp.float32``, ``"bfloat16"``). Extended dtypes say themselves.
+      primal_dtype: a dtype, or an object that NumPy accepts as one (``jnp.float32``, ``"bfloat16"``). An extended dtype
+        defines its own.
     """
     dtype = dtypes.as_dtype(primal_dtype)
     return dtype if dtypes.is_inexact(dtype) else getattr(dtype, "tangent_dtype", dtypes.float0)
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether a primitive takes `x`: arrays, scalars, tracers, but no containers of them."""
+    """Whether a primitive accepts `x`: arrays, scalars and tracers, but no containers of them."""
     return avals.is_valid_value(x)
 
 
@@ -212,10 +213,10 @@ no_effects = ir.no_effects
 
 
 def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
-    """The value of what may be a tracer, through `force` (e.g. ``int``).
+    """The value of an object that may be a tracer, converted by `force` (e.g. ``int``).
 
     Raises:
-      ConcretizationTypeError: it is traced, and its value unknown.
+      ConcretizationTypeError: the value is traced, so it is unknown.
     """
     force = force or (lambda x: x)
     if isinstance(val, tracing.Tracer):
@@ -227,13 +228,13 @@ def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
 
 
 def full_lower(val: Any) -> Any:
-    """What a tracer says that it stands for (its method `full_lower`, where a library's tracer has one), or `val`."""
+    """The value that a tracer stands for (by its method `full_lower`, if a library's tracer has one), or `val`."""
     lower = getattr(type(val), "full_lower", None) if isinstance(val, tracing.Tracer) else None
     return val if lower is None else lower(val)
 
 
 class set_current_trace:
-    """Context manager: make a trace (or None: evaluation) the current one of the thread that enters it."""
+    """Context manager: a trace (or None: evaluation) is the current one of the entering thread."""
 
     def __init__(self, trace: Any, check_leaks: bool = False):
         refuse_options("set_current_trace", check_leaks=check_leaks)
@@ -249,7 +250,7 @@ class set_current_trace:
 
 
 class take_current_trace:
-    """Context manager: the current trace of the thread that enters it, while evaluation takes its place."""
+    """Context manager: returns the current trace of the entering thread; inside, evaluation is current."""
 
     def __enter__(self):
         saved = tracing.current.trace
@@ -272,26 +273,26 @@ class _AnyTrace(type):
 
 
 class Trace(tracing.Trace, metaclass=_AnyTrace):
-    """What traces of libraries derive from (Quax): they define `process_primitive`, and set their parent in it."""
+    """Base class for the traces of libraries (Quax). They define `process_primitive`, and set their parent in it."""
 
     __slots__ = ()
 
     def process(self, prim: tracing.Primitive, args: tuple, params: dict) -> Any:
-        """Read one operation; evaluation is current meanwhile."""
+        """Process one operation. Inside, evaluation is current."""
         with tracing.set_trace(tracing.eval_trace):
             return self.process_primitive(prim, args, ir.described(prim, params))
 
     def process_primitive(self, primitive: tracing.Primitive, tracers: Any, params: dict) -> Any:
-        """As `process` of our own traces."""
+        """The same as `process` of the system's traces."""
         raise NotImplementedError(f"{type(self).__name__} does not define process_primitive")
 
     def full_raise(self, x: Any) -> Any:
-        """`x`: a trace meets values of those around it as they are."""
+        """`x`: a trace uses values of outer traces unchanged."""
         return x
 
 
 class TraceTag:
-    """Marks a trace, so that values can be told by the trace that they are of; compares by identity."""
+    """Identity token of a trace. Tracers carry the token of their trace. Compares by identity."""
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
@@ -305,12 +306,12 @@ def unsafe_get_axis_names_DO_NOT_USE() -> list:
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Whether a program is being recorded: by `jax.jit`, `jax.make_jaxpr`, or for a loop or branch."""
+    """Whether a program is recorded now: by `jax.jit`, `jax.make_jaxpr`, or for a loop or branch."""
     return _under("StagingTrace")
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Whether a function is being batched: whether `jax.vmap` is among the transformations around us."""
+    """Whether a function is batched now: whether `jax.vmap` is among the current transformations."""
     return _under("BatchTrace")
 
 

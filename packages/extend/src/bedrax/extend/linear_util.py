@@ -1,11 +1,11 @@
-"""Functions that carry transformations of their arguments and results.
+"""Functions with transformations of their arguments and results.
 
-A `WrappedFun` is a function under a pile of transformations. Each is written as a function
-``transformation(inner, *static, *args) -> result``; one that also hands something out of band
-(a treedef, say) puts it into a `Store`.
+A `WrappedFun` is a function with a stack of transformations. Each is a function
+``transformation(inner, *static, *args) -> result``. If it has a second result
+(such as a treedef), it puts that into a `Store`.
 
-The form is needed by Flax, dm-haiku and NumPyro (`wrap_init`) and dm-haiku (`transformation`, a generator); the
-other names complete what such libraries were written against. Bedrax itself does not use it.
+Flax, dm-haiku and NumPyro need `wrap_init`, and dm-haiku needs `transformation`, a generator. The
+other names complete the interface for such libraries. Bedrax itself does not use it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class StoreException(Exception):
 
 
 class Store:
-    """Holds one value that a transformation hands out of band."""
+    """Holds the second result of a transformation."""
 
     __slots__ = ("_value",)
     _EMPTY = object()
@@ -48,12 +48,12 @@ class Store:
 
 
 class WrappedFun:
-    """A function under transformations. Make one with `wrap_init`.
+    """A function with transformations. `wrap_init` makes one.
 
     Attributes:
       f: the user's function.
       transforms: pairs (transformation, its static arguments), outermost first.
-      stores: the stores of those that have one, else None.
+      stores: the stores of the transformations, or None for a transformation without one.
     """
 
     __slots__ = ("debug_info", "f", "f_transformed", "in_type", "params", "stores", "transforms")
@@ -66,7 +66,7 @@ class WrappedFun:
     __name__ = property(lambda self: getattr(self.f, "__name__", "<unnamed wrapped function>"))
 
     def wrap(self, transformation: Callable, static: tuple, store: Store | None) -> WrappedFun:
-        """The function under one more transformation."""
+        """The function with one more transformation."""
         inner = self.f_transformed
         given = static if store is None else (store, *static)
         return WrappedFun(
@@ -75,7 +75,7 @@ class WrappedFun:
         )  # fmt: skip
 
     def call_wrapped(self, *args, **kwargs):
-        """Call it."""
+        """Call the function."""
         return self.f_transformed(*args, **kwargs)
 
     def with_unknown_names(self) -> WrappedFun:
@@ -95,7 +95,7 @@ class WrappedFun:
 
 
 def wrap_init(f: Callable, params: dict | None = None, *, debug_info: Any = None) -> WrappedFun:
-    """A function with no transformations yet; `params` are passed to it by keyword."""
+    """A function without transformations; `params` are passed to it by keyword."""
     params = params or {}
     called = functools.partial(f, **params) if params else f
     return WrappedFun(f, called, (), (), tuple(sorted(params.items())), None, debug_info)
@@ -109,10 +109,10 @@ def transformation2(gen: Callable, fun: WrappedFun, *gen_static_args) -> Wrapped
 def transformation_with_aux2(
     gen: Callable, fun: WrappedFun, *gen_static_args, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Add ``gen(inner, store, *static, *args, **kwargs) -> result``; also a thunk for what it stores.
+    """Add ``gen(inner, store, *static, *args, **kwargs) -> result``. Also returns a function that reads the store.
 
-    `use_eq_store` and `unk_names` say what holds in any case: a store takes an equal value again, and names of
-    results are not kept.
+    `use_eq_store` and `unk_names` change nothing: a store always accepts an equal value again, and names of
+    results are never kept.
     """
     store = Store()
     return fun.wrap(gen, gen_static_args, store), lambda: store.val
@@ -128,7 +128,7 @@ def _run_generator(generator: Callable, inner: Callable, static: tuple, args: tu
 def transformation(gen: Callable, fun: WrappedFun | None = None, *gen_static_args) -> Any:
     """Add a transformation written as a generator, ``(args, kwargs) = yield``, then ``yield result``.
 
-    Without `fun`, a decorator that makes one.
+    Without `fun`, returns a decorator.
     """
     if fun is None:
         return functools.partial(transformation, gen)
@@ -141,7 +141,7 @@ def transformation(gen: Callable, fun: WrappedFun | None = None, *gen_static_arg
 
 
 def transformation_with_aux(gen: Callable, fun: WrappedFun | None = None, *gen_static_args) -> Any:
-    """Like `transformation`; the generator yields ``(result, out of band value)`` last."""
+    """Like `transformation`; the generator yields ``(result, second result)`` last."""
     if fun is None:
         return functools.partial(transformation_with_aux, gen)
     store = Store()
@@ -156,7 +156,7 @@ def transformation_with_aux(gen: Callable, fun: WrappedFun | None = None, *gen_s
 
 
 def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
-    """The value of whichever of two thunks was filled: (it was the first, value)."""
+    """The value of the filled one of two stores: (whether it is the first, value)."""
     try:
         first = aux1()
     except StoreException:
@@ -165,7 +165,7 @@ def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
         aux2()
     except StoreException:
         return True, first
-    raise StoreException("both functions were called, so it is not known whose value is meant")
+    raise StoreException("both functions were called, so the value is ambiguous")
 
 
 def cache(call: Callable, *, explain: Callable | None = None) -> Callable:

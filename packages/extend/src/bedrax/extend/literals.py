@@ -1,7 +1,7 @@
-"""Python scalars and NumPy arrays that carry the type they are to have in a program.
+"""Python scalars and NumPy arrays with the type that they have in a program.
 
-Equinox and Quax ask with ``isinstance`` whether a value is one; whoever makes one may hand it to any function. Bedrax
-itself makes none: it keeps scalars with their types beside them.
+Equinox and Quax test with ``isinstance`` whether a value is one. A program that makes one may pass it to any function.
+Bedrax itself makes none: it keeps scalars and their types separately.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hints for the compiler, which it keeps with operations and calls as it finds them."""
+"""Hints for the compiler, attached to operations and calls."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ __all__ = [
 
 
 def set_xla_metadata(x: Any = None, /, **metadata: Any) -> Any:
-    """Hand pairs to the compiler with operations, as their frontend attributes.
+    """Attach pairs to operations for the compiler, as their frontend attributes.
 
     Args:
-      x: a pytree of arrays: the operations that make its leaves get the pairs. Without it, the result is a context
-        manager, which is about the operations traced inside, and a decorator.
+      x: a pytree of arrays. The operations that make its leaves get the pairs. Without it, the result is a context
+        manager for the operations traced inside, and a decorator.
       metadata: booleans, numbers or strings by name.
 
     Returns:
-      `x` as it is, or the context manager.
+      `x` unchanged, or the context manager.
 
     Raises:
-      TypeError: a value is something else.
+      TypeError: a value has another type.
     """
     pairs = pairs_of("set_xla_metadata", metadata)
     return Hinted(pairs) if x is None else hint(x, pairs)
 
 
 def fuse_limit() -> Hinted:
-    """Context manager: XLA fuses no operation that is traced inside with one outside.
+    """Context manager: XLA fuses no operation traced inside with one outside.
 
-    The operations get the pair ``FUSE_LIMIT = "true"``. XLA's compiler for TPUs reads it, others leave it as it is.
+    The operations get the pair ``FUSE_LIMIT = "true"``. XLA's compiler for TPUs reads it, others ignore it.
     """
     return Hinted(pairs_of("fuse_limit", {"FUSE_LIMIT": True}))
 
 
 def xla_metadata_call(f: Callable | None = None, /, **meta: Any) -> Callable:
-    """`f` as a function of the module, whose calls have pairs for the compiler.
+    """`f` as a function of the module, with pairs for the compiler at its calls.
 
-    Unlike `set_xla_metadata`, the pairs belong to the call: programs that derivatives make of it have them, too.
+    Unlike with `set_xla_metadata`, the pairs belong to the call: the calls in derivatives have them, too.
 
     Args:
       f: a function of pytrees of arrays. Without it, returns a decorator.
       meta: booleans, numbers or strings by name.
 
     Raises:
-      TypeError: a value is something else.
+      TypeError: a value has another type.
     """
     return xla_metadata_call2(f, meta)
 
@@ -61,14 +61,15 @@ def xla_metadata_call2(f: Any = None, /, metadata: dict | None = None, *, ad_met
     """`xla_metadata_call` with the pairs as a dictionary, and others for derivatives.
 
     Args:
-      f: a function of pytrees of arrays. Without it, returns a decorator; the first argument may be `metadata` then.
+      f: a function of pytrees of arrays. Without it, returns a decorator; then the first argument may be `metadata`.
       metadata: booleans, numbers or strings by name.
-      ad_metadata: for the linear programs, and their transposes, that derivatives make of `f`: ``"same"`` (`metadata`),
-        ``"drop"`` (none), or a dictionary. Where values and tangents are computed together (`jax.jvp`) the call is one,
-        and has `metadata`.
+      ad_metadata: for the calls of the linear programs and their transposes in derivatives of `f`: ``"same"``
+      (`metadata`),
+        ``"drop"`` (none), or a dictionary. A call that computes values and tangents together (`jax.jvp`) has
+        `metadata`.
 
     Raises:
-      TypeError: `metadata` or `ad_metadata` is something else, or a value of them is.
+      TypeError: `metadata`, `ad_metadata`, or a value in them has another type.
     """
     if f is not None and not callable(f):
         if metadata is not None:
@@ -90,10 +91,10 @@ def xla_metadata_call2(f: Any = None, /, metadata: dict | None = None, *, ad_met
 def must_fuse_call(identifier: str) -> Callable[[Callable], Callable]:
     """Decorator: XLA puts all operations of a function into one fusion.
 
-    Its calls have the pair ``MUST_FUSE = identifier``. XLA's compiler for TPUs reads it, others leave it as it is.
+    Its calls have the pair ``MUST_FUSE = identifier``. XLA's compiler for TPUs reads it, others ignore it.
 
     Args:
-      identifier: of the fusion, a number as a text.
+      identifier: the identifier of the fusion, a number as a text.
     """
     return xla_metadata_call(MUST_FUSE=identifier)
 
@@ -113,18 +114,18 @@ def program_order(
     f: Callable | None = None, *, enforce: bool, strict_in_out: bool | tuple[bool, bool] = False,
     exclude_argnames: str | Sequence[str] | None = None,
 ) -> Callable:  # fmt: skip
-    """`f`, whose operations run in the order in which it writes them.
+    """`f` with its operations executed in the order of its code.
 
     Args:
       f: a function of pytrees of arrays. Without it, returns a decorator.
-      enforce: put a barrier between each operation and the next one. Without it, the order is that of the program as
-        it is lowered, which the compiler may change.
-      strict_in_out: whether all arguments are there before the first operation, and no result is used before all are
-        there: one boolean for both, or a pair. Only with `enforce`.
-      exclude_argnames: names of arguments that wait for nothing. Only without `enforce`, where no argument waits.
+      enforce: put a barrier between each operation and the next one. Without it, the order is that of the lowered
+        program, which the compiler may change.
+      strict_in_out: whether all arguments are complete before the first operation, and all results before any is
+        used: one boolean for both, or a pair. Only with `enforce`.
+      exclude_argnames: names of arguments without barriers. Only without `enforce`, which has no barriers at all.
 
     Raises:
-      ValueError: the arguments do not go together, or `f` has no argument of such a name.
+      ValueError: the arguments contradict each other, or `f` has no argument with such a name.
     """
     if f is None:
         return functools.partial(

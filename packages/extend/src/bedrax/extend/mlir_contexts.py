@@ -1,4 +1,4 @@
-"""Contexts of MLIR for modules that libraries build by themselves (`jax.extend.lowering`)."""
+"""MLIR contexts for modules that libraries build themselves (`jax.extend.lowering`)."""
 
 from bedrax.xla_backend.door import mlir
 
@@ -9,7 +9,7 @@ upstream_dialects = _loaded.registry  # MLIR's own dialects
 
 
 class JaxIrContext(_loaded.ir.Context):
-    """A new context that knows the dialects of our modules. Modules of different contexts do not mix."""
+    """A new context with the dialects of our modules. Modules of different contexts cannot be combined."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Programs as modules and functions of MLIR, as libraries ask for them (`jax.interpreters.mlir`)."""
+"""Programs as MLIR modules and functions, in the form that libraries use (`jax.interpreters.mlir`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ShardingContext:
-    """A program is for some devices, and partitioned by the compiler."""
+    """The axis context of a program for some devices that the compiler partitions."""
 
     num_devices: int
     device_assignment: tuple | None = None
@@ -33,7 +33,7 @@ class ShardingContext:
 
 @dataclass(frozen=True)
 class SPMDAxisContext:
-    """A program is written per device, for some axes of a mesh."""
+    """The axis context of a program that is written per device, for some axes of a mesh."""
 
     mesh: Mesh
     manual_axes: frozenset = frozenset()
@@ -44,7 +44,7 @@ AxisContext = ShardingContext | SPMDAxisContext
 
 @dataclass(frozen=True)
 class LoweringParameters:
-    """How a program is lowered. Constants are always written into the module."""
+    """Parameters of a lowering. Constants are always written into the module."""
 
     override_lowering_rules: tuple | None = None
     global_constant_computation: bool = False
@@ -54,7 +54,7 @@ class LoweringParameters:
 
 
 class ShapePolyLoweringState(NamedTuple):
-    """Which symbolic dimensions, and which platforms, a module is for."""
+    """The symbolic dimensions and the platforms of a module."""
 
     dim_vars: tuple[str, ...] = ()
     lowering_platforms: tuple[str, ...] | None = None
@@ -64,7 +64,7 @@ class ShapePolyLoweringState(NamedTuple):
 
 
 class LoweringResult(NamedTuple):
-    """A module, and what must live as long as its executable."""
+    """A module, and the objects that must live as long as its executable."""
 
     module: Any
     keepalive: Any
@@ -81,15 +81,15 @@ def lower_jaxpr_to_module(
 
     Args:
       num_const_args: only 0: constants are written into the module.
-      platforms: what it is for; one name.
+      platforms: the name of one platform.
       axis_context: a `ShardingContext` of one device.
-      donated_args: which arguments the results may take over.
+      donated_args: a boolean per argument: whether a result may use its memory.
       lowering_parameters: only the defaults.
       in_avals, out_avals: the types of the program's arguments and results; None for the results: as they are.
       options: of programs over many devices; only None.
 
     Raises:
-      NotImplementedError: something else was asked for.
+      NotImplementedError: another option was given.
     """
     changed = {f.name: getattr(lowering_parameters, f.name) for f in fields(LoweringParameters)}
     refuse_options("lower_jaxpr_to_module", num_const_args=num_const_args, **changed, **options)
@@ -122,7 +122,7 @@ def lower_jaxpr_to_fun(
     ctx: ModuleContext, name: str, jaxpr: Jaxpr, effects: Sequence[Effect], *, num_const_args: int,
     in_avals: Sequence[Any], main_function: bool = False, out_avals: Sequence[Any] | None = None, **options: Any,
 ) -> Any:  # fmt: skip
-    """Add a program to a module as a function, and return that: its arguments and results are those of the program.
+    """Add a program to a module as a function with the same arguments and results. Returns the function.
 
     Raises:
       NotImplementedError: ordered effects, constants as arguments, or options of programs over many devices.
@@ -145,26 +145,24 @@ def jaxpr_subcomp(
     ctx: LoweringRuleContext, jaxpr: Jaxpr, name_stack: Any, tokens: TokenSet, consts_for_constvars: Sequence[Any],
     *args: Any, dim_var_values: Sequence[Any] = (), const_lowering: Any = None, outer_traceback: Any = None,
 ) -> tuple[list, TokenSet]:  # fmt: skip
-    """Append the equations of a program where a rule is running.
+    """Append the equations of a program at the position of the current rule.
 
     Args:
-      ctx: the context of that rule (the module alone does not say where).
+      ctx: the context of that rule (the module alone has no position).
       consts_for_constvars: a value per constant of the program.
       args: a value per argument.
-      name_stack, dim_var_values, const_lowering, outer_traceback: known from the context; what is given is not needed.
+      name_stack, dim_var_values, const_lowering, outer_traceback: not used; the context has them.
 
     Returns:
       (a value per result, the tokens).
     """
     if not isinstance(ctx, LoweringRuleContext):
-        raise TypeError(
-            f"jaxpr_subcomp takes the context of a rule, which knows where it is in the module, got {ctx!r}"
-        )
+        raise TypeError(f"jaxpr_subcomp takes the context of a rule, which has the position in the module, got {ctx!r}")
     return inline(ctx.inner.block, jaxpr, args, list(consts_for_constvars)), tokens
 
 
 def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list:
-    """Values in the structure of types, of which some are tuples: the inverse of `flatten_ir_values`."""
+    """Values in the structure of types, some of which are tuples: the inverse of `flatten_ir_values`."""
     rest = iter(xs)
     out = [tuple(next(rest) for _ in y) if isinstance(y, tuple | list) else next(rest) for y in ys]
     if next(rest, None) is not None:
@@ -176,11 +174,11 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
     """Move the functions of a module into another one.
 
     Args:
-      sym_name: what its ``main`` is to be called, or nearly so, if that name is taken.
-      dst_symtab: the symbols of `dst_module`, if they are at hand.
+      sym_name: the new name of its ``main``, with a suffix if that name is taken.
+        dst_symtab: the symbol table of `dst_module`, if available.
 
     Returns:
-      The name of what was ``main``; it is private, as all that is moved.
+      The new name of ``main``. All moved functions are private.
     """
     own = ir.Module.parse(str(src_module), context=dst_module.context)
     symbols = dst_symtab or ir.SymbolTable(dst_module.operation)

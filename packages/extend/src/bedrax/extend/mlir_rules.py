@@ -1,10 +1,10 @@
-"""Lowering rules as libraries write them: with MLIR's own Python builders.
+"""Lowering rules in the form of libraries: with MLIR's own Python builders.
 
-A library's rule is ``rule(ctx, *values, **params)`` and returns a value, or a sequence of values, which it makes with
+A library's rule is ``rule(ctx, *values, **params)``. It returns a value, or a sequence of values, which it makes with
 the builders of `jax.extend.mlir.dialects` and the functions of this module. While it runs, the location and the
-insertion point of the equation are current. `register_lowering` brings it into the StableHLO column.
+insertion point of the equation are current. `register_lowering` adds it to the StableHLO column.
 
-Needed by Equinox (`register_lowering`, `lower_fun`), and by libraries that call kernels of their own.
+Needed by Equinox (`register_lowering`, `lower_fun`), and by libraries that call their own kernels.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TokenSet:
         return self._tokens[effect]
 
     def effects(self):
-        """The effects that have one."""
+        """The effects with a token."""
         return set(self._tokens)
 
     def items(self):
@@ -79,23 +79,23 @@ class ModuleContext:
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """What to lower for."""
+        """The platforms to lower for."""
         self.program.platform_asked = True
         return self.program.platforms or (self.program.platform,)
 
     def add_host_callback(self, function: Any) -> int:
-        """Keep a Python function with the executable: its index."""
+        """Keep a Python function with the executable. Returns its index."""
         self.program.host_callbacks.append(function)
         return len(self.program.host_callbacks) - 1
 
     def add_keepalive(self, x: Any) -> None:
-        """`x` lives at least as long as the executable."""
+        """Keep `x` alive as long as the executable."""
         if x is not None:
             self.program.keepalives.append(x)
 
 
 class LoweringRuleContext:
-    """What a library's rule sees of one equation.
+    """The context of one equation for a library's rule.
 
     Attributes:
       module_context: the module.
@@ -120,16 +120,16 @@ class LoweringRuleContext:
         return TokenSet({e: self.inner.token(e) for e in ordered})
 
     def set_tokens_out(self, tokens: TokenSet) -> None:
-        """Renew tokens."""
+        """Set the new tokens."""
         self.tokens_out = tokens
         for effect, token in tokens.items():
             self.inner.set_token(effect, token)
 
     def replace(self, **changes: Any) -> LoweringRuleContext:
-        """A copy for other types, or another primitive, at the same place.
+        """A copy for other types, or another primitive, at the same position.
 
         Raises:
-          TypeError: something else was to be changed.
+          TypeError: another attribute was to be changed.
         """
         names = {"primitive": "prim", "avals_in": "avals_in", "avals_out": "avals_out"}
         unknown = sorted(set(changes) - set(names))
@@ -138,7 +138,7 @@ class LoweringRuleContext:
         return LoweringRuleContext(self.inner.replace(**{names[k]: v for k, v in changes.items()}))
 
     def is_forward_compat(self) -> bool:
-        """Whether older consumers must be able to read the module; they are served when it is serialized."""
+        """Whether older consumers must be able to read the module. Serialization handles this."""
         return False
 
 
@@ -147,7 +147,7 @@ def _inner(ctx: Any) -> LoweringContext:
 
 
 def adapt(rule: Callable) -> Callable:
-    """A library's rule as one of the StableHLO column."""
+    """A library's rule as a rule of the StableHLO column."""
 
     def adapted(ctx, *operands, **params):
         with types.context, ctx.location, ctx.block.ip:
@@ -164,15 +164,16 @@ def register_lowering(
 
     Args:
       prim: the primitive.
-      rule: ``(ctx, *values, **params) -> values``; `ctx` is a `LoweringRuleContext`. What `lower_fun` returns is one.
-      platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; ``"gpu"`` for both GPUs. Default: all without a rule of
-        their own.
+      rule: ``(ctx, *values, **params) -> values``; `ctx` is a `LoweringRuleContext`. A result of `lower_fun` is such a
+      rule.
+        platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; ``"gpu"`` for both GPUs. Default: all platforms without
+          their own rule.
       inline, cacheable: accepted for compatibility; rules are always inlined and run once per equation.
 
     Returns:
       `rule`.
     """
-    dispatch.forget(prim)  # what was compiled by another rule
+    dispatch.forget(prim)  # code that was compiled with another rule
     if platform is None:
         tables.lowering_rules.replace(prim, adapt(rule))
     else:
@@ -274,7 +275,7 @@ ConstantHandler = Callable[..., Any]
 
 
 def register_constant_handler(type_: type, handler_fun: Callable) -> None:
-    """Say how values of a type of one's own become constants: ``handler_fun(val, aval) -> value``."""
+    """Register the conversion of values of a type to constants: ``handler_fun(val, aval) -> value``."""
     _constant_handlers[type_] = handler_fun
 
 
@@ -282,8 +283,8 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: AbstractValue | N
     """A constant at the current insertion point.
 
     Args:
-      val: an array or a scalar; its dtype is canonicalized as everywhere.
-      aval: its type, where it is not that of `val`.
+      val: an array or a scalar; its dtype is canonicalized.
+        aval: its type, if it differs from that of `val`.
     """
     handler = _constant_handlers.get(type(val))
     if handler is not None:
@@ -302,7 +303,7 @@ def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
     return _inner(ctx).shape_tensor(sizes)
 
 
-# Which containers of values stand for the parts of one, such as the list of an operation's results.
+# Containers of values for one object, such as the list of an operation's results.
 ir_tree_registry = pytree.PyTreeRegistry(enable_none=False)
 ir_tree_registry.register_node(ir.OpResultList, lambda xs: (list(xs), None), lambda _, xs: list(xs))
 ir_type_handlers = types.type_handlers
@@ -317,7 +318,7 @@ flatten_ir_types = flatten_ir_values
 
 
 def lower_with_sharding_in_types(ctx: Any, op: Any, aval: AbstractValue) -> Any:
-    """A value, split as its type says; as it is where the type says nothing."""
+    """A value, split according to its type; unchanged if the type has no sharding."""
     inner, place = _inner(ctx), getattr(aval, "split", None)
     return op if place is None else inner.program.partitioner.constrained(inner, op, place)
 
@@ -353,7 +354,7 @@ def emit_python_callback(
     result_avals: Sequence[ShapedArray], *, has_side_effect: bool, returns_token: bool = True, partitioned: bool = False,
     sharding: Any = None,
 ) -> tuple:  # fmt: skip
-    """Call Python when the program runs.
+    """Call a Python function when the program runs.
 
     Args:
       callback: ``(*arrays) -> sequence of arrays``.
@@ -375,7 +376,7 @@ def emit_python_callback(
 
 
 def make_ir_context() -> Any:
-    """The context that all modules are built in."""
+    """The context of all modules."""
     return types.context
 
 

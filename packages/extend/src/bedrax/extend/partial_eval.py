@@ -1,4 +1,4 @@
-"""Partial evaluation: run what depends on known values only, record the rest.
+"""Partial evaluation: run the operations that depend on known values only, record the others.
 
 Needed by Flax (`trace_to_jaxpr_nounits`, in core.partial_eval, core.axes_scan and jax_utils).
 """
@@ -29,7 +29,7 @@ def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: b
     Args:
       fun: a `WrappedFun` (or function) from values to a list of values.
       pvals: its arguments.
-      instantiate: which results to treat as unknown in any case.
+      instantiate: a boolean per result: whether it always counts as unknown.
 
     Returns:
       (program: residuals, unknown arguments -> unknown results; results as `PartialVal`; values of the residuals).
@@ -73,14 +73,15 @@ def dce_jaxpr(
     """Remove equations that no used result needs.
 
     Args:
-      jaxpr: the program. Its constants stay, also those that nothing uses.
-      used_outputs: which results are used; one flag stands for all.
-      instantiate: which arguments stay in any case.
-      live_inputs: of arguments that are references, which are read after the program has run. What is only written to
-        another one is removed.
+      jaxpr: the program. All its constants stay.
+        used_outputs: which results are used; one flag stands for all.
+        instantiate: a boolean per argument: whether it always stays.
+        live_inputs: for arguments that are references: whether they are read after the program. Operations that only
+          write
+          to other references are removed.
 
     Returns:
-      (the program for the used results only, which arguments it needs).
+      (the program for the used results only, a boolean per argument: whether it is needed).
     """
     count = len(jaxpr.invars)
     smaller, used = dead_code.dce_with(
@@ -96,7 +97,7 @@ def dce_jaxpr(
 
 
 def _own_form(rule: Callable) -> Callable:
-    """A library's rule, ``(used results, [live arguments,] equation)``, in the form of the column."""
+    """A library's rule, ``(used results, [live arguments,] equation)``, as a rule of the column."""
     if getattr(rule, "of_column", None) is not None:
         return rule.of_column
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -115,7 +116,8 @@ def _library_form(own: Callable) -> Callable:
 
 
 class _DeadCodeRules(TableView):
-    """The rules by which equations shrink: ``rule(used results, live arguments, equation)``, or without the second."""
+    """The rules that shrink equations: ``rule(used results, live arguments, equation)``, or without the second
+    argument."""
 
     def __getitem__(self, prim):
         return _library_form(self.table[prim])
@@ -127,7 +129,8 @@ Val = Any
 
 
 def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> tuple:
-    """(the program for the used results only, which constants it needs, which arguments); other constants are removed."""
+    """(the program for the used results only, which constants it needs, which arguments). Unused constants are
+    removed."""
     smaller, used = dce_jaxpr(jaxpr, used_outputs, instantiate)
     smaller, _ = dead_code.dce_with(smaller, [True] * len(smaller.outvars))
     kept = {*smaller.constvars}
@@ -141,8 +144,7 @@ def dce_jaxpr_call_rule(
 
     Args:
       used_outputs: which results are used.
-      live_ins: which operands, if they are references, are read after the call; may be left out. The references of a
-        call are taken to be read.
+      live_ins: for operands that are references: whether they are read after the call. Default: they are.
       eqn: the equation.
 
     Returns:
@@ -155,11 +157,11 @@ def dce_jaxpr_call_rule(
 dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule
 
 
-# ---- programs with arguments or results in other places
+# ---- programs with rearranged arguments or results
 
 
 def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with its constants: the program itself, which holds them."""
+    """The program itself, which holds its constants."""
     return jaxpr
 
 
@@ -169,13 +171,13 @@ def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
-    """The program with the arguments that are marked behind the others."""
+    """The program with the marked arguments after the others."""
     stay = [v for v, m in zip(closed_jaxpr.invars, to_move, strict=True) if not m]
     return closed_jaxpr.replace(invars=[*stay, *(v for v, m in zip(closed_jaxpr.invars, to_move, strict=True) if m)])
 
 
 def prune_closed_jaxpr_outputs(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
-    """The program with only the results that are marked; its equations stay."""
+    """The program with the marked results only; its equations stay."""
     return jaxpr.replace(outvars=[v for v, u in zip(jaxpr.outvars, used_outputs, strict=True) if u])
 
 
@@ -196,12 +198,12 @@ def abstract_eval_fun(
 def partial_eval_jaxpr_nounits(
     jaxpr: Jaxpr, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
 ) -> tuple[Jaxpr, Jaxpr, list[bool], list[AbstractValue]]:
-    """Split a program in two by what depends on unknown arguments.
+    """Split a program into two parts by dependence on unknown arguments.
 
     Args:
       jaxpr: the program.
       unknowns: which arguments are unknown.
-      instantiate: which results count as unknown in any case.
+      instantiate: a boolean per result: whether it always counts as unknown.
 
     Returns:
       (program of the known arguments: known results, then residuals; program of residuals and unknown arguments: unknown
@@ -209,7 +211,7 @@ def partial_eval_jaxpr_nounits(
     """
     unknowns, forced = tuple(unknowns), tuple(_each(instantiate, len(jaxpr.outvars)))
     parts = split_jaxpr(jaxpr, unknowns, forced)
-    if parts is None:  # all depends on unknown arguments: known ones are residuals
+    if parts is None:  # every operation depends on unknown arguments: the known ones are residuals
         given = [v for v, u in zip(jaxpr.invars, unknowns, strict=True) if not u]
         read = {v for eqn in jaxpr.eqns for v in eqn.invars} | {*jaxpr.outvars}
         residuals = [v for v in (*jaxpr.constvars, *given) if v in read]
@@ -226,7 +228,7 @@ def partial_eval_jaxpr_nounits(
 
 
 def lower_jaxpr2(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with operations of libraries (`jax.experimental.hijax.HiPrim`) as what they are composed of."""
+    """The program with operations of libraries (`jax.experimental.hijax.HiPrim`) replaced by their compositions."""
 
     def lowered(*args):
         env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args], strict=True))

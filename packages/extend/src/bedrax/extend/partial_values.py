@@ -1,6 +1,6 @@
 """Values that may be unknown, for `bedrax.extend.partial_eval`.
 
-Needed by Flax, whose annotations name the class when it is imported: they are to load nothing else.
+Needed by Flax: its annotations use the class at import time, so this module loads nothing else.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from bedrax.core.avals import AbstractValue, aval_of
 
 
 class PartialVal(tuple):
-    """A value that may be unknown: a pair (type or None, value or None), of which exactly one is there."""
+    """A value that may be unknown: a pair (type or None, value or None) in which exactly one is None."""
 
     @staticmethod
     def unknown(aval: AbstractValue) -> PartialVal:
-        """Nothing is known but the type."""
+        """A value of which only the type is known."""
         return PartialVal((aval, None))
 
     @staticmethod
     def known(const: Any) -> PartialVal:
-        """Everything is known."""
+        """A known value."""
         return PartialVal((None, const))
 
     def is_known(self) -> bool:

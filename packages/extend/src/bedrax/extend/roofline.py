@@ -28,10 +28,10 @@ class RooflineShape:
 
     @classmethod
     def from_aval(cls, aval: Any) -> RooflineShape:
-        """Those of a type.
+        """The shape and dtype of a type.
 
         Raises:
-          TypeError: it is no type of arrays.
+          TypeError: it is not the type of an array.
         """
         if not isinstance(aval, ShapedArray):
             raise TypeError(f"RooflineShape is made of the type of an array (jax.typeof), got {type(aval)}")
@@ -39,23 +39,23 @@ class RooflineShape:
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
     def bytes(self) -> int:
-        """How many bytes they take."""
+        """The number of bytes."""
         return self.size * np.dtype(self.dtype).itemsize
 
     @classmethod
     def total_bytes(cls, avals: Sequence[Any]) -> int:
-        """How many bytes arrays of several types take."""
+        """The number of bytes of arrays of several types."""
         return sum(cls.from_aval(aval).bytes for aval in avals)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RooflineRuleContext:
-    """What a rule gets beside its operands: the operation, and where it stands."""
+    """The argument of a rule besides its operands: the operation, and its position."""
 
     name_stack: Any
     primitive: Any
@@ -69,14 +69,14 @@ class RooflineRuleContext:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RooflineResult:
-    """An estimate. The sum of two is that of one program after the other; a multiple, that of so
-    many programs side by side.
+    """An estimate. The sum of two is the estimate of one program after the other; a multiple, of parallel
+    programs.
 
     Attributes:
-      flops, unfused_flops: operations, of which some are hidden behind others, and all.
+      flops, unfused_flops: operations: those that are not hidden behind others, and all.
       ici_bytes, ici_latency: bytes sent between devices, and hops, by mesh axis.
       hbm_bytes, unfused_hbm_bytes: bytes from and to the memory of the device, likewise.
-      peak_hbm_bytes: how many bytes are in use at once.
+      peak_hbm_bytes: the largest number of bytes in use.
     """
 
     flops: int = 0
@@ -89,7 +89,7 @@ class RooflineResult:
 
     @classmethod
     def zeros(cls) -> RooflineResult:
-        """That of a program which does nothing."""
+        """The estimate of an empty program."""
         return cls()
 
     def __add__(self, other: RooflineResult) -> RooflineResult:

@@ -23,12 +23,13 @@ __all__ = [
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """The version of XLA that a platform's plug-in says, or None."""
+    """The version of XLA that a platform's plugin reports, or None."""
     return getattr(clients.get_backend(platform), "xla_version", None)
 
 
 def clear_in_memory_compilation_cache() -> None:
-    """Forget all traces and compiled programs: what is called next is traced and compiled anew (`jax.clear_caches`)."""
+    """Clear all traces and compiled programs: the next call of a function traces and compiles it
+    (`jax.clear_caches`)."""
     dispatch.clear_caches()
 
 
@@ -41,25 +42,25 @@ def get_compile_options(
 
     Args:
       num_replicas: only 1; programs over many devices are partitioned.
-      num_partitions: over how many devices.
+      num_partitions: the number of devices.
       device_assignment: the numbers of the devices (default: the first ones).
       env_options_overrides: options of XLA by name.
       fdo_profile: a profile of earlier runs.
-      detailed_logging: whether XLA says more where it logs.
+      detailed_logging: whether XLA logs more.
       backend: a platform or its client; default: the default one.
 
     Raises:
       NotImplementedError: more than one replica.
-      ValueError: there are no such devices, or fewer than partitions.
+      ValueError: a device does not exist, or there are fewer devices than partitions.
     """
     if num_replicas != 1:
         raise NotImplementedError(f"programs have one replica, and are partitioned, got {num_replicas=}")
     devices = clients.get_backend(backend).devices()
     if device_assignment is not None:
-        known, asked = {d.id: d for d in devices}, [int(i) for i in np.ravel(device_assignment)]
-        if unknown := [i for i in asked if i not in known]:
+        known, requested = {d.id: d for d in devices}, [int(i) for i in np.ravel(device_assignment)]
+        if unknown := [i for i in requested if i not in known]:
             raise ValueError(f"get_compile_options: there are no devices {unknown}, only {sorted(known)}")
-        devices = [known[i] for i in asked]
+        devices = [known[i] for i in requested]
     if len(devices) < num_partitions:
         raise ValueError(f"get_compile_options: {num_partitions} partitions, but {len(devices)} devices")
     options = compile_options(num_partitions, devices[:num_partitions], env_options_overrides)
@@ -85,7 +86,7 @@ def create_compile_options(
 
 
 def register_backend_cache(cache: Any, for_what: str) -> None:
-    """Have ``cache.cache_clear()`` called where all caches are forgotten; `for_what` names it in messages."""
+    """Call ``cache.cache_clear()`` when all caches are cleared; `for_what` is its name in messages."""
     if not callable(getattr(cache, "cache_clear", None)):
         raise TypeError(f"register_backend_cache: the cache for {for_what} has no method cache_clear, got {cache!r}")
     dispatch.other_caches.append(cache.cache_clear)
@@ -95,12 +96,12 @@ def register_backend_factory(
     name: str, factory: Callable, *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False,
     make_topology: Callable | None = None, c_api: Any = None,
 ) -> None:  # fmt: skip
-    """Make a platform known by the function that makes its client.
+    """Register a platform by the function that makes its client.
 
     Args:
-      priority: of those that start, the platform with the highest one is the default.
-      fail_quietly: only True: a platform that does not start is left out, and named where it is asked for.
-      experimental, make_topology, c_api: only their defaults.
+      priority: the default platform is the one with the highest priority that starts.
+        fail_quietly: only True: a platform that does not start is left out, and named in errors about it.
+        experimental, make_topology, c_api: only their defaults.
     """
     if not fail_quietly or experimental or make_topology is not None or c_api is not None:
         raise NotImplementedError(
@@ -113,19 +114,19 @@ def register_backend_factory(
 
 
 def get_serialized_proto_from_hlo_sharding(sharding: HloSharding) -> bytes:
-    """The bytes of XLA's message (OpSharding) for a sharding; the functions beside this one read them."""
+    """The bytes of XLA's message (OpSharding) for a sharding; the next functions read them."""
     return sharding.to_proto().SerializeToString()
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
-    """XLA's message, of its bytes: with fields such as `type` and `tile_assignment_dimensions`."""
+    """XLA's message from its bytes, with fields such as `type` and `tile_assignment_dimensions`."""
     proto = OpSharding()
     proto.ParseFromString(sharding)
     return proto
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
-    """The sharding that the bytes of XLA's message describe."""
+    """The sharding from the bytes of XLA's message."""
     return HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
 
 
@@ -133,24 +134,24 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
 
 
 class PipelineStage(enum.IntEnum):
-    """Where in XLA's pipeline a transformation of modules would run."""
+    """A position in XLA's pipeline for a transformation of modules."""
 
     PRE_SCHEDULER = 0
     POST_SCHEDULER = 1
 
 
 def clear_hlo_module_transformation(name: str, stage=PipelineStage.PRE_SCHEDULER, platforms=None) -> bool:
-    """Whether there was a transformation of this name: there is none."""
+    """Whether a transformation of this name existed: always False, because none can be registered."""
     return False
 
 
-# ---- compiled programs that are kept in files
+# ---- compiled programs in files
 
 
 def set_cache_dir(path: Any) -> None:
-    """Keep compiled programs in a folder (the option `jax_compilation_cache_dir`)."""
+    """Set the folder for compiled programs (the option `jax_compilation_cache_dir`)."""
     flags.compilation_cache_dir.set(str(path))
 
 
 def reset_cache() -> None:
-    """Read the folder anew. Nothing of it is held in memory, so there is nothing to do."""
+    """Read the folder again. It has no copy in memory, so nothing is done."""

@@ -1,4 +1,4 @@
-"""Meshes for tests: of as many devices as a test needs, or the test is skipped."""
+"""Meshes for tests: with the number of devices that a test needs, or the test is skipped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def create_mesh(mesh_shape: Sequence[int], axis_names: Any, *, axis_types: Any =
       axis_types: one per axis; all `Auto` if not given.
 
     Raises:
-      unittest.SkipTest: there are fewer devices.
+      unittest.SkipTest: there are too few devices.
     """
     needed, there = math.prod(mesh_shape), clients.device_count()
     if there < needed:

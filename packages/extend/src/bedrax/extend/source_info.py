@@ -1,4 +1,4 @@
-"""Names and places of the code being traced, in the form that libraries ask for.
+"""Names and source locations of the traced code, in the form that libraries use.
 
 Needed by Flax (`register_exclusion`, in traceback_util).
 """
@@ -16,10 +16,10 @@ from bedrax.core.tracing import current as _current
 
 
 class SourceInfo(NamedTuple):
-    """Where an operation was made, and under which names.
+    """The source location and the named scopes of an operation.
 
     Attributes:
-      traceback: a place as `summarize` describes it; None: unknown.
+      traceback: a location as a text from `summarize`; None: unknown.
       name_stack: a `NameStack`.
     """
 
@@ -28,20 +28,20 @@ class SourceInfo(NamedTuple):
 
 
 def current_name_stack() -> NameStack:
-    """The named scopes around us: those of `jax.named_scope`, and of what transforms a function."""
-    return NameStack(n for n in _current.names if type(n) is str)  # hints for the compiler are there as well
+    """The current named scopes: those of `jax.named_scope`, and of transformations of a function."""
+    return NameStack(n for n in _current.names if type(n) is str)  # the tuple also has hints for the compiler
 
 
 def current() -> SourceInfo:
-    """Where we are in the user's code: the innermost frame that is not ours, and the named scopes around it."""
+    """The current location in the user's code: the innermost frame of the user, and its named scopes."""
     return SourceInfo(source.user_frame(), current_name_stack())
 
 
 def summarize(source_info: Any, num_frames: int = 1) -> str:
-    """`file.py:12 (function)`: the innermost of the user's frames, the only one that is kept.
+    """`file.py:12 (function)`: the innermost frame of the user. Other frames are not kept.
 
     Args:
-      source_info: a `SourceInfo`, or the `source_info` of an equation; "unknown place" if it says nothing.
+      source_info: a `SourceInfo`, or the `source_info` of an equation; "unknown place" if it has no location.
       num_frames: accepted for compatibility.
     """
     return source.describe(getattr(source_info, "traceback", source_info))
@@ -56,13 +56,13 @@ def new_name_stack(name: str = "") -> NameStack:
 
 
 def new_source_info() -> SourceInfo:
-    """A place that is not known, under no names."""
+    """An unknown location without named scopes."""
     return SourceInfo(None, NameStack())
 
 
 @contextlib.contextmanager
 def set_name_stack(name_stack: NameStack) -> Iterator[None]:
-    """Context manager: the named scopes of `name_stack` are around us, in place of those that are."""
+    """Context manager: `name_stack` replaces the current named scopes."""
     saved = _current.names
     _current.names = (*(n for n in saved if type(n) is not str), *name_stack)
     try:
@@ -72,17 +72,18 @@ def set_name_stack(name_stack: NameStack) -> Iterator[None]:
 
 
 def reset_name_stack() -> contextlib.AbstractContextManager:
-    """Context manager: no named scopes are around us."""
+    """Context manager: inside, there are no named scopes."""
     return set_name_stack(NameStack())
 
 
 def transform_name_stack(name: str) -> contextlib.AbstractContextManager:
-    """Context manager: the scopes around us are those of a transformed function: ``name(outer/inner)``."""
+    """Context manager: the scopes are those of a transformed function: ``name(outer/inner)``."""
     return set_name_stack(NameStack((f"{name}({current_name_stack()})",)))
 
 
 def user_context(traceback: Any, *, name_stack: NameStack | None = None) -> contextlib.AbstractContextManager:
-    """Context manager: named scopes of `name_stack`. Places are those of the frames of the user, also inside."""
+    """Context manager: the named scopes of `name_stack`. Source locations inside are still those of the user's
+    frames."""
     return contextlib.nullcontext() if name_stack is None else set_name_stack(name_stack)
 
 

@@ -1,4 +1,4 @@
-"""Source maps (`jax.experimental.source_mapper`): which line of the user's each line of a program came from.
+"""Source maps (`jax.experimental.source_mapper`): the user's source line of each line of a program.
 
 A `Pass` makes a program of a function, and a dump of it with a `SourceMap` (version 3, as browsers read them). The passes
 here print the jaxpr, the StableHLO module, and XLA's modules before and after optimization.
@@ -23,8 +23,8 @@ __all__ = [
     "create_mlir_sourcemap", "filter_passes", "generate_sourcemaps", "register_pass",
 ]  # fmt: skip
 
-# Of each line of the program the segments: a column, then the number of a source, a line, a column and perhaps the number of
-# a name there, all relative to the segment before (the first column to the beginning of the line).
+# The segments of each line of the program: a column; then optionally the number of a source, a line, a column; then
+# optionally the number of a name. All are relative to the previous segment (the first column to the start of the line).
 Segment: TypeAlias = tuple[int, ...]
 Mappings: TypeAlias = list[list[Segment]]
 
@@ -32,7 +32,7 @@ _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 def _encoded(numbers: Iterable[int]) -> str:
-    """Numbers in base 64 with a sign bit, five bits in each digit and one that says that more follow."""
+    """Numbers in base 64 with a sign bit: five bits in each digit, and one bit that marks a following digit."""
     out = []
     for n in numbers:
         n = -n << 1 | 1 if n < 0 else n << 1
@@ -63,7 +63,7 @@ class SourceMap:
     Attributes:
       version: 3.
       sources: names of files.
-      sources_content: their texts, where they are known.
+      sources_content: their texts, if known.
       names: names that segments refer to.
       mappings: see `Mappings`.
     """
@@ -76,7 +76,7 @@ class SourceMap:
 
     @classmethod
     def from_json(cls, json_data: str) -> SourceMap:
-        """The map that `to_json` has written."""
+        """Read the output of `to_json`."""
         data = json.loads(json_data)
         lines = [[_decoded(part) for part in line.split(",") if part] for line in data["mappings"].split(";")]
         return cls(data["version"], data["sources"], data["sourcesContent"], data["names"], lines)
@@ -93,7 +93,7 @@ class SourceMap:
 
 
 class MappingsGenerator:
-    """Makes `Mappings` of segments with positions as they are."""
+    """Makes `Mappings` from segments with absolute positions."""
 
     def __init__(self):
         self._lines: Mappings = []
@@ -112,7 +112,7 @@ class MappingsGenerator:
         self._before[: len(seg)] = seg
 
     def mappings(self) -> Mappings:
-        """What was made so far."""
+        """The mappings of the segments so far."""
         return self._lines
 
 
@@ -127,12 +127,12 @@ class SourceMapDump:
 
 @dataclass(frozen=True)
 class Pass:
-    """A way to make a program of a function and to dump it.
+    """A function that makes a program and one that dumps it.
 
     Attributes:
-      name: what it is called.
+      name: its name.
       compile_fn: ``(folder for files, function, args, kwargs, **options) -> anything``.
-      generate_dump: ``(what compile_fn returned, folder) -> SourceMapDump``.
+      generate_dump: ``(result of compile_fn, folder) -> SourceMapDump``.
     """
 
     name: str
@@ -147,7 +147,7 @@ def register_pass(pass_: Pass) -> None:
     """Add a pass.
 
     Raises:
-      ValueError: there is one of its name.
+      ValueError: a pass of this name exists.
     """
     if pass_.name in _passes:
         raise ValueError(f"there is a pass {pass_.name!r} already")
@@ -155,7 +155,7 @@ def register_pass(pass_: Pass) -> None:
 
 
 def all_passes() -> Sequence[Pass]:
-    """The passes that are registered."""
+    """The registered passes."""
     return list(_passes.values())
 
 
@@ -181,7 +181,7 @@ def generate_sourcemaps(
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """A file's name without the folder that a build system runs programs in."""
+    """A file's name without the folder in which a build system runs programs."""
     return re.sub(r"^.*\.runfiles/[^/]*/", "", file_name)
 
 

@@ -1,4 +1,4 @@
-"""Taylor mode as transformations of a `WrappedFun` (`linear_util`): the parts of `jet` that have names of their own."""
+"""Taylor mode as transformations of a `WrappedFun` (`linear_util`): the public parts of `jet`."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ def _flat(inner: Callable, store: Any, in_tree: Any, *leaves: Any) -> list:
 def jet_subtrace(fun: WrappedFun) -> WrappedFun:
     """A function of flat values that returns a list, on paths: ``(tag, order, primals, series) -> (results, series)``.
 
-    `tag` means nothing here: who runs an operation is told by the values. Series are the coefficients of the paths.
+    `tag` has no effect: the values determine the trace of an operation. Series are the coefficients of the paths.
     """
     return transformation2(_subtrace, fun)
 
 
 def jet_fun(fun: WrappedFun, order: int) -> WrappedFun:
-    """What `jet_subtrace` gave as a function ``(primals, series) -> (results, series)``, of series of that order."""
+    """The result of `jet_subtrace` as a function ``(primals, series) -> (results, series)``, of series of that
+    order."""
     return transformation2(_start, fun, order)
 
 

@@ -1,7 +1,7 @@
-"""Names of whole modules that need the compiler of a GPU or a TPU: they can be imported, and a call raises an error with the reason.
+"""Names of modules that need the compiler of a GPU or a TPU: they can be imported, and a use raises with the reason.
 
-`refused` is the table: module of the face -> (why, names), and so on. Each other module of this package makes the
-names of one module of the face.
+`refused` is the table: module of the face -> (reason, names), and so on. Each module in this folder makes the names of
+one module of the face.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _REMOTE = (
     " psum under jax.shard_map, around kernels"
 )
 _INSIDE_GPU = (
-    "it names a unit of a GPU (tensor memory, clusters, warps, layouts of registers) and needs its compiler; write the"
+    "it is a unit of a GPU (tensor memory, clusters, warps, layouts of registers) and needs its compiler; write the"
     " kernel with plain loads and stores, plgpu.copy_gmem_to_smem and plgpu.wgmma, or with jax.numpy"
 )
 _SPARSE_CORES = (
@@ -22,9 +22,7 @@ _SPARSE_CORES = (
     " jax.lax.population_count compute the same in an interpreted kernel"
 )
 _NO_TPU = "there is no TPU, and no compiler for one; write what the kernel does without it"
-_RANDOM = (
-    "kernels have no generator of a TPU; draw with jax.random before the kernel, or in it with a key that it is given"
-)
+_RANDOM = "kernels have no generator of a TPU; draw with jax.random before the kernel, or in the kernel with a key as its argument"
 _SEMAPHORE = "semaphores are memory of pltpu.SemaphoreType: in scratch_shapes, or for run_scoped"
 _COST = "jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes"
 _NOT_FUSED = "kernels are interpreted, as operations that XLA fuses; call the function in the kernel, or around it"
@@ -48,8 +46,8 @@ refused: dict[str, tuple[tuple[str, str], ...]] = {
         (_COMPILED, "lower_as_mlir pallas_call_p pallas_export_experimental"),
         ("every call of an interpreted kernel has its own memory; give it a reference as an argument of kernel", "get_global"),
         ("one of several references is chosen by jax.lax.cond, or by an index into one larger reference", "select_ref"),
-        ("runs follow one another, so none has to wait for time to pass", "delay"),
-        ("memory that is not written yet holds nan or the least integer in any case", "enable_poison_buffers"),
+        ("the programs of a grid run one after the other, so a delay has no use", "delay"),
+        ("memory that is not written yet always holds nan or the least integer", "enable_poison_buffers"),
     ),
     "jax.experimental.pallas.tpu": (
         (_REMOTE, "async_remote_copy make_async_remote_copy"),
@@ -87,14 +85,14 @@ refused: dict[str, tuple[tuple[str, str], ...]] = {
     ),
 }  # fmt: skip
 
-# Path of a name -> why.
+# Path of a name -> reason.
 reasons: dict[str, str] = {
     f"{module}.{name}": why for module, groups in refused.items() for why, names in groups for name in names.split()
 }
 
 
 def _make(path: str) -> Any:
-    """A class (of a name that begins with a capital letter) or a function that raises when it is called."""
+    """A class (for a name with a capital first letter) or a function that raises when it is called."""
     name, text = path.rpartition(".")[2], f"{path}: {reasons[path]}"
     doc = f"Not supported: raises NotImplementedError. {reasons[path][0].upper()}{reasons[path][1:]}."
 
@@ -109,7 +107,7 @@ def _make(path: str) -> Any:
 
 
 def names_of(module: str) -> tuple[Callable[[str], Any], list[str]]:
-    """``__getattr__, __all__`` for the refused names of a module of the face."""
+    """``__getattr__, __all__`` for the unsupported names of a module of the face."""
     found = [path.rpartition(".")[2] for path in reasons if path.rpartition(".")[0] == module]
     made: dict[str, Any] = {}
 

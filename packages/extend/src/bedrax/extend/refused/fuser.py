@@ -1,4 +1,4 @@
-"""The refused names of `jax.experimental.pallas.fuser`."""
+"""Unsupported names of `jax.experimental.pallas.fuser`."""
 
 from bedrax.extend.refused import names_of
 

@@ -1,4 +1,4 @@
-"""The refused names of `jax.experimental.pallas.mosaic_gpu`."""
+"""Unsupported names of `jax.experimental.pallas.mosaic_gpu`."""
 
 from bedrax.extend.refused import names_of
 

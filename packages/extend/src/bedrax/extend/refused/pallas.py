@@ -1,4 +1,4 @@
-"""The refused names of `jax.experimental.pallas`."""
+"""Unsupported names of `jax.experimental.pallas`."""
 
 from bedrax.extend.refused import names_of
 

@@ -1,4 +1,4 @@
-"""The refused names of `jax.experimental.thunky`."""
+"""Unsupported names of `jax.experimental.thunky`."""
 
 from bedrax.extend.refused import names_of
 

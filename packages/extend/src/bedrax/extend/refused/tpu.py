@@ -1,4 +1,4 @@
-"""The refused names of `jax.experimental.pallas.tpu`."""
+"""Unsupported names of `jax.experimental.pallas.tpu`."""
 
 from bedrax.extend.refused import names_of
 

@@ -1,4 +1,4 @@
-"""The refused names of `jax.experimental.pallas.tpu_sc`."""
+"""Unsupported names of `jax.experimental.pallas.tpu_sc`."""
 
 from bedrax.extend.refused import names_of
 

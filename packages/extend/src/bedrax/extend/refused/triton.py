@@ -1,4 +1,4 @@
-"""The refused names of `jax.experimental.pallas.triton`."""
+"""Unsupported names of `jax.experimental.pallas.triton`."""
 
 from bedrax.extend.refused import names_of
 
