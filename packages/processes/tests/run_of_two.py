@@ -55,7 +55,7 @@ def values():
     assert float(jitting.jit(lambda x: lax.reduce_sum(x, (0,)))(x)) == whole.sum()
     np.testing.assert_array_equal(multihost.process_allgather(double), 2 * whole)
 
-    # What a process has, as its part of an array: along a split dimension, and along one that is not.
+    # The part of an array on one process: along a split dimension, and along another one.
     mine = np.full((8, 3), me, np.int32)
     y = make_array_from_process_local_data(split, mine)
     assert y.shape == (8 * count, 3)
@@ -123,7 +123,7 @@ def one_thread():
 
 
 def train(steps=10**6):
-    """Add up until somebody dies; process 1 leaves without a word at step 5."""
+    """Add until the other process dies; process 1 ends without a message at step 5."""
     start()
     mesh = Mesh(np.array(clients.devices()), ("x",))
     x = make_array_from_callback((16,), NamedSharding(mesh, P("x")), lambda index: np.ones(16, np.float32)[index])

@@ -1,4 +1,4 @@
-"""What launchers, variables and plugins are told, with launchers and plugins that are only played."""
+"""The settings from launchers, variables and plugins, with simulated launchers and plugins."""
 
 import os
 import subprocess
@@ -17,29 +17,29 @@ class World:
 
     size = 3
 
-    def __init__(self, rank, said):
-        self.rank, self.said = rank, said
+    def __init__(self, rank, sent):
+        self.rank, self.sent = rank, sent
 
     def Split_type(self, kind):
         assert kind == "shared"
         return SimpleNamespace(rank=self.rank % 2)
 
     def bcast(self, value):
-        self.said.append(value) if self.rank == 0 else None
-        return self.said[0]
+        self.sent.append(value) if self.rank == 0 else None
+        return self.sent[0]
 
 
 def test_mpi4py(monkeypatch):
-    said = []
+    sent = []
     found = []
     for rank in range(3):
         module = ModuleType("mpi4py")
-        module.MPI = SimpleNamespace(COMM_WORLD=World(rank, said), COMM_TYPE_SHARED="shared")
+        module.MPI = SimpleNamespace(COMM_WORLD=World(rank, sent), COMM_TYPE_SHARED="shared")
         monkeypatch.setitem(sys.modules, "mpi4py", module)
         found.append(clusters.detect("mpi4py", {}))
     assert [f[1:] for f in found] == [(3, 0, 0), (3, 1, 1), (3, 2, 0)]
     (address,) = {f.coordinator_address for f in found}
-    assert address == said[0] and 0 < int(address.rpartition(":")[2]) < 65536
+    assert address == sent[0] and 0 < int(address.rpartition(":")[2]) < 65536
 
 
 def test_mpi4py_is_not_there(monkeypatch):
@@ -54,7 +54,7 @@ def test_launchers_come_in_an_order_and_can_be_left_out():
     assert clusters.detect(None, both).process_id == 0
     assert clusters.detect("ompi", both).process_id == 1
     assert clusters.detect("deactivate", both) == clusters.Cluster()
-    assert distributed._settings("h:1", None, None, None, both)[:3] == ("h:1", 2, 0)  # what is given wins
+    assert distributed._settings("h:1", None, None, None, both)[:3] == ("h:1", 2, 0)  # arguments have precedence
     ours = {**both, "JAX_PROCESS_ID": "1", "JAX_COORDINATOR_ADDRESS": "g:2", "JAX_NUM_PROCESSES": "4"}
     assert distributed._settings(None, None, None, None, ours)[:3] == ("g:2", 4, 1)
 
@@ -75,12 +75,12 @@ def test_which_accelerators_of_the_host(given, env, launcher, wanted, monkeypatc
     assert clients.visible_accelerators == (None if wanted is None else frozenset(wanted))
 
 
-def test_what_a_plugin_is_told_of_the_run(monkeypatch):
-    told = []
+def test_what_a_plugin_is_calls_of_the_run(monkeypatch):
+    calls = []
     fake = SimpleNamespace(
         pjrt_plugin_loaded=lambda name: False, load_pjrt_plugin_dynamically=lambda name, path: f"api of {path}",
-        pjrt_plugin_initialized=lambda name: False, initialize_pjrt_plugin=lambda name: told.append(name),
-        make_c_api_client=lambda name, options, run: told.append((options, run)))  # fmt: skip
+        pjrt_plugin_initialized=lambda name: False, initialize_pjrt_plugin=lambda name: calls.append(name),
+        make_c_api_client=lambda name, options, run: calls.append((options, run)))  # fmt: skip
     monkeypatch.setattr(runtime, "xla_client", lambda: fake)
     monkeypatch.setattr(clients, "_factories", dict(clients._factories))
     assert clients.register_plugin("toy", library_path="toy.so", options=lambda: {"memory": 1}) == "api of toy.so"
@@ -90,9 +90,9 @@ def test_what_a_plugin_is_told_of_the_run(monkeypatch):
     monkeypatch.setattr(clients, "run", clients.Run("the client", 2, 5))
     monkeypatch.setattr(clients, "visible_accelerators", frozenset({3, 1}))
     make()
-    told = [t for t in told if t != "toy"]
-    assert told[0] == ({"memory": 1}, None)
-    assert told[1] == ({"memory": 1, "node_id": 2, "num_nodes": 5, "visible_devices": [1, 3]}, "the client")
+    calls = [t for t in calls if t != "toy"]
+    assert calls[0] == ({"memory": 1}, None)
+    assert calls[1] == ({"memory": 1, "node_id": 2, "num_nodes": 5, "visible_devices": [1, 3]}, "the client")
 
 
 PROGRAM = """
@@ -124,5 +124,5 @@ def test_platforms_and_counts_of_devices(env, words):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=100, env={**clean, **env}
     )
-    said = done.stdout + done.stderr
-    assert not [w for w in words if w not in said], said
+    output = done.stdout + done.stderr
+    assert not [w for w in words if w not in output], output

@@ -57,7 +57,7 @@ def test_a_function_is_specialized():
     assert fun(device_put(X))["x"].committed and not doubled(device_put(X))["x"].committed
     with pytest.raises(ValueError, match="was specialized for"):
         fun(device_put(X[:2]))
-    with pytest.raises(ValueError, match="its out_specs_fn says"):
+    with pytest.raises(ValueError, match="its out_specs_fn returned"):
         doubled.specialize(out_specs_fn=lambda x: {"x": struct((3,)), "rest": None})(device_put(X))
 
 

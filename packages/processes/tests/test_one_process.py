@@ -1,4 +1,4 @@
-"""What one process can answer, and what it refuses."""
+"""The functions in a run of one process, and their errors."""
 
 import os
 import re
@@ -48,9 +48,9 @@ def test_what_is_needed_to_join_a_run(given, message, monkeypatch):
     ("given", "message"),
     [
         ({"mtls_cert_file": __file__}, "mtls_key_file is missing"),
-        ({"mtls_peer_uri_prefix": "spiffe://a/"}, "goes with certificates"),
+        ({"mtls_peer_uri_prefix": "spiffe://a/"}, "needs certificates"),
         ({"verify_secure_credentials": True}, "there are none"),
-        ({"mtls_cert_file": "no", "mtls_key_file": "no", "mtls_ca_file": "no"}, "which is not there"),
+        ({"mtls_cert_file": "no", "mtls_key_file": "no", "mtls_ca_file": "no"}, "which does not exist"),
         (
             dict.fromkeys(("mtls_cert_file", "mtls_key_file", "mtls_ca_file"), __file__)
             | {"mtls_peer_uri_prefix": "spiffe://a"},
@@ -94,7 +94,7 @@ def test_certificates_of_options():
 
 def test_a_run_is_joined_before_devices_are_used():
     clients.devices()
-    with pytest.raises(RuntimeError, match="before anything that asks for devices"):
+    with pytest.raises(RuntimeError, match="before the first computation"):
         distributed.initialize("localhost:1", 1, 0)
     with pytest.raises(NotImplementedError, match="slice_index"):
         distributed.initialize("localhost:1", 1, 0, slice_index=0)

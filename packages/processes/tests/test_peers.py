@@ -1,4 +1,4 @@
-"""Who is gone, in one process: a store of keys in the place of the coordination service's."""
+"""Ended processes, in one process: a dictionary replaces the store of the coordination service."""
 
 import sys
 import threading
@@ -10,7 +10,7 @@ from bedrax.xla_backend import JaxRuntimeError, host
 
 
 class Store(dict):
-    """What the coordination service keeps, and how it fails when process 0 is gone."""
+    """The store of the coordination service, and its errors after the end of process 0."""
 
     dead = False
 
@@ -48,21 +48,21 @@ def test_who_refuses_is_gone(three):
     assert peers.gone(two) == [(0, "localhost 4321")]
 
 
-def test_errors_are_told_with_names(three, capsys):
+def test_errors_are_named_with_names(three, capsys):
     two = three[2]
     three[0].listener.close()
     three[1].listener.close()
-    told = host.explain_failure(JaxRuntimeError("Connection closed by peer"))
-    assert isinstance(told, JaxRuntimeError)
-    assert str(told).startswith("Connection closed by peer\nprocess 0 (at ") and ", process 1 (at " in str(told)
-    assert "of the 3 of this run are gone" in str(told)
+    named = host.explain_failure(JaxRuntimeError("Connection closed by peer"))
+    assert isinstance(named, JaxRuntimeError)
+    assert str(named).startswith("Connection closed by peer\nprocess 0 (at ") and ", process 1 (at " in str(named)
+    assert "of the 3 of this run are gone" in str(named)
     for raised in (JaxRuntimeError("Connection reset by peer"), ValueError("no word of it")):
         sys.excepthook(type(raised), raised, None)
     assert capsys.readouterr().err.count("of this run are gone") == 1
     assert peers.gone(two)
 
 
-def test_threads_are_told_too(three, capsys):
+def test_threads_are_named_too(three, capsys):
     three[1].listener.close()
     error = JaxRuntimeError("Connection reset by peer")
     threading.excepthook(threading.ExceptHookArgs((type(error), error, None, None)))
@@ -76,18 +76,18 @@ def test_a_run_that_has_ended_asks_nobody(three):
     assert host.explain_failure is None and peers.gone(two) == []
 
 
-def test_who_waits_for_nothing_is_told(capsys, monkeypatch):
+def test_who_waits_for_nothing_is_named(capsys, monkeypatch):
     store = Store()
     monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
     quiet = [peers.start(store, i, 4, "localhost:4321") for i in range(4)]
-    peers.stop(quiet[3])  # who leaves is not missed
+    peers.stop(quiet[3])  # a process that leaves is not missing
     quiet[1].listener.close()
     quiet[2].listener.close()
     for period, watch in enumerate((quiet[0], quiet[0]._replace(number=3))):  # the next of 0 are gone, 3 reads it
         peers._look_out(watch, period / 100)
-        said = capsys.readouterr().err
-        assert "process 1 (at " in said and "process 2 (at " in said and "of the 4 of this run are gone" in said
+        output = capsys.readouterr().err
+        assert "process 1 (at " in output and "process 2 (at " in output and "of the 4 of this run are gone" in output
     for watch in quiet:
         peers.stop(watch)
     peers._look_out(quiet[0], 0)

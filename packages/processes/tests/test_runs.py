@@ -78,7 +78,7 @@ def test_when_a_process_dies_the_others_end_with_an_error():
     assert one[0] == 17
     assert zero[0] not in (0, None), zero[1]
     assert "done" not in zero[1] and seconds < 60
-    # The collective that waits for it fails at once; without one, the coordination service misses its heartbeat.
+    # The collective that waits for it fails immediately; without one, the coordination service misses its heartbeat.
     missed = "tasks are unhealthy (stopped sending heartbeats):\n1\n" in zero[1]
     assert missed or re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]
 
@@ -92,7 +92,7 @@ def test_who_dies_is_named_to_those_that_wait_for_nothing():
 def test_a_process_that_never_comes_is_missed():
     (zero, _), seconds = run("late", limit=60)
     assert zero[0] != 0 and seconds < 40
-    assert "did not join the run" in zero[1] and "no word of process 1" in zero[1], zero[1][-2000:]
+    assert "did not join the run" in zero[1] and "no connection from process 1" in zero[1], zero[1][-2000:]
 
 
 def test_two_processes_of_one_number():
@@ -104,4 +104,4 @@ def test_two_processes_of_one_number():
 def test_two_processes_disagree():
     (zero, one), _ = run("disagree", limit=60)
     for code, out in (zero, one):
-        assert code != 0 and "process 1 says num_processes=3, process 0 says 2" in out, out[-1500:]
+        assert code != 0 and "process 1 has num_processes=3, process 0 has 2" in out, out[-1500:]

@@ -30,10 +30,10 @@ def debug_info(
 
     Args:
       traced_for: the transformation that traces it.
-        static_argnums, static_argnames: positions and names of the arguments that are not part of the program.
-        result_paths_thunk: called if the names of results are needed.
-        sourceinfo: the source location of the function. Default: that of its code.
-        signature: the signature of the function. Default: from the function itself.
+      static_argnums, static_argnames: positions and names of the arguments that are not part of the program.
+      result_paths_thunk: called if the names of results are needed.
+      sourceinfo: the source location of the function. Default: that of its code.
+      signature: the signature of the function. Default: from the function itself.
     """
     named = fun
     if signature is not None:

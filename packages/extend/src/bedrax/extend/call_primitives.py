@@ -44,8 +44,7 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
 
     Returns:
       A primitive with several results. ``prim.bind(*args, call_jaxpr=program)`` calls the program. All transformations
-      keep
-      the other parameters.
+      keep the other parameters.
     """
     prim = Primitive(name, multiple_results=True)
     register_call_primitive_rules(prim, name, inline_jax_late=inline_jax_late)

@@ -69,11 +69,11 @@ def breakpoint(
 
     Args:
       backend: the source of the commands: only ``"cli"`` (or None), the terminal.
-        filter_frames: show only frames of the user.
-        num_frames: the number of frames to keep, the innermost ones; None: all.
-        ordered: keep the order of such stops, and of other ordered callbacks.
-        token: only None; use `ordered`.
-        kwargs: `stdin` and `stdout`: files instead of the terminal.
+      filter_frames: show only frames of the user.
+      num_frames: the number of frames to keep, the innermost ones; None: all.
+      ordered: keep the order of such stops, and of other ordered callbacks.
+      token: only None; use `ordered`.
+      kwargs: `stdin` and `stdout`: files instead of the terminal.
     """
     unknown = sorted(set(kwargs) - {"stdin", "stdout"})
     if backend not in (None, "cli") or token is not None or unknown:

@@ -2,8 +2,7 @@
 
 `PrimalTangentDType` has numbers of one dtype, with tangents of another one. A library derives other dtypes from
 `ElementDType` and defines their rules in `_rules`. (Flax does so for the scales of its 8-bit floats: their cotangents
-are
-added by `max`.) Operations that move elements run on the arrays that represent them, as for arrays of keys
+are added by `max`.) Operations that move elements run on the arrays that represent them, as for arrays of keys
 (`bedrax.lax.element_types`). Only a conversion reads the numbers.
 """
 
@@ -126,7 +125,7 @@ def primal_tangent_dtype(primal_dtype: Any, tangent_dtype: Any, name: str | None
 
     Args:
       primal_dtype, tangent_dtype: the dtypes of the numbers, and of their tangents.
-        name: the printed name. Default: a name made of both dtypes.
+      name: the printed name. Default: a name made of both dtypes.
     """
     primal, tangent = (dtypes.canonicalize_dtype(dtypes.as_dtype(d)) for d in (primal_dtype, tangent_dtype))
     shown = name or f"PrimalTangentDType{{{dtypes.short_name(primal)}/{dtypes.short_name(tangent)}}}"

@@ -481,8 +481,7 @@ def _linearize(primals, tangents, *, prim: HiPrim):
 
 
 # ---- the linear part of a call with a rule of reverse mode. Its operands: residuals, primals (if the operation has a
-# rule
-# for tangents in forward mode), and tangents of the arrays that are `active`.
+# rule for tangents in forward mode), and tangents of the arrays that are `active`.
 
 hi_linear_p = Primitive("hi_linear", multiple_results=True)
 custom_rules.logging[hi_linear_p] = lambda params: params["prim"].defines("vjp_bwd_retval_logs")

@@ -159,7 +159,7 @@ def bdim_at_front(x, bdim, size, mesh_axis=None):
 
     Args:
       bdim: the mapped axis of `x`; None (`not_mapped`) if it has none: then `x` is repeated.
-        size: the number of repetitions of `x`.
+      size: the number of repetitions of `x`.
     """
     refuse_options("bdim_at_front", mesh_axis=mesh_axis)
     return _to_front(x, bdim, size)
@@ -245,7 +245,7 @@ def jvp(
       fun: a `WrappedFun` or a function.
       tangents: values, or `Zero`.
       instantiate: return values for tangents that are zero.
-        transform_stack: names of scopes; the current scopes are used.
+      transform_stack: names of scopes; the current scopes are used.
 
     Returns:
       (results, their tangents), and with `has_aux` the rest of the result of `fun`.
@@ -289,7 +289,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequen
     Args:
       jaxpr: the program.
       nonzeros: a boolean per argument: whether it has a tangent.
-        instantiate: a boolean per result: whether it gets a tangent even if it is zero.
+      instantiate: a boolean per result: whether it gets a tangent even if it is zero.
 
     Returns:
       (program: arguments, tangents of those that have one -> results, tangents of those that have one; a boolean per
@@ -344,7 +344,7 @@ def register_vmappable(
     Args:
       spec_type, axis_size_type: only `int`: an axis, and its size.
       to_elt: ``(function of an array, get_index, batch, axis) -> element``; the function maps an array and its axis.
-        from_elt: ``(function of an array, size, element, axis) -> batch``.
+      from_elt: ``(function of an array, size, element, axis) -> batch``.
       make_iota: only None.
     """
     if spec_type is not int or axis_size_type is not int or make_iota is not None:

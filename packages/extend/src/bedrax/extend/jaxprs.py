@@ -108,9 +108,9 @@ class JaxprEqn(metaclass=_ViewOf):
 
         Args:
           invars, outvars: lists of `Var` (and, of operands, `Literal`).
-          primitive, params: what is applied, and its static parameters: a dict.
-          effs: what it does besides computing its results.
-          source_info: that of the equation it replaces, say. Default: the line of the caller.
+          primitive, params: the operation, and its static parameters (a dict).
+          effs: its effects.
+          source_info: the source location, such as that of a replaced equation. Default: the line of the caller.
           ctx: accepted for compatibility.
         """
         where = source_info if isinstance(source_info, tuple) else user_frame()

@@ -175,7 +175,7 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
 
     Args:
       sym_name: the new name of its ``main``, with a suffix if that name is taken.
-        dst_symtab: the symbol table of `dst_module`, if available.
+      dst_symtab: the symbol table of `dst_module`, if available.
 
     Returns:
       The new name of ``main``. All moved functions are private.

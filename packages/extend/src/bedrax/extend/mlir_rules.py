@@ -166,8 +166,8 @@ def register_lowering(
       prim: the primitive.
       rule: ``(ctx, *values, **params) -> values``; `ctx` is a `LoweringRuleContext`. A result of `lower_fun` is such a
       rule.
-        platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; ``"gpu"`` for both GPUs. Default: all platforms without
-          their own rule.
+      platform: ``"cpu"``, ``"cuda"``, ``"rocm"``, ``"tpu"``; ``"gpu"`` for both GPUs. Default: all platforms without
+        their own rule.
       inline, cacheable: accepted for compatibility; rules are always inlined and run once per equation.
 
     Returns:
@@ -284,7 +284,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: AbstractValue | N
 
     Args:
       val: an array or a scalar; its dtype is canonicalized.
-        aval: its type, if it differs from that of `val`.
+      aval: its type, if it differs from that of `val`.
     """
     handler = _constant_handlers.get(type(val))
     if handler is not None:

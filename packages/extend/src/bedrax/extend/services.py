@@ -100,8 +100,8 @@ def register_backend_factory(
 
     Args:
       priority: the default platform is the one with the highest priority that starts.
-        fail_quietly: only True: a platform that does not start is left out, and named in errors about it.
-        experimental, make_topology, c_api: only their defaults.
+      fail_quietly: only True: a platform that does not start is left out, and named in errors about it.
+      experimental, make_topology, c_api: only their defaults.
     """
     if not fail_quietly or experimental or make_topology is not None or c_api is not None:
         raise NotImplementedError(

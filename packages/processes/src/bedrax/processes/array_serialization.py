@@ -1,4 +1,4 @@
-"""Saving arrays in the background: the interface of checkpoint managers, and one on TensorStore."""
+"""Saving of arrays in the background: the interface of checkpoint managers, and one with TensorStore."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bedrax.processes import distributed, multihost, tensorstore_io
 
 
 class BarrierTimeoutError(Exception):
-    """Processes did not meet in time."""
+    """A process did not reach a barrier in time."""
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """Saves and restores arrays that may be spread over processes, in the background."""
+    """Saves and restores arrays, which may be distributed over processes, in the background."""
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
-        """Raise what went wrong in the background."""
+        """Raise the error of the background work, if there is one."""
 
     @abc.abstractmethod
     def wait_until_finished(self) -> None:
@@ -30,7 +30,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
     def serialize(
         self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict], *, on_commit_callback: Callable
     ) -> None:
-        """Save arrays; call `on_commit_callback` when they are written."""
+        """Save arrays. Calls `on_commit_callback` after they are written."""
 
     @abc.abstractmethod
     def deserialize(
@@ -40,7 +40,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class AsyncManager:
-    """Runs one background thread at a time and passes its error on."""
+    """Runs one background thread at a time, and raises its error in the caller's thread."""
 
     def __init__(self, timeout_secs: int = 300):
         self._timeout_secs = timeout_secs
@@ -53,20 +53,20 @@ class AsyncManager:
         def run():
             try:
                 work()
-            except Exception as e:  # it is raised in the thread that asks
+            except Exception as e:  # raised later in the caller's thread
                 self._exception = e
 
         self._thread = threading.Thread(target=run)
         self._thread.start()
 
     def check_for_errors(self) -> None:
-        """Raise what went wrong in the background, once."""
+        """Raise the error of the background work, once."""
         error, self._exception = self._exception, None
         if error is not None:
             raise error
 
     def wait_until_finished(self) -> None:
-        """Wait for the background work, and raise what went wrong in it."""
+        """Wait for the background work, and raise its error."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -74,19 +74,19 @@ class AsyncManager:
 
 
 class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
-    """Saves arrays by TensorStore: copies first, and writes while the program goes on."""
+    """Saves arrays with TensorStore: copies them first, and writes while the program continues."""
 
     def serialize(
         self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict], *,
         on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
     ) -> None:  # fmt: skip
-        """Save arrays: return when they are copied, and write in the background.
+        """Save arrays: return after the copies, and write in the background.
 
         Args:
-          arrays: each may be spread over processes.
-          tensorstore_specs: where each is kept.
-          on_commit_callback: called by process 0 when all processes have written.
-          transaction: of TensorStore.
+          arrays: each may be distributed over processes.
+          tensorstore_specs: the specification of each.
+          on_commit_callback: called by process 0 after all processes have written.
+          transaction: a transaction of TensorStore.
         """
         self.wait_until_finished()
         commits: list = [[] for _ in arrays]
@@ -123,7 +123,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self, arrays: Sequence[Any], paths: Sequence[str], *, on_commit_callback: Callable[[], None] | None = None,
         transaction: Any = None,
     ) -> None:  # fmt: skip
-        """`serialize`, to paths."""
+        """`serialize` with paths."""
         specs = list(map(tensorstore_io.get_tensorstore_spec, paths))
         self.serialize(arrays, specs, on_commit_callback=on_commit_callback, transaction=transaction)
 
@@ -131,7 +131,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self, shardings: Sequence[Any], tensorstore_specs: Sequence[dict], global_shapes: Any = None, dtypes: Any = None,
         concurrent_gb: int = 32,
     ) -> list:  # fmt: skip
-        """Restore arrays, when what is being written is; see `tensorstore_io.run_deserialization`."""
+        """Restore arrays, after the end of a current write; see `tensorstore_io.run_deserialization`."""
         self.wait_until_finished()
         return tensorstore_io.run_deserialization(shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb)
 
@@ -139,6 +139,6 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self, shardings: Sequence[Any], paths: Sequence[str], global_shapes: Any = None, dtypes: Any = None,
         concurrent_gb: int = 32,
     ) -> list:  # fmt: skip
-        """`deserialize`, from paths."""
+        """`deserialize` with paths."""
         specs = list(map(tensorstore_io.get_tensorstore_spec, paths))
         return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)

@@ -1,4 +1,5 @@
-"""What launchers of several processes say in the environment: who takes part, and where process 0 listens."""
+"""The environment variables of launchers of several processes: the processes of the run, and the address of process
+0."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ _PORTS = range(49152, 65536)  # the dynamic ports of RFC 6335
 
 
 class Cluster(NamedTuple):
-    """The processes of a run, as far as a launcher tells; what it does not tell is None.
+    """The processes of a run, from a launcher. An unknown field is None.
 
     Attributes:
-      coordinator_address: host and port where process 0 serves.
-      num_processes: how many there are.
-      process_id: which this one is.
-      local_process_id: which this one is on its host: the device it takes, where there is one per process.
+      coordinator_address: host and port of process 0.
+      num_processes: the number of processes.
+      process_id: the number of this process.
+      local_process_id: the number of this process on its host. It takes this device if there is one per process.
     """
 
     coordinator_address: str | None = None
@@ -38,13 +39,13 @@ def number(env: Mapping[str, str], *names: str) -> int | None:
 
 
 def _port(job: str) -> int:
-    """A port that all processes of a job derive from its name, and other jobs hardly."""
+    """A port derived from the name of a job: the same for its processes, and rarely the same for other jobs."""
     digits = re.findall(r"\d+", job)
     return _PORTS[int("".join(digits) or sum(job.encode())) % len(_PORTS)]
 
 
 def first_host(nodes: str) -> str:
-    """The first host of a list as Slurm writes it: ``a1,b``, ``a[1-3,7]``, ``a[01-10]-x``."""
+    """The first host of a list in Slurm's form: ``a1,b``, ``a[1-3,7]``, ``a[01-10]-x``."""
     head = re.match(r"(?:[^,\[]|\[[^\]]*\])+", nodes)
     if head is None:
         raise ValueError(f"no host in the list of nodes {nodes!r}")
@@ -65,7 +66,7 @@ def _slurm(env: Mapping[str, str]) -> Cluster | None:
 def _open_mpi(env: Mapping[str, str]) -> Cluster | None:
     if "OMPI_COMM_WORLD_RANK" not in env:
         return None
-    # What the launcher says of itself: "<job>.0;tcp://<address>,...:<port>", or with PMIx "<job>.0;tcp4://...".
+    # The launcher's address: "<job>.0;tcp://<address>,...:<port>", or with PMIx "<job>.0;tcp4://...".
     uri = env.get("OMPI_MCA_orte_hnp_uri") or next((env[n] for n in sorted(env) if n.startswith("PMIX_SERVER_URI")), "")
     found = re.match(r"(?P<job>[^;]*);tcp[46]?://\[?(?P<host>[^,:\]/]+)", uri)
     address = f"{found['host']}:{_port(found['job'])}" if found else None
@@ -76,7 +77,7 @@ def _open_mpi(env: Mapping[str, str]) -> Cluster | None:
 
 
 def _kubernetes(env: Mapping[str, str]) -> Cluster | None:
-    """An indexed job: pods are called ``<job>-<index>`` and find each other in a headless service's domain."""
+    """An indexed job: pods have the names ``<job>-<index>`` in the domain of a headless service."""
     index = number(env, "JOB_COMPLETION_INDEX")
     if index is None or "KUBERNETES_SERVICE_HOST" not in env:
         return None
@@ -87,7 +88,7 @@ def _kubernetes(env: Mapping[str, str]) -> Cluster | None:
 
 
 def _mpi4py(env: Mapping[str, str]) -> Cluster | None:
-    """Only on request: importing mpi4py starts MPI."""
+    """Only by name: an import of mpi4py starts MPI."""
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
@@ -109,14 +110,14 @@ METHODS: dict[str, Callable[[Mapping[str, str]], Cluster | None]] = {
 
 
 def detect(method: str | None = None, env: Mapping[str, str] = os.environ) -> Cluster:
-    """What the launcher says of this run; nothing if there is none, or with the method ``"deactivate"``.
+    """The launcher's description of this run; empty without a launcher, or with the method ``"deactivate"``.
 
     Args:
-      method: a name in `METHODS`; by default the first whose variables are set. ``mpi4py`` must be asked for.
+      method: a name in `METHODS`. Default: the first one whose variables are set, except ``mpi4py``.
       env: the environment.
 
     Raises:
-      ValueError: there is no such method, or its variables are not set.
+      ValueError: the method does not exist, or its variables are not set.
     """
     if method == "deactivate":
         return Cluster()

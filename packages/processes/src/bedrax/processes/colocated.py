@@ -1,4 +1,4 @@
-"""Python run beside devices: on their hosts, which are this one; there are no remote hosts."""
+"""Python functions that run on the hosts of devices. These are the current host: there are no remote hosts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
     """The CPU devices on the hosts of the given devices (or the mesh of them).
 
     Raises:
-      ValueError: there is no CPU device beside one of them.
+      ValueError: the process of a device has no CPU device.
     """
     if hasattr(devices_or_mesh, "devices"):
         mesh = devices_or_mesh
@@ -47,7 +47,7 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
             beside = by_process[d.process_index]
             out.append(beside[d.id % len(beside)])
         else:
-            raise ValueError(f"no CPU device stands beside {d}: its process has none")
+            raise ValueError(f"the process of {d} has no CPU device")
     return tuple(out)
 
 
@@ -57,8 +57,8 @@ class FunctionInfo:
 
     Attributes:
       fun: the function.
-      fun_sourceinfo: how messages name it; None for its own name.
-      fun_signature: the signature that it shows; None for its own.
+      fun_sourceinfo: its name in messages; None for its own name.
+      fun_signature: its visible signature; None for its own.
     """
 
     fun: Callable
@@ -68,13 +68,13 @@ class FunctionInfo:
 
 @dataclasses.dataclass(frozen=True)
 class Specialization:
-    """What is known of the calls of a function; None: not known.
+    """The known properties of a function's calls; None: unknown.
 
     Attributes:
       in_specs_treedef, in_specs_leaves: the structure of ``(args, kwargs)``, and a `ShapeDtypeStruct` for each array.
-      out_specs_fn: from such arguments to those of the results.
+      out_specs_fn: maps such arguments to the `ShapeDtypeStruct`s of the results.
       out_specs_treedef, out_specs_leaves: the structure of the results, and a `ShapeDtypeStruct` for each.
-      devices: those of the arguments.
+      devices: the devices of the arguments.
     """
 
     in_specs_treedef: Any = None
@@ -85,12 +85,12 @@ class Specialization:
     devices: Any = None
 
     def update(self, **changes: Any) -> Specialization:
-        """A copy with some fields changed; those that are None stay."""
+        """A copy with some fields changed. Fields that are None stay unchanged."""
         return dataclasses.replace(self, **{name: value for name, value in changes.items() if value is not None})
 
 
 def make_callable(fun: Callable, fun_sourceinfo: str | None = None, fun_signature: Any = None) -> Callable:
-    """`colocated_python` of a function, with how messages name it, and the signature it shows."""
+    """`colocated_python` of a function, with its name in messages and its visible signature."""
     return _specialized(FunctionInfo(fun, fun_sourceinfo, fun_signature), Specialization())
 
 
@@ -121,18 +121,19 @@ def _specialized(info: FunctionInfo, known: Specialization) -> Callable:
         if spec_tree != out_tree or any((x.shape, x.dtype) != (s.shape, s.dtype) for x, s in zip(outs, specs)):
             got = pytree.tree_unflatten(out_tree, list(map(_spec, outs)))
             raise ValueError(
-                f"{where} returned {got}, but its out_specs_fn says {pytree.tree_unflatten(spec_tree, specs)}"
+                f"{where} returned {got}, but its out_specs_fn returned {pytree.tree_unflatten(spec_tree, specs)}"
             )
         placed = [x if s.sharding is None else device_put(x, s.sharding) for x, s in zip(outs, specs, strict=True)]
         return pytree.tree_unflatten(out_tree, placed)
 
     def specialize(in_specs: Any = None, out_specs_fn: Any = None, devices: Any = None) -> Callable:
-        """The function with more known of its calls.
+        """The function with more properties of its calls.
 
         Args:
-          in_specs: ``(args, kwargs)`` with a `ShapeDtypeStruct` for each array: what it is called with.
-          out_specs_fn: from such arguments to those of the results, whose shardings, if there are, the results get.
-          devices: those of its arguments; where its results are made if it has none.
+          in_specs: ``(args, kwargs)`` with a `ShapeDtypeStruct` for each array of a call.
+          out_specs_fn: maps such arguments to the `ShapeDtypeStruct`s of the results. Results get the shardings of
+          these.
+          devices: the devices of its arguments; without arguments, of its results.
         """
         leaves, tree = (None, None) if in_specs is None else pytree.tree_flatten(in_specs)
         return _specialized(
@@ -178,7 +179,7 @@ def _checked_arguments(where: str, leaves: list, tree: Any, in_specs: Any, devic
         found.add(tuple(sorted(getattr(devices, "flat", devices), key=lambda d: d.id)))
     if not found:
         raise ValueError(
-            f"{where} is called without arrays, which would tell its devices: use .specialize(devices=...)"
+            f"{where} is called without arrays, which would determine its devices: use .specialize(devices=...)"
         )
     if len(found) > 1:
         raise ValueError(
@@ -188,24 +189,25 @@ def _checked_arguments(where: str, leaves: list, tree: Any, in_specs: Any, devic
 
 
 def colocated_python(fun: Callable) -> Callable:
-    """A function of arrays that runs in Python on the host of their devices: this one.
+    """A function of arrays that runs in Python on the host of their devices, which is the current host.
 
     Args:
       fun: takes and returns pytrees of arrays.
 
     Returns:
-      It, with the method ``specialize(in_specs=None, out_specs_fn=None, devices=None)``, which says more of its calls.
+      The function, with the method ``specialize(in_specs=None, out_specs_fn=None, devices=None)`` for properties of
+      its calls.
 
     Raises (when called):
-      TypeError: an argument is no array (a tracer is none, either).
-      ValueError: arrays of other devices than the others; no arrays and no devices; a result that is no array.
-      NotImplementedError: arrays that other processes hold parts of.
+      TypeError: an argument is no array (or is a tracer).
+      ValueError: arrays on different devices; no arrays and no devices; a result that is no array.
+      NotImplementedError: an array with parts on devices of other processes.
     """
     return make_callable(fun, getattr(fun, "__qualname__", None))
 
 
 class InstanceRegistry:
-    """Which objects of colocated classes there are, and on which devices their methods have run."""
+    """The objects of colocated classes, and the devices on which their methods have run."""
 
     def __init__(self):
         self._devices: dict[int, set] = {}
@@ -218,30 +220,30 @@ class InstanceRegistry:
         return uid
 
     def update_devices(self, uid: int, device_set: set) -> None:
-        """Its methods have run on these, too."""
+        """Record that its methods have run on these devices."""
         self._devices[uid] |= device_set
 
     def pop_instance(self, uid: int) -> set:
-        """Forget an object; the devices on which it was."""
+        """Remove an object. Returns its devices."""
         return self._devices.pop(uid)
 
 
 class ObjectStore:
-    """The objects themselves, by number: made when the first method is called."""
+    """The objects by number. Each is made at the first call of a method."""
 
     def __init__(self):
         self._objects: dict[int, Any] = {}
         self._lock = threading.RLock()
 
     def get_or_create(self, uid: int, initializer: Callable[[], Any]) -> Any:
-        """The object of that number, which `initializer` makes the first time."""
+        """The object of that number, made by `initializer` at the first call."""
         with self._lock:
             if uid not in self._objects:
                 self._objects[uid] = initializer()
             return self._objects[uid]
 
     def remove(self, uid: int) -> None:
-        """Forget it."""
+        """Remove it."""
         self._objects.pop(uid, None)
 
 
@@ -250,7 +252,7 @@ SINGLETON_OBJECT_STORE = ObjectStore()
 
 
 def wrap_class(cls: type, cls_sourceinfo: str | None = None) -> type:
-    """`colocated_python_class`, with how messages name the class."""
+    """`colocated_python_class`, with the name of the class in messages."""
     where = cls_sourceinfo or cls.__qualname__
 
     def method(name):
@@ -277,9 +279,9 @@ def wrap_class(cls: type, cls_sourceinfo: str | None = None) -> type:
 
 
 def colocated_python_class(cls: type) -> type:
-    """A class whose methods run as `colocated_python` functions, on an object that the first call makes.
+    """A class with methods that run as `colocated_python` functions, on an object that the first call makes.
 
-    Only methods can be reached, by which arrays go in and out; attributes, operators and class methods cannot.
+    Only methods are available, with arrays as arguments and results. Attributes, operators and class methods are not.
     """
     return wrap_class(cls, cls.__qualname__)
 

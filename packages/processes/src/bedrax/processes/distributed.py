@@ -1,4 +1,4 @@
-"""Runs of several processes: each starts the same program, meets the others at a coordinator, and sees all devices.
+"""Runs of several processes: each starts the same program, connects to a coordinator, and has access to all devices.
 
 The coordination service, its client and the collectives between hosts are jaxlib's.
 """
@@ -22,15 +22,15 @@ _logger = logging.getLogger("jax.distributed")
 
 
 class State:
-    """What libraries ask about the processes of a run.
+    """The state of a run for libraries.
 
     Attributes:
-      client: of the coordination service, or None in a run of one process.
+      client: the client of the coordination service, or None in a run of one process.
       service: the coordination service, in process 0 only.
-      preemption_sync_manager: tells when processes are to be stopped, see `multihost.reached_preemption_sync_point`.
-      process_id, num_processes: which process this is, and of how many.
-      coordinator_address: where process 0 serves.
-      watch: tells which processes are gone when something fails, see `peers`.
+      preemption_sync_manager: signals that processes must stop, see `multihost.reached_preemption_sync_point`.
+      process_id, num_processes: the number of this process, and of all processes.
+      coordinator_address: the address of process 0.
+      watch: finds the processes that have ended after an error, see `peers`.
     """
 
     def __init__(self):
@@ -55,38 +55,40 @@ def initialize(
     mtls_cert_file: str | None = None, mtls_key_file: str | None = None, mtls_ca_file: str | None = None,
     mtls_peer_uri_prefix: str | None = None, verify_secure_credentials: bool | None = None,
 ) -> None:  # fmt: skip
-    """Join a run of several processes; to be called by each of them before anything is computed.
+    """Join a run of several processes. Each process calls this before its first computation.
 
-    Afterwards `jax.devices()` are those of all processes and `jax.local_devices()` this one's. What is not given is
-    taken from ``JAX_COORDINATOR_ADDRESS``, ``JAX_NUM_PROCESSES``, ``JAX_PROCESS_ID`` and ``JAX_LOCAL_DEVICE_IDS``,
-    else from what Slurm, Open MPI or Kubernetes say in the environment.
+    Afterwards `jax.devices()` are those of all processes, and `jax.local_devices()` those of this one. Missing
+    arguments are taken from ``JAX_COORDINATOR_ADDRESS``, ``JAX_NUM_PROCESSES``, ``JAX_PROCESS_ID`` and
+    ``JAX_LOCAL_DEVICE_IDS``, else from the environment variables of Slurm, Open MPI or Kubernetes.
 
     Args:
-      coordinator_address: ``"host:port"`` where process 0 serves, the same for all.
-      num_processes: how many take part.
-      process_id: which this is: 0 to ``num_processes - 1``, each once.
-      local_device_ids: which of the host's accelerators this process uses; by default all, under a launcher the one of
+      coordinator_address: ``"host:port"`` of process 0, the same for all processes.
+      num_processes: the number of processes.
+      process_id: the number of this process: 0 to ``num_processes - 1``, each once.
+      local_device_ids: the accelerators of the host that this process uses. Default: all; with a launcher, the one with
         the process's number on its host.
       cluster_detection_method: ``"slurm"``, ``"ompi"``, ``"k8s"``, ``"mpi4py"``, or ``"deactivate"``.
-      initialization_timeout: seconds to wait until all processes have come.
-      heartbeat_timeout_seconds: a process that has not been heard of for so long counts as dead.
-      shutdown_timeout_seconds: how long to wait for the others at the end.
-      coordinator_bind_address: where process 0 listens; by default on all interfaces, at the port of
+      initialization_timeout: seconds to wait for all processes.
+      heartbeat_timeout_seconds: a process without a heartbeat for this time counts as dead.
+      shutdown_timeout_seconds: seconds to wait for the others at the end.
+      coordinator_bind_address: the address that process 0 listens on. Default: all interfaces, at the port of
         `coordinator_address`.
-      slice_index, partition_index: not supported, as the runtime decides which devices are near each other.
-      mtls_cert_file, mtls_key_file, mtls_ca_file: files (PEM) with this process's chain of certificates, its private key,
-        and the authorities for the certificates of others: the coordination service and its clients know each other by
-        these (mutual TLS, jaxlib 0.12). All three or none. By default what the options ``jax_mtls_cert_file``,
-        ``jax_mtls_key_file`` and ``jax_mtls_ca_file`` say. What arrays are sent by is not concerned.
-      mtls_peer_uri_prefix: how a URI in the certificate of the other side begins, with a ``/`` at its end. By default
-        the option ``jax_mtls_peer_uri_prefix``; without it, the certificate names the host of `coordinator_address`.
-      verify_secure_credentials: refuse to connect without certificates. By default the option
+      slice_index, partition_index: not supported: the runtime determines which devices are near each other.
+      mtls_cert_file, mtls_key_file, mtls_ca_file: files (PEM) with the certificate chain of this process, its private
+      key, and the authorities for the certificates of others. The coordination service and its clients authenticate
+      each other with these (mutual TLS, jaxlib 0.12). All three or none. Default: the options ``jax_mtls_cert_file``,
+      ``jax_mtls_key_file`` and ``jax_mtls_ca_file``. The transport of arrays is not affected.
+      mtls_peer_uri_prefix: the beginning of a URI in the certificate of the other side, with a ``/`` at its end.
+      Default: the option ``jax_mtls_peer_uri_prefix``. Without it, the certificate must name the host of
+      `coordinator_address`.
+      verify_secure_credentials: raise an error for a connection without certificates. Default: the option
         ``jax_distributed_verify_secure_credentials``.
 
     Raises:
-      ValueError: something that is needed is not given nor found, or does not fit.
+      ValueError: a necessary setting is missing, or wrong.
       NotImplementedError: certificates are given, and this jaxlib has no mutual TLS.
-      RuntimeError: called twice, or too late; the processes did not meet in time; another process has this number.
+      RuntimeError: a second call, or a call after the first computation; a process did not join in time; another
+      process has this number.
     """
     for name, value in (("slice_index", slice_index), ("partition_index", partition_index)):
         if value is not None:
@@ -101,10 +103,10 @@ def initialize(
     found = _settings(coordinator_address, num_processes, process_id, cluster_detection_method, os.environ)
     with _lock:
         if global_state.client is not None:
-            raise RuntimeError("jax.distributed.initialize was called before in this process; once is enough")
+            raise RuntimeError("jax.distributed.initialize was called before in this process; call it once")
         if clients.is_initialized():
             raise RuntimeError(
-                "jax.distributed.initialize comes before anything that asks for devices or computes: the devices of this"
+                "jax.distributed.initialize must be called before the first computation and the first use of devices: the devices of this"
                 " process are in use already"
             )
         _choose_devices(local_device_ids, found, os.environ)
@@ -113,7 +115,7 @@ def initialize(
 
 
 def _credentials(verify: bool | None, **files: str | None) -> dict[str, Any]:
-    """What jaxlib is given for mutual TLS, by name; nothing without certificates."""
+    """The arguments of jaxlib for mutual TLS, by name; empty without certificates."""
     found = {name: getattr(flags, name).value if value is None else value for name, value in files.items()}
     *needed, prefix = found
     missing = [name for name in needed if found[name] is None]
@@ -121,18 +123,18 @@ def _credentials(verify: bool | None, **files: str | None) -> dict[str, Any]:
     if len(missing) == len(needed):
         if verify:
             raise ValueError(
-                f"verify_secure_credentials asks for certificates, and there are none: give {', '.join(needed)}"
+                f"verify_secure_credentials requires certificates, and there are none: give {', '.join(needed)}"
             )
         if found[prefix] is not None:
-            raise ValueError(f"{prefix} goes with certificates: give {', '.join(needed)}")
+            raise ValueError(f"{prefix} needs certificates: give {', '.join(needed)}")
         return {}
     if missing:
         raise ValueError(f"mutual TLS needs {', '.join(needed)}; {missing[0]} is missing")
     for name in needed:
         if not os.path.isfile(found[name]):
-            raise ValueError(f"{name} is a file, got {found[name]!r}, which is not there")
+            raise ValueError(f"{name} is a file, got {found[name]!r}, which does not exist")
     if found[prefix] is not None and not found[prefix].endswith("/"):
-        raise ValueError(f"{prefix} ends with '/', got {found[prefix]!r}: without it, other names begin so, too")
+        raise ValueError(f"{prefix} ends with '/', got {found[prefix]!r}: without it, it would match other names, too")
     credentials = {name: value for name, value in found.items() if value is not None}
     if verify:
         credentials["verify_secure_credentials"] = True
@@ -141,7 +143,7 @@ def _credentials(verify: bool | None, **files: str | None) -> dict[str, Any]:
 
 
 def _settings(address, count, number, method, env: Mapping[str, str]) -> clusters.Cluster:
-    """The complete settings: what is given, the variables of our own, the launcher's."""
+    """The complete settings: the arguments, the JAX_ variables, the launcher's variables."""
     told = clusters.Cluster(
         address or env.get("JAX_COORDINATOR_ADDRESS"),
         clusters.number(env, "JAX_NUM_PROCESSES") if count is None else count,
@@ -166,7 +168,7 @@ def _settings(address, count, number, method, env: Mapping[str, str]) -> cluster
 
 
 def _choose_devices(local_device_ids, found: clusters.Cluster, env: Mapping[str, str]) -> None:
-    """Say which accelerators of the host are this process's."""
+    """Select the accelerators of the host for this process."""
     if local_device_ids is None and "JAX_LOCAL_DEVICE_IDS" in env:
         local_device_ids = [int(i) for i in env["JAX_LOCAL_DEVICE_IDS"].split(",")]
     if isinstance(local_device_ids, int):
@@ -219,13 +221,13 @@ def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout,
 
 
 def is_initialized() -> bool:
-    """Whether this is one process of several."""
+    """Whether this process belongs to a run of several processes."""
     return global_state.client is not None
 
 
 @atexit.register
 def shutdown() -> None:
-    """Leave the run: wait for the other processes, then disconnect. In a run of one process there is nothing to do."""
+    """Leave the run: wait for the other processes, then disconnect. Does nothing in a run of one process."""
     with _lock:
         state = global_state
         manager, client, service, watch = state.preemption_sync_manager, state.client, state.service, state.watch

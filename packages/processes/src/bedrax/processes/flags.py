@@ -5,31 +5,25 @@ from bedrax.core.config import flag
 enable_recoverability = flag(
     "jax_enable_recoverability", False, "the death of a process does not end the others of a run"
 )
-distributed_debug = flag(
-    "jax_distributed_debug", False, "what jax.distributed.initialize connects is logged at WARNING"
-)
+distributed_debug = flag("jax_distributed_debug", False, "jax.distributed.initialize logs its connections at WARNING")
 check_proxy_envs = flag(
-    "jax_check_proxy_envs", True, "warn of proxies in the environment, which may come between the processes of a run"
+    "jax_check_proxy_envs", True, "warn of proxies in the environment, which may prevent the connection of processes"
 )
 mtls_cert_file = flag(
     "jax_mtls_cert_file",
     None,
-    "this process's chain of certificates (PEM), by which the processes of a run know each other",
+    "the certificate chain (PEM) of this process, for the authentication of the processes of a run",
 )
 mtls_key_file = flag("jax_mtls_key_file", None, "the private key (PEM) of jax_mtls_cert_file")
-mtls_ca_file = flag(
-    "jax_mtls_ca_file", None, "the authorities (PEM) that certificates of the other processes are checked by"
-)
+mtls_ca_file = flag("jax_mtls_ca_file", None, "the authorities (PEM) for the certificates of the other processes")
 mtls_peer_uri_prefix = flag(
     "jax_mtls_peer_uri_prefix",
     None,
-    "how a URI in the certificate of another process begins, in place of its host's name",
+    "the beginning of a URI in the certificate of another process, instead of its host's name",
 )
 verify_secure_credentials = flag(
     "jax_distributed_verify_secure_credentials",
     False,
-    "jax.distributed.initialize refuses to connect without certificates",
+    "jax.distributed.initialize raises an error without certificates",
 )
-enable_preemption_service = flag(
-    "jax_enable_preemption_service", True, "processes agree on the step at which they stop when they are to"
-)
+enable_preemption_service = flag("jax_enable_preemption_service", True, "processes agree on a step for a stop")

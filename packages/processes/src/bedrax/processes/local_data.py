@@ -1,4 +1,4 @@
-"""Arrays over several processes, each of which knows the data of its own devices."""
+"""Arrays over several processes, each with the data of its own devices."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from bedrax.xla_backend.sharding import resolve
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """An array over all processes from what each of them has.
+    """An array over all processes from the data of each process.
 
     Args:
-      sharding: of the whole array; or a pytree of them, like `local_data`.
+      sharding: the sharding of the whole array; or a pytree of them, like `local_data`.
       local_data: an array, or a pytree of arrays. Along a dimension that the sharding splits between processes, it
-        holds the parts of this process's devices, in their order, or all parts; along the others, all.
-      global_shape: of the whole array, None for dimensions that follow from `sharding` and `local_data`. By default
-        all follow, and data along split dimensions is this process's part. Or a pytree of shapes, like `local_data`.
+        has the parts of this process's devices, in their order, or all parts; along the others, all.
+      global_shape: the shape of the whole array, with None for dimensions that follow from `sharding` and `local_data`.
+        Default: all follow, and data along split dimensions is the part of this process. Or a pytree of shapes, like
+        `local_data`.
 
     Returns:
       An array of the global shape; or a pytree of them.
 
     Raises:
-      ValueError: the data fits neither the whole array nor this process's part; the parts of this process form no
+      ValueError: the data fits neither the whole array nor the part of this process; the parts of this process are no
         block.
     """
     leaves, tree = pytree.tree_flatten(local_data)
@@ -49,16 +50,16 @@ def _is_shape(x: Any) -> bool:
 def _from_local(sharding: Any, local: np.ndarray, shape: Sequence[int | None] | None) -> Any:
     what = "sharding of make_array_from_process_local_data"
     sharding = resolve(sharding, what)
-    resolve(sharding, what, ShapeDtypeStruct((sharding.num_devices,) * local.ndim, local.dtype))  # its rank
+    resolve(sharding, what, ShapeDtypeStruct((sharding.num_devices,) * local.ndim, local.dtype))  # checks its rank
     tiles, mine = _tiles(sharding, local.ndim)
     given = (None,) * local.ndim if shape is None else tuple(shape)
     if len(given) != local.ndim:
         raise ValueError(f"global_shape {given} has another rank than the data of this process, of shape {local.shape}")
     found = [local.shape[d] * tiles[d] // len(mine[d]) if n is None else int(n) for d, n in enumerate(given)]
     resolve(sharding, what, ShapeDtypeStruct(found, local.dtype))
-    starts = []  # where the data of this process begins, per dimension and tile
+    starts = []  # the start of this process's data, per dimension and tile
     for d, (n, whole) in enumerate(zip(local.shape, found, strict=True)):
-        if whole % tiles[d]:  # of shardings that are no NamedSharding
+        if whole % tiles[d]:  # for shardings other than NamedSharding
             raise ValueError(f"dimension {d} of global_shape {tuple(found)} does not split in {tiles[d]} equal parts")
         size = whole // tiles[d]
         if n == whole:
@@ -83,8 +84,8 @@ def _from_local(sharding: Any, local: np.ndarray, shape: Sequence[int | None] | 
 
 
 def _tiles(sharding: Any, rank: int) -> tuple[list[int], list[list[int]]]:
-    """In how many parts each dimension is split, and which of them are on this process's devices."""
-    n = sharding.num_devices  # a length that splits in every number of parts
+    """The number of parts of each dimension, and the parts on this process's devices."""
+    n = sharding.num_devices  # a length that every number of parts divides
     tiles = [n // size for size in sharding.shard_shape((n,) * rank)]
     held = [tuple(s.start or 0 for s in index) for index in
             sharding.addressable_devices_indices_map(tuple(tiles)).values()]  # fmt: skip

@@ -1,6 +1,6 @@
-"""Values across the processes of a run. Each function is called by all processes, in the same order.
+"""Values across the processes of a run. All processes call each function, in the same order.
 
-With one process all of them are trivial.
+With one process all functions are trivial.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from bedrax.xla_backend.sharding import NamedSharding
 
 
 class ProcessFailureError(Exception):
-    """Processes died while `live_devices` was in force.
+    """Processes died inside a `live_devices` block.
 
     Attributes:
-      failed_devices: the set of their devices.
+      failed_devices: the set of the devices of these processes.
     """
 
     def __init__(self, failed_devices: set):
@@ -51,7 +51,7 @@ def _mesh_of_processes() -> Any:
 
 
 def _replicated(x: Any, mesh: Any, fun: Any = lambda x: x) -> np.ndarray:
-    """What `fun` makes of an array over several processes, as a value that each of them has."""
+    """The result of `fun` for an array over several processes, as a value on each of them."""
     out = jitting.jit(fun, out_shardings=NamedSharding(mesh, PartitionSpec()))(x)
     return np.asarray(out.addressable_data(0))
 
@@ -66,20 +66,20 @@ def _bytes(x: Any) -> np.ndarray:
 
 
 def sync_global_devices(name: str) -> None:
-    """Wait until every process has called this, and all devices have done what was asked of them.
+    """Wait until every process has called this, and all devices have finished their work.
 
     Raises:
-      AssertionError: the processes give different names.
+      AssertionError: the processes pass different names.
     """
     assert_equal(np.frombuffer(name.encode()[:1024].ljust(1024), np.uint8), f"sync_global_devices({name!r})")
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """One process's values on every process.
+    """The values of one process on every process.
 
     Args:
-      in_tree: a pytree of NumPy arrays, scalars or arrays of this process; of the same shapes and dtypes everywhere.
-      is_source: whether this process's values count; by default those of process 0.
+      in_tree: a pytree of NumPy arrays, scalars or arrays of this process; with the same shapes and dtypes everywhere.
+      is_source: whether the values of this process are used. Default: those of process 0.
 
     Returns:
       A pytree of NumPy arrays.
@@ -91,7 +91,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
     def value(x):
         x = np.asarray(x)
-        sent = _bytes(x) if source else np.zeros(x.nbytes, np.uint8)  # bits, so that the sum changes nothing
+        sent = _bytes(x) if source else np.zeros(x.nbytes, np.uint8)  # bits, so that the sum is exact
         total = _replicated(_row_per_process(sent, mesh), mesh, lambda rows: lax.reduce_sum(rows, (0,)))
         return np.frombuffer(total.tobytes(), x.dtype).reshape(x.shape)
 
@@ -99,9 +99,9 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """All processes' values as NumPy arrays, stacked along a new leading axis (`tiled`: concatenated).
+    """The values of all processes as NumPy arrays, stacked along a new leading axis (`tiled`: concatenated).
 
-    Arrays that are spread over several processes are gathered whole.
+    Arrays that are distributed over several processes are gathered completely.
 
     Args:
       in_tree: a pytree of arrays, of the same shapes and dtypes on all processes.
@@ -121,7 +121,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raise AssertionError on every process whose values, or shapes, are not those of process 0."""
+    """Raise AssertionError on every process with other values, or shapes, than process 0."""
     expected = broadcast_one_to_all(in_tree)
     for (path, x), y in zip(pytree.tree_flatten_with_path(in_tree)[0], pytree.tree_leaves(expected), strict=True):
         if _bytes(x).tobytes() != y.tobytes() and not np.array_equal(np.asarray(x), y):
@@ -132,10 +132,10 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Whether all processes should save and stop at this step: some of them is to be ended (by SIGTERM).
+    """Whether all processes should save and stop at this step, because one of them will be ended (by SIGTERM).
 
     Raises:
-      RuntimeError: nobody announces this: there is one process, or `jax_enable_preemption_service` is off.
+      RuntimeError: no signal is possible: there is one process, or `jax_enable_preemption_service` is off.
     """
     manager = distributed.global_state.preemption_sync_manager
     if manager is None:
@@ -148,12 +148,12 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 @contextlib.contextmanager
 def live_devices(devices: Sequence[Any]) -> Iterator[list]:
-    """Context manager: gives those of the devices whose processes live, the same on all of these.
+    """Context manager: returns those of the devices whose processes live, the same on all of these.
 
     With the option `jax_enable_recoverability` the death of one process does not end the others.
 
     Raises:
-      ProcessFailureError: (at the end) a process of a device that it gave has died.
+      ProcessFailureError: (at the end) the process of a returned device has died.
     """
     live = _alive(devices)
     yield live
@@ -171,7 +171,7 @@ def _alive(devices: Sequence[Any]) -> list:
 
 
 def _parts(mesh: Any, spec: Any, ndim: int) -> tuple[int, ...]:
-    """Into how many parts each axis is split."""
+    """The number of parts of each axis."""
     return tuple(mesh.size // n for n in NamedSharding(mesh, spec).shard_shape((mesh.size,) * ndim))
 
 
@@ -182,7 +182,7 @@ def _shape_here(shape: Sequence[int], mesh: Any, spec: Any) -> tuple[int, ...]:
 
 
 def ltg_abstract_eval(arr: Any, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """The type of the global array of which a process has `arr` (anything with a shape and a dtype)."""
+    """The type of the global array for the array `arr` of a process (any object with a shape and a dtype)."""
     whole, here = (_parts(mesh, pspec, len(arr.shape)) for mesh in (global_mesh, global_mesh.local_mesh))
     shape = tuple(n // q * p for n, p, q in zip(arr.shape, whole, here, strict=True))
     return ShapedArray(shape, arr.dtype)
@@ -214,7 +214,7 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: 
 
 def ltg_batcher(insert_axis: bool, axis_data: Any, vals_in: Sequence[Any], dims_in: Sequence[int], global_mesh: Any,
                 pspec: Any, prim: Any = None) -> tuple:  # fmt: skip
-    """The batching rule: the mapped axis is split over the mesh axes of ``vmap(spmd_axis_name=...)``, or not at all.
+    """The batching rule: the mapped axis is split over the mesh axes of ``vmap(spmd_axis_name=...)``, or not split.
 
     Args:
       insert_axis: whether there are such mesh axes.
@@ -230,7 +230,7 @@ def ltg_batcher(insert_axis: bool, axis_data: Any, vals_in: Sequence[Any], dims_
 
 
 def _same(abstract: Callable) -> Callable:
-    """Inside a program: the identity, where this process has the whole mesh."""
+    """Inside a program: the identity, if this process has the whole mesh."""
 
     def rule(x, **params):
         if abstract(x, **params).shape != x.shape:
@@ -270,22 +270,23 @@ def _bind(prim: Any, inputs: Any, mesh: Any, pspecs: Any) -> Any:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Arrays over the mesh whose blocks on this process's devices are what it gives.
+    """Arrays over the mesh with the given blocks on the devices of this process.
 
     Args:
-      local_inputs: a pytree of arrays of this process. Those that are spread over processes already stay.
-      global_mesh: of devices of all processes.
-      pspecs: how the global arrays are split; a pytree prefix of `local_inputs`.
+      local_inputs: a pytree of arrays of this process. Arrays that are distributed over processes already stay
+      unchanged.
+      global_mesh: a mesh of devices of all processes.
+      pspecs: the specs of the global arrays; a pytree prefix of `local_inputs`.
     """
     return _bind(host_local_array_to_global_array_p, local_inputs, global_mesh, pspecs)
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """The blocks of arrays over the mesh that this process holds, as arrays over its own part of the mesh.
+    """The blocks of arrays on the devices of this process, as arrays over its own part of the mesh.
 
     Args:
       global_inputs: a pytree of arrays over the mesh.
-      global_mesh: of devices of all processes; those of this one must form a block of it.
-      pspecs: how the arrays are split; a pytree prefix of `global_inputs`.
+      global_mesh: a mesh of devices of all processes; those of this one must form a block of it.
+      pspecs: the specs of the arrays; a pytree prefix of `global_inputs`.
     """
     return _bind(global_array_to_host_local_array_p, global_inputs, global_mesh, pspecs)

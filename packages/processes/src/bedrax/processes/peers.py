@@ -1,12 +1,13 @@
-"""Who of a run is gone: the name behind the error of a collective that failed.
+"""The names of ended processes of a run, for the error of a failed collective.
 
-The error of a collective says that a connection was lost, not whose. So each process holds a listening socket, which
-lasts as long as the process, and publishes its address; a process whose socket refuses a connection is gone. Errors of
-the runtime that reach a value on the host, or end a thread, name those.
+The error of a collective reports a lost connection without the process. So each process holds a listening socket, which
+exists as long as the process, and publishes its address. A process whose socket rejects a connection has ended. Errors
+of the runtime that reach a value on the host, or end a thread, name these processes.
 
-Who waits in no collective gets no error: the coordination service ends it after heartbeat_timeout_seconds, and that message
-knows numbers only. So a thread looks a few times in this span after the next process, tells the others whom it misses,
-and says so on stderr.
+A process that waits in no collective gets no error: the coordination service ends it after heartbeat_timeout_seconds,
+with
+a message that has numbers only. So a thread checks the next process a few times in this span. It publishes the name of
+a missing process, and prints it on stderr.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MISSED = "bedrax/missed/"
 
 
 class Watch(NamedTuple):
-    """What is needed to ask after the others."""
+    """The data to look for ended processes."""
 
     client: Any
     listener: socket.socket
@@ -36,14 +37,14 @@ class Watch(NamedTuple):
 
 
 def start(client: Any, number: int, count: int, coordinator: str, period: float = 25.0) -> Watch:
-    """Publish this process's address; from now on errors name who is gone, until `stop`.
+    """Publish the address of this process. From now on errors name ended processes, until `stop`.
 
     Args:
-      period: seconds between two looks after the next process.
+      period: seconds between two checks of the next process.
     """
     name, _, port = coordinator.rpartition(":")
     family, kind, protocol, _, address = socket.getaddrinfo(name.strip("[]"), int(port), type=socket.SOCK_DGRAM)[0]
-    with socket.socket(family, kind, protocol) as probe:  # nothing is sent: it asks which interface leads there
+    with socket.socket(family, kind, protocol) as probe:  # nothing is sent: it finds the interface for this address
         probe.connect(address)
         own = probe.getsockname()[0]
     listener = socket.create_server((own, 0), family=family)
@@ -66,23 +67,23 @@ def start(client: Any, number: int, count: int, coordinator: str, period: float 
 
 
 def stop(watch: Watch) -> None:
-    """No more; hooks that other code has put in front stay, and find nobody gone."""
+    """Stop watching. Exception hooks of other code that were installed later are kept."""
     host.explain_failure = None
     watch.ended.set()
     with contextlib.suppress(Exception):  # the coordination service may be gone
-        watch.client.key_value_delete(f"{_KEY}{watch.number}")  # who leaves is not missed
+        watch.client.key_value_delete(f"{_KEY}{watch.number}")  # a process that leaves is not missing
     watch.listener.close()
 
 
 def _others(watch: Watch) -> dict[int, str]:
-    """The addresses of the others that have not left, those after this process first."""
+    """The addresses of the others that have not left, with those after this process first."""
     known = {int(k.rpartition("/")[2]): v for k, v in watch.client.key_value_dir_get(_KEY)}
     order = sorted(known, key=lambda n: (n - watch.number) % watch.count)
     return {n: known[n] for n in order if n != watch.number}
 
 
 def _look_out(watch: Watch, period: float) -> None:
-    """Say once who is missed."""
+    """Print once which process is missing."""
     while not watch.ended.wait(period):
         try:
             others = _others(watch)
@@ -100,7 +101,8 @@ def _look_out(watch: Watch, period: float) -> None:
 
 
 def gone(watch: Watch, patience: float = 1.0) -> list[tuple[int, str]]:
-    """Number and address (``"host port"``) of processes that have ended; asks for up to `patience` seconds until there is one."""
+    """Number and address (``"host port"``) of ended processes; checks for up to `patience` seconds until there is
+    one."""
     deadline = time.monotonic() + patience
     while watch.listener.fileno() >= 0:
         try:
@@ -120,7 +122,7 @@ def _refuses(address: str) -> bool:
         socket.create_connection((name.strip("[]"), int(port)), timeout=2).close()
     except ConnectionError:
         return True
-    except OSError:  # no answer in time is no proof
+    except OSError:  # a missing answer is no proof
         return False
     return False
 
@@ -137,7 +139,7 @@ def _text(watch: Watch, found: list[tuple[int, str]]) -> str:
 
 
 def _add_names(watch: Watch, error: BaseException | None) -> None:
-    """A note for an error of the runtime that has not been told the names yet."""
+    """Add a note to an error of the runtime that does not have the names yet."""
     if isinstance(error, JaxRuntimeError) and "of this run" not in str(error):
         names = _names(watch)
         if names:

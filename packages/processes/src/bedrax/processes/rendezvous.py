@@ -1,6 +1,6 @@
-"""The first meeting of the processes of a run, before the coordination service starts at the same address.
+"""The first connection of the processes of a run, before the coordination service starts at the same address.
 
-The service ends a process that comes too late, or whose number is taken. Here each learns what is wrong, by name.
+The service ends a process that is too late, or whose number is taken. Here the errors of each process name the cause.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import time
 
 
 def meet(address: str, bind_address: str | None, number: int, count: int, timeout: float) -> None:
-    """Return when all processes of a run have come.
+    """Return when all processes of a run have connected.
 
     Raises:
-      RuntimeError: in all that have come: some did not in time, or two have one number, or they disagree on how many
-        they are; or nobody answers at the address.
+      RuntimeError: in all connected processes: some process is missing at the end of the time, or two have one number,
+      or their numbers of processes differ; or no process answers at the address.
     """
     host, _, port = address.rpartition(":")
     deadline = time.monotonic() + timeout
@@ -29,7 +29,7 @@ def meet(address: str, bind_address: str | None, number: int, count: int, timeou
 
 
 def _gather(host: str, port: int, count: int, deadline: float) -> str:
-    """Wait for the others and tell them how it went: the problem, or nothing."""
+    """Wait for the others and send them the result: the problem, or an empty text."""
     present: dict[int, socket.socket] = {}
     strangers: list[socket.socket] = []
     problem = ""
@@ -45,20 +45,20 @@ def _gather(host: str, port: int, count: int, deadline: float) -> str:
             try:
                 other, _ = server.accept()
                 other.settimeout(5)
-                said = json.loads(_line(other))
+                words = json.loads(_line(other))
             except TimeoutError:
                 missing = sorted(set(range(1, count)) - present.keys())
-                problem = f"no word of process {', '.join(map(str, missing))} in time (initialization_timeout)"
+                problem = f"no connection from process {', '.join(map(str, missing))} in time (initialization_timeout)"
                 break
             except (OSError, ValueError):
-                continue  # nobody of ours
+                continue  # no process of this run
             strangers.append(other)
-            if said["count"] != count:
-                problem = f"process {said['number']} says num_processes={said['count']}, process 0 says {count}"
-            elif said["number"] in present or said["number"] == 0:
-                problem = f"two processes say process_id={said['number']}; each number is for one"
+            if words["count"] != count:
+                problem = f"process {words['number']} has num_processes={words['count']}, process 0 has {count}"
+            elif words["number"] in present or words["number"] == 0:
+                problem = f"two processes have process_id={words['number']}; each number is for one process"
             else:
-                present[said["number"]] = other
+                present[words["number"]] = other
         for other in strangers:
             try:
                 other.sendall(json.dumps({"problem": problem}).encode() + b"\n")
@@ -69,7 +69,7 @@ def _gather(host: str, port: int, count: int, deadline: float) -> str:
 
 
 def _report(host: str, port: int, words: dict, deadline: float) -> str:
-    """Come to process 0 and hear how it went."""
+    """Connect to process 0 and return its result."""
     last: Exception | None = None
     while time.monotonic() < deadline:
         try:
@@ -78,7 +78,7 @@ def _report(host: str, port: int, words: dict, deadline: float) -> str:
                 answer = _line(s)
                 if answer:
                     return json.loads(answer)["problem"]
-        except (OSError, ValueError) as error:  # process 0 may not be there yet
+        except (OSError, ValueError) as error:  # process 0 may not have started yet
             last = error
         time.sleep(0.1)
     return f"process 0 did not answer in time ({last}): is coordinator_address right, and was process 0 started?"

@@ -1,6 +1,6 @@
-"""Arrays, each process's parts of them, written and read by TensorStore.
+"""Arrays, with the parts of each process, written and read by TensorStore.
 
-A specification (a dictionary) says where an array is kept and in which format; see TensorStore's documentation.
+A specification (a dictionary) has the place and the format of an array; see TensorStore's documentation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GB = 10**9
 
 @functools.cache
 def context() -> Any:
-    """The TensorStore context of all reads and writes that are given none: up to 128 of each at once."""
+    """The default TensorStore context of reads and writes: up to 128 of each in parallel."""
     import tensorstore
 
     return tensorstore.Context({"file_io_concurrency": {"limit": 128}})
@@ -35,13 +35,13 @@ def get_tensorstore_spec(
     ckpt_path: str | os.PathLike, ocdbt: bool = False, process_idx: int | None = None, arr: Any = None,
     driver: str = "zarr",
 ) -> dict[str, Any]:  # fmt: skip
-    """The specification of an array that is kept under a path.
+    """The specification of an array under a path.
 
     Args:
       ckpt_path: an absolute path, or a URL that begins with ``gs://`` or ``s3://``.
-      ocdbt: keep it in a database that many arrays share: that of the folder in which `ckpt_path` lies.
-      process_idx: with `ocdbt`, the process that writes, to a folder of its own, until all are merged.
-      arr: the array, whose shape, dtype and parts the format is to have.
+      ocdbt: store it in a database with other arrays, in the parent folder of `ckpt_path`.
+      process_idx: with `ocdbt`, the process that writes, to its own folder, until all are merged.
+      arr: the array; the format gets its shape, dtype and parts.
       driver: the format, ``"zarr"`` or ``"zarr3"``.
 
     Raises:
@@ -60,7 +60,7 @@ def get_tensorstore_spec(
     elif remote is not None:
         kind = _REMOTE.get(remote["scheme"])
         if kind is None:
-            raise ValueError(f"TensorStore is asked for gs:// and s3:// URLs here, got {path!r}")
+            raise ValueError(f"only gs:// and s3:// URLs are supported, got {path!r}")
         spec["kvstore"] = {"driver": kind, "bucket": remote["bucket"], "path": remote["path"]}
     else:
         spec["kvstore"] = {"driver": "file", "path": path}
@@ -71,7 +71,7 @@ def get_tensorstore_spec(
 
 
 def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
-    """Whether a specification, or a path, is of storage in the cloud."""
+    """Whether a specification, or a path, is in cloud storage."""
     if isinstance(tspec, str):
         return tspec.startswith(("gs://", "s3://"))
     if not isinstance(tspec, dict):
@@ -82,7 +82,7 @@ def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
 
 
 def _metadata(driver: str, x: Any) -> dict[str, Any]:
-    """Shape and chunks: a chunk is what one device holds, so that processes never write to the same one."""
+    """Shape and chunks. A chunk is the part of one device, so processes never write to the same one."""
     part = [max(1, n) for n in (x.sharding.shard_shape(x.shape) if hasattr(x, "sharding") else x.shape)]
     if driver == "zarr3":
         return {"shape": list(x.shape), "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": part}}}
@@ -93,17 +93,17 @@ async def async_serialize(
     arr_inp: Any, tensorstore_spec: Any, commit_future: list | None = None, context: Any = None,
     chunk_layout: Any = None, primary_host: int | None = None, replica_id: int = 0, transaction: Any = None,
 ) -> None:  # fmt: skip
-    """Write this process's parts of an array.
+    """Write the parts of an array on this process.
 
     Args:
       arr_inp: the array.
-      tensorstore_spec: where and how; see `get_tensorstore_spec`. Shape, chunks and dtype are the array's.
-      commit_future: if given, what is still to be awaited is added to it, and this returns when the data is copied.
-      context: of TensorStore.
-      chunk_layout: of TensorStore, in place of chunks that are the parts on devices.
-      primary_host: the process that creates what is written to; by default each tries.
-      replica_id: which of the copies of a part is written.
-      transaction: of TensorStore, to which the writes belong.
+      tensorstore_spec: place and format; see `get_tensorstore_spec`. Shape, chunks and dtype are those of the array.
+      commit_future: if given, pending writes are added to it, and this returns after the data is copied.
+      context: a context of TensorStore.
+      chunk_layout: a layout of TensorStore, instead of chunks that are the parts on devices.
+      primary_host: the process that creates the files. Default: each process tries.
+      replica_id: the copy of a part that is written.
+      transaction: the transaction of TensorStore for the writes.
     """
     import tensorstore
 
@@ -133,20 +133,20 @@ async def async_serialize(
 
 
 class _LimitInFlightBytes:
-    """Lets reads begin while those under way are within a number of bytes."""
+    """Delays reads so that the current ones stay within a number of bytes."""
 
     def __init__(self, limit: int):
         self.limit = self.free = limit
         self.changed = asyncio.Condition()
 
     async def wait_for_bytes(self, count: int) -> None:
-        """Wait until so many may be read; more than the limit are read alone."""
+        """Wait until this number of bytes may be read; more than the limit are read alone."""
         async with self.changed:
             await self.changed.wait_for(lambda: self.free >= min(count, self.limit))
             self.free -= min(count, self.limit)
 
     async def release_bytes(self, count: int) -> None:
-        """They have been read."""
+        """Mark these bytes as read."""
         async with self.changed:
             self.free += min(count, self.limit)
             self.changed.notify_all()
@@ -157,16 +157,16 @@ async def async_deserialize(
     byte_limiter: _LimitInFlightBytes | None = None, context: Any = None, chunk_layout: Any = None,
     assume_metadata: bool = False,
 ) -> Any:  # fmt: skip
-    """Read the parts of an array that this process's devices hold.
+    """Read the parts of an array for the devices of this process.
 
     Args:
       in_type: a sharding, a `Format`, or a `ShapeDtypeStruct` with one (and with shape and dtype).
-      tensorstore_spec: where it is kept.
-      global_shape: of the result; what lies beyond the kept array is 0.
-      dtype: of the result; by default that of the kept array.
-      byte_limiter: bounds what is read at a time.
+      tensorstore_spec: its place.
+      global_shape: the shape of the result; elements outside of the stored array are 0.
+      dtype: the dtype of the result. Default: that of the stored array.
+      byte_limiter: limits the bytes of parallel reads.
       context, chunk_layout: of TensorStore.
-      assume_metadata: trust what the specification says of shape and chunks, instead of reading it.
+      assume_metadata: use the shape and chunks of the specification, without reading them.
     """
     import tensorstore
 
@@ -223,8 +223,8 @@ def run_deserialization(
     """Read arrays.
 
     Args:
-      shardings, tensorstore_specs, global_shapes, dtypes: of each array; see `async_deserialize`.
-      concurrent_gb: how many 10^9 bytes are read at a time.
+      shardings, tensorstore_specs, global_shapes, dtypes: one for each array; see `async_deserialize`.
+      concurrent_gb: the number of 10^9 bytes of parallel reads.
     """
     nothing = [None] * len(shardings)
 

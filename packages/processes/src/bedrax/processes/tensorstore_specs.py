@@ -1,6 +1,6 @@
-"""Specifications of TensorStore as data: which they are, merged, compared with arrays; databases made one.
+"""Specifications of TensorStore as data: tests for them, merges, comparison with arrays, merges of databases.
 
-`Future`, `Transaction` (TensorStore's own) and `TS_CONTEXT` (the context of `tensorstore_io`) are there when asked for.
+`Future`, `Transaction` (TensorStore's own) and `TS_CONTEXT` (the context of `tensorstore_io`) are loaded at first use.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def is_tensorstore_spec_leaf(leaf: Any) -> bool:
 
 
 def merge_nested_ts_specs(dict1: dict, dict2: dict | None) -> dict:
-    """A specification with another one's entries on top, dictionaries among them merged in turn. Neither is changed."""
+    """A specification with the entries of another one added; dictionaries in it are merged in turn. Neither is
+    changed."""
     merged = dict(dict1)
     for name, value in (dict2 or {}).items():
         below = merged.get(name)
@@ -47,14 +48,14 @@ def verify_tensorstore_spec(
     """Raise unless a specification is one for this array under this path.
 
     Args:
-      spec: as `get_tensorstore_spec` makes it.
+      spec: a result of `get_tensorstore_spec`.
       arr: the array; may be None if `check_metadata` is off.
-      path: where the array is kept; with `ocdbt` the folder of the database will do.
-      ocdbt: whether it is kept in a database.
-      check_metadata: compare shape and dtype, which `spec` must tell then.
+      path: the path of the array; with `ocdbt`, the folder of the database is sufficient.
+      ocdbt: whether it is stored in a database.
+      check_metadata: compare shape and dtype, which `spec` must have then.
 
     Raises:
-      ValueError: something does not fit; the message names it.
+      ValueError: an entry does not fit; the message names it.
     """
     store = spec.get("kvstore", {})
     if ocdbt != (store.get("driver") == "ocdbt"):
@@ -82,7 +83,7 @@ def verify_tensorstore_spec(
 
 
 def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
-    """How many bytes are in memory while a part of a kept array is read: all chunks that meet the part.
+    """The number of bytes in memory during the read of a part of a stored array: all chunks that overlap the part.
 
     Args:
       t: an open `tensorstore.TensorStore`.
@@ -98,12 +99,12 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
 async def combine_kvstores(
     combined_kvstore: dict[str, Any], kvstores: list[dict[str, Any]], context: Any = None
 ) -> None:
-    """Copy what several stores hold into one: a coroutine. One process may do so at a time.
+    """Copy the contents of several stores into one: a coroutine. Only one process may do so at a time.
 
     Args:
-      combined_kvstore: the specification of the store that is written to.
-      kvstores: those of the stores that are read.
-      context: of TensorStore; by default `TS_CONTEXT`.
+      combined_kvstore: the specification of the target store.
+      kvstores: the specifications of the source stores.
+      context: a context of TensorStore. Default: `TS_CONTEXT`.
     """
     import tensorstore
 
@@ -119,7 +120,7 @@ async def combine_kvstores(
 
 async def _copied(source: Any, target: Any) -> None:
     try:
-        await source.experimental_copy_range_to(target)  # refers to the files of a database that lies inside the other
+        await source.experimental_copy_range_to(target)  # refers to the files of a database inside the other one
     except NotImplementedError:
         for key in await source.list():
             await target.write(key, (await source.read(key)).value)

@@ -1,6 +1,7 @@
-"""Pytrees of arrays in a folder: the structure as text, the arrays by TensorStore.
+"""Pytrees of arrays in a folder: the structure as text, the arrays with TensorStore.
 
-The folder holds ``pytreedef.json`` (the structure as exported programs have it) and ``arrays``, with a folder per leaf.
+The folder has ``pytreedef.json`` (the structure, in the form of exported programs) and ``arrays``, with a folder per
+leaf.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ _background = concurrent.futures.ThreadPoolExecutor(1, "bedrax-checkpoints")
 
 
 def serialize_pytreedef(node: Any) -> dict[str, Any]:
-    """A structure as a dictionary of data, which `deserialize_pytreedef` reads."""
+    """A structure as a dictionary of data, for `deserialize_pytreedef`."""
     return {"version": 1, "tree": write_tree(node)}
 
 
 def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> Any:
-    """The structure that `serialize_pytreedef` wrote.
+    """The structure from the result of `serialize_pytreedef`.
 
     Raises:
-      ValueError: it is of another version, or has a node of a class that is not registered here.
+      ValueError: it has another version, or a node of a class that is not registered here.
     """
     if pytreedef_repr.get("version") != 1:
         raise ValueError(f"a saved structure of version 1 is expected, got {pytreedef_repr.get('version')!r}")
@@ -56,14 +57,14 @@ def _specs(directory: pathlib.Path, count: int, given: Any) -> list:
 
 
 def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_specs: Any = None) -> None:
-    """Save a pytree of arrays, with all processes, and wait until it is written.
+    """Save a pytree of arrays, with all processes, and wait for the end of the write.
 
     Args:
       data: a pytree of arrays; its nodes must be of the standard types, or registered for serialization
         (`register_pytree_node_serialization`).
       directory: a folder, local to process 0's host or shared.
-      overwrite: replace what is there; otherwise that is an error.
-      ts_specs: per array, None or what its TensorStore specification is to say beside our own.
+      overwrite: replace existing files; otherwise these are an error.
+      ts_specs: per array, None or further entries of its TensorStore specification.
 
     Raises:
       FileExistsError: the folder is not empty and must not be overwritten.
@@ -75,7 +76,7 @@ def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_
 def nonblocking_save(
     data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_specs: Any = None
 ) -> concurrent.futures.Future:
-    """`save` in the background: the data is copied when this returns; the result of the future is None."""
+    """`save` in the background: the data is copied at the return; the result of the future is None."""
     leaves, tree = pytree.tree_flatten(data)
     for path, x in pytree.tree_flatten_with_path(data)[0]:
         if not isinstance(x, Array | np.ndarray | np.generic | int | float | complex):
@@ -86,7 +87,7 @@ def nonblocking_save(
     if clients.process_index() == 0:
         if folder.exists() and any(folder.iterdir()):
             if not overwrite:
-                raise FileExistsError(f"save: {folder} is not empty; overwrite=True replaces what is there")
+                raise FileExistsError(f"save: {folder} is not empty; overwrite=True replaces its files")
             shutil.rmtree(folder / _ARRAYS, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _STRUCTURE).write_text(structure)
@@ -96,7 +97,7 @@ def nonblocking_save(
 
 
 def load_pytreedef(directory: str | os.PathLike) -> Any:
-    """The pytree that was saved in a folder, with ShapeDtypeStructs in place of its arrays."""
+    """The pytree in a folder, with ShapeDtypeStructs instead of its arrays."""
     import tensorstore
 
     tree = deserialize_pytreedef(json.loads((pathlib.Path(directory) / _STRUCTURE).read_text()))
@@ -107,12 +108,12 @@ def load_pytreedef(directory: str | os.PathLike) -> Any:
 
 
 def load(directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
-    """Load what `save` has saved.
+    """Load the result of `save`.
 
     Args:
       directory: the folder.
       shardings: a pytree prefix of the saved tree with the shardings, `Format`s or ShapeDtypeStructs of the results.
-      mask: a pytree prefix of bools; what is False is not read, and is None in the result.
+      mask: a pytree prefix of bools; leaves with False are not read, and are None in the result.
       ts_specs: as for `save`.
     """
     return nonblocking_load(directory, shardings, mask=mask, ts_specs=ts_specs).result()
