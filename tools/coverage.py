@@ -12,8 +12,6 @@ import pkgutil
 import sys
 from pathlib import Path
 
-from absent_primitives import section
-
 import bedrax
 from bedrax.core.columns import Column
 from bedrax.core.tracing import Primitive
@@ -83,7 +81,6 @@ def page():
                 stated = ", ".join(column.name for column in columns_in_primitives if column.states(prim))
                 lines += [f"| `{prim.name}` | {' | '.join(cells)} | {stated} |"]
         lines += [""] * bool(reasons) + [f"{number}. {why}" for why, number in reasons.items()]
-    lines += section()
     lines += ["\n## Names that raise\n", "They can be imported; their use raises `NotImplementedError`.\n"]
     lines += ["| names | why |", "|---|---|"]
     for why in dict.fromkeys(unsupported.reasons.values()):

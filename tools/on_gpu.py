@@ -6,8 +6,7 @@ Sections: `records` (compiles and runs each record, compares it with NumPy, and 
 `digits` (the training of the example), `faq` (the benchmark of the FAQ), `peak` (products, attention and convolutions
 against the peak of the card). Nothing is installed: each section runs in a process with the sources first on its path,
 so a crash costs one section. The processes need NumPy, SciPy, ml_dtypes, opt_einsum and jaxlib with its plugin;
-`digits` also needs
-flax, optax and scikit-learn.
+`digits` also needs flax, optax and scikit-learn.
 """
 
 import argparse
