@@ -128,6 +128,28 @@ def test_functions_tell_what_they_are():
 # ---- arrays
 
 
+def test_names_of_other_libraries_are_left_as_they_are():
+    """A face may offer another library's function or class; looking at it changes nothing of it."""
+    code = """
+import importlib, inspect, pkgutil, sys, warnings
+import ml_dtypes, numpy, numpy.linalg, scipy.linalg, scipy.special
+warnings.simplefilter("ignore")
+places = {module: dict(vars(module)) for module in (ml_dtypes, numpy, numpy.linalg, scipy.linalg, scipy.special)}
+stated = lambda: {
+    (module.__name__, name): (getattr(value, "__doc__", None), getattr(value, "__module__", None))
+    for module, values in places.items() for name, value in values.items() if callable(value)
+}
+before = stated()
+import jax, jax.numpy, jax.dtypes, jax.scipy.linalg, jax.scipy.special
+for module in (jax, jax.numpy, jax.numpy.linalg, jax.dtypes, jax.scipy.linalg, jax.scipy.special):
+    for name in dir(module):
+        getattr(module, name, None)
+after = stated()
+print(*[key for key in before if before[key] != after[key]])
+"""
+    assert run(code) == ""
+
+
 def test_what_an_array_is():
     x = jnp.arange(3.0)
     assert isinstance(x, jax.Array) and not isinstance(np.ones(3), jax.Array)

@@ -85,6 +85,8 @@ def attach_stub(
 
 def _present(value: Any, module: str, example: str) -> None:
     """Functions and classes of ours say that they are of the module where users find them (first), and show an example."""
+    if str(getattr(value, "__module__", "")).partition(".")[0] not in ("bedrax", module.partition(".")[0] or "jax"):
+        return  # another library's
     with contextlib.suppress(AttributeError, TypeError):  # those of C++
         if example and ">>> " not in (text := inspect.cleandoc(value.__doc__ or "")):
             value.__doc__ = f"{text}\n\nExamples:\n\n{example}".lstrip()
