@@ -41,8 +41,8 @@ class ValAccum(GradAccum):
       val: what there is at first. Default: `Zero`.
     """
 
-    def __init__(self, aval: AbstractValue, val: Any = None):
-        self.aval = aval
+    def __init__(self, aval: AbstractValue, val: Any = None) -> None:
+        self.aval: AbstractValue = aval
         self.val = Zero(aval.to_tangent_aval()) if val is None else val
 
     def accum(self, x: Any) -> None:
@@ -55,7 +55,7 @@ class ValAccum(GradAccum):
         """The sum, or `Zero`."""
         return self.val
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ValAccum({self.aval.str_short()})"
 
 
@@ -66,8 +66,8 @@ class NullAccum(GradAccum):
       aval: the type of the argument.
     """
 
-    def __init__(self, aval: AbstractValue):
-        self.aval = aval
+    def __init__(self, aval: AbstractValue) -> None:
+        self.aval: AbstractValue = aval
 
     def accum(self, x: Any) -> None:
         """Drop a cotangent."""
@@ -76,5 +76,5 @@ class NullAccum(GradAccum):
         """Raises TypeError: there is no sum."""
         raise TypeError(f"the argument of type {self.aval} is not differentiated: it has no cotangent to freeze")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"NullAccum({self.aval.str_short()})"

@@ -10,9 +10,11 @@ import numpy as np
 from bedrax import pytree
 from bedrax.autodiff.tables import Zero, has_tangent, instantiate
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_of, library_types
 from bedrax.core.signatures import is_position, normalized, positions_of
 from bedrax.core.staging import function_name
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.conversions import convert_to
 
 
@@ -21,7 +23,7 @@ class _Represented:
 
     __slots__ = ("aval", "values")
 
-    def __init__(self, aval: AbstractValue, values: Sequence[Any]):
+    def __init__(self, aval: AbstractValue, values: Sequence[Any]) -> None:
         self.aval, self.values = aval, values
 
 
@@ -51,18 +53,25 @@ class Chosen:
 
     __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "_tree", "leaves", "tree")
 
-    def __init__(self, name: str, fun: Callable, argnums: int | tuple[int, ...], args: tuple, kwargs: dict):
+    def __init__(
+        self,
+        name: str,
+        fun: Callable[..., Any],
+        argnums: int | tuple[int, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
         self._fun, self._args, self._kwargs = fun, args, kwargs
         self._positions = _chosen_positions(name, fun, argnums, len(args))
         self._single = isinstance(argnums, int)
         values = tuple(args[n] for n in self._positions)
         chosen = values[0] if self._single else values
         self.leaves, self._tree = pytree.tree_flatten(_represented(chosen, lambda aval: aval))
-        self.tree = self._tree
+        self.tree: Any = self._tree
         if library_types:
             self.tree = pytree.tree_structure(_represented(chosen, lambda aval: aval.to_tangent_aval()))
 
-    def call(self, *leaves) -> Any:
+    def call(self, *leaves: Array) -> Any:
         """The function's result for other leaves of the chosen arguments."""
         values = pytree.tree_unflatten(self._tree, leaves)
         full = list(self._args)
@@ -84,7 +93,7 @@ def _chosen_positions(name: str, fun: Callable, argnums: int | tuple[int, ...], 
         raise
 
 
-def all_arguments(name: str, fun: Callable, args: tuple) -> Chosen:
+def all_arguments(name: str, fun: Callable[..., Any], args: tuple[Any, ...]) -> Chosen:
     """Every positional argument chosen."""
     return Chosen(name, fun, tuple(range(len(args))), args, {})
 
@@ -103,7 +112,7 @@ def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
     return positions[0] if is_position(argnums) else positions
 
 
-def check_no_references(name: str, leaves) -> None:
+def check_no_references(name: str, leaves: list[ArrayLike]) -> None:
     """Refuse to differentiate with respect to what can be written to."""
     for x in leaves:
         aval = aval_of(x)
@@ -114,13 +123,15 @@ def check_no_references(name: str, leaves) -> None:
             )
 
 
-def check_no_reduce_axes(name: str, reduce_axes: Sequence) -> None:
+def check_no_reduce_axes(name: str, reduce_axes: Sequence[Any]) -> None:
     """Refuse an option that nobody has asked for."""
     if reduce_axes:
         raise NotImplementedError(f"{name}: reduce_axes is not supported; sum over the named axis in the function")
 
 
-def check_inputs(name: str, leaves, *, holomorphic: bool, allow_int: bool = False, forward: bool = False) -> None:
+def check_inputs(
+    name: str, leaves: list[ArrayLike], *, holomorphic: bool, allow_int: bool = False, forward: bool = False
+) -> None:
     """Refuse arguments without a derivative of the wanted kind."""
     for x in leaves:
         aval = aval_of(x)
@@ -142,7 +153,7 @@ def check_inputs(name: str, leaves, *, holomorphic: bool, allow_int: bool = Fals
             raise _complex_error(name, "input", "jvp", dtype)
 
 
-def check_outputs(name: str, leaves, *, holomorphic: bool, reverse: bool = True) -> None:
+def check_outputs(name: str, leaves: list[ArrayLike], *, holomorphic: bool, reverse: bool = True) -> None:
     """Refuse results without a derivative of the wanted kind."""
     direct = "vjp" if reverse else "jvp"
     for x in leaves:
@@ -183,7 +194,7 @@ def with_aux(name: str, result: Any) -> tuple[Any, Any]:
     return result
 
 
-def flattened(call: Callable, name: str, has_aux: bool) -> Callable:
+def flattened(call: Callable[..., Any], name: str, has_aux: bool) -> Callable[..., Any]:
     """``call`` as a function that returns leaves, and (treedef of the result, treedef of aux, number of its leaves).
 
     Auxiliary results must leave the trace, too: their leaves travel behind those of the result.

@@ -92,7 +92,7 @@ def _default_eps(args) -> float:
 
 
 def check_jvp(
-    f: Callable, f_jvp: Callable, args: Sequence, atol: Any = None, rtol: Any = None, eps: float | None = None,
+    f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any], atol: Any = None, rtol: Any = None, eps: float | None = None,
     err_msg: str = "",
 ) -> None:  # fmt: skip
     """Compare ``f_jvp(args, tangents)`` with central differences of `f`.
@@ -122,7 +122,7 @@ def _cast_like(tree, like):
 
 
 def check_vjp(
-    f: Callable, f_vjp: Callable, args: Sequence, atol: Any = None, rtol: Any = None, eps: float | None = None,
+    f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any], atol: Any = None, rtol: Any = None, eps: float | None = None,
     err_msg: str = "",
 ) -> None:  # fmt: skip
     """Compare ``f_vjp(*args) -> (value, pullback)`` with central differences of `f`, by inner products."""
@@ -149,7 +149,7 @@ def check_vjp(
 
 
 def check_grads(
-    f: Callable, args: Sequence, order: int, modes: Sequence[str] = ("fwd", "rev"), atol: Any = None, rtol: Any = None,
+    f: Callable[..., Any], args: Sequence[Any], order: int, modes: Sequence[str] = ("fwd", "rev"), atol: Any = None, rtol: Any = None,
     eps: float | None = None,
 ) -> None:  # fmt: skip
     """Compare derivatives of `f` up to `order` with central differences, by checking the derivatives' derivatives in turn.

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bedrax.lax.primitives.calls import name_p
+
+if TYPE_CHECKING:
+    from bedrax.core.avals import ShapedArray
+    from bedrax.core.tracing import Primitive
 
 
 class Saveable:
@@ -29,22 +33,22 @@ class Offloadable(NamedTuple):
     dst: str
 
 
-def everything_saveable(*_, **__) -> bool:
+def everything_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
     """Save every result: no recomputation, as without `checkpoint`."""
     return True
 
 
-def nothing_saveable(*_, **__) -> bool:
+def nothing_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
     """Save nothing but the arguments: recompute everything."""
     return False
 
 
-def dots_saveable(prim, *_, **__) -> bool:
+def dots_saveable(prim: Primitive, *_: ShapedArray, **__: Any) -> bool:
     """Save the results of matrix products and convolutions."""
     return prim.name in ("dot_general", "conv_general_dilated", "ragged_dot_general", "scaled_dot")
 
 
-def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
+def dots_with_no_batch_dims_saveable(prim: Primitive, *_: ShapedArray, **params: Any) -> bool:
     """Save the results of matrix products without batch dimensions."""
     if prim.name != "dot_general":
         return False
@@ -52,7 +56,8 @@ def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
     return not lhs_batch and not rhs_batch
 
 
-checkpoint_dots, checkpoint_dots_with_no_batch_dims = dots_saveable, dots_with_no_batch_dims_saveable
+checkpoint_dots: Final = dots_saveable
+checkpoint_dots_with_no_batch_dims: Final = dots_with_no_batch_dims_saveable
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -68,31 +73,31 @@ class _ByName:
         object.__setattr__(self, "other_names", other_names)
         object.__setattr__(self, "unnamed", unnamed)
 
-    def __call__(self, prim, *_, **params):
+    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> Any:
         if prim is not name_p:
             return self.unnamed
         return dict(self.answers).get(params["name"], self.other_names)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(sorted(repr(name) for name, _ in self.answers))})"
 
 
 class SaveOnlyTheseNames(_ByName):
     """The policy that `save_only_these_names` makes: saves the values with these names, and no others."""
 
-    def __init__(self, *names_which_can_be_saved: str):
+    def __init__(self, *names_which_can_be_saved: str) -> None:
         self._answer(names_which_can_be_saved, True, False, False)
 
 
 class SaveAnyNamesButThese(_ByName):
     """The policy that `save_any_names_but_these` makes: saves all named values except those with these names."""
 
-    def __init__(self, *names_not_to_save: str):
+    def __init__(self, *names_not_to_save: str) -> None:
         self._answer(names_not_to_save, False, True, False)
 
 
 class _SaveAnythingExceptTheseNames(_ByName):
-    def __init__(self, *names_not_to_save: str):
+    def __init__(self, *names_not_to_save: str) -> None:
         self._answer(names_not_to_save, False, True, True)
 
 
@@ -110,7 +115,7 @@ class SaveAndOffloadOnlyTheseNames(_ByName):
     def __init__(
         self, *, names_which_can_be_saved: Iterable[str], names_which_can_be_offloaded: Iterable[str], offload_src: str,
         offload_dst: str,
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
         if saved & offloaded:
             raise ValueError(
@@ -126,10 +131,10 @@ class SaveAndOffloadOnlyTheseNames(_ByName):
 class _Either:
     """Saves what one of two policies saves."""
 
-    first: Callable
-    second: Callable
+    first: Callable[..., Any]
+    second: Callable[..., Any]
 
-    def __call__(self, prim, *avals, **params):
+    def __call__(self, prim: Primitive, *avals: ShapedArray, **params: Any) -> bool:
         return self.first(prim, *avals, **params) or self.second(prim, *avals, **params)
 
 
@@ -139,33 +144,33 @@ class _OffloadDots:
 
     where: Offloadable
 
-    def __call__(self, prim, *_, **params):
+    def __call__(self, prim: Primitive, *_: ShapedArray, **params: Any) -> Offloadable | type:
         return self.where if dots_with_no_batch_dims_saveable(prim, **params) else Recompute
 
 
-def save_anything_except_these_names(*names_not_to_save: str) -> Callable:
+def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., Any]:
     """Save every named value (`checkpoint_name`) except these, and all that has no name."""
     return _SaveAnythingExceptTheseNames(*names_not_to_save)
 
 
-def save_any_names_but_these(*names_not_to_save: str) -> Callable:
+def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
     """Save only named values, except these."""
     return SaveAnyNamesButThese(*names_not_to_save)
 
 
-def save_only_these_names(*names_which_can_be_saved: str) -> Callable:
+def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
     """Save only the values with these names."""
     return SaveOnlyTheseNames(*names_which_can_be_saved)
 
 
-def save_from_both_policies(policy_1: Callable, policy_2: Callable) -> Callable:
+def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
     """Save what either policy saves."""
     return _Either(policy_1, policy_2)
 
 
 def save_and_offload_only_these_names(
-    *, names_which_can_be_saved, names_which_can_be_offloaded, offload_src: str, offload_dst: str
-) -> Callable:
+    *, names_which_can_be_saved: list[str], names_which_can_be_offloaded: list[str], offload_src: str, offload_dst: str
+) -> Callable[..., Any]:
     """Save some named values, offload others to another memory space.
 
     Raises:
@@ -177,6 +182,6 @@ def save_and_offload_only_these_names(
     )  # fmt: skip
 
 
-def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable:
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
     """Offload the results of matrix products without batch dimensions to another memory space."""
     return _OffloadDots(Offloadable(offload_src, offload_dst))

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, overload
 
 from bedrax import pytree
 from bedrax.autodiff.checkpoint_policies import Offloadable, Recompute, Saveable
@@ -23,6 +23,7 @@ from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.jitting import jit_p
 from bedrax.core.signatures import Static, leaf_names, normalized, positions_of
 from bedrax.core.source import api_boundary
+from bedrax.core.typing import ArrayLike, Decorator, P, R
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, name_p, optimization_barrier_p, remat_p
 from bedrax.lax.primitives.placement import Memory, reshard_p
 
@@ -31,10 +32,29 @@ __all__ = ["checkpoint", "plan", "print_saved_residuals", "remat", "saved_residu
 _logger = logging.getLogger("jax.checkpoint")
 
 
+@overload
 def checkpoint(
-    fun: Callable | None = None, *, prevent_cse: bool = True, policy: Callable | None = None,
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: bool = False,
+) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: bool = False,
+) -> Decorator: ...
+def checkpoint(
+    fun: Callable[..., Any] | None = None, *, prevent_cse: bool = True, policy: Callable[..., Any] | None = None,
     static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (), concrete: bool = False,
-) -> Callable:  # fmt: skip
+) -> Any:  # fmt: skip
     """Recompute a function's intermediate values in the backward pass instead of keeping them.
 
     Args:
@@ -80,7 +100,7 @@ def checkpoint(
     return checkpointed
 
 
-remat = checkpoint
+remat: Final = checkpoint
 
 
 def _with_static(fun: Callable, fixed: dict[int | str, Any]) -> Callable:
@@ -130,7 +150,7 @@ def log_plan(split: Plan) -> None:
 
 
 @cached
-def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable | None, prevent_cse: bool = True) -> Plan:
+def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable[..., Any] | None, prevent_cse: bool = True) -> Plan:
     """Split a checkpointed program.
 
     Args:
@@ -202,7 +222,7 @@ def _recompute_and_push(lin: LinearizedJaxpr, saved, away, rerun: list[Eqn], pre
         behind = [Var(v.aval) for v in sources]
         eqns.append(Eqn(optimization_barrier_p, here, behind, {}))
         here = behind
-    value: dict = dict(zip(sources, here, strict=True))
+    value: dict[Any, Any] = dict(zip(sources, here, strict=True))
 
     def read(v):
         return v if type(v) is Literal else value.get(v, v)
@@ -231,11 +251,11 @@ class SavedResidual(NamedTuple):
     aval: Any
     origin: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.aval.short()} {self.origin}"
 
 
-def saved_residuals(fun: Callable, *args, **kwargs) -> list[SavedResidual]:
+def saved_residuals(fun: Callable[..., Any], *args: ArrayLike, **kwargs: Any) -> list[SavedResidual]:
     """What reverse-mode differentiation of ``fun(*args, **kwargs)`` would keep from the forward pass.
 
     Nothing is computed: the arguments may be anything with a shape and a dtype.
@@ -269,7 +289,7 @@ def _origin(eqn: Eqn) -> str:
     return f"{what} from {file}:{line}:{column} ({function})"
 
 
-def print_saved_residuals(f: Callable, *args, **kwargs) -> None:
+def print_saved_residuals(f: Callable[..., Any], *args: ArrayLike, **kwargs: Any) -> None:
     """Print what `saved_residuals` returns, one value per line."""
     for residual in saved_residuals(f, *args, **kwargs):
         print(residual)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from bedrax import pytree
 from bedrax.autodiff.tables import has_tangent
@@ -14,7 +15,7 @@ from bedrax.core.tracing import Tracer
 __all__ = ["closure_convert"]
 
 
-def closure_convert(fun: Callable, *example_args) -> tuple[Callable, list]:
+def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
     """Make what a function closes over explicit.
 
     Args:

@@ -11,23 +11,25 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, overload
 
 from bedrax import pytree
 from bedrax.autodiff import flags
 from bedrax.autodiff.accumulators import GradAccum, NullAccum, ValAccum
 from bedrax.autodiff.tables import Zero, add_tangents, has_tangent, instantiate
 from bedrax.core import config, dtypes, staging
-from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import run
 from bedrax.core.signatures import normalized, positions_of, signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tracing import Tracer
+from bedrax.core.typing import ArrayLike, P, R, R_co
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives.conversions import asarray, convert_element_type
 from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p, log
+from bedrax.pytree import PyTreeDef
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "custom_gradient", "custom_jvp", "custom_vjp", "custom_vjp_primal_tree_values",
@@ -40,14 +42,22 @@ class SymbolicZero:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval):
-        self.aval = aval
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval: Any = aval
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: len(self.aval.shape))
+    @property
+    def shape(self) -> Any:
+        return self.aval.shape
 
-    def __repr__(self):
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    def __repr__(self) -> str:
         return f"SymbolicZero({self.aval.short()})"
 
 
@@ -56,9 +66,9 @@ class CustomVJPPrimal:
 
     __slots__ = ("perturbed", "value")
 
-    def __init__(self, value, perturbed):
-        self.value = value
-        self.perturbed = perturbed
+    def __init__(self, value: ArrayLike, perturbed: bool) -> None:
+        self.value: Any = value
+        self.perturbed: Any = perturbed
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
@@ -67,7 +77,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return pytree.tree_map(lambda x: x.value if is_record(x) else x, tree, is_leaf=is_record)
 
 
-def zero_from_primal(val: Any, symbolic_zeros: bool = False):
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangents of a pytree of arrays: arrays, or `SymbolicZero`."""
     make = SymbolicZero if symbolic_zeros else zeros_of
     return pytree.tree_map(lambda x: make(aval_of(x).to_tangent_aval()), val)
@@ -94,46 +104,60 @@ class BoundRule:
     __slots__ = ("count", "fun", "in_tree", "out_tree", "rules", "static", "symbolic_zeros")
     optimize_remat = False
 
-    def __init__(self, fun: Callable, rules: tuple, static: tuple, count: int, in_tree, symbolic_zeros: bool):
-        self.fun, self.rules, self.symbolic_zeros = fun, rules, symbolic_zeros
-        self.static, self.count, self.in_tree = static, count, in_tree  # static: pairs (position, argument)
-        self.out_tree = None
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        rules: tuple[Any, ...],
+        static: tuple[Any, ...],
+        count: int,
+        in_tree: PyTreeDef,
+        symbolic_zeros: bool,
+    ) -> None:
+        self.fun: Callable[..., Any] = fun
+        self.rules: tuple[Any, ...] = rules
+        self.symbolic_zeros: bool = symbolic_zeros
+        self.static: tuple[Any, ...] = static
+        self.count: int = count
+        self.in_tree: PyTreeDef = in_tree  # static: pairs (position, argument)
+        self.out_tree: None = None
 
-    name = property(lambda self: function_name(self.fun))
+    @property
+    def name(self) -> Any:
+        return function_name(self.fun)
 
     def _data(self) -> tuple:
         return (self.fun, self.rules, self.static, self.count, self.in_tree, self.symbolic_zeros)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._data() == other._data()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.fun, self.rules, self.count, self.in_tree))
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return {name: getattr(self, name) for name in BoundRule.__slots__}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
 
-    def arguments(self, leaves: Sequence[Any]) -> list:
+    def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """All arguments of the function, by position."""
         fixed = dict(self.static)
         rest = iter(pytree.tree_unflatten(self.in_tree, leaves))
         return [fixed[i] if i in fixed else next(rest) for i in range(self.count)]
 
-    def fixed(self) -> list:
+    def fixed(self) -> list[Any]:
         """The static arguments, as rules take them."""
         return [x for _, x in self.static]
 
-    def primal(self, *leaves) -> list:
+    def primal(self, *leaves: Any) -> list[Any]:
         """The function on leaves."""
         out, tree = pytree.tree_flatten(self.fun(*self.arguments(leaves)))
         self.out_tree = tree
         return out
 
-    def agree(self, tree, kind: str, rule: Callable) -> None:
+    def agree(self, tree: PyTreeDef, kind: str, rule: Callable[..., Any]) -> None:
         """Refuse a rule whose results are structured otherwise than the function's."""
         if self.out_tree is None:
             self.out_tree = tree
@@ -149,7 +173,7 @@ class BoundJVP(BoundRule):
 
     __slots__ = ()
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Results and their tangents (or `Zero`), as lists of leaves."""
         (rule,) = self.rules
         if self.symbolic_zeros:
@@ -185,18 +209,22 @@ class BoundVJP(BoundRule):
 
     __slots__ = ("in_types", "optimize_remat", "returns")
 
-    def __init__(self, *data, in_types: tuple, optimize_remat: bool, returns: str = "cotangents"):
+    def __init__(
+        self, *data: Any, in_types: tuple[Any, ...], optimize_remat: bool, returns: str = "cotangents"
+    ) -> None:
         super().__init__(*data)
-        self.in_types, self.optimize_remat, self.returns = in_types, optimize_remat, returns
+        self.in_types: tuple[Any, ...] = in_types
+        self.optimize_remat: bool = optimize_remat
+        self.returns: str = returns
 
     def _data(self) -> tuple:
         return (*super()._data(), self.returns)
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         own = {name: getattr(self, name) for name in BoundVJP.__slots__}
         return {**super().__getstate__(), **own}
 
-    def forward(self, leaves: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, Pullback]:
+    def forward(self, leaves: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], Pullback]:
         """Results, residuals, and what reads them in the backward pass.
 
         Args:
@@ -226,9 +254,11 @@ class Pullback:
     res_tree: Any
     active: tuple[bool, ...]
 
-    logs = property(lambda self: self.rule.returns != "cotangents")
+    @property
+    def logs(self) -> Any:
+        return self.rule.returns != "cotangents"
 
-    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
+    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """One cotangent per leaf of the arguments; None where it is zero.
 
         The rule gets arrays, also where the cotangents are Python scalars, as `grad` starts from one: it may ask for shapes.
@@ -276,7 +306,7 @@ def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
     if len(result) != len(arguments):
         raise TypeError(f"{what} returns {len(arguments)} cotangents, one or None per argument; got {len(result)}")
     is_none = lambda x: x is None or _is_zero(x)
-    flat: list = []
+    flat: list[Any] = []
 
     def collect(ct, argument):
         count = len(pytree.tree_leaves(argument))
@@ -344,20 +374,22 @@ class _Custom:
     Their classes have no annotations: an instance has those of its function, and Python 3.14 looks at the class first.
     """
 
-    def __init__(self, fun: Callable, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
+    def __init__(
+        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+    ) -> None:
         functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = positions_of(nondiff_argnums, f"{type(self).__name__}: nondiff_argnums")
-        self.nondiff_argnames = nondiff_argnames
-        self.symbolic_zeros = False
+        self.fun: Callable[..., Any] = fun
+        self.nondiff_argnums: tuple[int, ...] = positions_of(nondiff_argnums, f"{type(self).__name__}: nondiff_argnums")
+        self.nondiff_argnames: Sequence[str] = nondiff_argnames
+        self.symbolic_zeros: bool = False
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         # The function may have rules of other kinds: `custom_vjp(custom_vmap(f))` is told both.
         if name in ("def_vmap", "defjvp", "defjvps", "defvjp") and "fun" in self.__dict__:
             return getattr(self.fun, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
         return self if instance is None else functools.partial(self, instance)
 
     def _static_positions(self, count: int) -> set[int]:
@@ -382,7 +414,7 @@ class _Custom:
         return leaves, (self.fun, rules, static, len(args), in_tree, self.symbolic_zeros)
 
 
-class custom_jvp(_Custom):
+class custom_jvp(_Custom, Generic[P, R_co]):
     """A function with a rule for forward mode (and, by transposition, for reverse mode).
 
     Args:
@@ -392,9 +424,9 @@ class custom_jvp(_Custom):
     Use ``@f.defjvp`` on the rule ``(primals, tangents) -> (result, tangent of the result)``.
     """
 
-    jvp = None  # type: Callable | None  # no annotation, see `_Custom`
+    jvp = None  # type: Callable[..., Any] | None  # no annotation, see `_Custom`
 
-    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Set the rule.
 
         Args:
@@ -408,7 +440,7 @@ class custom_jvp(_Custom):
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps: Callable | None) -> None:
+    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set one rule per argument, ``(t, ans, *primals) -> tangent``, or None for a zero derivative."""
         if self.nondiff_argnums:
             raise TypeError("defjvps gives each argument a rule, so there are no nondiff_argnums; use defjvp")
@@ -423,7 +455,7 @@ class custom_jvp(_Custom):
         self.defjvp(jvp)
 
     @api_boundary
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         if self.jvp is None:
             raise AttributeError(f"the custom_jvp function {function_name(self.fun)} has no rule yet; use defjvp")
         leaves, data = self._bound(_bind_arguments(self.fun, args, kwargs), (self.jvp,))
@@ -438,7 +470,7 @@ _NO_REMAT_RULES = (
 )
 
 
-class custom_vjp(_Custom):
+class custom_vjp(_Custom, Generic[P, R_co]):
     """A function with a rule for reverse mode.
 
     Args:
@@ -450,13 +482,13 @@ class custom_vjp(_Custom):
     ``bwd(*nondiff, residuals, ct) -> tuple of cotangents``, one per differentiable argument.
     """
 
-    fwd = None  # type: Callable | None
-    bwd = None  # type: Callable | None
-    optimize_remat = False
+    fwd = None  # type: Callable[..., Any] | None
+    bwd = None  # type: Callable[..., Any] | None
+    optimize_remat: bool = False
     _returns = "cotangents"  # what `bwd` returns
 
     def defvjp(
-        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False,
+        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False,
         generic_batching: bool = False,
     ) -> None:  # fmt: skip
         """Set the rules.
@@ -474,7 +506,7 @@ class custom_vjp(_Custom):
         self._define(fwd, bwd, symbolic_zeros, optimize_remat)
 
     def defvjp_with_logs(
-        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False,
+        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False,
         generic_batching: bool = False,
     ) -> None:  # fmt: skip
         """Set rules whose backward rule returns logs beside the cotangents.
@@ -488,7 +520,7 @@ class custom_vjp(_Custom):
         self._define(fwd, bwd, symbolic_zeros, optimize_remat)
 
     def defvjp_with_accums(
-        self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False, optimize_remat: bool = False,
+        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False,
         generic_batching: bool = False,
     ) -> None:  # fmt: skip
         """Set rules whose backward rule adds cotangents to accumulators.
@@ -502,22 +534,27 @@ class custom_vjp(_Custom):
         self._returns = "nothing"
         self._define(fwd, bwd, symbolic_zeros, optimize_remat)
 
-    def defremat(self, fwd: Callable, rem: Callable, bwd: Callable, generic_batching: bool = False) -> None:
+    def defremat(
+        self, fwd: Callable[..., Any], rem: Callable[..., Any], bwd: Callable[..., Any], generic_batching: bool = False
+    ) -> None:
         """Raises NotImplementedError: see `_NO_REMAT_RULES`."""
         raise NotImplementedError(f"custom_vjp.defremat: {_NO_REMAT_RULES}")
 
-    def defremat_with_logs(self, fwd: Callable, rem: Callable, bwd: Callable, generic_batching: bool = False) -> None:
+    def defremat_with_logs(
+        self, fwd: Callable[..., Any], rem: Callable[..., Any], bwd: Callable[..., Any], generic_batching: bool = False
+    ) -> None:
         """Raises NotImplementedError: see `_NO_REMAT_RULES`."""
         raise NotImplementedError(f"custom_vjp.defremat_with_logs: {_NO_REMAT_RULES}")
 
     def _define(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool, optimize_remat: bool) -> None:
         self.fwd, self.bwd = fwd, bwd
-        self.symbolic_zeros, self.optimize_remat = symbolic_zeros, optimize_remat
+        self.symbolic_zeros = symbolic_zeros
+        self.optimize_remat = optimize_remat
         if optimize_remat and symbolic_zeros:
             raise NotImplementedError("custom_vjp: optimize_remat does not go with symbolic_zeros")
 
     @api_boundary
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         name = function_name(self.fun)
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"the custom_vjp function {name} has no rules yet; set them with defvjp")
@@ -537,9 +574,21 @@ class custom_vjp(_Custom):
         return pytree.tree_unflatten(rule.out_tree, outs)
 
 
+@overload
 def custom_gradient(
-    fun: Callable | None = None, *, with_logs: bool = False, remat: bool = False, with_accums: Any = None
-) -> Callable:
+    fun: Callable[P, tuple[R, Callable[..., Any]]],
+    *,
+    with_logs: bool = False,
+    remat: bool = False,
+    with_accums: Any = None,
+) -> Callable[P, R]: ...
+@overload
+def custom_gradient(
+    *, with_logs: bool = False, remat: bool = False, with_accums: Any = None
+) -> Callable[[Callable[P, tuple[R, Callable[..., Any]]]], Callable[P, R]]: ...
+def custom_gradient(
+    fun: Callable[..., Any] | None = None, *, with_logs: bool = False, remat: bool = False, with_accums: Any = None
+) -> Any:
     """A function with a reverse-mode rule, given as one function.
 
     Args:
@@ -602,7 +651,7 @@ def custom_gradient(
 def _accumulated(what: str, rule: Callable, ct: Any, args: tuple, perturbed: tuple, kinds: Any) -> tuple[tuple, dict]:
     """The cotangents that a backward function adds to accumulators, zeros where it adds none, and its logs."""
     leaves, tree = pytree.tree_flatten(args)
-    chosen: list = []
+    chosen: list[Any] = []
     is_kind = lambda x: isinstance(x, type)
     pytree.tree_map(
         lambda kind, part: chosen.extend([kind] * len(pytree.tree_leaves(part))), kinds, args, is_leaf=is_kind
@@ -626,5 +675,5 @@ class _ProgramOfTrees:
     program: Any
     out_tree: Any
 
-    def __call__(self, *leaves):
+    def __call__(self, *leaves: ArrayLike) -> tuple[tuple[Any, ...], dict[Any]]:
         return pytree.tree_unflatten(self.out_tree, run(self.program, *leaves))

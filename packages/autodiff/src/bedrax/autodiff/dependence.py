@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal
@@ -20,7 +20,7 @@ class Dependence(NamedTuple):
 
     equations: tuple[bool, ...]
     results: tuple[bool, ...]
-    variables: frozenset
+    variables: frozenset[Any]
 
 
 @cached

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from bedrax import pytree
 from bedrax.autodiff.arguments import (
@@ -24,14 +24,43 @@ from bedrax.autodiff.tables import Zero
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.source import api_boundary
+from bedrax.core.typing import P, R, S
 
 __all__ = ["grad", "jvp", "value_and_grad"]
 
 
+@overload
 def grad(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
-    allow_int: bool = False, reduce_axes: Sequence = (),
-) -> Callable:  # fmt: skip
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, Any]: ...
+@overload
+def grad(
+    fun: Callable[P, tuple[Any, R]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[Any, R]]: ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, Any]: ...
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence[Any] = (),
+) -> Any:  # fmt: skip
     """The gradient of a scalar-valued function.
 
     Args:
@@ -56,10 +85,38 @@ def grad(
     return gradient
 
 
+@overload
 def value_and_grad(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
-    allow_int: bool = False, reduce_axes: Sequence = (),
-) -> Callable:  # fmt: skip
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[R, Any]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[P, tuple[R, S]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[tuple[R, S], Any]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[Any, Any]]: ...
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence[Any] = (),
+) -> Any:  # fmt: skip
     """Like `grad`, but the function returns ``(value, gradient)``.
 
     With `has_aux` the value is ``(scalar, aux)``.
@@ -108,7 +165,19 @@ def _one(aval) -> Any:
     return aval.dtype.type(1)
 
 
-def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple:
+@overload
+def jvp(
+    fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+) -> tuple[R, Any]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, S]], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: Literal[True]
+) -> tuple[R, Any, S]: ...
+@overload
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]: ...
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
     """Push tangents forward through a function.
 
     Args:

@@ -8,11 +8,12 @@ from typing import Any
 
 from bedrax.autodiff.tables import Zero, flags, instantiate, jvp_rules, live, spread
 from bedrax.core import staging
-from bedrax.core.avals import aval_functions, aval_of
+from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
-from bedrax.core.tracing import Trace, Tracer, checks_leaks, current, entered, lent
+from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, lent
+from bedrax.core.typing import ArrayLike
 
 
 class DualTracer(Tracer):
@@ -20,16 +21,16 @@ class DualTracer(Tracer):
 
     __slots__ = ("primal", "tangent")
 
-    def __init__(self, trace: Trace, primal: Any, tangent: Any):
+    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
         self._trace = trace
-        self.primal = primal
-        self.tangent = tangent
+        self.primal: Any = primal
+        self.tangent: Any = tangent
 
     @property
-    def aval(self):
+    def aval(self) -> ShapedArray:
         return aval_of(self.primal)
 
-    def concrete(self):
+    def concrete(self) -> float:
         primal = self.primal
         return primal.concrete() if isinstance(primal, Tracer) else primal
 
@@ -39,7 +40,7 @@ class JVPTracer(DualTracer):
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"JVPTracer(primal={self.primal!r}, tangent={self.tangent!r})"
 
 
@@ -56,7 +57,7 @@ class Differentiating(Trace):
     __slots__ = ()
     sees_constants = False
 
-    def call(self, prim, rule, args):
+    def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """Run the derivative rule of a function where an argument has a tangent; else the parent reads the function.
 
         The function itself does not run, so that it may look at its arguments where they are known.
@@ -93,9 +94,12 @@ class JVPTrace(Differentiating):
     """Runs jvp rules in the parent trace."""
 
     __slots__ = ()
-    home = property(lambda self: self.parent)
 
-    def process(self, prim, args, params):
+    @property
+    def home(self) -> Any:
+        return self.parent
+
+    def process(self, prim: Primitive, args: tuple[ArrayLike, ...] | list[Any], params: dict[str, Any]) -> Any:
         """Run the primitive's jvp rule where an operand has a tangent; else pass the operation on."""
         primals = []
         tangents = []
@@ -120,7 +124,7 @@ class JVPTrace(Differentiating):
             return [x if type(t) is Zero else JVPTracer(self, x, t) for x, t in zip(out, tangent, strict=True)]
         return out if type(tangent) is Zero else JVPTracer(self, out, tangent)
 
-    def pair(self, primal, tangent):
+    def pair(self, primal: Any, tangent: Any) -> Any:
         """A tracer for a result."""
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
@@ -132,7 +136,9 @@ class JVPTrace(Differentiating):
 
 
 @checks_leaks
-def jvp_flat_with_aux(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list, Any]:
+def jvp_flat_with_aux(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any], Any]:
     """Push tangents (values or `Zero`) through a function that returns (list of values, anything else).
 
     Returns:
@@ -156,19 +162,21 @@ def jvp_flat_with_aux(fun: Callable, primals: Sequence[Any], tangents: Sequence[
     return [p for p, _ in pairs], [t for _, t in pairs], aux
 
 
-def jvp_flat(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+def jvp_flat(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """`jvp_flat_with_aux` of a function that returns a list of values and nothing else."""
     return jvp_flat_with_aux(lambda *xs: (fun(*xs), None), primals, tangents)[:2]
 
 
-def jvp_program(program: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+def jvp_program(program: Jaxpr, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Push tangents (values or `Zero`) through a program."""
     flat = lambda *xs: (eval_jaxpr(program, program.consts, *xs), None)
     return jvp_flat_with_aux(flat, primals, tangents)[:2]
 
 
 @cached
-def jvp_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate_out: tuple[bool, ...] | None = None):
+def jvp_jaxpr(
+    jaxpr: Jaxpr, active: tuple[bool, ...], instantiate_out: tuple[bool, ...] | None = None
+) -> tuple[Jaxpr, tuple[Any, ...]]:
     """The program ``args, tangents of the active args -> results, tangents of the active results``.
 
     Args:

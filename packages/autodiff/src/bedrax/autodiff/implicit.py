@@ -50,8 +50,8 @@ def _dummy(tree):
 
 
 def custom_linear_solve(
-    matvec: Callable, b: Any, solve: Callable[[Callable, Any], Any],
-    transpose_solve: Callable[[Callable, Any], Any] | None = None, symmetric: bool = False, has_aux: bool = False,
+    matvec: Callable[..., Any], b: Any, solve: Callable[[Callable[..., Any], Any], Any],
+    transpose_solve: Callable[[Callable[..., Any], Any], Any] | None = None, symmetric: bool = False, has_aux: bool = False,
 ) -> Any:  # fmt: skip
     """Solve ``matvec(x) == b`` with a given solver, and derivatives that are linear solves themselves.
 
@@ -114,8 +114,8 @@ def _with_zeros(program: Jaxpr, arriving: tuple[bool, ...], const_types: list, t
 
 
 def custom_root(
-    f: Callable, initial_guess: Any, solve: Callable[[Callable, Any], Any],
-    tangent_solve: Callable[[Callable, Any], Any], has_aux: bool = False,
+    f: Callable[..., Any], initial_guess: Any, solve: Callable[[Callable[..., Any], Any], Any],
+    tangent_solve: Callable[[Callable[..., Any], Any], Any], has_aux: bool = False,
 ) -> Any:  # fmt: skip
     """A root of `f` from a given solver, differentiated with respect to what `f` closes over.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from bedrax.autodiff.linear_maps import vjp
 from bedrax.batching import vmap
 from bedrax.core.avals import aval_of
 from bedrax.core.source import api_boundary
+from bedrax.core.typing import P
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
 
@@ -46,8 +48,8 @@ def _split_batch(x, axis: int, trees_leaves) -> list:
 
 
 def jacfwd(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable:
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The Jacobian by forward mode, one column at a time under `vmap`.
 
     Args: see `grad`; `fun` may return any pytree of arrays.
@@ -85,9 +87,9 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:  # fmt: skip
+) -> Callable[P, Any]:  # fmt: skip
     """The Jacobian by reverse mode, one row at a time under `vmap`. See `jacfwd` for the result."""
     argnums = check_argnums("jacrev", argnums)
 
@@ -102,7 +104,7 @@ def jacrev(
         check_outputs("jacrev", out_leaves, holomorphic=holomorphic)
         basis = _basis(out_leaves)
         rows = vmap(lambda *cts: pullback(pytree.tree_unflatten(out_tree, cts)))(*basis)
-        by_output: list[list] = [[] for _ in out_leaves]
+        by_output: list[list[Any]] = [[] for _ in out_leaves]
         for r in rows:
             pieces = [r] * len(out_leaves) if is_float0(r) else _split_batch(r, 0, out_leaves)
             for collected, piece in zip(by_output, pieces, strict=True):
@@ -113,11 +115,11 @@ def jacrev(
     return jacobian
 
 
-jacobian = jacrev
+jacobian: Final = jacrev
 
 
 def hessian(
-    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable:
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The Hessian of a function: forward mode over reverse mode. The result nests two Jacobians' pytrees."""
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

@@ -13,7 +13,9 @@ from bedrax.lax.primitives.custom_rules import linear_call_p
 
 
 @api_boundary
-def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, linear_args: Any) -> Any:
+def linear_call(
+    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
+) -> Any:
     """Apply a function that is linear in its second argument, and whose transpose is given.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from bedrax.autodiff.tables import UndefinedPrimal, Zero
 from bedrax.core import dtypes, ir, staging
 from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
 from bedrax.core.jitting import jit
+from bedrax.core.typing import ArrayLike, R, S
+from bedrax.pytree import PyTreeDef
 
 __all__ = [
     "DidntWant", "DontWant", "GradRef", "GradValue", "NotNeeded", "NotSaveable", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd",
@@ -37,7 +39,7 @@ class LinearProgram(NamedTuple):
 
     jaxpr: ir.Jaxpr
     active_out: tuple[bool, ...]
-    residuals: list
+    residuals: list[Any]
 
 
 class Linearized:
@@ -55,11 +57,14 @@ class Linearized:
     __slots__ = ("_program", "_recorded", "active", "in_tree", "in_types", "out_tree", "out_types")
 
     def __init__(
-        self, in_tree, out_tree, in_types: tuple, out_types: tuple, active: tuple[bool, ...],
+        self, in_tree: PyTreeDef, out_tree: PyTreeDef, in_types: tuple[Any, ...], out_types: tuple[Any, ...], active: tuple[bool, ...],
         recorded: Recorded | None = None, program: LinearProgram | None = None,
-    ):  # fmt: skip
-        self.in_tree, self.out_tree, self.active = in_tree, out_tree, active
-        self.in_types, self.out_types = in_types, out_types
+    ) -> None:  # fmt: skip
+        self.in_tree: PyTreeDef = in_tree
+        self.out_tree: PyTreeDef = out_tree
+        self.active: tuple[bool, ...] = active
+        self.in_types: tuple[Any, ...] = in_types
+        self.out_types: tuple[Any, ...] = out_types
         self._recorded, self._program = recorded, program
 
     @property
@@ -70,7 +75,7 @@ class Linearized:
             self._recorded = None
         return self._program
 
-    def push(self, *tangents) -> Any:
+    def push(self, *tangents: ArrayLike) -> Any:
         """The tangent of the result for tangents of the arguments.
 
         Raises:
@@ -94,7 +99,7 @@ class Linearized:
 
     def pull(
         self, cotangent: Any, error: type[Exception] = ValueError, wanted: Sequence[bool] | None = None,
-        backward: Callable | None = None,
+        backward: Callable[..., Any] | None = None,
     ) -> Any:  # fmt: skip
         """The cotangents of the arguments for a cotangent of the result.
 
@@ -152,19 +157,19 @@ class LinearFunction(Linearized):
     """
 
     __slots__ = ()
-    __call__ = Linearized.push
+    __call__: Callable[..., Any] = Linearized.push
 
     @property
-    def func(self) -> Callable:
+    def func(self) -> Callable[..., Any]:
         static = self._flatten()[1]
         return lambda residuals, *tangents: type(self)._unflatten(static, residuals)(*tangents)
 
     @property
-    def args(self) -> tuple:
+    def args(self) -> tuple[Any, ...]:
         return (self._flatten()[0],)
 
     @property
-    def keywords(self) -> dict:
+    def keywords(self) -> dict[str, Any]:
         return {}
 
 
@@ -173,13 +178,13 @@ class _Mark:
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(type(self))
 
 
@@ -236,11 +241,13 @@ class VJP(Linearized):
 
     __slots__ = ("_arguments", "_lists", "_sources")
 
-    def __init__(self, *static: Any, arguments: Sequence[Any] = (), sources: tuple | None = None, **residuals: Any):
+    def __init__(
+        self, *static: Any, arguments: Sequence[Any] = (), sources: tuple[Any, ...] | None = None, **residuals: Any
+    ) -> None:
         super().__init__(*static, **residuals)
         self._arguments = tuple(map(_held_weakly, arguments))  # so that those that are not needed can be freed
         self._sources = sources  # for each residual the argument's leaf that it is, or None
-        self._lists: tuple[list, list] | None = None
+        self._lists: tuple[list[Any], list[Any]] | None = None
 
     @property
     def program(self) -> LinearProgram:
@@ -266,7 +273,7 @@ class VJP(Linearized):
 
     def _leaves_of(self, args: Sequence[Any]) -> list:
         """What `args_res` has for each leaf of the arguments."""
-        out: list = []
+        out: list[Any] = []
         for tree, x in zip(pytree.treedef_children(self.in_tree), args, strict=True):
             gone = x is None or isinstance(x, _MARKS)
             out += [x] * tree.num_leaves if gone else tree.flatten_up_to(x)
@@ -275,7 +282,7 @@ class VJP(Linearized):
     def _split(self) -> tuple[list, list]:
         if self._lists is None:
             residuals = self.program.residuals
-            leaves: list = [NotNeeded()] * len(self.in_types)
+            leaves: list[Any] = [NotNeeded()] * len(self.in_types)
             for i, x in zip(self._sources, residuals, strict=True):
                 if i is not None:
                     leaves[i] = x
@@ -284,7 +291,7 @@ class VJP(Linearized):
         return self._lists
 
     @property
-    def args_res(self) -> list:
+    def args_res(self) -> list[Any]:
         return self._split()[0]
 
     @args_res.setter
@@ -292,7 +299,7 @@ class VJP(Linearized):
         self._lists = list(values), self._split()[1]
 
     @property
-    def opaque_residuals(self) -> list:
+    def opaque_residuals(self) -> list[Any]:
         return self._split()[1]
 
     @opaque_residuals.setter
@@ -307,13 +314,13 @@ class VJP(Linearized):
         args[:] = pytree.tree_unflatten(self.in_tree, kept)
         self._program = self._program._replace(residuals=[])
 
-    def with_logs(self, *given: Any) -> tuple[Any, dict]:
+    def with_logs(self, *given: Any) -> tuple[Any, dict[Any, Any]]:
         """The cotangents, as a call returns them, and the dict of what backward rules log (`custom_vjp.defvjp_with_logs`).
 
         Raises:
           NotImplementedError: a rule that logs is called in a loop or a branch.
         """
-        logs: list = []
+        logs: list[Any] = []
 
         def backward(cts, wanted):
             jaxpr, active_out, residuals = self.program
@@ -340,12 +347,12 @@ class VJP(Linearized):
         out._lists = lists
         return out
 
-    def __call__(self, *given):
+    def __call__(self, *given: Any) -> tuple[Any, ...]:
         if len(given) == 1 and not any([t.mutable for t in self.in_types]):
             return self.pull(given[0])
         return self._pulled(given, (None,) * len(self.in_types))
 
-    def with_refs(self, *refs: Any) -> Callable:
+    def with_refs(self, *refs: Any) -> Callable[..., Any]:
         """This map, with places for the cotangents of the arguments.
 
         Args:
@@ -361,7 +368,7 @@ class VJP(Linearized):
           TypeError: an entry is none of these.
           ValueError: the entries are not structured like the arguments.
         """
-        places: list = []
+        places: list[Any] = []
         arguments = pytree.tree_unflatten(self.in_tree, self.in_types)
         add = lambda place, part: places.extend([place] * len(pytree.tree_leaves(part)))
         pytree.tree_map(add, refs, arguments)
@@ -456,7 +463,19 @@ def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool, in_nzs
     return (out, linear, pytree.tree_unflatten(aux_tree, aux)) if has_aux else (out, linear)
 
 
-def linearize(fun: Callable, *primals, has_aux: bool = False, in_nzs: Any = None) -> tuple:
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: ArrayLike, has_aux: Literal[False] = False, in_nzs: Any = None
+) -> tuple[R, Callable[..., Any]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, S]], *primals: ArrayLike, has_aux: Literal[True], in_nzs: Any = None
+) -> tuple[R, Callable[..., Any], S]: ...
+@overload
+def linearize(
+    fun: Callable[..., Any], *primals: ArrayLike, has_aux: bool = False, in_nzs: Any = None
+) -> tuple[Any, ...]: ...
+def linearize(fun: Callable[..., Any], *primals: ArrayLike, has_aux: bool = False, in_nzs: Any = None) -> Any:
     """The value of a function at a point, and its derivative there as a linear function.
 
     Args:
@@ -477,10 +496,37 @@ def linearize(fun: Callable, *primals, has_aux: bool = False, in_nzs: Any = None
     return _at(LinearFunction, "linearize", all_arguments("linearize", fun, primals), has_aux, in_nzs)
 
 
+@overload
 def vjp(
-    fun: Callable, *primals, has_aux: bool = False, reduce_axes: Sequence = (), saveable_args: Any = True,
+    fun: Callable[..., R],
+    *primals: Any,
+    has_aux: Literal[False] = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
     in_nzs: Any = None,
-) -> tuple:  # fmt: skip
+) -> tuple[R, Callable[..., Any]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, S]],
+    *primals: Any,
+    has_aux: Literal[True],
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> tuple[R, Callable[..., Any], S]: ...
+@overload
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> tuple[Any, ...]: ...
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = (), saveable_args: Any = True,
+    in_nzs: Any = None,
+) -> Any:  # fmt: skip
     """The value of a function at a point, and its pullback there.
 
     Args:
@@ -511,8 +557,8 @@ def vjp(
 
 
 def fwd_and_bwd(
-    fun: Callable, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
-) -> tuple[Callable, Callable]:
+    fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`fun` as a pair of functions: forward ``args -> (result[, aux], residuals)``, backward ``(residuals, ct) -> cotangents``.
 
     Args:
@@ -535,7 +581,9 @@ def fwd_and_bwd(
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
-def linear_transpose(fun: Callable, *primals, reduce_axes: Sequence = ()) -> Callable:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: ArrayLike, reduce_axes: Sequence[Any] = ()
+) -> Callable[..., Any]:
     """Transpose a function that is linear.
 
     Args:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from bedrax.autodiff.forward import Differentiating, DualTracer
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.autodiff.tables import instantiate as materialize
 from bedrax.core import executors, staging
+from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.dead_code import dce, dead_code_rules, kept
@@ -32,6 +33,7 @@ from bedrax.core.jitting import jit_p
 from bedrax.core.passes import all_equations, inline, programs_in
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace, lent, set_trace
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
 from bedrax.lax.primitives.custom_rules import collecting_logs, logging
 from bedrax.lax.primitives.placement import anywhere, reshard_p
@@ -42,11 +44,11 @@ class Node(Tracer):
 
     __slots__ = ("aval",)
 
-    def __init__(self, trace: Tape, aval: AbstractValue):
+    def __init__(self, trace: Tape, aval: AbstractValue) -> None:
         self._trace = trace
-        self.aval = aval
+        self.aval: AbstractValue = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LinearTracer({self.aval.short()})"
 
 
@@ -58,12 +60,14 @@ class Entry:
 
     __slots__ = ("args", "names", "outs", "params", "prim")
 
-    def __init__(self, prim, args, params, outs: list[Node]):
-        self.names = current.names  # what was in force: it is again on the way back
-        self.prim = prim
-        self.args = args
-        self.params = params
-        self.outs = outs
+    def __init__(
+        self, prim: Primitive, args: list[Any] | tuple[Any, ...], params: dict[str, Any], outs: list[Node]
+    ) -> None:
+        self.names: tuple[str, ...] = current.names  # what was in force: it is again on the way back
+        self.prim: Primitive = prim
+        self.args: list[Any] | tuple[Any, ...] = args
+        self.params: dict[str, Any] = params
+        self.outs: list[Node] = outs
 
 
 def _named(entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequence[Any]:
@@ -92,12 +96,12 @@ class Tape(Trace):
     sees_constants = False
     splits_loops = True
 
-    def __init__(self, parent: Trace):
-        self.parent = parent
+    def __init__(self, parent: Trace) -> None:
+        self.parent: Trace = parent
         self.alive = True
         self.entries: list[Entry] = []
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: tuple[Any, ...] | list[Any], params: dict[str, Any]) -> Any:
         """Record an operation on nodes, split where its column says so; pass any other on."""
         for x in args:
             if type(x) is Node and x._trace is self:
@@ -111,14 +115,14 @@ class Tape(Trace):
                 current.trace = saved
         return split_rules[prim](self, prim, args, params)
 
-    def call(self, prim, rule, args):
+    def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """Run a function of nodes, which is linear; the parent reads any other."""
         if any(map(self.owns, args)):
             return rule.primal(*args)
         with set_trace(self.parent):
             return self.parent.call(prim, rule, args)
 
-    def record(self, prim, args, params):
+    def record(self, prim: Primitive, args: list[Any] | tuple[Any, ...], params: dict[str, Any]) -> Node | list[Node]:
         """Append an operation, linear in its nodes."""
         types = prim.result_types([x.aval if type(x) is Node else aval_of(x) for x in args], params)
         if prim.multiple_results:
@@ -134,7 +138,7 @@ class Tape(Trace):
 
     def backward(
         self, outs: Sequence[Any], cts: Sequence[Any], inputs: Sequence[Node], wanted: Sequence[bool] | None = None
-    ) -> list:
+    ) -> list[Any]:
         """Cotangents of `inputs`, given those of `outs`; runs in the current trace.
 
         Args:
@@ -184,7 +188,7 @@ class Tape(Trace):
                 entries.add(id(entry))
         return entries
 
-    def to_jaxpr(self, inputs: Sequence[Node], outs: Sequence[Any]) -> tuple[Jaxpr, list]:
+    def to_jaxpr(self, inputs: Sequence[Node], outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
         """The recorded program, without what no result needs.
 
         Returns:
@@ -199,7 +203,7 @@ class Tape(Trace):
         kept.reverse()
         variables: dict[int, Var] = {id(n): Var(n.aval) for n in inputs}
         residual_vars: dict[int, Var] = {}
-        residuals: list = []
+        residuals: list[Any] = []
 
         def atom(x):
             if type(x) is Node and x._trace is self:
@@ -227,7 +231,7 @@ class Tape(Trace):
 
 
 # How an operation with linear operands goes on the tape: as it is, unless it mixes linear and other computations.
-split_rules = Column(
+split_rules: Final = Column(
     "split", "bedrax.autodiff.rules", signature="rule(tape, prim, args, params) -> results",
     otherwise=lambda prim: Tape.record, otherwise_kind="recorded",
 )  # fmt: skip
@@ -238,7 +242,7 @@ class LinearizeTracer(DualTracer):
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"LinearizeTracer(primal={self.primal!r})"
 
 
@@ -261,14 +265,17 @@ class LinearizeTrace(Differentiating):
 
     __slots__ = ("tape",)
     splits_loops = True
-    home = property(lambda self: self.tape)
 
-    def __init__(self, parent: Trace):
-        self.parent = parent
+    @property
+    def home(self) -> Any:
+        return self.tape
+
+    def __init__(self, parent: Trace) -> None:
+        self.parent: Trace = parent
         self.alive = True
-        self.tape = Tape(parent)
+        self.tape: Tape = Tape(parent)
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: list[ArrayLike] | tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run the primitive's linearize or jvp rule, with the tape current, where an operand has a tangent."""
         primals = []
         tangents = []
@@ -295,7 +302,7 @@ class LinearizeTrace(Differentiating):
             return [self.pair(x, t) for x, t in zip(out, tangent, strict=True)]
         return out if type(tangent) is Zero else self.pair(out, tangent)
 
-    def pair(self, primal, tangent):
+    def pair(self, primal: Any, tangent: Node | Zero) -> Array:
         """A tracer for a result. (A tangent that is no node is constant in the inputs' tangents.)"""
         return primal if type(tangent) is Zero else LinearizeTracer(self, primal, tangent)
 
@@ -309,8 +316,8 @@ class LinearizeTrace(Differentiating):
 class Recorded(NamedTuple):
     """What `linearize_flat` knows: results, and the tape from `inputs` to `tangents`."""
 
-    outs: list
-    tangents: list  # one node or Zero per result
+    outs: list[Any]
+    tangents: list[Any]  # one node or Zero per result
     tape: Tape
     inputs: list[Node]
     aux: Any = None
@@ -319,11 +326,11 @@ class Recorded(NamedTuple):
         """The same of the first n results."""
         return Recorded(self.outs[:n], self.tangents[:n], self.tape, self.inputs, self.aux)
 
-    def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None) -> list:
+    def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None) -> list[Any]:
         """A cotangent or `Zero` per input, for one per result."""
         return self.tape.backward(self.tangents, cts, self.inputs, wanted)
 
-    def program(self) -> tuple[Jaxpr, tuple[bool, ...], list]:
+    def program(self) -> tuple[Jaxpr, tuple[bool, ...], list[Any]]:
         """The tape as a program ``residuals, tangents of the inputs -> tangents that are not zero``.
 
         Returns:
@@ -333,7 +340,7 @@ class Recorded(NamedTuple):
         return jaxpr, tuple(type(t) is not Zero for t in self.tangents), residuals
 
 
-def linearize_flat(fun: Callable | Jaxpr, primals: Sequence[Any], active: Sequence[bool]) -> Recorded:
+def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], active: Sequence[bool]) -> Recorded:
     """Run a function at a point, recording its linear program.
 
     Args:
@@ -358,7 +365,7 @@ def linearize_flat(fun: Callable | Jaxpr, primals: Sequence[Any], active: Sequen
     return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)
 
 
-linearize_checked = checks_leaks(linearize_flat)
+linearize_checked: Final = checks_leaks(linearize_flat)
 
 
 class LinearizedJaxpr(NamedTuple):
@@ -378,18 +385,20 @@ class LinearizedJaxpr(NamedTuple):
     sources: tuple[tuple[str, int], ...]
     num_out: int
 
-    def residuals(self, args: Sequence[Any], results: Sequence[Any]) -> list:
+    def residuals(self, args: Sequence[Any], results: Sequence[Any]) -> list[Any]:
         """The residuals' values, from the arguments and all results of `primal`."""
         places = {"in": args, "out": results, "new": results[self.num_out :]}
         return [places[kind][i] for kind, i in self.sources]
 
-    def residual_atoms(self) -> list:
+    def residual_atoms(self) -> list[Any]:
         """The residuals in terms of `primal`: variables and literals."""
         return self.residuals(self.primal.invars, self.primal.outvars)
 
 
 @cached
-def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False):
+def linearize_jaxpr(
+    jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[bool, ...] | bool = False
+) -> LinearizedJaxpr:
     """Split a program into the primal one and the linear one.
 
     Args:
@@ -417,7 +426,9 @@ def linearize_jaxpr(jaxpr: Jaxpr, active: tuple[bool, ...], instantiate: tuple[b
     return LinearizedJaxpr(dce(primal), linear, active_out, sources, len(jaxpr.outvars))
 
 
-def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any], wanted: Sequence[bool] | None = None) -> list:
+def backward_pass(
+    jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any], wanted: Sequence[bool] | None = None
+) -> list[Any]:
     """Transpose a program that is linear in some of its arguments.
 
     Args:
@@ -444,7 +455,7 @@ def backward_pass(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any], wanted:
 _INLINED = frozenset({jit_p, closed_call_p, core_call_p, remat_p})
 
 
-def backward_pass_with_logs(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> tuple[list, dict]:
+def backward_pass_with_logs(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> tuple[list[Any], dict[Any, Any]]:
     """`backward_pass`, and the dict of what backward rules log.
 
     Raises:
@@ -463,7 +474,9 @@ def backward_pass_with_logs(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any
 
 
 @cached
-def transpose_jaxpr(jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool, ...]):
+def transpose_jaxpr(
+    jaxpr: Jaxpr, linear: tuple[bool, ...], arriving: tuple[bool, ...]
+) -> tuple[Jaxpr, tuple[Any, ...]]:
     """The transposed program.
 
     Args:
@@ -506,7 +519,9 @@ def _split_equations(eqns, depends, marked) -> tuple[list, list]:
 
 
 @cached
-def split_jaxpr(jaxpr: Jaxpr, linear_in: tuple[bool, ...], force_out: tuple[bool, ...] | None = None):
+def split_jaxpr(
+    jaxpr: Jaxpr, linear_in: tuple[bool, ...], force_out: tuple[bool, ...] | None = None
+) -> tuple[Jaxpr, Jaxpr, tuple[Any, ...], int] | None:
     """Split a program by dependence on some arguments.
 
     Args:

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from bedrax.core import dtypes, tracing
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
+from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.elementwise import add_jaxvals_p
 from bedrax.lax.primitives.placement import anywhere, is_split, placed_result
 from bedrax.lax.primitives.reductions import reduce_sum_p
 from bedrax.lax.symbolic_zeros import LazilyTyped, Zero, instantiate
 
-jvp_rules = Column("jvp", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)")
-transpose_rules = Column(
+jvp_rules: Final = Column(
+    "jvp", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)"
+)
+transpose_rules: Final = Column(
     "transpose", "bedrax.autodiff.rules", signature="rule(ct, *args, **params) -> [ct or None per arg]"
 )
 
@@ -33,7 +36,7 @@ def _by_jvp(prim):
 
 
 # How a primitive is read while a linear program is recorded: its jvp rule, unless it holds programs, which are split.
-linearize_rules = Column(
+linearize_rules: Final = Column(
     "linearize", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)",
     otherwise=_by_jvp, otherwise_kind="jvp",
 )  # fmt: skip
@@ -93,18 +96,18 @@ def flags(tangents: Iterable[Any]) -> tuple[bool, ...]:
     return tuple([type(t) is not Zero for t in tangents])
 
 
-def live(tangents: Iterable[Any]) -> list:
+def live(tangents: Iterable[Any]) -> list[Any]:
     """The tangents that are not known to vanish."""
     return [t for t in tangents if type(t) is not Zero]
 
 
-def spread(values: Iterable[Any], active: Iterable[bool], outs: Iterable[Any]) -> list:
+def spread(values: Iterable[Any], active: Iterable[bool], outs: Iterable[Any]) -> list[Any]:
     """Tangents of all values `outs`, given those of the active ones."""
     rest = iter(values)
     return [next(rest) if a else Zero.of(x) for a, x in zip(active, outs, strict=True)]
 
 
-def no_tangent(prim, ans: Any) -> Any:
+def no_tangent(prim: Primitive, ans: Any) -> Any:
     """The zero tangent, or tangents, of a primitive's result."""
     return [Zero.of(x) for x in ans] if prim.multiple_results else Zero.of(ans)
 
@@ -112,7 +115,7 @@ def no_tangent(prim, ans: Any) -> Any:
 # ---- rows
 
 
-def jvp(prim, *formulas: Callable | None, transpose: Callable | None = None) -> None:
+def jvp(prim: Primitive, *formulas: Callable[..., Any] | None, transpose: Callable[..., Any] | None = None) -> None:
     """A row with one formula ``(t, ans, *primals, **params) -> tangent`` per operand.
 
     Args:
@@ -135,7 +138,7 @@ def jvp(prim, *formulas: Callable | None, transpose: Callable | None = None) -> 
         transpose_rules.add(prim, transpose)
 
 
-def linear(prim, transpose: Callable | None = None, kind: str = "linear") -> None:
+def linear(prim: Primitive, transpose: Callable[..., Any] | None = None, kind: str = "linear") -> None:
     """A row for a primitive that is linear in all its operands together."""
 
     def rule(primals, tangents, **params):
@@ -149,7 +152,7 @@ def linear(prim, transpose: Callable | None = None, kind: str = "linear") -> Non
         transpose_rules.add(prim, transpose, kind)
 
 
-def bilinear(prim, lhs_transpose: Callable, rhs_transpose: Callable) -> None:
+def bilinear(prim: Primitive, lhs_transpose: Callable[..., Any], rhs_transpose: Callable[..., Any]) -> None:
     """A row for a primitive that is linear in each of its two operands.
 
     ``lhs_transpose(ct, lhs, rhs, **params)`` gets `lhs` as `UndefinedPrimal`; likewise `rhs`.
@@ -195,7 +198,7 @@ def _by_values(rule: Callable, first: bool, aval: AbstractValue) -> Callable:
     return fun
 
 
-def zero(*prims) -> None:
+def zero(*prims: Primitive) -> None:
     """Rows for primitives whose derivative vanishes wherever it exists."""
     for prim in prims:
 
@@ -207,12 +210,12 @@ def zero(*prims) -> None:
         transpose_rules.absent(prim, why="its derivative is zero: nothing linear is left to transpose")
 
 
-def absent(*prims, why: str) -> None:
+def absent(*prims: Primitive, why: str) -> None:
     """Rows that say why a primitive has no derivative."""
     jvp_rules.absent(*prims, why=why)
     transpose_rules.absent(*prims, why=why)
 
 
-def not_transposable(*prims, why: str = "it is not linear; its jvp is made of operations that are") -> None:
+def not_transposable(*prims: Primitive, why: str = "it is not linear; its jvp is made of operations that are") -> None:
     """Rows that say why a primitive with a jvp has no transpose."""
     transpose_rules.absent(*prims, why=why)

@@ -14,21 +14,22 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from bedrax import pytree
 from bedrax.autodiff.tables import Zero, instantiate, jvp_rules
 from bedrax.core import dtypes
-from bedrax.core.avals import aval_of
+from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import run
 from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, set_trace
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise, special
 from bedrax.lax.promotion import promote_pair
 
 # Rules of libraries, which stand before what follows from the jvp rule:
 # ``rule(primals, series, **params) -> (result, series)``, where a series is the list of a path's derivatives.
-jet_rules: dict[Primitive, Callable] = {}
+jet_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
 class ZeroTerm:
@@ -39,7 +40,8 @@ class ZeroSeries:
     """All terms of a path that does not move, in place of their list; `zero_series` is one."""
 
 
-zero_term, zero_series = ZeroTerm(), ZeroSeries()
+zero_term: Final = ZeroTerm()
+zero_series: Final = ZeroSeries()
 
 
 class SeriesTracer(Tracer):
@@ -47,15 +49,15 @@ class SeriesTracer(Tracer):
 
     __slots__ = ("terms",)
 
-    def __init__(self, trace: SeriesTrace, terms: list):
+    def __init__(self, trace: SeriesTrace, terms: list[Any]) -> None:
         self._trace = trace
-        self.terms = terms
+        self.terms: list[Any] = terms
 
     @property
-    def aval(self):
+    def aval(self) -> ShapedArray:
         return aval_of(self.terms[0])
 
-    def concrete(self):
+    def concrete(self) -> Any:
         value = self.terms[0]
         return value.concrete() if isinstance(value, Tracer) else value
 
@@ -66,19 +68,19 @@ class SeriesTrace(Trace):
     __slots__ = ("order",)
     sees_constants = False
 
-    def __init__(self, parent: Trace, order: int):
-        self.parent = parent
+    def __init__(self, parent: Trace, order: int) -> None:
+        self.parent: Trace = parent
         self.alive = True
-        self.order = order
+        self.order: int = order
 
-    def terms_of(self, x: Any) -> list | None:
+    def terms_of(self, x: Any) -> list[Any] | None:
         """The coefficients of a path; None for a value that does not move."""
         return x.terms if type(x) is SeriesTracer and x._trace is self else None
 
-    def wrap(self, terms: list | None, value: Any) -> Any:
+    def wrap(self, terms: list[Any] | None, value: Any) -> Any:
         return value if terms is None else SeriesTracer(self, terms)
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]) -> Any:
         """Apply an operation to series: by the kind of its jvp row, or by its derivative (see above)."""
         series = [self.terms_of(x) for x in args]
         with set_trace(self.parent):
@@ -103,7 +105,7 @@ class SeriesTrace(Trace):
                 return SeriesTracer(self, _quotient(*map(_padded, series, args), self.order))
         return self._by_derivative(prim, args, series, params)
 
-    def call(self, prim, rule, args):
+    def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """The parent reads a function of values that do not move; the program of any other is a series."""
         if any(self.terms_of(x) is not None for x in args):
             return super().call(prim, rule, args)
@@ -191,7 +193,7 @@ def _plus(x: Any, y: Any) -> Any:
 
 
 def _product(a: list, b: list, order: int, mul: Callable) -> list:
-    out: list = []
+    out: list[Any] = []
     for k in range(order + 1):
         total = None
         for i in range(k + 1):
@@ -203,7 +205,7 @@ def _product(a: list, b: list, order: int, mul: Callable) -> list:
 
 def _quotient(a: list, b: list, order: int) -> list:
     """From ``a = q b``: ``q_k = (a_k - sum of q_i b_{k-i} over i < k) / b_0``."""
-    q: list = []
+    q: list[Any] = []
     for k in range(order + 1):
         total = None
         for i in range(k):
@@ -229,8 +231,12 @@ def _divided(x: Any, factor: float) -> Any:
 
 
 def jet(
-    fun: Callable, primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True, **_
-) -> tuple:
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    series: Sequence[Sequence[Any]],
+    factorial_scaled: bool = True,
+    **_: Any,
+) -> tuple[Any, ...]:
     """Push truncated Taylor series through a function.
 
     Args:
@@ -269,8 +275,13 @@ def jet(
 
 
 def jet2(
-    fun: Callable, primals: Sequence[Any], series: Sequence[Sequence[Any]], *, factorial_scaled: bool = False, **_
-) -> tuple:
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    series: Sequence[Sequence[Any]],
+    *,
+    factorial_scaled: bool = False,
+    **_: Any,
+) -> tuple[Any, ...]:
     """`jet` with coefficients of the paths, where nothing else is said."""
     return jet(fun, primals, series, factorial_scaled=factorial_scaled)
 
@@ -301,7 +312,9 @@ def fact(n: Any) -> Any:
     )
 
 
-def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params) -> tuple:
+def linear_prop(
+    prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params: Any
+) -> tuple[Any, ...]:
     """The result and its series for an operation that is linear in all of its operands together.
 
     Args:
@@ -318,15 +331,17 @@ def linear_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[
     return out, terms
 
 
-def zero_prop(prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params) -> tuple:
+def zero_prop(
+    prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params: Any
+) -> tuple[Any, ...]:
     """The result and `zero_series` for an operation whose derivative vanishes; as `linear_prop` in form."""
     out = prim.bind(*primals_in, **params)
     return out, [zero_series] * len(out) if prim.multiple_results else zero_series
 
 
 def deriv_prop(
-    prim: Primitive, deriv: Callable, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]]
-) -> tuple:
+    prim: Primitive, deriv: Callable[..., Any], primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]]
+) -> tuple[Any, ...]:
     """The result and its series for a function of one operand, whose derivative is the function `deriv`.
 
     Terms are derivatives of the paths. Leibniz's rule for ``f'(x) x'`` gives those of the result.
@@ -361,12 +376,12 @@ def defzero(prim: Primitive) -> None:
     jet_rules[prim] = functools.partial(zero_prop, prim)
 
 
-def def_deriv(prim: Primitive, deriv: Callable) -> None:
+def def_deriv(prim: Primitive, deriv: Callable[..., Any]) -> None:
     """Register `deriv_prop` as the rule of `jet` for a primitive of one operand with the derivative `deriv`."""
     jet_rules[prim] = functools.partial(deriv_prop, prim, deriv)
 
 
-def def_comp(prim: Primitive, comp: Callable, **kwargs) -> None:
+def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
     """Register, as the rule of `jet` for a primitive, that it is what ``comp(*operands, **kwargs)`` computes.
 
     `comp` is not given the parameters of an application: it is for primitives whose result does not depend on them.

@@ -15,6 +15,7 @@ from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
+from bedrax.core.typing import P, R
 from bedrax.lax.axes import rank_of
 from bedrax.lax.primitives.reductions import reduce_sum
 
@@ -27,10 +28,10 @@ _OF_FUNCTIONS = {"__name__": str, "__qualname__": str, "__annotations__": dict}
 
 
 def vmap(
-    fun: Callable, in_axes: int | None | Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
+    fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
     axis_size: int | None = None, spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
     sum_match: bool = False,
-) -> Callable:  # fmt: skip
+) -> Callable[P, R]:  # fmt: skip
     """Map a function over axes of its arguments.
 
     Args:
@@ -77,7 +78,7 @@ def vmap(
         axis = AxisData(axis_name, size, spmd_axis_name)
         outs, out_dims, out_tree = batch_flat_with_aux(flat, axis, leaves, dims)
         if type(out_axes) is int:
-            wanted: list = [out_axes] * len(outs)
+            wanted: list[Any] = [out_axes] * len(outs)
         else:
             wanted = _prefix_axes("out_axes", out_axes, pytree.tree_unflatten(out_tree, outs), out_tree, call)
         placed = [_placed(x, d, w, size, call, sum_match) for x, d, w in zip(outs, out_dims, wanted, strict=True)]
@@ -97,8 +98,8 @@ class Vmappable(NamedTuple):
       batch: ``(an element whose leaves are batches already, mapped axis of each leaf, size) -> batch``.
     """
 
-    element: Callable
-    batch: Callable
+    element: Callable[..., Any]
+    batch: Callable[..., Any]
 
 
 vmappable: dict[type, Vmappable] = {}
@@ -126,14 +127,14 @@ def _parts(x) -> tuple:
 class _Call(NamedTuple):
     """One call of a mapped function, as messages repeat it."""
 
-    fun: Callable
+    fun: Callable[..., Any]
     in_axes: Any
     out_axes: Any
     axis_size: int | None
-    args: tuple
-    kwargs: dict
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
-    def __str__(self):
+    def __str__(self) -> str:
         given = [_argument_text(a) for a in self.args]
         given += [f"{k}={_argument_text(v)}" for k, v in self.kwargs.items()]
         size = f", axis_size={self.axis_size}" if self.axis_size is not None else ""
@@ -199,7 +200,7 @@ def _argument_text(x) -> str:
 
 def _prefix_axes(what: str, axes, tree, treedef, call) -> list:
     """One axis per leaf of `tree`, from a prefix of it."""
-    out: list = []
+    out: list[Any] = []
 
     def add(axis, subtree):
         out.extend([axis] * len(pytree.tree_leaves(subtree)))
@@ -260,7 +261,7 @@ def _sizes_differ(leaves, dims, in_tree, call: _Call) -> str:
         names = list(signature_of(call.fun).bind(*call.args, **call.kwargs).arguments)
     except (TypeError, ValueError):
         names = []
-    groups: dict = {}
+    groups: dict[Any, Any] = {}
     for i, (x, d) in enumerate(zip(leaves, dims, strict=True)):
         if d is not None:
             path = _path(in_tree, i)

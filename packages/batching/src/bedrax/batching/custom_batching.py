@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from bedrax import lax, pytree
 from bedrax.batching.tables import batch_rules, to_front
@@ -16,11 +16,12 @@ from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.tables import calls, print_rules, programs
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.tables import decompositions
 
 # params: call (a program), rule (``axis_size, batched flags, values -> results, batched flags``), num_consts
 # (leading arguments that the function closed over, which the rule does not see)
-custom_vmap_p = Primitive("custom_vmap_call", "custom_vmap", multiple_results=True)
+custom_vmap_p: Final = Primitive("custom_vmap_call", "custom_vmap", multiple_results=True)
 custom_vmap_p.abstract_eval = lambda *avals, call, **_: call.out_avals
 programs.add(custom_vmap_p, lambda params: [calls(params["call"])])
 print_rules.add(custom_vmap_p, lambda params: {"call": params["call"], "num_consts": params["num_consts"]})
@@ -56,18 +57,18 @@ class custom_vmap:
     arguments with booleans as leaves, `out_batched` that of the result.
     """
 
-    def __init__(self, fun: Callable):
+    def __init__(self, fun: Callable[..., Any]) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.vmap_rule: Callable | None = None
+        self.vmap_rule: Callable[..., Any] | None = None
 
-    def def_vmap(self, vmap_rule: Callable) -> Callable:
+    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Set the rule; returns it."""
         self.vmap_rule = vmap_rule
         return vmap_rule
 
     @api_boundary
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: ArrayLike, **kwargs: Any) -> Any:
         if self.vmap_rule is None:
             raise AttributeError(f"the custom_vmap function {function_name(self.fun)} has no rule yet; use def_vmap")
         if kwargs:
@@ -108,7 +109,7 @@ class custom_vmap:
         return outs, batched
 
 
-def sequential_vmap(f: Callable) -> custom_vmap:
+def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     """`f` as a function that `vmap` applies to one element after another, in a loop (`lax.map`)."""
     wrapped = custom_vmap(f)
 

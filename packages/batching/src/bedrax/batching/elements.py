@@ -7,7 +7,8 @@ after the other from the last.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from bedrax.batching.tables import AxisData
 from bedrax.batching.trace import batch_flat
@@ -15,11 +16,16 @@ from bedrax.lax import element_types
 from bedrax.lax.axes import move_axis, rank_of
 from bedrax.lax.primitives import elementwise, reductions
 
+if TYPE_CHECKING:
+    from bedrax.core.avals import ShapedArray
+    from bedrax.core.tracing import Primitive
+
+
 # Comparisons look at whole elements: their results on the numbers of an element are joined.
 _JOINED = {elementwise.eq_p: reductions.reduce_and_p, elementwise.ne_p: reductions.reduce_or_p}
 
 
-def function_on_bases(prim, avals, params):
+def function_on_bases(prim: Primitive, avals: list[ShapedArray], params: dict[str, Any]) -> Callable[..., Any]:
     """The function of bases that `prim` of arrays of types `avals` is; traceable, one value or a list."""
     try:
         return _function(prim, tuple(avals), tuple(params.items()))

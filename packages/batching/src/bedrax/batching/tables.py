@@ -7,16 +7,22 @@ primitive has several results. ``dims[i]`` is the mapped axis of ``args[i]``, or
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.columns import Column
 from bedrax.core.effects import Effect
 from bedrax.core.ir import Jaxpr
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.axes import broadcast_axis, insert, move_axis
 from bedrax.lax.primitives import shaping
 
-batch_rules = Column(
+if TYPE_CHECKING:
+    from bedrax.core.tracing import Primitive
+
+
+batch_rules: Final = Column(
     "batching", "bedrax.batching.rules", signature="rule(axis, args, dims, **params) -> (out, out_dim)"
 )
 
@@ -42,17 +48,17 @@ class AxisData(NamedTuple):
     spmd_name: Any = None
 
 
-def to_axis(x, dim: int | None, size, position: int):
+def to_axis(x: Any, dim: int | None, size: int, position: int) -> Any:
     """`x`, mapped or not, as mapped at `position`."""
     return broadcast_axis(x, size, position) if dim is None else move_axis(x, dim, position)
 
 
-def to_front(x, dim: int | None, size):
+def to_front(x: ArrayLike, dim: int | None, size: int) -> Array:
     """`x`, mapped or not, as mapped at axis 0."""
     return to_axis(x, dim, size, 0)
 
 
-def all_to_front(args, dims, size) -> list:
+def all_to_front(args: list[ArrayLike], dims: list[int | None], size: int) -> list[Any]:
     """Several values as mapped at axis 0."""
     return [to_front(x, d, size) for x, d in zip(args, dims, strict=True)]
 
@@ -90,12 +96,12 @@ def _elementwise_rule(prim):
     return rule_of_many
 
 
-def elementwise(*prims) -> None:
+def elementwise(*prims: Primitive) -> None:
     """Rows for primitives that act on each element: operands are brought to one mapped axis."""
     for prim in prims:
         batch_rules.add(prim, _elementwise_rule(prim), "elementwise")
 
 
-def absent(*prims, why: str) -> None:
+def absent(*prims: Primitive, why: str) -> None:
     """Rows that say why there is no rule."""
     batch_rules.absent(*prims, why=why)

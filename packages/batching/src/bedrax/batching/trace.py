@@ -9,20 +9,21 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from bedrax.batching.tables import AxisData, batch_rules, to_axis
 from bedrax.core import staging
-from bedrax.core.avals import aval_functions, aval_of
+from bedrax.core.avals import AbstractToken, ShapedArray, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes, lent, set_trace
+from bedrax.core.typing import ArrayLike
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
-axis_rules = Column(
+axis_rules: Final = Column(
     "batching over the named axis", "bedrax.batching.rules",
     signature="rule(axis, args, dims, **params) -> (out, out_dim)",
 )  # fmt: skip
@@ -33,36 +34,38 @@ class BatchTracer(Tracer):
 
     __slots__ = ("_aval", "dim", "val")
 
-    def __init__(self, trace: BatchTrace, val: Any, dim: int):
+    def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
         self._trace = trace
-        self.val = val
-        self.dim = dim
+        self.val: Any = val
+        self.dim: int = dim
         self._aval = None
 
     @property
-    def aval(self):
+    def aval(self) -> ShapedArray:
         found = self._aval
         if found is None:
             found = self._aval = mapped_aval(aval_of(self.val), self.dim)
         return found
 
-    batch_dim = property(lambda self: self.dim)
+    @property
+    def batch_dim(self) -> Any:
+        return self.dim
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"VmapTracer(aval={self.aval.str_short()}, batched={aval_of(self.val).str_short()})"
 
 
 aval_functions[BatchTracer] = operator.attrgetter("aval")
 
 
-def mapped_aval(aval, dim: int | None):
+def mapped_aval(aval: AbstractToken | ShapedArray, dim: int | None) -> AbstractToken | ShapedArray:
     """The type of one element of a batch."""
     if dim is None or not aval.is_array:
         return aval
     return aval.without_axis(dim)
 
 
-def unmapped_aval(size, dim: int | None, aval):
+def unmapped_aval(size: int, dim: int | None, aval: AbstractToken | ShapedArray) -> AbstractToken | ShapedArray:
     """The type of a batch of elements."""
     if dim is None or not aval.is_array:
         return aval
@@ -80,12 +83,12 @@ class BatchTrace(Trace):
     __slots__ = ("axis",)
     sees_constants = False
 
-    def __init__(self, parent: Trace, axis: AxisData):
-        self.parent = parent
+    def __init__(self, parent: Trace, axis: AxisData) -> None:
+        self.parent: Trace = parent
         self.alive = True
-        self.axis = axis
+        self.axis: AxisData = axis
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: list[ArrayLike] | tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run the batching rule where an operand is mapped or the mapped axis is named; else pass the operation on."""
         vals = []
         dims = []
@@ -117,9 +120,11 @@ class BatchTrace(Trace):
             return [x if d is None else BatchTracer(self, x, d) for x, d in zip(out, dim, strict=True)]
         return out if dim is None else BatchTracer(self, out, dim)
 
-    evaluates = property(lambda self: self.axis.name is None and self.parent.evaluates)
+    @property
+    def evaluates(self) -> Any:
+        return self.axis.name is None and self.parent.evaluates
 
-    def call(self, prim, rule, args):
+    def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """Apply a function with rules to batches.
 
         It runs as it is written if nothing around us differentiates or records it. Else the traces around us read the
@@ -142,15 +147,15 @@ class BatchTrace(Trace):
         return x, None
 
 
-def holds_axis(prim: Primitive, params: dict, name: Any) -> bool:
+def holds_axis(prim: Primitive, params: dict[str, Any], name: Any) -> bool:
     """Whether an operation holds a program in which a collective names the axis."""
     return any(name in axes_of(use.program) for use in programs[prim](params))
 
 
 @checks_leaks
 def batch_flat_with_aux(
-    fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]
-) -> tuple[list, list, Any]:
+    fun: Callable[..., Any], axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list[Any], list[Any], Any]:
     """Run a function that returns (list of values, anything else) on batches.
 
     Returns:
@@ -169,12 +174,14 @@ def batch_flat_with_aux(
     return [x for x, _ in pairs], [d for _, d in pairs], aux
 
 
-def batch_flat(fun: Callable, axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]) -> tuple[list, list]:
+def batch_flat(
+    fun: Callable[..., Any], axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list[Any], list[Any]]:
     """`batch_flat_with_aux` of a function that returns a list of values and nothing else."""
     return batch_flat_with_aux(lambda *xs: (fun(*xs), None), axis, vals, dims)[:2]
 
 
-def place(x: Any, dim: int | None, to: int | None, size) -> Any:
+def place(x: Any, dim: int | None, to: int | None, size: int) -> Any:
     """`x`, mapped at `dim`, as mapped at `to` (None: it must not be mapped)."""
     if dim == to:
         return x
@@ -183,13 +190,13 @@ def place(x: Any, dim: int | None, to: int | None, size) -> Any:
     return to_axis(x, dim, size, to)
 
 
-def place_all(values: Sequence[Any], dims: Sequence[int | None], to: Sequence[int | None], size) -> list:
+def place_all(values: Sequence[Any], dims: Sequence[int | None], to: Sequence[int | None], size: int) -> list[Any]:
     """Several values, each as mapped where `to` says."""
     return [place(x, d, w, size) for x, d, w in zip(values, dims, to, strict=True)]
 
 
 @cached
-def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple, out: Any = None) -> tuple[Jaxpr, tuple]:
+def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple[Any, ...], out: Any = None) -> tuple[Jaxpr, tuple[Any, ...]]:
     """The batched program.
 
     Args:

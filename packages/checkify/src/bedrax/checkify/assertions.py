@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,18 +13,20 @@ from bedrax.batching.tables import batch_rules, conditional_effects, to_front
 from bedrax.checkify.errors import CODE, Error, FailedCheckError, Failure, Spec, one_failure, types_of
 from bedrax.checkify.trace import Written, check_rules, checked
 from bedrax.core import effects, source
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.staging import program_of
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.tables import decompositions
 
 __all__ = ["check", "check_error", "debug_check"]
 
 # Arguments: the leaves of an error. params: spec, debug
-check_p = Primitive("check", multiple_results=True)
+check_p: Final = Primitive("check", multiple_results=True)
 
 
 class CheckEffect(effects.Effect):
@@ -31,7 +34,7 @@ class CheckEffect(effects.Effect):
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Check"
 
 
@@ -79,7 +82,7 @@ def _batch(axis, args, dims, *, spec, debug):
     return check_p.bind(*args, spec=spec, debug=debug), []
 
 
-def of_first_lane(spec: Spec, leaves: list, shape: tuple) -> tuple[Spec, list]:
+def of_first_lane(spec: Spec, leaves: list[Any], shape: tuple[Any, ...]) -> tuple[Spec, list[Any]]:
     """The error of the first element that failed, of an array of elements of this shape (the leaves' first axes)."""
     count = math.prod(shape)
     leaves = [lax.reshape(x, (count, *aval_of(x).shape[len(shape) :])) for x in leaves]
@@ -140,7 +143,7 @@ def _conditional(program: Jaxpr) -> Jaxpr:
 conditional_effects[CheckEffect] = _conditional
 
 
-def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
+def check(pred: ArrayLike, msg: str, *fmt_args: Array | str, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Demand that a predicate holds, in a function that `checkify` transforms.
 
     Args:
@@ -171,7 +174,7 @@ def check(pred, msg: str, *fmt_args, debug: bool = False, **fmt_kwargs) -> None:
     check_p.bind(*error.leaves, spec=error.spec, debug=debug)
 
 
-def debug_check(pred, msg: str, *fmt_args, **fmt_kwargs) -> None:
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: Array, **fmt_kwargs: Any) -> None:
     """A `check` that does nothing, compiled or not, where no `checkify` is around.
 
     Args: see `check`.

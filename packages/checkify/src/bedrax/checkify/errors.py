@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -70,8 +70,8 @@ class Failure:
     kind: ErrorCategory
     text: str
     tree: Any
-    types: tuple
-    where: tuple | None = field(hash=False)
+    types: tuple[Any, ...]
+    where: tuple[Any, ...] | None = field(hash=False)
     lanes: int = 0
 
     def exception(self, payload: Sequence[Any], prefix: str = "", placed: bool = True) -> JaxException:
@@ -87,17 +87,17 @@ class Spec(NamedTuple):
     """What may fail, and the types of payloads, of which failures with equal types share one."""
 
     failures: tuple[Failure, ...] = ()
-    slots: tuple[tuple, ...] = ()
+    slots: tuple[tuple[Any, ...], ...] = ()
 
     def types(self) -> list[ShapedArray]:
         """The types of an error's leaves; none if nothing can fail."""
         return [CODE, *(ShapedArray(*t) for slot in self.slots for t in slot)] if self.failures else []
 
-    def no_error(self) -> list:
+    def no_error(self) -> list[Any]:
         """The leaves while nothing has failed."""
         return [lax.full(t.shape, t.dtype.type(0)) for t in self.types()]
 
-    def split(self, leaves: Sequence[Any]) -> dict[tuple, list]:
+    def split(self, leaves: Sequence[Any]) -> dict[tuple[Any, ...], list[Any]]:
         """The arrays of each slot."""
         rest = iter(leaves[1:])
         return {slot: [next(rest) for _ in slot] for slot in self.slots}
@@ -108,8 +108,9 @@ class Error:
 
     __slots__ = ("leaves", "spec")
 
-    def __init__(self, spec: Spec = Spec(), leaves: Sequence[Any] = ()):  # noqa: B008 - it is a constant
-        self.spec, self.leaves = spec, list(leaves)
+    def __init__(self, spec: Spec = Spec(), leaves: Sequence[Any] = ()) -> None:  # noqa: B008 - it is a constant
+        self.spec: Spec = spec
+        self.leaves: list[Any] = list(leaves)
 
     def get_exception(self) -> JaxException | None:
         """The exception of what failed first, or None. Of a mapped error: one that tells of all elements."""
@@ -141,7 +142,7 @@ class Error:
         if message is not None:
             raise JaxRuntimeError(message)
 
-    def tree_flatten(self) -> tuple:
+    def tree_flatten(self) -> tuple[Any, ...]:
         """(leaves, spec)."""
         return tuple(self.leaves), self.spec
 
@@ -150,16 +151,16 @@ class Error:
         """The error of a spec and leaves."""
         return cls(metadata, data)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Error({self.leaves[0] if self.leaves else 'nothing can fail'})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         known = not any(isinstance(x, Tracer) for x in self.leaves)
         return f"Error({self._exception(placed=False)})" if known else repr(self)
 
 
 pytree.register_pytree_node_class(Error)
-init_error = Error()
+init_error: Final = Error()
 
 
 def element(x: Any, index: tuple[int, ...]) -> Any:
@@ -175,12 +176,12 @@ def one_failure(failure: Failure, failed: Any, payload: Sequence[Any]) -> Error:
     return Error(Spec((failure,), (failure.types,)), [code, *payload])
 
 
-def types_of(payload: Sequence[Any]) -> tuple:
+def types_of(payload: Sequence[Any]) -> tuple[Any, ...]:
     """What `Failure.types` says of a payload."""
     return tuple([(a.shape, a.dtype) for a in map(aval_of, payload)])
 
 
-def first_of(old: Sequence[Any], new: Sequence[Any]) -> list:
+def first_of(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """The leaves of the earlier of two errors of one spec."""
     none_yet = lax.eq(old[0], CODE.dtype.type(0))
     return [lax.select_n(none_yet, a, b) for a, b in zip(old, new, strict=True)]
@@ -189,9 +190,9 @@ def first_of(old: Sequence[Any], new: Sequence[Any]) -> list:
 class Collector:
     """Joins errors in the order in which they happen: the first one wins."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.numbers: dict[Failure, int] = {}
-        self.slots: dict[tuple, list] = {}
+        self.slots: dict[tuple[Any, ...], list[Any]] = {}
         self.code: Any = None
 
     def add(self, error: Error) -> None:
@@ -204,7 +205,8 @@ class Collector:
             code = lax.dynamic_index_in_dim(np.array([0, *numbers], np.int32), code, keepdims=False)
         added = error.spec.split(error.leaves)
         if self.code is None:
-            self.code, self.slots = code, added
+            self.code = code
+            self.slots = added
             return
         none_yet = lax.eq(self.code, CODE.dtype.type(0))
         self.code = lax.select_n(none_yet, self.code, code)
@@ -220,7 +222,7 @@ class Collector:
         return Error(spec, [self.code, *(x for slot in self.slots.values() for x in slot)])
 
 
-def aligned(error: Error, spec: Spec) -> list:
+def aligned(error: Error, spec: Spec) -> list[Any]:
     """The leaves of an error as those of a spec that has all its failures."""
     collector = Collector()
     collector.add(Error(spec, spec.no_error()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from bedrax import lax, pytree
 from bedrax.checkify.errors import (
@@ -29,6 +29,7 @@ from bedrax.core.columns import Column
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, Literal, last_uses
 from bedrax.core.tracing import Primitive, Trace, checks_leaks, current, entered
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.reductions import reduce_or_p
 
 Out = TypeVar("Out")
@@ -46,12 +47,12 @@ def any_of(x: Any) -> Any:
     return reduce_or_p.bind(x, axes=axes) if axes else x
 
 
-def applied(prim: Primitive) -> Callable:
+def applied(prim: Primitive) -> Callable[..., Any]:
     """The rule of a primitive that makes no NaN: it is applied."""
     return lambda trace, *args, **params: prim.bind(*args, **params)
 
 
-def nan_checked(prim: Primitive) -> Callable:
+def nan_checked(prim: Primitive) -> Callable[..., Any]:
     """The rule of a primitive that computes: it is applied, and its results are looked at."""
 
     def rule(trace, *args, **params):
@@ -69,7 +70,7 @@ def _by_family(prim: Primitive) -> Callable:
     return (nan_checked if prim.family in COMPUTING else applied)(prim)
 
 
-check_rules = Column(
+check_rules: Final = Column(
     "checks", "bedrax.checkify.rules", signature="rule(trace, *args, **params) -> results",
     otherwise=_by_family, otherwise_kind="by family",
 )  # fmt: skip
@@ -94,12 +95,15 @@ class CheckTrace(Trace):
     """
 
     __slots__ = ("collector", "kinds", "where")
+    where: None
 
-    def __init__(self, parent: Trace, kinds: frozenset[ErrorCategory] | Written):
+    def __init__(self, parent: Trace, kinds: frozenset[ErrorCategory] | Written) -> None:
         super().__init__(parent)
-        self.kinds, self.collector, self.where = kinds, Collector(), None
+        self.kinds: frozenset[ErrorCategory] = kinds
+        self.collector: Collector = Collector()
+        self.where = None
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]) -> Any:
         """Run the primitive's row of the column `checks` in the parent trace."""
         saved = current.trace
         current.trace = self.parent
@@ -114,7 +118,7 @@ class CheckTrace(Trace):
         tree = pytree.tree_structure((payload, {}))
         self.collector.add(one_failure(Failure(kind, text, tree, types_of(payload), where), failed, payload))
 
-    def run(self, jaxpr: Jaxpr, *args: Any) -> list:
+    def run(self, jaxpr: Jaxpr, *args: Any) -> list[Any]:
         """Run a program with this trace current; failures are told to be where its equations were written."""
         env = {**dict(zip(jaxpr.constvars, jaxpr.consts)), **dict(zip(jaxpr.invars, args, strict=True))}
         outer = self.where
@@ -182,7 +186,7 @@ def checkify(f: Callable[..., Out], errors: frozenset[ErrorCategory] = user_chec
     return checked_function
 
 
-def strip_gradients(args: Sequence[Any]) -> list:
+def strip_gradients(args: Sequence[Any]) -> list[Any]:
     """The values as constants: what is reported of them is not differentiated."""
     return [lax.stop_gradient(x) for x in args]
 

@@ -43,7 +43,8 @@ class Array(metaclass=_ArrayMeta):
 
     __slots__ = ("__weakref__",)
     __array_priority__ = 100
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: None  # type: ignore[assignment]
+    __hash__ = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # every kind of array has its own
         raise TypeError("Array is abstract; jax.numpy.array and asarray make arrays")
@@ -595,7 +596,7 @@ class _OnDemand:
 
     __slots__ = ("module", "name")
 
-    def __init__(self, module: str, name: str):
+    def __init__(self, module: str, name: str) -> None:
         self.module, self.name = module, name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

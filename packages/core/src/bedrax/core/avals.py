@@ -8,14 +8,14 @@ axes over which the value varies (`vma`), which stay at their defaults on one de
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bedrax.core import config, dims, dtypes, offers
 
-_NO_AXES: frozenset = frozenset()
+_NO_AXES: frozenset[Any] = frozenset()
 
 
 class AbstractValue:
@@ -40,7 +40,7 @@ class AbstractValue:
         """The types of the values that represent one of this type."""
         return [self]
 
-    def lower_val(self, value: Any) -> list:
+    def lower_val(self, value: Any) -> list[Any]:
         """The values that represent `value`."""
         return [value]
 
@@ -63,7 +63,7 @@ class LibraryType(NamedTuple):
     """
 
     typeof: Callable[[Any], AbstractValue]
-    parts: Callable[[Any], tuple]
+    parts: Callable[[Any], tuple[Any, ...]]
 
 
 library_types: dict[type, LibraryType] = {}
@@ -80,9 +80,9 @@ class Library(NamedTuple):
       refuse_changes: ``(trace)``: raise ValueError if there are such changes that nobody has taken.
     """
 
-    ending: Callable
-    finish: Callable
-    refuse_changes: Callable
+    ending: Callable[..., Any]
+    finish: Callable[..., Any]
+    refuse_changes: Callable[..., Any]
 
 
 library: Library | None = None
@@ -92,16 +92,16 @@ class Held(NamedTuple):
     """An argument of a library's own class, in the place of a type: a function is traced for the value that it is."""
 
     value: Any
-    parts: tuple
+    parts: tuple[Any, ...]
 
     @classmethod
     def of(cls, value: Any) -> Held:
         return cls(value, library_types[type(value)].parts(value))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is Held and self.value is other.value and self.parts == other.parts
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.parts[1:])
 
 
@@ -137,29 +137,41 @@ class ShapedArray(AbstractValue):
     is_array = True
 
     def __init__(
-        self, shape, dtype, weak_type=False, *, sharding=None, manual_axis_type=None, memory_space=None, layout=None,
-        vma=_NO_AXES,
-    ):  # fmt: skip
+        self, shape: Sequence[Any], dtype: Any, weak_type: bool = False, *, sharding: Any = None,
+        manual_axis_type: Any = None, memory_space: Any = None, layout: None = None, vma: frozenset[Any] = _NO_AXES,
+    ) -> None:  # fmt: skip
         if layout is not None:
             raise NotImplementedError(
                 f"ShapedArray: types have no layouts, got {layout}; a jax.experimental.layout.Format gives the layout of an"
                 " argument or a result, as in jit(f, in_shardings=...)"
             )
-        self.shape = shape if type(shape) is tuple else dims.canonical_shape(shape)
-        self.dtype = dtype if isinstance(dtype, np.dtype) else dtypes.as_dtype(dtype)
-        self.weak_type = weak_type
-        self.split = None if sharding is None or sharding.mesh.empty else sharding
-        self.memory_space = memory_space
-        self.vma = vma if manual_axis_type is None else manual_axis_type.only_varying()
+        self.shape: tuple[Any, ...] = shape if type(shape) is tuple else dims.canonical_shape(shape)
+        self.dtype: Any = dtype if isinstance(dtype, np.dtype) else dtypes.as_dtype(dtype)
+        self.weak_type: bool = weak_type
+        self.split: Any | None = None if sharding is None or sharding.mesh.empty else sharding
+        self.memory_space: Any = memory_space
+        self.vma: frozenset[Any] | Any = vma if manual_axis_type is None else manual_axis_type.only_varying()
         self._hash = None
 
-    layout = None  # see __init__
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: dims.size(self.shape))
-    sharding = property(lambda self: self.split or offers.offered("sharding of types", lambda *_: None)(self))
-    manual_axis_type = property(lambda self: offers.offered("manual axis type")(varying=self.vma))
+    layout: None = None  # see __init__
 
-    def update(self, **changes) -> ShapedArray:
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return dims.size(self.shape)
+
+    @property
+    def sharding(self) -> Any:
+        return self.split or offers.offered("sharding of types", lambda *_: None)(self)
+
+    @property
+    def manual_axis_type(self) -> Any:
+        return offers.offered("manual axis type")(varying=self.vma)
+
+    def update(self, **changes: Any) -> ShapedArray:
         """A copy with some fields changed."""
         fields = dict(
             shape=self.shape, dtype=self.dtype, weak_type=self.weak_type,
@@ -194,7 +206,7 @@ class ShapedArray(AbstractValue):
 
     at_least_vspace = to_tangent_aval  # Distrax asks by this name
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         return (
@@ -207,7 +219,7 @@ class ShapedArray(AbstractValue):
             and self.split == other.split
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         found = self._hash
         if found is None:
             found = self._hash = hash((self.shape, self.dtype, self.weak_type, self.vma))
@@ -226,14 +238,14 @@ class ShapedArray(AbstractValue):
         name = dtypes.short_name(self.dtype) if short_dtypes else str(getattr(self.dtype, "name", self.dtype))
         return f"{name}{self._dims()}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self.str_short()}{weak})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "~" * self.weak_type + self.str_short()
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
@@ -244,22 +256,22 @@ class AbstractToken(AbstractValue):
 
     __slots__ = ()
 
-    def to_tangent_aval(self):
+    def to_tangent_aval(self) -> Any:
         return self
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is AbstractToken
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(AbstractToken)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Tok"
 
     short = __repr__
 
 
-abstract_token = AbstractToken()
+abstract_token: Final = AbstractToken()
 
 
 class Token:
@@ -269,7 +281,7 @@ class Token:
     aval = abstract_token
 
 
-token = Token()
+token: Final = Token()
 
 # How the type of a concrete value is found: `type -> function of the value`. Packages above
 # add their array types (jaxlib's array, key arrays).
@@ -313,7 +325,7 @@ aval_functions[np.ndarray] = _ndarray_aval
 aval_functions[Token] = lambda x: abstract_token
 
 
-def aval_of(x) -> AbstractValue:
+def aval_of(x: Any) -> AbstractValue:
     """The type of `x`: a tracer, an array, a NumPy array or scalar, or a Python scalar.
 
     Raises:
@@ -352,7 +364,7 @@ def typeof(x: Any) -> AbstractValue:
     return aval_of(x) if found is None else found.typeof(x)
 
 
-def is_valid_value(x) -> bool:
+def is_valid_value(x: Any) -> bool:
     """Whether `x` can be an operand of a primitive."""
     try:
         aval_of(x)
@@ -381,8 +393,9 @@ class ShapeDtypeStruct:
     __slots__ = ("_is_ref", "dtype", "manual_axis_type", "shape", "sharding", "weak_type")
 
     def __init__(
-        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None, is_ref=False, _memory_space=None
-    ):
+        self, shape: Sequence[Any], dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+        manual_axis_type: Any = None, is_ref: bool = False, _memory_space: Any = None,
+    ) -> None:  # fmt: skip
         if _memory_space is not None and getattr(_memory_space, "name", None) != "Device":
             raise NotImplementedError(
                 f"ShapeDtypeStruct: the memory of an array is part of its sharding, got {_memory_space}; give a sharding with"
@@ -390,11 +403,11 @@ class ShapeDtypeStruct:
             )
         if dtype is None:
             raise ValueError("ShapeDtypeStruct needs a dtype, got None")
-        self.shape = dims.canonical_shape(shape)
-        self.dtype = dtype if isinstance(dtype, dtypes.ExtendedDType) else dtypes.as_dtype(dtype)
-        self.sharding = sharding
-        self.weak_type = weak_type
-        self.manual_axis_type = manual_axis_type
+        self.shape: tuple[Any, ...] = dims.canonical_shape(shape)
+        self.dtype: Any = dtype if isinstance(dtype, dtypes.ExtendedDType) else dtypes.as_dtype(dtype)
+        self.sharding: Any = sharding
+        self.weak_type: bool = weak_type
+        self.manual_axis_type: Any = manual_axis_type
         self._is_ref = is_ref
 
     @classmethod
@@ -404,9 +417,17 @@ class ShapeDtypeStruct:
         place = getattr(x, "split", getattr(x, "sharding", aval.split))
         return cls(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type)
 
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: dims.size(self.shape))
-    is_fully_addressable = property(lambda self: self.sharding is None or self.sharding.is_fully_addressable)
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return dims.size(self.shape)
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        return self.sharding is None or self.sharding.is_fully_addressable
 
     @property
     def aval(self) -> ShapedArray:
@@ -415,18 +436,18 @@ class ShapeDtypeStruct:
         tells = getattr(self.sharding, "sharding_of_type", None)
         return found if tells is None else found.update(sharding=tells(found))
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
-    def update(self, **changes) -> ShapeDtypeStruct:
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
         fields = {name.lstrip("_"): getattr(self, name) for name in self.__slots__}
         fields.update(changes)
         return ShapeDtypeStruct(**fields)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = [f"shape={self.shape}", f"dtype={getattr(self.dtype, 'name', self.dtype)}"]
         if self.sharding is not None:
             parts.append(f"sharding={self.sharding}")
@@ -435,10 +456,11 @@ class ShapeDtypeStruct:
             parts.append(f"manual_axis_type={self.manual_axis_type}")
         return f"ShapeDtypeStruct({', '.join(parts)})"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._fields() == other._fields()
 
-    __hash__ = lambda self: hash(self._fields())
+    def __hash__(self) -> int:
+        return hash(self._fields())
 
     def _fields(self) -> tuple:
         return self.shape, self.dtype, self.sharding, self.weak_type, self.manual_axis_type
@@ -450,7 +472,7 @@ def struct_of(aval: Any) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type)
 
 
-def abstractify(x) -> AbstractValue:
+def abstractify(x: Any) -> AbstractValue:
     """Like `aval_of`, but also accepts what merely has a shape and a dtype."""
     if isinstance(x, ShapeDtypeStruct):
         return x.aval

@@ -6,13 +6,13 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 from bedrax.core import config
 from bedrax.core.tracing import current
 
 
-def context() -> tuple:
+def context() -> tuple[Any, ...]:
     """What a trace depends on besides the function and the types of its arguments: options, named axes."""
     return config.trace_context(), tuple(current.axes.items()), current.varying
 
@@ -22,9 +22,9 @@ class Recent:
 
     __slots__ = ("found", "size")
 
-    def __init__(self, size: int):
-        self.size = size
-        self.found: OrderedDict = OrderedDict()
+    def __init__(self, size: int) -> None:
+        self.size: int = size
+        self.found: OrderedDict[Any, Any] = OrderedDict()
 
     def get(self, key: Any) -> Any:
         """What was kept for `key`, or None."""
@@ -45,7 +45,7 @@ class Recent:
             except KeyError:
                 break
 
-    def keys(self) -> list:
+    def keys(self) -> list[Any]:
         """What something is kept for, the latest used last."""
         return list(self.found)
 
@@ -56,7 +56,7 @@ class Recent:
     def __len__(self) -> int:
         return len(self.found)
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return iter(tuple(self.found))
 
 
@@ -67,11 +67,11 @@ class FunctionCache:
       size: how many results are kept for one function.
     """
 
-    def __init__(self, size: int = 1024):
+    def __init__(self, size: int = 1024) -> None:
         self.size = size
-        self._tables: weakref.WeakKeyDictionary[Callable, Recent] = weakref.WeakKeyDictionary()
+        self._tables: weakref.WeakKeyDictionary[Callable[..., Any], Recent] = weakref.WeakKeyDictionary()
 
-    def of(self, fun: Callable) -> Recent:
+    def of(self, fun: Callable[..., Any]) -> Recent:
         """The results for `fun`; a new, empty table each time if `fun` has no hash or cannot be weakly referenced.
 
         A function that is made from another one for every call says so with an attribute `traces_of`, a pair (the other
@@ -97,7 +97,7 @@ class _Role:
 
     __slots__ = ("role", "table")
 
-    def __init__(self, table: Recent, role: Any):
+    def __init__(self, table: Recent, role: Any) -> None:
         self.table, self.role = table, role
 
     def get(self, key: Any) -> Any:
@@ -106,8 +106,8 @@ class _Role:
     def keep(self, key: Any, value: Any) -> None:
         self.table.keep((self.role, key), value)
 
-    def keys(self) -> list:
+    def keys(self) -> list[Any]:
         return [key[1] for key in self.table.keys() if len(key) == 2 and key[0] == self.role]
 
 
-traces = FunctionCache()  # of `jit`, loops, branches, and whoever traces a user's function for a primitive
+traces: Final = FunctionCache()  # of `jit`, loops, branches, and whoever traces a user's function for a primitive

@@ -10,10 +10,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from bedrax.core.tracing import Primitive
+
+F = TypeVar("F")
 
 
-class Column(dict):
+class Column(dict[Any, Any]):
     """A column of the matrix.
 
     Args:
@@ -28,8 +33,8 @@ class Column(dict):
 
     def __init__(
         self, name: str, package: str = "", *, signature: str = "",
-        otherwise: Callable[[Any], Callable | None] | None = None, otherwise_kind: str = "composed",
-    ):  # fmt: skip
+        otherwise: Callable[[Any], Callable[..., Any] | None] | None = None, otherwise_kind: str = "composed",
+    ) -> None:  # fmt: skip
         super().__init__()
         self.name = name
         self.package = package
@@ -40,7 +45,7 @@ class Column(dict):
         self.absences: dict[Any, str] = {}
         self._loaded: set[str] = set()
 
-    def add(self, prim, rule: Any, kind: str = "rule") -> Any:
+    def add(self, prim: Primitive, rule: F, kind: str = "rule") -> F:
         """Register `rule` for `prim`; a second registration is an error."""
         if self.states(prim):
             raise ValueError(f"{self.name}: a rule for primitive '{prim}' is registered already")
@@ -48,7 +53,7 @@ class Column(dict):
         self.kinds[prim] = kind
         return rule
 
-    def rule(self, *prims, kind: str = "rule") -> Callable[[Callable], Callable]:
+    def rule(self, *prims: Any, kind: str = "rule") -> Callable[[F], F]:
         """Decorator form of `add`, for one or more primitives that share a rule."""
 
         def register(rule):
@@ -58,7 +63,7 @@ class Column(dict):
 
         return register
 
-    def absent(self, *prims, why: str) -> None:
+    def absent(self, *prims: Primitive, why: str) -> None:
         """Write down that these primitives have no rule here, and why."""
         for prim in prims:
             if self.states(prim):
@@ -66,14 +71,14 @@ class Column(dict):
             dict.pop(self, prim, None)
             self.absences[prim] = why
 
-    def replace(self, prim, rule: Callable) -> None:
+    def replace(self, prim: Primitive, rule: Callable[..., Any]) -> None:
         """Set a library's rule for `prim`, in place of what its family says."""
         self.load(prim.family)
         self.absences.pop(prim, None)
         dict.__setitem__(self, prim, rule)
         self.kinds[prim] = "library"
 
-    def states(self, prim) -> bool:
+    def states(self, prim: Primitive) -> bool:
         """Whether a rule or a reason for its absence is registered (a fall-back is not)."""
         return prim in self.kinds or prim in self.absences
 
@@ -93,7 +98,7 @@ class Column(dict):
                 importlib.import_module(name)
             self._loaded.add(family)
 
-    def find(self, prim) -> Any | None:
+    def find(self, prim: Primitive) -> Any | None:
         """The rule of `prim`, or None."""
         rule = dict.get(self, prim)
         if rule is None and prim not in self.absences:
@@ -105,7 +110,7 @@ class Column(dict):
                     rule = self.setdefault(prim, rule)
         return rule
 
-    def kind(self, prim) -> str | None:
+    def kind(self, prim: Primitive) -> str | None:
         """What the coverage table prints: the kind of the rule, ``"absent"``, or None for an empty cell."""
         if self.find(prim) is not None:
             return self.kinds.get(prim, self.otherwise_kind)
@@ -115,14 +120,14 @@ class Column(dict):
         """The pairs (primitive, rule) registered so far, without those that `otherwise` made."""
         return ((prim, dict.__getitem__(self, prim)) for prim in list(self.kinds))
 
-    def get(self, prim, default=None):
+    def get(self, prim: Primitive, default: Any = None) -> Callable[..., Any]:
         rule = self.find(prim)
         return default if rule is None else rule
 
-    def __contains__(self, prim) -> bool:
+    def __contains__(self, prim: object) -> bool:
         return self.find(prim) is not None
 
-    def __missing__(self, prim):
+    def __missing__(self, prim: Primitive) -> Callable[..., Any]:
         rule = self.find(prim)
         if rule is not None:
             return rule

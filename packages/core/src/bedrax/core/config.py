@@ -24,7 +24,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from bedrax.core import offers
 
@@ -47,7 +47,9 @@ class TraceContext(tuple):
     """
 
     __slots__ = ()
-    __hash__ = object.__hash__
+
+    def __hash__(self) -> int:  # by identity
+        return object.__hash__(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -64,7 +66,8 @@ class _ThreadState(threading.local):
         self.overrides: dict[str, Any] = {}
         self.entered: list[tuple[object, Any]] = []
 
-    __reduce__ = lambda self: "_thread"
+    def __reduce__(self) -> str:
+        return "_thread"
 
 
 _flags: dict[str, Flag] = {}
@@ -72,7 +75,7 @@ _states: dict[str, Flag] = {}  # see `state`
 _keyed: list[Flag] = []
 _users_only: list[Flag] = []
 _listeners: list[Callable[[str, Flag], None]] = []
-_contexts: dict[tuple, TraceContext] = {}
+_contexts: dict[tuple[Any, ...], TraceContext] = {}
 _thread = _ThreadState()
 _lock = threading.RLock()
 _epoch = 0  # counts changes of global values of keyed flags
@@ -111,28 +114,28 @@ class Flag:
     __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "_inert", "check", "settled", "users_only", "public",
                  "_global", "_overrides", "__name__")  # fmt: skip
 
-    def __init__(self, name: str, default: Any, help: str, *, kind: type | None = None, choices: tuple = (),
+    def __init__(self, name: str, default: Any, help: str, *, kind: type | None = None, choices: tuple[Any, ...] = (),
                  optional: bool | None = None, keyed: bool = False,
                  inert: str | Callable[[], str | None] | None = None,
-                 check: Callable[[Any], bool] | None = None, users_only: bool = False, public: bool = True):  # fmt: skip
+                 check: Callable[[Any], bool] | None = None, users_only: bool = False, public: bool = True) -> None:  # fmt: skip
         if keyed and isinstance(inert, str):
             raise ValueError(f"{name} changes nothing, so it cannot be part of the trace context")
-        self.name = name
-        self.default = default
-        self.kind = kind or (str if default is None else type(default))
+        self.name: str = name
+        self.default: Any = default
+        self.kind: type | type[str] = kind or (str if default is None else type(default))
         if public and self.kind not in _PARSERS:
             raise ValueError(f"{name} has values of type {self.kind}, which no text stands for; declare a `state`")
-        self.choices = choices or None
-        self.optional = default is None if optional is None else optional
-        self.keyed = keyed
-        self.help = help
+        self.choices: tuple[Any, ...] | None = choices or None
+        self.optional: bool = default is None if optional is None else optional
+        self.keyed: bool = keyed
+        self.help: str = help
         self._inert = inert
-        self.check = check
-        self.users_only = users_only
-        self.public = public
+        self.check: Callable[[Any], bool] | None = check
+        self.users_only: bool = users_only
+        self.public: bool = public
         self.settled: str | None = None
         self._overrides = 0  # how many threads have a value of their own, at least
-        self.__name__ = name.removeprefix("jax_")
+        self.__name__: str = name.removeprefix("jax_")
         self._global = default
         text = os.environ.get(self.env) if public else None
         if text is not None:
@@ -199,7 +202,7 @@ class Flag:
             _thread.epoch = -1
         _notify(self)
 
-    def __call__(self, value: Any = UNSET, /, **kwargs: Any) -> contextlib.AbstractContextManager:
+    def __call__(self, value: Any = UNSET, /, **kwargs: Any) -> contextlib.AbstractContextManager[Any]:
         if value is UNSET:
             value = kwargs.pop("disable" if self is disable_jit else "new_val", UNSET)
         if kwargs:
@@ -262,7 +265,7 @@ class Flag:
     def __repr__(self) -> str:
         return f"<flag {self.name}={self.value!r}>"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (find if self.public else _state_named), (self.name,)
 
 
@@ -290,7 +293,7 @@ class _Override(contextlib.ContextDecorator):
 
     __slots__ = ("flag", "value")
 
-    def __init__(self, flag: Flag, value: Any):
+    def __init__(self, flag: Flag, value: Any) -> None:
         self.flag = flag
         self.value = value
 
@@ -513,7 +516,7 @@ class Config:
         self.complete_absl_config()
 
 
-config = Config()
+config: Final = Config()
 
 
 @contextlib.contextmanager
@@ -537,29 +540,39 @@ def overriding(**values: Any) -> Iterator[None]:
 
 # ---- The kernel's own flags ------------------------------------------------------------------------------------
 
-enable_x64 = flag("jax_enable_x64", False, "64-bit types are kept; otherwise they become 32-bit types", keyed=True)
-explicit_x64_dtypes = flag(
+enable_x64: Final = flag(
+    "jax_enable_x64", False, "64-bit types are kept; otherwise they become 32-bit types", keyed=True
+)
+explicit_x64_dtypes: Final = flag(
     "jax_explicit_x64_dtypes", "warn", "what to do when a 64-bit type is asked for by name while x64 is off",
     choices=("warn", "error", "allow"), keyed=True)  # fmt: skip
-numpy_dtype_promotion = flag(
+numpy_dtype_promotion: Final = flag(
     "jax_numpy_dtype_promotion", "standard", "'strict': only equal types and Python scalars combine implicitly",
     choices=("standard", "strict"), keyed=True, users_only=True)  # fmt: skip
-debug_nans = flag("jax_debug_nans", False, "an operation that makes a NaN raises FloatingPointError", keyed=True)
-debug_infs = flag("jax_debug_infs", False, "an operation that makes an infinity raises FloatingPointError", keyed=True)
-disable_jit = flag("jax_disable_jit", False, "jit runs its function op by op", keyed=True, users_only=True)
-check_tracer_leaks = flag("jax_check_tracer_leaks", False, "an error when a tracer outlives its trace", keyed=True)
-enable_checks = flag("jax_enable_checks", False, "check internal invariants: every jaxpr is type checked", keyed=True)
-explain_cache_misses = flag(
+debug_nans: Final = flag("jax_debug_nans", False, "an operation that makes a NaN raises FloatingPointError", keyed=True)
+debug_infs: Final = flag(
+    "jax_debug_infs", False, "an operation that makes an infinity raises FloatingPointError", keyed=True
+)
+disable_jit: Final = flag("jax_disable_jit", False, "jit runs its function op by op", keyed=True, users_only=True)
+check_tracer_leaks: Final = flag(
+    "jax_check_tracer_leaks", False, "an error when a tracer outlives its trace", keyed=True
+)
+enable_checks: Final = flag(
+    "jax_enable_checks", False, "check internal invariants: every jaxpr is type checked", keyed=True
+)
+explain_cache_misses: Final = flag(
     "jax_explain_cache_misses", False, "when jit traces a function, log at WARNING what no earlier trace had"
 )
-no_tracing = flag("jax_no_tracing", False, "tracing for jit is an error")
-traceback_filtering = flag(
+no_tracing: Final = flag("jax_no_tracing", False, "tracing for jit is an error")
+traceback_filtering: Final = flag(
     "jax_traceback_filtering", "auto", "how our frames are taken out of tracebacks",
     choices=("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"))  # fmt: skip
-logging_level = flag(
+logging_level: Final = flag(
     "jax_logging_level", "NOTSET", "level of our loggers",
     choices=("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))  # fmt: skip
-debug_log_modules = flag("jax_debug_log_modules", "", "comma-separated modules whose DEBUG log is written to stderr")
+debug_log_modules: Final = flag(
+    "jax_debug_log_modules", "", "comma-separated modules whose DEBUG log is written to stderr"
+)
 
 _debugged: dict[str, logging.Handler] = {}  # modules whose log is shown
 

@@ -8,6 +8,7 @@ result that a loop carries is needed if a round of a program that is needed read
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from bedrax.core.columns import Column
 from bedrax.core.effects import OperandEffect
@@ -16,7 +17,7 @@ from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.tables import effect_rules, programs, wires, with_programs
 
 
-def kept(values: Sequence, flags: Sequence[bool]) -> list:
+def kept(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     """The values whose flag is set."""
     return [v for v, f in zip(values, flags, strict=True) if f]
 
@@ -128,7 +129,7 @@ def _from_programs(prim) -> Callable | None:
 
 
 # A primitive that has no rule is kept as it is if any of its results is used.
-dead_code_rules = Column(
+dead_code_rules: Final = Column(
     "dead code",
     signature="rule(eqn, used results) -> (which operands are used, new equation or None)",
     otherwise=_from_programs,

@@ -7,7 +7,7 @@ A dtype is a `numpy.dtype` (those of ml_dtypes included) or an `ExtendedDType`, 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
@@ -46,17 +46,17 @@ def _dtypes(*types: Any) -> tuple[np.dtype, ...]:
     return tuple(np.dtype(t) for t in types)
 
 
-bool_dtype = np.dtype(np.bool_)
-narrow_int_dtypes = _dtypes(int1, int2, int4, uint1, uint2, uint4)
-narrow_float_dtypes = _dtypes(
+bool_dtype: Final = np.dtype(np.bool_)
+narrow_int_dtypes: Final = _dtypes(int1, int2, int4, uint1, uint2, uint4)
+narrow_float_dtypes: Final = _dtypes(
     float4_e2m1fn, float6_e2m3fn, float6_e3m2fn, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn,
     float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)  # fmt: skip
-signed_dtypes = _dtypes(int1, int2, int4, np.int8, np.int16, np.int32, np.int64)
-unsigned_dtypes = _dtypes(uint1, uint2, uint4, np.uint8, np.uint16, np.uint32, np.uint64)
-integer_dtypes = signed_dtypes + unsigned_dtypes
-float_dtypes = (*narrow_float_dtypes, *_dtypes(bfloat16, np.float16, np.float32, np.float64))
-complex_dtypes = _dtypes(np.complex64, np.complex128)
-all_dtypes = (bool_dtype, *integer_dtypes, *float_dtypes, *complex_dtypes)
+signed_dtypes: Final = _dtypes(int1, int2, int4, np.int8, np.int16, np.int32, np.int64)
+unsigned_dtypes: Final = _dtypes(uint1, uint2, uint4, np.uint8, np.uint16, np.uint32, np.uint64)
+integer_dtypes: Final = signed_dtypes + unsigned_dtypes
+float_dtypes: Final = (*narrow_float_dtypes, *_dtypes(bfloat16, np.float16, np.float32, np.float64))
+complex_dtypes: Final = _dtypes(np.complex64, np.complex128)
+all_dtypes: Final = (bool_dtype, *integer_dtypes, *float_dtypes, *complex_dtypes)
 
 # Abstract kind of every type above; NumPy knows nothing of those of ml_dtypes.
 _KIND: dict[np.dtype, type] = (
@@ -119,7 +119,7 @@ class TypePromotionError(ValueError):
 
 # ---- Reading dtypes ------------------------------------------------------------------------------------------------
 
-python_scalar_types = (bool, int, float, complex)
+python_scalar_types: Final = (bool, int, float, complex)
 _PYTHON_DTYPES = {
     bool: (bool_dtype, bool_dtype),
     int: _dtypes(np.int32, np.int64),
@@ -319,7 +319,7 @@ def is_complex(dtype: Any) -> bool:
     return _KIND.get(dtype) is np.complexfloating
 
 
-is_inexact = frozenset((*float_dtypes, *complex_dtypes)).__contains__
+is_inexact: Final = frozenset((*float_dtypes, *complex_dtypes)).__contains__
 """Whether a dtype is a floating or complex type: these have derivatives."""
 
 
@@ -330,7 +330,7 @@ def _is_kind(x: Any) -> bool:
     )  # fmt: skip
 
 
-_issubdtype_cache: dict[tuple, bool] = {}
+_issubdtype_cache: dict[tuple[Any, ...], bool] = {}
 
 
 def issubdtype(a: Any, b: Any) -> bool:

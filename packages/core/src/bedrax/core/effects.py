@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class Effect:
@@ -30,9 +30,11 @@ class OperandEffect(Effect):
     position: int
     writes: ClassVar[bool] = True
 
-    input_index = property(lambda self: self.position)
+    @property
+    def input_index(self) -> int:
+        return self.position
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.position})"
 
 
@@ -47,7 +49,7 @@ class EffectTypeSet:
     An effect is a member if its class, or a base class of it, was added.
     """
 
-    def __init__(self, meaning: str):
+    def __init__(self, meaning: str) -> None:
         self.meaning = meaning
         self.types: tuple[type[Effect], ...] = ()
 
@@ -75,13 +77,13 @@ class EffectTypeSet:
         return f"EffectTypeSet({self.meaning!r}: {', '.join(t.__name__ for t in self.types) or 'none'})"
 
 
-ordered_effects = EffectTypeSet("kept in program order by a token")
-lowerable_effects = EffectTypeSet("can be compiled")
-shardable_ordered_effects = EffectTypeSet("ordered, and may run over several devices")
-control_flow_allowed_effects = EffectTypeSet("may stand inside scan, while_loop and cond")
-custom_derivatives_allowed_effects = EffectTypeSet("may stand inside custom_jvp and custom_vjp functions")
-remat_allowed_effects = EffectTypeSet("may run again when a computation is rematerialized")
-partial_eval_kept_effects = EffectTypeSet("kept in the known part when a program is split")
+ordered_effects: Final = EffectTypeSet("kept in program order by a token")
+lowerable_effects: Final = EffectTypeSet("can be compiled")
+shardable_ordered_effects: Final = EffectTypeSet("ordered, and may run over several devices")
+control_flow_allowed_effects: Final = EffectTypeSet("may stand inside scan, while_loop and cond")
+custom_derivatives_allowed_effects: Final = EffectTypeSet("may stand inside custom_jvp and custom_vjp functions")
+remat_allowed_effects: Final = EffectTypeSet("may run again when a computation is rematerialized")
+partial_eval_kept_effects: Final = EffectTypeSet("kept in the known part when a program is split")
 
 
 class Kept(Effect):
@@ -89,11 +91,11 @@ class Kept(Effect):
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Kept"
 
 
-kept = Kept()
+kept: Final = Kept()
 for _set in (
     lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects, remat_allowed_effects,
     partial_eval_kept_effects,

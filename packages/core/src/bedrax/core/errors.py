@@ -49,20 +49,20 @@ def origin_of(tracer: Any) -> str:
 class JAXTypeError(TypeError):
     """Base class of our errors about the types of values."""
 
-    def __init__(self, message: str):
+    def __init__(self, message: str) -> None:
         super().__init__(_with_page(message, type(self).__name__))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args)
 
 
 class JAXIndexError(IndexError):
     """Base class of our errors about indices."""
 
-    def __init__(self, message: str):
+    def __init__(self, message: str) -> None:
         super().__init__(_with_page(message, type(self).__name__))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args)
 
 
@@ -93,7 +93,7 @@ class ConcretizationTypeError(JAXTypeError):
           return jnp.where(jnp.arange(x.shape[0]) < n, x, 0.)
     """
 
-    def __init__(self, tracer: Any, context: str = ""):
+    def __init__(self, tracer: Any, context: str = "") -> None:
         detail = f"\n{context}" if context else ""
         super().__init__(
             f"the value of a traced array of type {shaped(tracer)} is needed, but it is not known while tracing"
@@ -124,7 +124,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     about an argument that is part of the program, name it in `static_argnames`.
     """
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: Any) -> None:
         JAXTypeError.__init__(
             self,
             f"Python asks whether a traced array of type {shaped(tracer)} is true.{origin_of(tracer)}\n"
@@ -151,7 +151,7 @@ class TracerArrayConversionError(JAXTypeError):
     that has no counterpart can be called with `jax.pure_callback`.
     """
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: Any) -> None:
         super().__init__(
             f"NumPy asks for the numbers of a traced array of type {shaped(tracer)} (by __array__).{origin_of(tracer)}\n"
             "Use the function of jax.numpy instead of the one of NumPy; an array of NumPy that is indexed by a traced "
@@ -179,7 +179,7 @@ class TracerIntegerConversionError(JAXTypeError):
     `for i in range(n)` with a traced `n` is `lax.fori_loop(0, n, body, init)`.
     """
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: Any) -> None:
         super().__init__(
             f"Python asks for the integer that a traced array of type {shaped(tracer)} holds (by __index__)."
             f"{origin_of(tracer)}\n"

@@ -76,6 +76,6 @@ def _of_atoms(values: tuple) -> bool:
     return True
 
 
-def exact_items(params: dict) -> tuple:
+def exact_items(params: dict[str, Any]) -> tuple[Any, ...]:
     """The items of a dictionary of parameters as a key; see `exact`."""
     return (*params, *[v if type(v) in _ATOMS else exact(v) for v in params.values()])

@@ -13,11 +13,15 @@ import importlib
 import operator
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bedrax.core import array
+
+if TYPE_CHECKING:
+    from bedrax.core.ir import Jaxpr
+    from bedrax.core.tracing import Primitive
 
 
 class Executor:
@@ -48,21 +52,21 @@ class Executor:
     rank = 0
     compiles = False
     shares_memory = False
-    ready: dict[Any, dict | None] = {}
+    ready: dict[Any, dict[Any, Any] | None] = {}
 
-    def apply(self, prim, args: Sequence[Any], params: dict) -> Any:
+    def apply(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """One eager operation on concrete values: this backend's array, or a list of them."""
         raise NotImplementedError(f"the {self.name} executor does not say how it evaluates '{prim}'")
 
-    def run_program(self, jaxpr, args: Sequence[Any]) -> list:
+    def run_program(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         """A whole program on flat arguments."""
         raise NotImplementedError(f"the {self.name} executor does not say how it runs programs")
 
-    def run_jit(self, args: Sequence[Any], params: dict) -> list:
+    def run_jit(self, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         """The `jit` primitive, met outside any trace."""
         return self.run_program(params["jaxpr"], args)
 
-    def make_jitted(self, jitted) -> Any:
+    def make_jitted(self, jitted: Callable[..., Any]) -> Any:
         """What `jit` returns for a `Jitted`: itself, or a wrapper that dispatches its calls."""
         return jitted
 
@@ -81,7 +85,7 @@ class Executor:
         """`x` at a place, as programs name it: the host has one only."""
         return x
 
-    def devices(self, platform: str | None = None) -> list:
+    def devices(self, platform: str | None = None) -> list[Any]:
         """The devices (of a platform) that an array can be put on: none but the host, which has no name."""
         return []
 
@@ -96,7 +100,7 @@ class Executor:
 
 
 active: Executor | None = None
-ready: dict[Any, dict | None] = Executor.ready  # of the active one
+ready: dict[Any, dict[Any, Any] | None] = Executor.ready  # of the active one
 must_see_calls: Callable[[Any], Any] | None = None
 """What the providers said; read where traces are entered."""
 

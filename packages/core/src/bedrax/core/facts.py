@@ -8,6 +8,7 @@ from typing import Any
 
 from bedrax.core import config, typecheck
 from bedrax.core.ir import Jaxpr
+from bedrax.core.typing import P, R
 
 _missing = object()
 
@@ -29,7 +30,7 @@ def _kept(program: Jaxpr, key: Any, found: Any) -> Any:
     return found
 
 
-def cached(derive: Callable) -> Callable:
+def cached(derive: Callable[P, R]) -> Callable[P, R]:
     """Decorator for functions ``(program, *hashable) -> result``: each result is a `fact` of the program."""
 
     @functools.wraps(derive)

@@ -18,7 +18,7 @@ from bedrax.core.tables import CONSTANT, Use, Wire, programs, wires, with_progra
 from bedrax.core.tracing import Primitive
 
 
-def of_uses(derive: Callable) -> Callable:
+def of_uses(derive: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator for functions ``(uses, *hashable) -> result``: each result is a fact of the first program."""
 
     @functools.wraps(derive)
@@ -43,12 +43,14 @@ def marked(mark: Any) -> bool:
     return mark is not None and mark is not False
 
 
-def arguments(use: Use, marks: Sequence[Any]) -> tuple:
+def arguments(use: Use, marks: Sequence[Any]) -> tuple[Any, ...]:
     """The marks of a program's arguments, given those of the operands."""
     return tuple([None if o is None else marks[o] for o in use.operands])
 
 
-def settled(uses: Sequence[Use], marks: Sequence[Any], found: Callable, carried: Any = True) -> tuple[tuple, list]:
+def settled(
+    uses: Sequence[Use], marks: Sequence[Any], found: Callable[..., Any], carried: Any = True
+) -> tuple[tuple[Any, ...], list[Any]]:
     """The smallest marks with which each part of a carry is marked alike before and after a round.
 
     Args:
@@ -107,9 +109,9 @@ class Held(NamedTuple):
     programs: tuple[Jaxpr, ...]
     operands: tuple[Wire, ...]
     results: tuple[Wire, ...]
-    consts: tuple
+    consts: tuple[Any, ...]
 
-    def bind(self, prim: Primitive, params: dict, **values: Sequence[Any]) -> dict[tuple[str, int], Any]:
+    def bind(self, prim: Primitive, params: dict[str, Any], **values: Sequence[Any]) -> dict[tuple[str, int], Any]:
         """Bind the operation.
 
         Args:
@@ -132,7 +134,7 @@ def held(uses: Sequence[Use], bodies: Sequence[Body], operands: Sequence[Wire], 
     to take. What the programs close over from a trace becomes operands.
     """
     alike = all(use[1:] == uses[0][1:] for use in uses)
-    consts: list = []
+    consts: list[Any] = []
     extra: list[Wire] = []
     named: list[Body] = []
     for n, body in enumerate(bodies):
@@ -156,7 +158,7 @@ def held(uses: Sequence[Use], bodies: Sequence[Body], operands: Sequence[Wire], 
     return Held(tuple(made), tuple(operands), tuple(results), tuple(consts))
 
 
-def sources(name: str, numbers: Sequence[int | None]) -> list:
+def sources(name: str, numbers: Sequence[int | None]) -> list[Any]:
     """The sources of some operands or results."""
     return [None if i is None else (name, i) for i in numbers]
 
@@ -176,13 +178,15 @@ class Lifted(NamedTuple):
 
     held: Held
     programs: tuple[Jaxpr, ...]
-    marks: tuple
-    out_marks: tuple
+    marks: tuple[Any, ...]
+    out_marks: tuple[Any, ...]
     decision: Any
 
 
 @of_uses
-def lifted(uses: Sequence[Use], marks: tuple, derive: Callable, pairs: bool = False, carried: Any = True) -> Lifted:
+def lifted(
+    uses: Sequence[Use], marks: tuple[Any, ...], derive: Callable[..., Any], pairs: bool = False, carried: Any = True
+) -> Lifted:
     """An operation that holds programs, on values with marks.
 
     Args:
@@ -235,9 +239,9 @@ def _companions(values: Sequence[Wire], named: Sequence[Sequence]) -> list[Wire]
 
 
 def lift(
-    prim: Primitive, params: dict, args: Sequence[Any], marks: Sequence[Any], derive: Callable,
-    companions: Sequence[Any] | None = None, carried: Any = True, prepare: Callable | None = None,
-) -> tuple[list, list, list]:  # fmt: skip
+    prim: Primitive, params: dict[str, Any], args: Sequence[Any], marks: Sequence[Any], derive: Callable[..., Any],
+    companions: Sequence[Any] | None = None, carried: Any = True, prepare: Callable[..., Any] | None = None,
+) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
     """Bind an operation that holds programs to values with marks, see `lifted`.
 
     Args:

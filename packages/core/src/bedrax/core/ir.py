@@ -15,7 +15,7 @@ Five small types. The values of the constvars are inside the `Jaxpr` (the face c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from bedrax.core.avals import AbstractValue
 from bedrax.core.effects import OperandEffect, moved
@@ -23,7 +23,7 @@ from bedrax.core.names import Place
 from bedrax.core.offers import offered
 from bedrax.core.tracing import Primitive
 
-no_effects: frozenset = frozenset()
+no_effects: frozenset[Any] = frozenset()
 
 
 class Var:
@@ -31,10 +31,10 @@ class Var:
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: AbstractValue):
-        self.aval = aval
+    def __init__(self, aval: AbstractValue) -> None:
+        self.aval: AbstractValue = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Var(id={id(self)}):{self.aval.short()}"
 
 
@@ -46,7 +46,7 @@ class DropVar(Var):
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "_"
 
 
@@ -55,15 +55,15 @@ class Literal:
 
     __slots__ = ("aval", "val")
 
-    def __init__(self, val: Any, aval: AbstractValue):
-        self.val = val
-        self.aval = aval
+    def __init__(self, val: Any, aval: AbstractValue) -> None:
+        self.val: Any = val
+        self.aval: AbstractValue = aval
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{self.val}:{self.aval.short()}"
 
 
-Atom = Var | Literal
+Atom: TypeAlias = Var | Literal
 Value = Any
 ParamDict = dict[str, Any]
 
@@ -81,24 +81,24 @@ class Eqn:
     source_info = property(lambda self: None if self.place is None else Place(self.place))
 
     def __init__(
-        self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var], params: dict,
-        effects: frozenset = no_effects, source_info: Any = None,
-    ):  # fmt: skip
-        self.primitive = primitive
-        self.invars = invars
-        self.outvars = outvars
-        self.params = params if primitive.further_params is None else described(primitive, params)
-        self.effects = effects
-        self.place = source_info
+        self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var], params: dict[str, Any],
+        effects: frozenset[Any] = no_effects, source_info: Any = None,
+    ) -> None:  # fmt: skip
+        self.primitive: Primitive = primitive
+        self.invars: Sequence[Atom] = invars
+        self.outvars: Sequence[Var] = outvars
+        self.params: dict[Any, Any] = params if primitive.further_params is None else described(primitive, params)
+        self.effects: frozenset[Any] = effects
+        self.place: Any = source_info
 
-    def replace(self, **changes) -> Eqn:
+    def replace(self, **changes: Any) -> Eqn:
         """A copy with some fields changed."""
         fields = {name: changes.pop(name, getattr(self, name)) for name in _EQN_FIELDS}
         if changes:
             raise TypeError(f"an equation has no fields {sorted(changes)}")
         return Eqn(**fields)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return offered("text of equations")(self)
 
 
@@ -107,11 +107,11 @@ class _Described(dict):
 
     __slots__ = ("primitive",)
 
-    def __missing__(self, name):
+    def __missing__(self, name: str) -> Any:
         return self.primitive.further_params(self)[name]
 
 
-def described(primitive: Primitive, params: dict) -> dict:
+def described(primitive: Primitive, params: dict[str, Any]) -> dict[Any, Any]:
     """`params`, and by subscript the ``further_params`` of a primitive that has some."""
     if primitive.further_params is None or type(params) is _Described:
         return params
@@ -137,31 +137,35 @@ class Jaxpr:
 
     def __init__(
         self, invars: Sequence[Var], outvars: Sequence[Atom], eqns: Sequence[Eqn], constvars: Sequence[Var] = (),
-        consts: Sequence[Any] = (), effects: frozenset | None = None, debug_info: DebugInfo | None = None,
-    ):  # fmt: skip
+        consts: Sequence[Any] = (), effects: frozenset[Any] | None = None, debug_info: DebugInfo | None = None,
+    ) -> None:  # fmt: skip
         if len(constvars) != len(consts):
             raise ValueError(f"a jaxpr with {len(constvars)} constvars was given {len(consts)} constants")
-        self.invars = list(invars)
-        self.outvars = list(outvars)
-        self.eqns = list(eqns)
-        self.constvars = list(constvars)
-        self.consts = list(consts)
-        self.effects = join_effects(self.eqns, (*self.constvars, *self.invars)) if effects is None else effects
-        self.debug_info = debug_info
-        self.cache: dict = {}  # what was derived from this program; see `bedrax.core.facts`
+        self.invars: list[Var] = list(invars)
+        self.outvars: list[Any] = list(outvars)
+        self.eqns: list[Eqn] = list(eqns)
+        self.constvars: list[Var] = list(constvars)
+        self.consts: list[Any] = list(consts)
+        self.effects: frozenset[Any] = (
+            join_effects(self.eqns, (*self.constvars, *self.invars)) if effects is None else effects
+        )
+        self.debug_info: DebugInfo | None = debug_info
+        self.cache: dict[Any, Any] = {}  # what was derived from this program; see `bedrax.core.facts`
 
     # Of a `ClosedJaxpr`: the program and its constants are one object here.
-    jaxpr = property(lambda self: self)
+    @property
+    def jaxpr(self) -> Jaxpr:
+        return self
 
     @property
-    def in_avals(self) -> list:
+    def in_avals(self) -> list[Any]:
         return [v.aval for v in self.invars]
 
     @property
-    def out_avals(self) -> list:
+    def out_avals(self) -> list[Any]:
         return [v.aval for v in self.outvars]
 
-    def replace(self, **changes) -> Jaxpr:
+    def replace(self, **changes: Any) -> Jaxpr:
         """A copy with some fields changed (`effects` recomputed unless given)."""
         fields = dict(
             invars=self.invars, outvars=self.outvars, eqns=self.eqns, constvars=self.constvars,
@@ -174,11 +178,11 @@ class Jaxpr:
         fields.update(changes)
         return Jaxpr(**fields)
 
-    def pretty_print(self, **options) -> str:
+    def pretty_print(self, **options: Any) -> str:
         """The standard printed form. Options: `source_info`, `print_shapes`, `name_stack`, `use_color`."""
         return offered("text of programs")(self, **options)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.pretty_print()
 
     __repr__ = __str__
@@ -192,27 +196,41 @@ class DebugInfo:
 
     __slots__ = ("_given", "traced_for")
 
-    def __init__(self, traced_for: str = "", func_src_info: Any = "", arg_names: Any = None, result_paths: Any = None):
-        self.traced_for, self._given = traced_for, [func_src_info, arg_names, result_paths]
+    def __init__(
+        self, traced_for: str = "", func_src_info: Any = "", arg_names: Any = None, result_paths: Any = None
+    ) -> None:
+        self.traced_for: str = traced_for
+        self._given = [func_src_info, arg_names, result_paths]
 
     def _told(self, i: int) -> Any:
         if callable(self._given[i]):
             self._given[i] = self._given[i]()
         return self._given[i]
 
-    func_src_info = property(lambda self: self._told(0))
-    arg_names = property(lambda self: self._told(1))
-    result_paths = property(lambda self: self._told(2))
-    func_name = property(lambda self: self.func_src_info.partition(" at ")[0])
+    @property
+    def func_src_info(self) -> str:
+        return self._told(0)
 
-    def __repr__(self):
+    @property
+    def arg_names(self) -> Any:
+        return self._told(1)
+
+    @property
+    def result_paths(self) -> Any:
+        return self._told(2)
+
+    @property
+    def func_name(self) -> str:
+        return self.func_src_info.partition(" at ")[0]
+
+    def __repr__(self) -> str:
         return f"DebugInfo({self.func_src_info})"
 
 
-def join_effects(eqns: Iterable[Eqn], inputs: Sequence[Var]) -> frozenset:
+def join_effects(eqns: Iterable[Eqn], inputs: Sequence[Var]) -> frozenset[Any]:
     """The effects of a program: the union of the equations'; of those on a value, the ones on `inputs`."""
-    found: frozenset = no_effects
-    place: dict = {}
+    found: frozenset[Any] = no_effects
+    place: dict[Any, Any] = {}
     for eqn in eqns:
         effects = eqn.effects
         if effects and effects is not found:
@@ -237,7 +255,7 @@ def last_uses(jaxpr: Jaxpr) -> list[tuple[Var, ...]]:
     return found
 
 
-def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list:
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     """Run a jaxpr by binding its primitives under the current trace.
 
     Args:
@@ -275,16 +293,16 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list:
     return [env[v] if type(v) is not Literal else v.val for v in jaxpr.outvars]
 
 
-def run(jaxpr: Jaxpr, *args: Any) -> list:
+def run(jaxpr: Jaxpr, *args: Any) -> list[Any]:
     """`eval_jaxpr` with the program's own constants."""
     return eval_jaxpr(jaxpr, jaxpr.consts, *args)
 
 
-def jaxpr_as_fun(closed_jaxpr: Jaxpr, *args: Any) -> Callable[..., list]:
+def jaxpr_as_fun(closed_jaxpr: Jaxpr, *args: Any) -> Callable[..., list[Any]]:
     """The program as a function from values to a list of values; `args` are the first values, if there are any."""
     return lambda *rest: eval_jaxpr(closed_jaxpr, closed_jaxpr.consts, *args, *rest)
 
 
-def call_flat(fun: Jaxpr | Callable, args: Sequence[Any]) -> list:
+def call_flat(fun: Jaxpr | Callable[..., Any], args: Sequence[Any]) -> list[Any]:
     """Call what a call-like primitive holds: a program, or (before staging) a flat function."""
     return eval_jaxpr(fun, fun.consts, *args) if type(fun) is Jaxpr else list(fun(*args))

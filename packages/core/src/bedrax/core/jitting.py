@@ -13,7 +13,7 @@ import inspect
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, overload
 
 from bedrax import pytree
 from bedrax.core import avals, caches, config, executors, monitoring, source, staging
@@ -22,6 +22,8 @@ from bedrax.core.names import apart
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import JitFunction, P, R
+from bedrax.pytree import PyTreeDef
 
 _logger = logging.getLogger("jax.jit")
 
@@ -80,7 +82,7 @@ def _checked_inline(inline: bool | Inline) -> Inline:
 
 
 # params: jaxpr, name, donated_invars, keep_unused, inline (an `Inline`), compiler_options
-jit_p = holds_program("jit")
+jit_p: Final = holds_program("jit")
 
 
 @staging.stage_rules.rule(jit_p)
@@ -98,7 +100,7 @@ def _print_jit(params: dict) -> dict:
     return shown
 
 
-def jit_params(jaxpr: Jaxpr, name: str, like: dict | None = None, **changes) -> dict:
+def jit_params(jaxpr: Jaxpr, name: str, like: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """Params of a `jit` equation for a program; options are taken from `like`, per-argument ones dropped."""
     params = dict(
         jaxpr=jaxpr, name=name, donated_invars=(False,) * len(jaxpr.invars), keep_unused=False, inline=Inline.AUTO,
@@ -118,15 +120,15 @@ class TracedCall(NamedTuple):
     """A call of a jitted function, traced: what is to be run on what."""
 
     jaxpr: Jaxpr
-    args: list  # flat, with the tracers that the function closed over in front
-    params: dict  # of the `jit` equation
+    args: list[Any]  # flat, with the tracers that the function closed over in front
+    params: dict[str, Any]  # of the `jit` equation
     out_tree: Any
     in_tree: Any
     arg_offset: int  # how many of `args` are closed-over values
-    changes: Sequence = ()  # see `Library`; the last results are for these
-    seen: Sequence = ()
+    changes: Sequence[Any] = ()  # see `Library`; the last results are for these
+    seen: Sequence[Any] = ()
 
-    def results(self, outs: Sequence) -> Any:
+    def results(self, outs: Sequence[Any]) -> Any:
         """What the function returns, given the results of its program."""
         if self.changes:
             count = self.out_tree.num_leaves
@@ -137,10 +139,10 @@ class TracedCall(NamedTuple):
 
 class _Traced(NamedTuple):
     jaxpr: Jaxpr
-    consts: list
+    consts: list[Any]
     out_tree: Any
-    changes: Sequence = ()
-    seen: Sequence = ()
+    changes: Sequence[Any] = ()
+    seen: Sequence[Any] = ()
 
     def holds(self) -> bool:
         """Whether the values of libraries' own types that it has used are as they were."""
@@ -150,33 +152,33 @@ class _Traced(NamedTuple):
 class Jitted:
     """A function to be staged out as one program. Made by `jit`; see there for the options."""
 
-    def __init__(self, fun: Callable, options: dict):
+    def __init__(self, fun: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.name = staging.function_name(fun)
-        self.signature = Signature(
+        self.name: str = staging.function_name(fun)
+        self.signature: Signature = Signature(
             fun, *(options[k] for k in ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames"))
         )
         self.options = options
-        self.cache = caches.traces.of(fun)  # shared by all that `jit` makes of one function
+        self.cache: caches.Recent = caches.traces.of(fun)  # shared by all that `jit` makes of one function
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _jitted_again, (self.fun, self.options)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if config.disable_jit.value:
             return self.fun(*args, **kwargs)
         call = self.trace_call(args, kwargs)
         return call.results(self.bind(call))
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
-    def bind(self, call: TracedCall) -> list:
+    def bind(self, call: TracedCall) -> list[Any]:
         """Run a traced call under the current trace."""
         return jit_p.bind(*call.args, **call.params)
 
-    def trace_call(self, args: tuple, kwargs: dict) -> TracedCall:
+    def trace_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedCall:
         """Trace the function for these arguments (arrays, or anything with a shape and dtype)."""
         signature = self.signature
         dynamic, dynamic_kwargs, static_key = signature.split(args, kwargs)
@@ -214,7 +216,7 @@ class Jitted:
             traced.seen,
         )  # fmt: skip
 
-    def why_traced(self, key: tuple, count: int) -> str:
+    def why_traced(self, key: tuple[Any, ...], count: int) -> str:
         """What is new in the signature of a call (with `count` positional arguments), in words."""
         what = f"jit traces {self.name} at {source.describe_function(self.fun)}"
         known = [k for k in self.cache.keys() if len(k) == len(key) and type(k[1]) is tuple]
@@ -233,7 +235,7 @@ class Jitted:
         new = [part for part, a, b in zip(parts, near, key, strict=True) if a != b]
         return f"{what}: new {' and '.join(new)}: {', '.join(str(b) for a, b in zip(near, key, strict=True) if a != b)}"
 
-    def trace_now(self, in_tree, types, static_key) -> _Traced:
+    def trace_now(self, in_tree: PyTreeDef, types: tuple[Any, ...], static_key: tuple[tuple[Any, ...], ...]) -> _Traced:
         """Trace, whether or not it is in the cache."""
         started = time.monotonic()
         call = self.signature.bound(self.fun, static_key)
@@ -249,7 +251,7 @@ class Jitted:
         monitoring.record_event_duration_secs("/jax/core/compile/jaxpr_trace_duration", time.monotonic() - started)
         return _Traced(staging.without_references(jaxpr), consts, out_tree, changes, seen)
 
-    def complain(self, in_tree, leaves, count: int) -> None:
+    def complain(self, in_tree: Any, leaves: Any, count: int) -> None:
         """Raise an error that names the argument (of `count` positional ones) that is no array."""
         names = leaf_names(self.fun, in_tree, sorted(self.signature.static_positions(count)))
         for where, leaf in zip(names, leaves, strict=True):
@@ -265,7 +267,7 @@ class Jitted:
                     " Arguments of jit are pytrees of arrays; name others in static_argnums or static_argnames."
                 ) from None
 
-    def eval_shape(self, *args, **kwargs):
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`."""
         call = self.trace_call(args, kwargs)
         out = map(avals.struct_of, call.jaxpr.out_avals[: call.out_tree.num_leaves])
@@ -275,17 +277,66 @@ class Jitted:
         """Forget every trace."""
         self.cache.clear()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<jitted {self.name} at {source.describe_function(self.fun)}>"
 
 
+class JitDecorator(Protocol):
+    """What `jit` returns when it is called with options only."""
+
+    def __call__(self, fun: Callable[P, R], /) -> JitFunction[P, R]:
+        """Compile a function."""
+        ...
+
+
+@overload
 def jit(
-    fun: Callable | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
-    static_argnums: int | Sequence[int] | None = None, static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Iterable[str] | None = None,
-    keep_unused: bool = False, device: Any = None, backend: str | None = None,
-    inline: bool | Inline = False, compiler_options: dict | None = None,
-) -> Callable:  # fmt: skip
+    fun: Callable[P, R],
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool | Inline = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> JitFunction[P, R]: ...
+@overload
+def jit(
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool | Inline = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> JitDecorator: ...
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool | Inline = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Any:
     """Stage a function out as one program, traced once per signature of its arguments.
 
     Args:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from bedrax.core.tracing import current
+from bedrax.core.typing import P, R
 
 
 class named_scope(contextlib.ContextDecorator):
@@ -16,21 +18,21 @@ class named_scope(contextlib.ContextDecorator):
       name: one component of the name, e.g. ``"attention"``.
     """
 
-    def __init__(self, name: str):
+    def __init__(self, name: str) -> None:
         if not isinstance(name, str):
             raise TypeError(f"named_scope needs a string, got {name!r} of type {type(name)}")
         self.name = name
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         current.names = (*current.names, self.name)
         return self.name
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         current.names = current.names[:-1]  # the object keeps nothing: threads may share it
 
 
 @contextlib.contextmanager
-def apart():
+def apart() -> Iterator[None]:
     """Start without scopes: a function that is called by its name is named by each of its callers."""
     saved, current.names = current.names, tuple(n for n in current.names if type(n) is not str)
     try:
@@ -39,13 +41,13 @@ def apart():
         current.names = saved
 
 
-class NameStack(tuple):
+class NameStack(tuple[str, ...]):
     """The named scopes around an operation: a tuple of strings, outermost first.
 
     ``str`` joins them by ``/``. Sums and slices are stacks, too.
     """
 
-    def __new__(cls, stack=()):
+    def __new__(cls, stack: Iterable[str] = ()) -> NameStack:
         return tuple.__new__(cls, stack)
 
     stack = property(lambda self: tuple(self))
@@ -53,15 +55,15 @@ class NameStack(tuple):
     def __str__(self):
         return "/".join(self)
 
-    def __add__(self, inner):
+    def __add__(self, inner: Iterable[str]) -> NameStack:  # type: ignore[override]
         return NameStack((*self, *inner))
 
-    def __getitem__(self, which):
+    def __getitem__(self, which: Any) -> Any:
         found = tuple.__getitem__(self, which)
         return NameStack(found) if isinstance(which, slice) else found
 
 
-class Place(tuple):
+class Place(tuple[Any, ...]):
     """Where an equation was made: a code object, an offset in it, and, inside named scopes, what `scopes` returns.
 
     Attributes:
@@ -73,7 +75,7 @@ class Place(tuple):
     name_stack = property(lambda self: NameStack(self[2].split("/") if len(self) > 2 and self[2] else ()))
 
 
-def scopes(names: tuple) -> tuple:
+def scopes(names: tuple[Any, ...]) -> tuple[Any, ...]:
     """What an equation keeps of the names in force: their path, and what stands there for the compiler: pairs."""
     try:
         return ("/".join(names),)
@@ -83,6 +85,6 @@ def scopes(names: tuple) -> tuple:
     return (path, pairs) if pairs else (path,)
 
 
-def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
     """`fun`, run in a `named_scope` (of the function's own name by default)."""
     return functools.wraps(fun)(named_scope(name or getattr(fun, "__name__", "call"))(fun))

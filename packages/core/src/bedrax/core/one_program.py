@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from itertools import chain, repeat
 from operator import contains
-from typing import Any
+from typing import Any, Protocol, overload
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from bedrax.core.array import Array
 from bedrax.core.exact import exact
 from bedrax.core.signatures import signature_of
 from bedrax.core.tracing import current, eval_trace
+from bedrax.core.typing import P, Program, R
 
 # Types whose values are constants to be compared as they are, and arguments of programs; others are added when met.
 _constants: set[type] = {int, bool, str, type(None), type, *map(type, dtypes.all_dtypes)}
@@ -40,14 +41,14 @@ class _Exact:
 
     __slots__ = ("key", "value")
 
-    def __init__(self, value: Any):
+    def __init__(self, value: Any) -> None:
         self.value = value
         self.key = exact(value)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is _Exact and self.key == other.key
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.key)
 
 
@@ -162,13 +163,13 @@ class _Programs:
 
     __slots__ = ("compiled_of", "everywhere", "fun", "positions", "state", "static")
 
-    def __init__(self, fun: Callable, static: Sequence[str], positions: list[bool], everywhere: bool):
+    def __init__(self, fun: Callable[..., Any], static: Sequence[str], positions: list[bool], everywhere: bool) -> None:
         self.fun, self.everywhere = fun, everywhere
         self.static, self.positions = tuple(static), positions
-        self.state: tuple[Any, Callable] = (None, fun)  # the executor, what it compiled; replaced as one
+        self.state: tuple[Any, Callable[..., Any]] = (None, fun)  # the executor, what it compiled; replaced as one
         self.compiled_of = functools.lru_cache(4096)(self._compiled)
 
-    def read_and_call(self, args: tuple, kwargs: dict) -> Any:
+    def read_and_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of something that is not known to be what a program takes."""
         executor = executors.get()
         found = _read(args, kwargs, self.positions, self.static) if self.everywhere or executor.compiles else None
@@ -180,7 +181,7 @@ class _Programs:
             self.state = executor, compiled
         return compiled(*found[0], **found[1])
 
-    def bound(self, constants: tuple) -> Callable:
+    def bound(self, constants: tuple[Any, ...]) -> Callable[..., Any]:
         """The function of the other arguments."""
         return functools.partial(self.fun, **dict(zip(self.static, constants, strict=False)))
 
@@ -188,16 +189,33 @@ class _Programs:
         plain, compiles = self.bound(constants), self.everywhere or executor.compiles
         return jitting.jit(functools.update_wrapper(plain, self.fun)) if compiles else plain
 
-    def of(self, *constants) -> Callable:
+    def of(self, *constants: Any) -> Callable[..., Any]:
         """See `one_program`."""
         if not self.everywhere and current.trace is not eval_trace:
             return self.bound(constants)
         return self.compiled_of(executors.active or executors.get(), constants)
 
 
+class _ProgramDecorator(Protocol):
+    def __call__(self, fun: Callable[P, R], /) -> Program[P, R]: ...
+
+
+@overload
 def one_program(
-    fun: Callable | None = None, /, *, static: Sequence[str] = (), arrays: Sequence[str] = (), everywhere: bool = False
-) -> Callable:  # fmt: skip
+    fun: Callable[P, R], /, *, static: Sequence[str] = (), arrays: Sequence[str] = (), everywhere: bool = False
+) -> Program[P, R]: ...
+@overload
+def one_program(
+    *, static: Sequence[str] = (), arrays: Sequence[str] = (), everywhere: bool = False
+) -> _ProgramDecorator: ...
+def one_program(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    static: Sequence[str] = (),
+    arrays: Sequence[str] = (),
+    everywhere: bool = False,
+) -> Any:
     """Decorator: where the active executor compiles, an eager call is one program, dispatched once.
 
     Under a transformation, or where NumPy evaluates, it is a plain call. What it returns has an attribute ``of``:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.tables import named_axes, nothing, programs
 
-primitive_of = operator.attrgetter("primitive")
+if TYPE_CHECKING:
+    from bedrax.core.columns import Column
+    from bedrax.core.tracing import Primitive
+
+
+primitive_of: Final = operator.attrgetter("primitive")
 
 
 def programs_in(eqn: Eqn) -> Iterator[Jaxpr]:
@@ -17,7 +23,7 @@ def programs_in(eqn: Eqn) -> Iterator[Jaxpr]:
     return (use.program for use in programs[eqn.primitive](eqn.params))
 
 
-def speaking(jaxpr: Jaxpr, *columns) -> list[Eqn]:
+def speaking(jaxpr: Jaxpr, *columns: Column) -> list[Eqn]:
     """The equations of primitives for which one of the columns has more than `nothing` to say."""
     primitives = set(map(primitive_of, jaxpr.eqns))
     said = {p for column in columns for p in primitives if column[p] is not nothing}
@@ -32,7 +38,7 @@ def all_equations(jaxpr: Jaxpr) -> Iterator[Eqn]:
             yield from all_equations(inner)
 
 
-def called_program(prim, params: dict) -> Jaxpr | None:
+def called_program(prim: Primitive, params: dict[str, Any]) -> Jaxpr | None:
     """The program that an operation applies to its operands for its results; None if it does anything else."""
     uses = programs[prim](params)
     if len(uses) != 1 or uses[0].operands is None:
@@ -43,9 +49,9 @@ def called_program(prim, params: dict) -> Jaxpr | None:
 
 
 @cached
-def axes_of(jaxpr: Jaxpr) -> frozenset:
+def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
     """The named axes that operations in the program, or in a program that it holds, name."""
-    found: set = set()
+    found: set[Any] = set()
     for eqn in speaking(jaxpr, named_axes, programs):
         found.update(named_axes[eqn.primitive](eqn.params))
         for use in programs[eqn.primitive](eqn.params):
@@ -54,7 +60,7 @@ def axes_of(jaxpr: Jaxpr) -> frozenset:
 
 
 @cached
-def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
+def inline(jaxpr: Jaxpr, chosen: frozenset[Any]) -> Jaxpr:
     """The program with the calls of its programs by the `chosen` primitives replaced by their equations.
 
     Args:
@@ -64,7 +70,7 @@ def inline(jaxpr: Jaxpr, chosen: frozenset) -> Jaxpr:
         return jaxpr
     eqns: list[Eqn] = []
     constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
-    names: dict = {}  # variables of the program whose equations a call's results became
+    names: dict[Any, Any] = {}  # variables of the program whose equations a call's results became
 
     def expand(program: Jaxpr, env: dict) -> None:
         known = env.get

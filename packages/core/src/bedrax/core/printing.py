@@ -33,7 +33,7 @@ class _Break:
 
     __slots__ = ("flat",)
 
-    def __init__(self, flat: str):
+    def __init__(self, flat: str) -> None:
         self.flat = flat
 
 
@@ -47,7 +47,7 @@ class Group(tuple):
 
     indent: int
 
-    def __new__(cls, parts, indent: int = 0):
+    def __new__(cls, parts: list[Any], indent: int = 0) -> Group | Nest:
         self = super().__new__(cls, parts)
         self.indent = indent
         return self
@@ -104,7 +104,7 @@ class _Names:
     A program inside an equation has names of its own, drawn from the same sequence.
     """
 
-    def __init__(self, count: list | None = None):
+    def __init__(self, count: list[Any] | None = None) -> None:
         self.names: dict[Any, str] = {}
         self.count = [0] if count is None else count
 
@@ -154,14 +154,14 @@ def _param(name: str, value: Any, eqn: Eqn, names: _Names, options: dict) -> Any
                     inner.names[v] = names.names[u]
         return Group([f"{name}=", jaxpr_doc(value, options, inner)])
     if type(value) in (tuple, list) and value and all(type(v) is Jaxpr for v in value):
-        parts: list = [f"{name}=("]
+        parts: list[Any] = [f"{name}=("]
         for v in value:
             parts += [EMPTY if len(parts) == 1 else SPACE, jaxpr_doc(v, options, names.inner())]
         return Group([parts[0], Nest(parts[1:], 2), EMPTY, ")"])
     return f"{name}={_param_text(value)}"
 
 
-def eqn_doc(eqn: Eqn, names: _Names, options: dict) -> Any:
+def eqn_doc(eqn: Eqn, names: _Names, options: dict[str, Any]) -> Any:
     """The document of one equation."""
     typed = options.get("print_shapes", True)
     line = line_rules.find(eqn.primitive)
@@ -170,21 +170,21 @@ def eqn_doc(eqn: Eqn, names: _Names, options: dict) -> Any:
     left = " ".join(names(v, typed) for v in eqn.outvars)
     rule = print_rules.find(eqn.primitive)
     params = eqn.params if rule is None else rule(eqn.params)
-    right: list = [eqn.primitive.name]
+    right: list[Any] = [eqn.primitive.name]
     shown = sorted(params) if rule is None else list(params)
     if shown:
-        inside: list = []
+        inside: list[Any] = []
         for name in shown:
             inside += [SPACE if inside else EMPTY, _param(name, params[name], eqn, names, options)]
         right.append(Group(["[", Nest(inside, 2), EMPTY, "]"]))
     operands = " ".join(names(v) for v in eqn.invars)
-    parts: list = [f"{left} = " if eqn.outvars else "", *right, f" {operands}" if operands else ""]
+    parts: list[Any] = [f"{left} = " if eqn.outvars else "", *right, f" {operands}" if operands else ""]
     if options.get("source_info") and eqn.source_info is not None:
         parts.append(f"  # {source.describe(eqn.source_info)}")
     return Group(parts)
 
 
-def jaxpr_doc(jaxpr: Jaxpr, options: dict | None = None, names: _Names | None = None) -> Any:
+def jaxpr_doc(jaxpr: Jaxpr, options: dict[str, Any] | None = None, names: _Names | None = None) -> Any:
     """The document of a program."""
     options = options or {}
     names = names or _Names()
@@ -194,7 +194,7 @@ def jaxpr_doc(jaxpr: Jaxpr, options: dict | None = None, names: _Names | None = 
     constvars = " ".join(names(v, shapes) for v in jaxpr.constvars)
     invars = " ".join(names(v, shapes) for v in jaxpr.invars)
     head = f"{{ lambda {constvars}; {invars}. let"
-    body: list = []
+    body: list[Any] = []
     for eqn in jaxpr.eqns:
         shown = eqn.replace(outvars=[v if v in used else DropVar(v.aval) for v in eqn.outvars])
         body += [SEMICOLON if body else SPACE, eqn_doc(shown, names, options)]
@@ -203,7 +203,7 @@ def jaxpr_doc(jaxpr: Jaxpr, options: dict | None = None, names: _Names | None = 
     return Group([head, Nest(body, 4), Nest([SPACE, f"in {results} }}"], 2)])
 
 
-def jaxpr_text(jaxpr: Jaxpr, *, source_info: bool = False, print_shapes: bool = True, **options) -> str:
+def jaxpr_text(jaxpr: Jaxpr, *, source_info: bool = False, print_shapes: bool = True, **options: Any) -> str:
     """The program as text.
 
     Args:

@@ -6,11 +6,13 @@ import inspect
 import operator
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bedrax import pytree
 from bedrax.core.exact import equality_is_exact, exact
+from bedrax.core.typing import F
+from bedrax.pytree import PyTreeDef
 
 # From Python 3.14 on, annotations are evaluated when they are asked for.
 _UNEVALUATED: dict[str, Any] = {}
@@ -35,18 +37,18 @@ class Static:
 
     __slots__ = ("key", "value")
 
-    def __init__(self, value: Any):
-        self.value = value
-        self.key = exact(value)
+    def __init__(self, value: Any) -> None:
+        self.value: Any = value
+        self.key: Any = exact(value)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is Static and type(self.value) is type(other.value) and self.key == other.key
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.key)
 
 
-def named(function: Callable, name: str, module: str, doc: str) -> Callable:
+def named(function: F, name: str, module: str, doc: str) -> F:
     """`function`, which another function made, as the public function `name` of `module`; tracebacks say so, too."""
     function.__name__ = function.__qualname__ = name
     function.__module__, function.__doc__ = module, doc
@@ -131,7 +133,7 @@ def _positional(parameters) -> list[str]:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-def parameter_names(fun: Callable) -> list[str]:
+def parameter_names(fun: Callable[..., Any]) -> list[str]:
     """Names of the positional parameters, as far as the signature tells."""
     return _positional(_parameters(fun) or ())
 
@@ -152,9 +154,18 @@ class Signature:
     __slots__ = ("donate_argnames", "donate_argnums", "fun", "static_argnames", "static_argnums")
 
     def __init__(
-        self, fun: Callable, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None
-    ):
-        self.fun = fun
+        self,
+        fun: Callable[..., Any],
+        static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Iterable[str] | None = None,
+        donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Iterable[str] | None = None,
+    ) -> None:
+        self.fun: Callable[..., Any] = fun
+        self.static_argnums: tuple[int, ...]
+        self.static_argnames: tuple[str, ...]
+        self.donate_argnums: tuple[int, ...]
+        self.donate_argnames: tuple[str, ...]
         self.static_argnums, self.static_argnames = _resolve(fun, "static", static_argnums, static_argnames)
         self.donate_argnums, self.donate_argnames = _resolve(fun, "donate", donate_argnums, donate_argnames)
         clash = set(self.static_argnums) & set(self.donate_argnums)
@@ -167,7 +178,9 @@ class Signature:
         """Which of `count` positional arguments are static."""
         return _positions(self.static_argnums, count)
 
-    def split(self, args: tuple, kwargs: dict) -> tuple[tuple, dict, tuple]:
+    def split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[Any, Any], tuple[Any, ...]]:
         """(dynamic args, dynamic kwargs, key of the static ones).
 
         Raises:
@@ -190,7 +203,7 @@ class Signature:
             kwargs = {k: v for k, v in kwargs.items() if k not in named}
         return dynamic, kwargs, tuple(key)
 
-    def equality_is_exact(self, args: tuple, kwargs: dict) -> bool:
+    def equality_is_exact(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether `==` of the static arguments in a call is as good as their keys; see `bedrax.core.exact`."""
         count = len(args)
         for n in self.static_argnums:
@@ -198,7 +211,7 @@ class Signature:
                 return False
         return not kwargs or all([equality_is_exact(kwargs[k]) for k in self.static_argnames if k in kwargs])
 
-    def bound(self, fun: Callable, static_key: tuple) -> Callable:
+    def bound(self, fun: Callable[..., Any], static_key: tuple[Any, ...]) -> Callable[..., Any]:
         """`fun` of the dynamic arguments alone; itself, if none is static: each level of nested jits costs frames."""
         if not static_key:
             return fun
@@ -212,7 +225,7 @@ class Signature:
 
         return call
 
-    def donated(self, args: tuple, kwargs: dict) -> tuple[bool, ...]:
+    def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
         """Which leaves of the dynamic arguments the caller gives away; all of `args`, but only dynamic `kwargs`."""
         static = self.static_positions(len(args))
         donate = _positions(self.donate_argnums, len(args))
@@ -268,12 +281,12 @@ def _check_hashable(value, where: str) -> None:
         ) from None
 
 
-def plain_code(fun: Callable) -> types.CodeType | None:
+def plain_code(fun: Callable[..., Any]) -> types.CodeType | None:
     """The code of a function that nothing else describes: it says what `inspect` would find, at a tenth of its price."""
     return fun.__code__ if type(fun) is types.FunctionType and not fun.__dict__ else None
 
 
-def leaf_names(fun: Any, in_tree, static: Sequence[int] = ()) -> list[str]:
+def leaf_names(fun: Any, in_tree: PyTreeDef, static: Sequence[int] = ()) -> list[str]:
     """What to call the leaves of the arguments of `fun`, a function or its `plain_code`, in messages.
 
     Args:

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import CodeType, FrameType, TracebackType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from bedrax.core import config
 
@@ -126,7 +126,7 @@ def describe(source: Source | None) -> str:
     return "unknown place" if where is None else f"{where.co_filename}:{line_of(source)} ({where.co_name})"
 
 
-def definition(function: Callable) -> tuple[str, CodeType | None]:
+def definition(function: Callable[..., Any]) -> tuple[str, CodeType | None]:
     """The name of a function and its code, if it has Python code; they do not keep it alive."""
     name = getattr(function, "__name__", None) or type(function).__name__
     inner = function
@@ -145,7 +145,7 @@ def describe_definition(name: str, code: CodeType | None) -> str:
     return name if code is None else f"{name} at {code.co_filename}:{code.co_firstlineno}"
 
 
-def describe_function(function: Callable) -> str:
+def describe_function(function: Callable[..., Any]) -> str:
     """`name at file.py:12`: where a function is defined; only the name if it has no Python code."""
     return describe_definition(*definition(function))
 
@@ -156,15 +156,21 @@ def describe_function(function: Callable) -> str:
 class SimplifiedTraceback(Exception):
     """Cause attached to an error whose traceback was shortened; its own traceback is the whole one."""
 
-    __str__ = lambda self: "Above are your program's frames, here are all. JAX_TRACEBACK_FILTERING=off shows only this."
+    def __str__(self) -> str:
+        return "Above are your program's frames, here are all. JAX_TRACEBACK_FILTERING=off shows only this."
 
 
 class _Inside(threading.local):
     entered = False
-    __reduce__ = lambda self: "inside_entry"  # who pickles a function of ours by value takes the state's name
+
+    def __reduce__(self) -> str:
+        return "inside_entry"
 
 
-inside_entry = _Inside()
+# who pickles a function of ours by value takes the state's name
+
+
+inside_entry: Final = _Inside()
 
 
 def _mode() -> str:

@@ -11,12 +11,13 @@ import functools
 import operator
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from bedrax import pytree
 from bedrax.core import avals, caches, config, errors, source, tracing, typecheck
+from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.exact import same_bits
@@ -24,7 +25,9 @@ from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, eval_jaxpr, no_e
 from bedrax.core.names import scopes
 from bedrax.core.signatures import Signature, leaf_names, plain_code
 from bedrax.core.tables import effect_rules, pure
-from bedrax.core.tracing import Trace, Tracer, current
+from bedrax.core.tracing import Primitive, Trace, Tracer, current
+from bedrax.core.typing import ArrayLike
+from bedrax.pytree import PyTreeDef
 
 source.replays = eval_jaxpr.__code__
 
@@ -35,7 +38,9 @@ def _record(trace, prim, args, params):
 
 
 # Primitives whose params hold Python functions are staged by a rule of their own, which traces those functions.
-stage_rules = Column("staging", signature="rule(trace, prim, args, params) -> results", otherwise=lambda prim: _record)
+stage_rules: Final = Column(
+    "staging", signature="rule(trace, prim, args, params) -> results", otherwise=lambda prim: _record
+)
 
 
 class StagedTracer(Tracer):
@@ -43,13 +48,17 @@ class StagedTracer(Tracer):
 
     __slots__ = ("aval", "source_info", "variable")
 
-    def __init__(self, trace: StagingTrace, aval: AbstractValue, var: Var, source_info=None):
+    def __init__(
+        self, trace: StagingTrace, aval: AbstractValue, var: Var, source_info: tuple[Any, int] | None = None
+    ) -> None:
         self._trace = trace
-        self.aval = aval
-        self.variable = var
-        self.source_info = source_info
+        self.aval: AbstractValue = aval
+        self.variable: Var = var
+        self.source_info: tuple[Any, int] | None = source_info
 
-    source = property(lambda self: self.source_info)
+    @property
+    def source(self) -> Any:
+        return self.source_info
 
     def origin(self) -> str:
         """For messages: what was being traced, and which of its arguments the value depends on."""
@@ -64,10 +73,10 @@ class StagedTracer(Tracer):
         )
         return f"This came up while tracing the function {info.func_src_info}.{depends}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"JitTracer({'~' if getattr(self.aval, 'weak_type', False) else ''}{_long_name(self.aval)})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"Traced<ShapedArray({_long_name(self.aval)})>"  # the form the documents for users show
 
 
@@ -85,16 +94,16 @@ class StagingTrace(Trace):
 
     __slots__ = ("arrays", "const_vars", "consts", "debug_info", "eqns", "has_effects", "invars")
 
-    def __init__(self, parent: Trace, debug_info: DebugInfo | None = None):
-        self.parent = parent
-        self.alive = True
+    def __init__(self, parent: Trace, debug_info: DebugInfo | None = None) -> None:
+        self.parent: Trace = parent
+        self.alive: bool = True
         self.eqns: list[Eqn] = []
         self.const_vars: dict[Any, Var] = {}  # by id, arrays of NumPy by what they hold
-        self.consts: list = []
-        self.arrays: dict[int, tuple[weakref.ref, np.ndarray, Var]] = {}  # by id, each with its copy
+        self.consts: list[Any] = []
+        self.arrays: dict[int, tuple[weakref.ref[Any], np.ndarray[Any, Any], Var]] = {}  # by id, each with its copy
         self.invars: list[Var] = []
-        self.has_effects = False
-        self.debug_info = debug_info
+        self.has_effects: bool = False
+        self.debug_info: DebugInfo | None = debug_info
 
     def input(self, aval: AbstractValue) -> StagedTracer:
         """A tracer for a new argument of the program."""
@@ -187,11 +196,13 @@ class StagingTrace(Trace):
             " returned from what is traced: return the value (ref[...], or jax.freeze of a reference made inside)."
         )
 
-    def process(self, prim, args, params):
+    def process(
+        self, prim: Primitive, args: tuple[Any, ...] | list[Any], params: dict[str, Any]
+    ) -> Array | list[Array]:
         rule = stage_rules[prim]
         return self.record(prim, args, params) if rule is _record else rule(self, prim, args, params)
 
-    def record(self, prim, args, params):
+    def record(self, prim: Primitive, args: tuple[Any, ...] | list[Any], params: dict[str, Any]) -> Array | list[Array]:
         """Append an equation; returns the tracer(s) of its result(s)."""
         invars = []
         types = []
@@ -235,7 +246,7 @@ class ShapeTrace(StagingTrace):
 
     __slots__ = ()
 
-    def record(self, prim, args, params):
+    def record(self, prim: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]) -> Array:
         types = [x.aval if type(x) is StagedTracer and x._trace is self else self.lift(x).aval for x in args]
         out = prim.result_types(types, params)
         if prim.multiple_results:
@@ -245,7 +256,7 @@ class ShapeTrace(StagingTrace):
 
 @tracing.checks_leaks
 def trace_to_jaxpr(
-    fun: Callable,
+    fun: Callable[..., Any],
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo | None = None,
     *,
@@ -278,12 +289,14 @@ def trace_to_jaxpr(
     return jaxpr, aux
 
 
-def program_of(fun: Callable, in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None) -> Jaxpr:
+def program_of(
+    fun: Callable[..., Any], in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None
+) -> Jaxpr:
     """`trace_to_jaxpr` of a function that returns a list of values and nothing else: its program."""
     return trace_to_jaxpr(lambda *args: (fun(*args), None), in_avals, debug_info)[0]
 
 
-def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list]:
+def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list[Any]]:
     """Turn constants into leading arguments.
 
     Args:
@@ -310,7 +323,7 @@ def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list]:
     return closed, [jaxpr.consts[i] for i in moved]
 
 
-def close_over_both(first: Jaxpr, second: Jaxpr) -> tuple[Jaxpr, Jaxpr, list]:
+def close_over_both(first: Jaxpr, second: Jaxpr) -> tuple[Jaxpr, Jaxpr, list[Any]]:
     """Turn the constants of two programs into leading arguments that both take."""
     first, own = close_over(first)
     second, others = close_over(second)
@@ -320,7 +333,7 @@ def close_over_both(first: Jaxpr, second: Jaxpr) -> tuple[Jaxpr, Jaxpr, list]:
     return first, second, [*own, *others]
 
 
-def flat_fun(fun: Callable, in_tree) -> Callable:
+def flat_fun(fun: Callable[..., Any], in_tree: PyTreeDef) -> Callable[..., Any]:
     """`fun` of trees as a function of leaves, which returns the result's leaves and their treedef."""
 
     def flat(*leaves):
@@ -330,7 +343,7 @@ def flat_fun(fun: Callable, in_tree) -> Callable:
     return flat
 
 
-def with_held(flat: Callable, types: Sequence) -> tuple[Callable, Sequence]:
+def with_held(flat: Callable[..., Any], types: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
     """A flat function, and the types, of the arguments that are not `Held`: these stand in it as they are."""
     if not any(type(t) is avals.Held for t in types):
         return flat, types
@@ -342,7 +355,9 @@ def with_held(flat: Callable, types: Sequence) -> tuple[Callable, Sequence]:
     return of_arrays, [t for t in types if type(t) is not avals.Held]
 
 
-def trace_function(fun: Callable, in_tree, in_avals: tuple) -> tuple[Jaxpr, list, Any]:
+def trace_function(
+    fun: Callable[..., Any], in_tree: PyTreeDef, in_avals: tuple[Any, ...]
+) -> tuple[Jaxpr, list[Any], Any]:
     """Trace a function of trees for a primitive that holds programs; kept per function and signature.
 
     Args:
@@ -386,7 +401,7 @@ def of_a_trace(x: Any) -> bool:
     return isinstance(x, Tracer) or getattr(x, "_trace", tracing.eval_trace) is not tracing.eval_trace
 
 
-def described(fun: Callable, in_tree, static: Sequence[int] = ()) -> DebugInfo:
+def described(fun: Callable[..., Any], in_tree: PyTreeDef, static: Sequence[int] = ()) -> DebugInfo:
     """Names for messages about `fun`, without keeping it alive: the cache that holds its program must not."""
     code = plain_code(fun)
     try:
@@ -400,7 +415,7 @@ def described(fun: Callable, in_tree, static: Sequence[int] = ()) -> DebugInfo:
     )
 
 
-def function_name(fun: Callable) -> str:
+def function_name(fun: Callable[..., Any]) -> str:
     """The name that messages and jaxprs give a user's function."""
     return (
         getattr(fun, "__name__", None) or getattr(getattr(fun, "func", None), "__name__", None) or "<unnamed function>"
@@ -408,11 +423,11 @@ def function_name(fun: Callable) -> str:
 
 
 def make_jaxpr(
-    fun: Callable,
+    fun: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
-    axis_env: Sequence[tuple] | None = None,
+    axis_env: Sequence[tuple[Any, ...]] | None = None,
     return_shape: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """A function that returns the jaxpr of `fun` for its arguments.
 
     Args:
@@ -446,7 +461,7 @@ def make_jaxpr(
     return jaxpr_of
 
 
-def eval_shape(fun: Callable, *args, **kwargs):
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The shapes and dtypes that ``fun(*args, **kwargs)`` would return, without computing it.
 
     Returns:

@@ -7,10 +7,13 @@ inlining and walks over programs follow from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bedrax.core.columns import Column
 from bedrax.core.effects import Effects, moved
+
+if TYPE_CHECKING:
+    from bedrax.core.ir import Jaxpr
 
 
 class Use(NamedTuple):
@@ -38,23 +41,23 @@ class Use(NamedTuple):
     axes: tuple[tuple[Any, int], ...] = ()
 
 
-def calls(program) -> Use:
+def calls(program: Jaxpr) -> Use:
     """The use of a program whose arguments are the equation's operands, and whose results are its results."""
     return Use(program, tuple(range(len(program.invars))), tuple(range(len(program.outvars))))
 
 
 # ---- the columns
 
-shape_rules = Column(
+shape_rules: Final = Column(
     "types", signature="rule(*avals, **params) -> aval, or list of them` with `Primitive.def_abstract_eval"
 )
 
-eval_rules = Column("evaluation in place of the executor", signature="rule(*arrays, **params) -> array, or list")
+eval_rules: Final = Column("evaluation in place of the executor", signature="rule(*arrays, **params) -> array, or list")
 
-print_rules = Column("printing", signature="rule(params) -> params to print")
+print_rules: Final = Column("printing", signature="rule(params) -> params to print")
 
 
-def nothing(params) -> tuple:
+def nothing(params: dict[str, Any]) -> tuple[Any, ...]:
     """The rule of a primitive that does not hold, name or ask for any."""
     return ()
 
@@ -66,11 +69,11 @@ def _found_programs(params) -> list[Use]:
     return [Use(v) for v in values if hasattr(v, "eqns") and hasattr(v, "constvars")]
 
 
-programs = Column(
+programs: Final = Column(
     "programs", signature="rule(params) -> [Use, ...]", otherwise=lambda p: nothing if p.family else _found_programs
 )
 
-with_programs = Column(
+with_programs: Final = Column(
     "params with other programs", signature="rule(params, programs, operands, results) -> params: of `Wire`"
 )
 
@@ -123,10 +126,10 @@ def count(wires: Sequence[Wire], kind: int, *readers: int) -> int:
     return found
 
 
-line_rules = Column("printing as a line", signature="rule(eqn, name of a variable or literal) -> text")
+line_rules: Final = Column("printing as a line", signature="rule(eqn, name of a variable or literal) -> text")
 
 
-def pure(*avals, **params) -> frozenset:
+def pure(*avals: Any, **params: Any) -> frozenset[Any]:
     """The rule of a primitive without effects."""
     return frozenset()
 
@@ -152,11 +155,15 @@ def _effects_of_programs(prim) -> Callable:
     return rule
 
 
-effect_rules = Column("effects", signature="rule(*avals, **params) -> set of effects", otherwise=_effects_of_programs)
+effect_rules: Final = Column(
+    "effects", signature="rule(*avals, **params) -> set of effects", otherwise=_effects_of_programs
+)
 
-named_axes = Column("named axes", signature="rule(params) -> tuple of axis names", otherwise=lambda prim: nothing)
+named_axes: Final = Column(
+    "named axes", signature="rule(params) -> tuple of axis names", otherwise=lambda prim: nothing
+)
 
-device_rules = Column("devices", signature="rule(params) -> tuple of places", otherwise=lambda prim: nothing)
+device_rules: Final = Column("devices", signature="rule(params) -> tuple of places", otherwise=lambda prim: nothing)
 
 
 def _varying(prim) -> Callable:
@@ -173,7 +180,7 @@ def _varying(prim) -> Callable:
         # What decides which program runs, or how often, decides about every result.
         given = {o for use in uses for o in use.operands}
         common = frozenset().union(*(a for o, a in enumerate(axes) if o not in given))
-        found: dict = {}
+        found: dict[Any, Any] = {}
         for use in uses:
             for aval, result in zip(use.program.out_avals, use.results, strict=True):
                 vma = getattr(aval, "vma", frozenset())
@@ -186,7 +193,7 @@ def _varying(prim) -> Callable:
     return by_programs if programs.states(prim) else together
 
 
-varying_rules = Column(
+varying_rules: Final = Column(
     "varying axes",
     signature="rule(axes of each operand, params) -> (axes that operands are cast to, or None, axes of results)",
     otherwise=_varying,

@@ -19,11 +19,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from marshal import dumps
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
 
 from bedrax.core import array, config, errors, executors
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, aval_of, plain_aval
 from bedrax.core.tables import effect_rules, eval_rules, named_axes, pure_shapes, shape_rules, varying_rules
+from bedrax.core.typing import ArrayLike, F
 
 
 class Trace:
@@ -42,11 +45,11 @@ class Trace:
     sees_constants = True
     evaluates = False
 
-    def __init__(self, parent: Trace | None = None):
-        self.parent = parent
-        self.alive = True
+    def __init__(self, parent: Trace | None = None) -> None:
+        self.parent: Trace | None = parent
+        self.alive: bool = True
 
-    def process(self, prim: Primitive, args: tuple, params: dict) -> Any:
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Read one operation.
 
         This is called with this trace current. What it does on the way (a rule, above all) it does with the
@@ -63,7 +66,7 @@ class Trace:
         """
         raise NotImplementedError
 
-    def call(self, prim: Any, rule: Any, args: Sequence[Any]) -> list:
+    def call(self, prim: Any, rule: Any, args: Sequence[Any]) -> list[Any]:
         """Apply a function that has rules of its own, which was not traced yet.
 
         A trace overrides this to read the function or its rules as they are written. Any other reads a program.
@@ -78,7 +81,7 @@ class Trace:
         """
         return prim.stage(rule, args)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
@@ -90,9 +93,13 @@ class EvalTrace(Trace):
 
     __slots__ = ()
     evaluates = True
-    __reduce__ = lambda self: "eval_trace"
 
-    def process(self, prim, args, params):
+    def __reduce__(self) -> str:
+        return "eval_trace"
+
+    def process(
+        self, prim: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
+    ) -> list[ArrayLike] | ArrayLike:
         """Evaluate: by the primitive itself if it says how, else by the executor."""
         if executors.ready and watch is None and (ready := executors.ready.get(prim)):
             try:
@@ -106,13 +113,13 @@ class EvalTrace(Trace):
         out = impl(*args, **params) if impl else (executors.active or executors.get()).apply(prim, args, params)
         return out if told is None else told(out)
 
-    def call(self, prim, rule, args):
+    def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """Run the function."""
         return rule.primal(*args)
 
 
-eval_trace = EvalTrace(None)
-watch: Callable | None = None
+eval_trace: Final = EvalTrace(None)
+watch: Callable[..., Any] | None = None
 """``(primitive that is about to run, args, params) -> function of its results, or None``; primitive None: a new program."""
 
 
@@ -130,19 +137,21 @@ class References(NamedTuple):
         reference in its place.
     """
 
-    on_operation: Callable
-    lend: Callable
-    without: Callable
-    pure: Callable
-    concern: Callable
-    apart: Callable
+    on_operation: Callable[..., Any]
+    lend: Callable[..., Any]
+    without: Callable[..., Any]
+    pure: Callable[..., Any]
+    concern: Callable[..., Any]
+    apart: Callable[..., Any]
 
 
 references: References | None = None
 """Set when the package of references is imported: before, there are none."""
 
 
-def lent(trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable, give: Callable) -> Any:
+def lent(
+    trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable[..., Any], give: Callable[..., Any]
+) -> Any:
     """Context manager: the arguments of a function as a transformation hands them to it.
 
     Of a reference, the function gets one of `trace` that holds ``take(i, value)``; afterwards ``give(i, value)`` of what
@@ -160,32 +169,38 @@ def lent(trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callab
 
 
 class _Current(threading.local):
-    __reduce__ = lambda self: "current"  # functions that close over it are pickled with the name, not with a state
+    def __reduce__(self) -> str:
+        return "current"
+
+    # functions that close over it are pickled with the name, not with a state
     trace: Trace = eval_trace
-    axes: dict = {}  # axis name -> size, of the vmaps and shard_maps around us; never mutated
-    varying: frozenset = frozenset()  # those of them over which types say whether values vary
+    axes: dict[Any, Any] = {}  # axis name -> size, of the vmaps and shard_maps around us; never mutated
+    varying: frozenset[Any] = frozenset()  # those of them over which types say whether values vary
     names: tuple[str, ...] = ()  # the named_scopes around us
-    watched: list | None = None  # weak references to the traces entered, while somebody looks for leaks
+    watched: list[Any] | None = None  # weak references to the traces entered, while somebody looks for leaks
 
 
-current = _Current()
-varies = False  # whether types have ever said over which axes values vary: until then, no thread needs to be asked
+current: Final = _Current()
+varies: bool = (
+    False  # whether types have ever said over which axes values vary: until then, no thread needs to be asked
+)
 
 
 class set_trace:
     """Context manager: make `trace`, whose transformation runs already, the current one for a while."""
 
     __slots__ = ("saved", "trace")
+    saved: Trace
 
-    def __init__(self, trace: Trace):
-        self.trace = trace
+    def __init__(self, trace: Trace) -> None:
+        self.trace: Trace = trace
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self.saved = current.trace
         current.trace = self.trace
         return self.trace
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         current.trace = self.saved
 
 
@@ -197,12 +212,14 @@ class entered:
     """
 
     __slots__ = ("notice", "saved", "seen", "trace")
+    saved: Trace
+    seen: Any
 
-    def __init__(self, trace: Trace):
-        self.trace = trace
-        self.notice = executors.must_see_calls if trace.sees_constants else None
+    def __init__(self, trace: Trace) -> None:
+        self.trace: Trace = trace
+        self.notice: Callable[..., Any] | None = executors.must_see_calls if trace.sees_constants else None
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         trace = self.trace
         if current.watched is not None:
             current.watched.append(weakref.ref(trace))
@@ -223,7 +240,7 @@ class entered:
         if self.notice is not None:
             self.notice(self.seen)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         try:
             current.trace = self.saved
             self.trace.alive = False
@@ -242,14 +259,17 @@ class extend_axes:
     """
 
     __slots__ = ("new", "notice", "saved", "seen", "varying")
+    saved: tuple[dict[Any, Any], frozenset[Any]]
+    notice: Callable[..., Any] | None
+    seen: Any
 
-    def __init__(self, axes: dict, varying: bool = False):
+    def __init__(self, axes: dict[Any, Any], varying: bool = False) -> None:
         global varies
         varies = varies or varying
-        self.new = axes
-        self.varying = varying
+        self.new: dict[Any, Any] = axes
+        self.varying: bool = varying
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self.saved = current.axes, current.varying
         self.notice = executors.must_see_calls
         self.seen = None if current.trace is eval_trace and not current.axes else True
@@ -268,7 +288,7 @@ class extend_axes:
         if self.notice is not None:  # not a backend that came in between
             self.notice(self.seen)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         try:
             self._end()
         except BaseException:
@@ -291,7 +311,8 @@ class Position(int):
         return new
 
     # What is cached for one index holds for no other.
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:  # by identity
+        return object.__hash__(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -300,7 +321,7 @@ class Position(int):
         return self is not other
 
 
-def axis_size(name) -> int:
+def axis_size(name: str) -> int:
     """Size of the named axis in scope.
 
     Raises:
@@ -338,49 +359,49 @@ class Tracer(array.Array):
             raise error(self, *details)
         return value
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self._require_concrete(errors.TracerBoolConversionError))
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self._require_concrete(errors.ConcretizationTypeError, _conversion("int")))
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self._require_concrete(errors.ConcretizationTypeError, _conversion("float")))
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return complex(self._require_concrete(errors.ConcretizationTypeError, _conversion("complex")))
 
-    def __index__(self):
+    def __index__(self) -> int:
         return self._require_concrete(errors.TracerIntegerConversionError).__index__()
 
-    def __array__(self, *args, **kwargs):
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray[Any, Any]:
         raise errors.TracerArrayConversionError(self)
 
-    def item(self, *args):
+    def item(self, *args: Any) -> Any:
         """The element as a Python scalar; needs a concrete value."""
         return self._require_concrete(errors.ConcretizationTypeError, _conversion("item")).item(*args)
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """Nested lists; needs a concrete value."""
         return self._require_concrete(errors.ConcretizationTypeError, _conversion("tolist")).tolist()
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Any:
         """There is nothing to wait for: returns `self`."""
         return self
 
-    def copy_to_host_async(self):
+    def copy_to_host_async(self) -> None:
         """There is nothing to copy."""
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Traced<{self.aval.short()}>with<{type(self._trace).__name__}>"
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         return format(str(self), spec)
 
 
@@ -393,10 +414,10 @@ def _conversion(name: str) -> str:
 
 
 # `(prim, types, params, types of results) -> types of results`; set once there are types with shardings.
-types_with_shardings: Callable | None = None
+types_with_shardings: Callable[..., Any] | None = None
 
 
-_primitives: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # (module, name) -> what it has made
+_primitives: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()  # (module, name) -> what it has made
 
 
 def _module_being_imported() -> str:
@@ -422,18 +443,23 @@ class Primitive:
     """
 
     __slots__ = ("__weakref__", "family", "home", "multiple_results", "name")
-    takes_references = property(operator.attrgetter("multiple_results"))  # as those that hold programs may
+    if TYPE_CHECKING:
+        takes_references: bool
+        impl: Any
+        abstract_eval: Any
+    else:
+        takes_references = property(operator.attrgetter("multiple_results"))  # as those that hold programs may
     # ``further_params(params) -> dict``: params that libraries read, which follow from those that rules take.
-    further_params: Callable | None = None
+    further_params: Callable[..., Any] | None = None
 
-    def __init__(self, name: str, family: str = "", *, multiple_results: bool = False):
-        self.name = name
-        self.family = family
-        self.multiple_results = multiple_results
-        self.home = _module_being_imported()
+    def __init__(self, name: str, family: str = "", *, multiple_results: bool = False) -> None:
+        self.name: str = name
+        self.family: str = family
+        self.multiple_results: bool = multiple_results
+        self.home: str = _module_being_imported()
         _primitives[self.home, name] = self
 
-    def bind(self, *args, **params):
+    def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive to array values; `params` are hashable metadata."""
         trace = current.trace
         if trace is eval_trace:
@@ -453,7 +479,7 @@ class Primitive:
                 return done
         return trace.process(self, args, params)
 
-    def result_types(self, types: Sequence[AbstractValue], params: dict) -> Any:
+    def result_types(self, types: Sequence[AbstractValue], params: dict[str, Any]) -> Any:
         """What the shape rule says, and where operands' types tell how they are split, the sharding rule.
 
         Answers that depend on the arguments alone are kept.
@@ -471,35 +497,36 @@ class Primitive:
                 pass
         return shape_rules[self](*types, **params)
 
-    def abstract(self, rule: Callable) -> Callable:
+    def abstract(self, rule: F) -> F:
         """Register the shape rule, ``rule(*avals, **params) -> aval`` or list of avals; the last one holds."""
         shape_rules.replace(self, rule)
         return rule
 
-    def def_abstract_eval(self, rule: Callable) -> Callable:
+    def def_abstract_eval(self, rule: F) -> F:
         """Register the shape rule (the name that libraries use)."""
         return self.abstract(rule)
 
-    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
+    def def_effectful_abstract_eval(self, rule: F) -> F:
         """Register a rule that returns ``(avals, effects)``."""
         self.abstract(lambda *avals, **params: rule(*avals, **params)[0])
         effect_rules.replace(self, lambda *avals, **params: rule(*avals, **params)[1])
         return rule
 
-    def def_impl(self, impl: Callable) -> Callable:
+    def def_impl(self, impl: F) -> F:
         """Register how to evaluate it eagerly, in place of the executor."""
         eval_rules.replace(self, impl)
         executors.ready.pop(self, None)
         return impl
 
     # The rules as attributes: equinox, optax and others read `impl` and `abstract_eval`, some set them.
-    impl = property(eval_rules.find, def_impl)
-    abstract_eval = property(lambda self: shape_rules[self], lambda self, rule: shape_rules.replace(self, rule))
+    if not TYPE_CHECKING:
+        impl = property(eval_rules.find, def_impl)
+        abstract_eval = property(lambda self: shape_rules[self], lambda self, rule: shape_rules.replace(self, rule))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         if not self.home or _primitives.get((self.home, self.name)) is not self:
             raise TypeError(f"the primitive {self.name} cannot be pickled: no module has made it while it was imported")
         return _primitive, (self.home, self.name)
@@ -515,23 +542,23 @@ class Primitive:
 class _Cast(Primitive):
     __slots__ = ()
 
-    def bind(self, x, *, axes):
+    def bind(self, x: Any, *, axes: frozenset[str]) -> Any:
         more = (axes & current.varying) - varying_axes(aval_of(x))
         return current.trace.process(self, (x,), {"axes": more}) if more else x
 
 
-pvary_p = _Cast("pvary", "collectives")
+pvary_p: Final = _Cast("pvary", "collectives")
 pvary_p.abstract(lambda aval, *, axes: aval)
 named_axes.add(pvary_p, lambda params: tuple(params["axes"]))
 varying_rules.add(pvary_p, lambda axes, params: (None, axes[0] | params["axes"]))
 
 
-def varying_axes(aval: AbstractValue) -> frozenset:
+def varying_axes(aval: AbstractValue) -> frozenset[Any]:
     """The axes over which values of a type vary."""
     return getattr(aval, "vma", frozenset())
 
 
-def cast_operands(prim: Primitive, args: Sequence[Any], params: dict) -> Sequence[Any]:
+def cast_operands(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
     """Operands of which some vary over more axes than others, all as varying over those that the primitive wants.
 
     Constants stay as they are: nothing is differentiated with respect to them.
@@ -571,7 +598,7 @@ def _with_axes(aval: AbstractValue, axes: frozenset) -> AbstractValue:
     return aval if not aval.is_array or aval.vma == axes else aval.update(vma=axes)
 
 
-def checks_leaks(run: Callable) -> Callable:
+def checks_leaks(run: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a function that enters traces: with `jax_check_tracer_leaks`, none may be held when it returns.
 
     The function's result must not hold tracers of them.
@@ -636,18 +663,20 @@ class OpaqueTraceState:
 
     __slots__ = ("axes", "trace")
 
-    def __init__(self):
-        self.trace = weakref.ref(current.trace)  # the same object for each state of one trace, also after its end
-        self.axes = tuple(current.axes.items())
+    def __init__(self) -> None:
+        self.trace: weakref.ref[Trace] = weakref.ref(
+            current.trace
+        )  # the same object for each state of one trace, also after its end
+        self.axes: tuple[tuple[Any, Any], ...] = tuple(current.axes.items())
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, OpaqueTraceState) and self.trace is other.trace and self.axes == other.axes
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((id(self.trace), self.axes))
 
 
-def get_opaque_trace_state(convention=None) -> OpaqueTraceState:
+def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
     """The current trace as a value that can be compared."""
     return OpaqueTraceState()
 

@@ -16,6 +16,7 @@ import numpy as np
 from bedrax import lax
 from bedrax import numpy as jnp
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.numpy.arguments import array
 
@@ -134,7 +135,7 @@ def _shape(image: Any, shape: Sequence[int]) -> tuple:
 def scale_and_translate(
     image: Any, shape: Sequence[int], spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
     antialias: bool = True, precision: Any = lax.Precision.HIGHEST,
-):  # fmt: skip
+) -> Array:  # fmt: skip
     """Resample an image, scaled and then moved.
 
     Args:
@@ -178,7 +179,7 @@ def _inexact(*xs):
 @one_program(static=("shape", "method", "antialias", "precision"))
 def resize(
     image: Any, shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = lax.Precision.HIGHEST
-):
+) -> Array:
     """Resample an image to another shape.
 
     Args:

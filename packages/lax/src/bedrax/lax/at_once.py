@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
-from bedrax.core.tracing import Trace, Tracer, current, entered, eval_trace, set_trace
+from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, eval_trace, set_trace
 
 
 class _KnownAtOnce(Trace):
@@ -14,14 +15,14 @@ class _KnownAtOnce(Trace):
     __slots__ = ()
     sees_constants = False
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: Any, params: dict[str, Any]) -> Any:
         """Evaluate, or hand on to the parent."""
         if not any(isinstance(x, Tracer) for x in args):
             return eval_trace.process(prim, args, params)
         with set_trace(self.parent):
             return self.parent.process(prim, args, params)
 
-    def call(self, prim, rule, args):
+    def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """Run a function of concrete values; the parent reads any other."""
         if not any(isinstance(x, Tracer) for x in args):
             return rule.primal(*args)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bedrax import pytree
 from bedrax.core import dims, source
 from bedrax.core.signatures import signature_of
+from bedrax.pytree import PyTreeDef
+
+if TYPE_CHECKING:
+    from bedrax.core.avals import ShapedArray
 
 
 def short(tree: Any) -> Any:
@@ -16,14 +20,22 @@ def short(tree: Any) -> Any:
     return pytree.tree_map(lambda a: a.str_short(), tree) if not hasattr(tree, "str_short") else tree.str_short()
 
 
-def weaker_match(given, wanted) -> bool:
+def weaker_match(given: ShapedArray, wanted: ShapedArray) -> bool:
     """Whether two types differ at most in weakness."""
     return given.is_array == wanted.is_array and (
         not given.is_array or (given.dtype == wanted.dtype and dims.same_shape(given.shape, wanted.shape))
     )
 
 
-def check_carry(name: str, init_tree, in_types, out_tree, out_types, fun, position: int = 0) -> None:
+def check_carry(
+    name: str,
+    init_tree: PyTreeDef,
+    in_types: tuple[ShapedArray, ...],
+    out_tree: PyTreeDef,
+    out_types: list[ShapedArray],
+    fun: Callable[..., Any],
+    position: int = 0,
+) -> None:
     """Raise if a loop body does not return a carry of the type it got.
 
     Args:
@@ -54,7 +66,7 @@ def check_carry(name: str, init_tree, in_types, out_tree, out_types, fun, positi
         )
 
 
-def type_difference(a, b) -> str:
+def type_difference(a: ShapedArray, b: ShapedArray) -> str:
     """What differs between two array types, in words."""
     differing = [
         what
@@ -69,7 +81,7 @@ def type_difference(a, b) -> str:
 
 def structure_difference(a: Any, b: Any, name_a: str, name_b: str) -> str:
     """The first place where two pytrees differ in structure, in words."""
-    path: tuple = ()
+    path: tuple[Any, ...] = ()
     while True:
         kinds = [_node(x) for x in (a, b)]
         at = pytree.keystr(path)
@@ -112,7 +124,9 @@ def _parameter_name(fun: Callable, position: int) -> str:
     return "carry"
 
 
-def check_branches(functions, names, results) -> None:
+def check_branches(
+    functions: tuple[Callable[..., Any], ...], names: tuple[str, ...], results: list[tuple[Any, ...]]
+) -> None:
     """Raise if the branches of `cond` or `switch` differ in the types of their results."""
     what = "cond" if "true_fun" in names else "switch"
     order = list(zip(names, functions, results, strict=True))

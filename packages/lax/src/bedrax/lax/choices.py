@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 
 
-def one_of(function: str, argument: str, value: Any, options: Collection) -> None:
+def one_of(function: str, argument: str, value: Any, options: Collection[Any]) -> None:
     """Raise ValueError, which says what the options are, unless `value` is among them."""
     if value not in options:
         listed = ", ".join(map(repr, options))

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from bedrax.core import dims, dtypes
-from bedrax.core.array import in_host_memory
+from bedrax.core.array import Array, in_host_memory
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike, Shape
 from bedrax.lax.primitives import conversions, elementwise, shaping
 from bedrax.lax.primitives.indexing import dynamic_slice_p, dynamic_update_slice_p
 
@@ -82,7 +83,13 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
 
 
 @one_program(static=("slice_sizes", "allow_negative_indices"))
-def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True):
+def dynamic_slice(
+    operand: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
+    slice_sizes: Shape,
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
     """The part of an array of given size that starts at a computed position.
 
     Where the slice would overrun the array, it is moved inside.
@@ -111,7 +118,13 @@ def dynamic_slice(operand, start_indices, slice_sizes, *, allow_negative_indices
 
 
 @one_program(static=("allow_negative_indices",))
-def dynamic_update_slice(operand, update, start_indices, *, allow_negative_indices: bool | Sequence[bool] = True):
+def dynamic_update_slice(
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_indices: ArrayLike | Sequence[ArrayLike],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
     """A copy of `operand` with `update` written at a computed position.
 
     Where the update would overrun the array, it is moved inside.
@@ -136,7 +149,9 @@ def _start_at(operand, axis: int, index) -> tuple[int, list]:
 
 
 @one_program(static=("slice_size", "axis", "allow_negative_indices"))
-def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True):
+def dynamic_slice_in_dim(
+    operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Array:
     """`dynamic_slice` along one axis; all of every other axis."""
     axis, starts = _start_at(operand, axis, start_index)
     shape = aval_of(operand).shape
@@ -145,14 +160,18 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *
 
 
 @one_program(static=("axis", "keepdims", "allow_negative_indices"))
-def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True):
+def dynamic_index_in_dim(
+    operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Array:
     """One position along one axis, which may be computed; without `keepdims` the result lacks the axis."""
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else shaping.squeeze(out, (axis,))
 
 
 @one_program(static=("axis", "allow_negative_indices"))
-def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allow_negative_indices: bool = True):
+def dynamic_update_slice_in_dim(
+    operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
     """`dynamic_update_slice` at a position along one axis, at the beginning of every other axis."""
     ranks = len(aval_of(operand).shape), len(aval_of(update).shape)
     if ranks[0] != ranks[1]:
@@ -162,7 +181,9 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *, allo
 
 
 @one_program(static=("axis", "allow_negative_indices"))
-def dynamic_update_index_in_dim(operand, update, index, axis: int, *, allow_negative_indices: bool = True):
+def dynamic_update_index_in_dim(
+    operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
     """Write one position along one axis; `update` has that axis with size 1, or lacks it."""
     axis, starts = _start_at(operand, axis, index)
     if len(aval_of(update).shape) != len(starts):

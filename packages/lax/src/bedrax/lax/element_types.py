@@ -15,26 +15,32 @@ import functools
 import operator
 from collections.abc import Callable
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.facts import cached
-from bedrax.core.ir import Literal, run
+from bedrax.core.ir import Jaxpr, Literal, run
 from bedrax.core.tables import families_on_bases, programs
 from bedrax.lax.tables import decompositions
 
+if TYPE_CHECKING:
+    from bedrax.core.tracing import Primitive
+
+
 # `(prim, avals, params) -> function of bases (traceable), returning one value or a list`; set by the batching package.
-on_bases: Callable | None = None
+on_bases: Callable[..., Any] | None = None
 
 
-def is_extended(aval) -> bool:
+def is_extended(aval: ShapedArray) -> bool:
     """Whether a type's elements are several numbers each."""
     return aval.is_array and isinstance(aval.dtype, dtypes.ExtendedDType)
 
 
-def base_aval(aval):
+def base_aval(aval: ShapedArray) -> ShapedArray:
     """The type of the base of an array of type `aval`; itself if its elements are numbers."""
     if not is_extended(aval):
         return aval
@@ -42,14 +48,14 @@ def base_aval(aval):
     return ShapedArray((*aval.shape, *dtype.element_shape), np.dtype(dtype.element_dtype), vma=aval.vma)
 
 
-def moves_elements(prim, avals_in, avals_out) -> bool:
+def moves_elements(prim: Primitive, avals_in: list[ShapedArray], avals_out: list[ShapedArray]) -> bool:
     """Whether this operation on arrays of these types goes through its batching rule."""
     return prim.family not in families_on_bases and (
         any(map(is_extended, avals_in)) or any(map(is_extended, avals_out))
     )
 
 
-def function_on_bases(prim, avals, params) -> Callable:
+def function_on_bases(prim: Primitive, avals: list[ShapedArray], params: dict[str, Any]) -> Callable[..., Any]:
     """The function of bases that stands for an operation on arrays of these types."""
     if on_bases is None:
         raise NotImplementedError(f"'{prim}' of {[str(a) for a in avals]}: import bedrax.batching.elements first")
@@ -60,7 +66,7 @@ _operands, _results = operator.attrgetter("invars"), operator.attrgetter("outvar
 
 
 @cached
-def meets_extended(jaxpr) -> bool:
+def meets_extended(jaxpr: Jaxpr) -> bool:
     """Whether an equation of a program (not of those inside it) takes or gives an array of an extended dtype."""
     eqns = jaxpr.eqns
     atoms = set(chain(chain.from_iterable(map(_operands, eqns)), chain.from_iterable(map(_results, eqns))))
@@ -69,7 +75,7 @@ def meets_extended(jaxpr) -> bool:
 
 
 @cached
-def eqns_that_move_elements(jaxpr) -> frozenset:
+def eqns_that_move_elements(jaxpr: Jaxpr) -> frozenset[Any]:
     """The equations of a program (not of those inside it) that `function_on_bases` stands for."""
     if not meets_extended(jaxpr):
         return frozenset()
@@ -79,7 +85,7 @@ def eqns_that_move_elements(jaxpr) -> frozenset:
     )  # fmt: skip
 
 
-def run_on_bases(jaxpr, *args) -> list:
+def run_on_bases(jaxpr: Jaxpr, *args: Array) -> list[Any]:
     """The results of a program, under the current trace, with bases in place of arrays of an extended dtype."""
     if not meets_extended(jaxpr):
         return run(jaxpr, *args)

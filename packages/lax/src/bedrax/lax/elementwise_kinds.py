@@ -7,13 +7,15 @@ dtypes and the texts of errors from here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike
 
 REAL_OF = {np.dtype("complex64"): np.dtype("float32"), np.dtype("complex128"): np.dtype("float64")}
 COMPLEX_OF = {real: cplx for cplx, real in REAL_OF.items()}
@@ -45,11 +47,11 @@ CONJUGABLE = ("float32", "complexfloating", "float64")
 class _Accepted(dict):
     """`dtype -> whether it is in one of the categories`, filled on demand."""
 
-    def __init__(self, categories: tuple[str, ...]):
+    def __init__(self, categories: tuple[str, ...]) -> None:
         super().__init__()
         self.categories = categories
 
-    def __missing__(self, dtype) -> bool:
+    def __missing__(self, dtype: Any) -> bool:
         found = self[dtype] = any(dtypes.issubdtype(dtype, _CATEGORIES[name]) for name in self.categories)
         return found
 
@@ -65,7 +67,7 @@ def accepted(categories: tuple[str, ...]) -> _Accepted:
     return table
 
 
-def result_shape(name: str, avals) -> tuple:
+def result_shape(name: str, avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
     """The common shape of the operands, where rank 0 goes with everything.
 
     Raises:
@@ -99,14 +101,16 @@ _PROMOTING = {
 }  # fmt: skip
 
 
-def dtype_mismatch(name: str, found) -> TypeError:
+def dtype_mismatch(
+    name: str, found: list[np.dtype[Any]] | tuple[np.dtype[Any], np.dtype[Any], np.dtype[Any]]
+) -> TypeError:
     """The error for operands whose dtypes differ."""
     listed = ", ".join(str(getattr(d, "name", d)) for d in found)
     tip = f"; jnp.{_PROMOTING[name]} converts them" if name in _PROMOTING else ""
     return TypeError(f"lax.{name} takes operands of one dtype, got {listed}{tip}")
 
 
-def dtype_refused(name: str, dtype, categories, position: int | None = None) -> TypeError:
+def dtype_refused(name: str, dtype: Any, categories: tuple[str, ...], position: int | None = None) -> TypeError:
     """The error for an operand whose dtype the primitive does not take."""
     where = "" if position is None else f" at position {position}"
     return TypeError(
@@ -114,7 +118,9 @@ def dtype_refused(name: str, dtype, categories, position: int | None = None) -> 
     )
 
 
-def joined(avals, shape, dtype, weak_type) -> ShapedArray:
+def joined(
+    avals: tuple[ShapedArray, ...], shape: tuple[Any, ...], dtype: np.dtype[Any], weak_type: bool
+) -> ShapedArray:
     """The aval of an elementwise result: placement from the operands that have the result's shape."""
     sharding = memory_space = None
     vma = avals[0].vma
@@ -127,10 +133,39 @@ def joined(avals, shape, dtype, weak_type) -> ShapedArray:
     return ShapedArray(shape, dtype, weak_type, sharding=sharding, memory_space=memory_space, vma=vma)
 
 
+# ---- the types of functions -----------------------------------------------------------------------
+
+
+class Unary(Protocol):
+    """A function of one operand."""
+
+    def __call__(self, x: ArrayLike) -> Array:
+        """Call the function."""
+        ...
+
+
+class AccurateUnary(Protocol):
+    """A function of one operand that takes an accuracy."""
+
+    def __call__(self, x: ArrayLike, *, accuracy: Any = None) -> Array:
+        """Call the function."""
+        ...
+
+
+class Binary(Protocol):
+    """A function of two operands."""
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Call the function."""
+        ...
+
+
 # ---- primitives by kind --------------------------------------------------------------------------
 
 
-def unary(name: str, categories=ANY, result: Callable | None = None, family: str = "elementwise") -> Primitive:
+def unary(
+    name: str, categories: tuple[str, ...] = ANY, result: Callable[..., Any] | None = None, family: str = "elementwise"
+) -> Primitive:
     """A primitive of one operand; `result(dtype)` is the dtype of its result (default: the same)."""
     prim = Primitive(name, family)
     ok = accepted(categories)
@@ -144,7 +179,9 @@ def unary(name: str, categories=ANY, result: Callable | None = None, family: str
     return prim
 
 
-def nary(name: str, *categories, result: Callable | None = None, family: str = "elementwise") -> Primitive:
+def nary(
+    name: str, *categories: tuple[str, ...], result: Callable[..., Any] | None = None, family: str = "elementwise"
+) -> Primitive:
     """A primitive of operands of equal dtype; `categories` holds one tuple per operand, or one for two operands."""
     prim = Primitive(name, family)
     if len(categories) == 1:
@@ -174,7 +211,7 @@ def nary(name: str, *categories, result: Callable | None = None, family: str = "
 # ---- operands ------------------------------------------------------------------------------------
 
 
-def scalar_like(x, value) -> Any:
+def scalar_like(x: ArrayLike, value: complex | float | int) -> Any:
     """`value` as a constant that goes with `x`: of its dtype, and weak exactly if `x` is.
 
     Rules use it, because elementwise primitives do not promote.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of, is_valid_value
 from bedrax.core.tracing import trace_state_clean
+from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax.primitives import conversions
 from bedrax.lax.primitives.placement import free, moved
 from bedrax.lax.primitives.shaping import broadcast_in_dim
@@ -17,7 +20,7 @@ __all__ = ["full", "full_like", "zeros_like", "zeros_of"]
 _REAL = (int, float, bool)
 
 
-def full(shape, fill_value, dtype=None, *, sharding=None):
+def full(shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Any = None) -> Array:
     """An array of `shape` filled with a scalar.
 
     Args:
@@ -54,7 +57,9 @@ def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
     return conversions.convert_element_type(value, dtype)
 
 
-def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
+def full_like(
+    x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, sharding: Any = None
+) -> Array:
     """`full` with the shape and dtype of `x` (an array, or whatever has a shape and a dtype).
 
     Eagerly, the result of the shape of an array that is committed is placed as the array is.
@@ -79,7 +84,7 @@ def full_like(x, fill_value, dtype=None, shape=None, sharding=None):
     return full(shape, fill_value, dtype, sharding=sharding)
 
 
-def zeros_of(aval: ShapedArray):
+def zeros_of(aval: ShapedArray) -> Any:
     """Zeros of any array type, `float0` included."""
     dtype = aval.dtype
     if dtype == dtypes.float0:
@@ -89,6 +94,6 @@ def zeros_of(aval: ShapedArray):
     return broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
 
 
-def zeros_like(x):
+def zeros_like(x: Any) -> Array:
     """Zeros of the shape and dtype of a value."""
     return zeros_of(aval_of(x))

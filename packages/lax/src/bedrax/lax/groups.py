@@ -6,9 +6,9 @@ Needed by Quax, which takes the groups of a loop apart and binds a loop with gro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-Nesting = tuple | None  # None: a value; a tuple: a group
+Nesting: TypeAlias = tuple[Any, ...] | None  # None: a value; a tuple: a group
 
 
 class FlatTree:
@@ -24,11 +24,11 @@ class FlatTree:
 
     __slots__ = ("nesting", "vals")
 
-    def __init__(self, nesting: Nesting, vals: Sequence[Any]):
+    def __init__(self, nesting: Nesting, vals: Sequence[Any]) -> None:
         if len(vals) != _size(nesting):
             raise ValueError(f"groups of {_size(nesting)} values were given {len(vals)}: {nesting}")
-        self.nesting = nesting
-        self.vals = tuple(vals)
+        self.nesting: Nesting = nesting
+        self.vals: tuple[Any, ...] = tuple(vals)
 
     def update(self, new_vals: Sequence[Any]) -> FlatTree:
         """The same groups, of other values."""
@@ -63,13 +63,13 @@ class FlatTree:
     def __iter__(self) -> Iterator[Any]:
         return iter(self.vals)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is FlatTree and (self.nesting, self.vals) == (other.nesting, other.vals)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.nesting, self.vals))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.unflatten())
 
 

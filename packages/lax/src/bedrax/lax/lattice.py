@@ -20,7 +20,7 @@ _KNOWN = frozenset(dtypes.all_dtypes)
 
 # Nodes are dtypes, and Python's int, float and complex for weakly typed values of these kinds. Edges point to what a
 # node may become implicitly.
-_STANDARD_EDGES: dict[Any, tuple] = {
+_STANDARD_EDGES: dict[Any, tuple[Any, ...]] = {
     "bool": (int,),
     int: ("uint8", "int8", *(d.name for d in dtypes.narrow_int_dtypes)),
     "uint8": ("uint16", "int16"),
@@ -41,7 +41,7 @@ _STANDARD_EDGES: dict[Any, tuple] = {
 }
 
 # Strict: only Python scalars, and only within or to the next kind.
-_STRICT_EDGES: dict[Any, tuple] = {
+_STRICT_EDGES: dict[Any, tuple[Any, ...]] = {
     int: (float, *(d.name for d in dtypes.integer_dtypes)),
     float: (complex, *(d.name for d in dtypes.float_dtypes)),
     complex: tuple(d.name for d in dtypes.complex_dtypes),
@@ -112,7 +112,7 @@ def _describe(x: Any) -> tuple[Any, bool]:
     raise TypeError(f"Cannot determine dtype of {x!r}: an array, a scalar or a dtype is needed")
 
 
-_promotions: dict[tuple, tuple[Any, bool]] = {}
+_promotions: dict[tuple[Any, ...], tuple[Any, bool]] = {}
 
 
 def promote(types: Sequence[Any], weaks: Sequence[bool]) -> tuple[Any, bool]:

@@ -33,7 +33,7 @@ def pairs_of(what: str, metadata: Mapping[str, Any]) -> Pairs:
 class Hinted:
     """Operations that are traced inside get pairs: a context manager, and a decorator."""
 
-    def __init__(self, pairs: Pairs):
+    def __init__(self, pairs: Pairs) -> None:
         self.pairs = pairs
 
     def __enter__(self) -> None:
@@ -44,14 +44,14 @@ class Hinted:
         current.names = current.names[:-1]
         _in_force.set_local(_in_force.value[: len(_in_force.value) - len(self.pairs)] or config.UNSET)
 
-    def __call__(self, fun: Callable) -> Callable:
+    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         return _Under(self, fun)
 
 
 class _Under:
     """A function that is called with pairs in force, and whose methods (`lower`, `trace`) are."""
 
-    def __init__(self, hints: Hinted, fun: Callable):
+    def __init__(self, hints: Hinted, fun: Callable[..., Any]) -> None:
         self._hints, self._fun = hints, fun
         functools.update_wrapper(self, fun, updated=())
 
@@ -77,7 +77,7 @@ def _called(prim, fun: Callable, **params: Any) -> Callable:
     return call
 
 
-def marked_call(fun: Callable, pairs: Pairs, of_derivatives: Pairs | str = "same") -> Callable:
+def marked_call(fun: Callable[..., Any], pairs: Pairs, of_derivatives: Pairs | str = "same") -> Callable[..., Any]:
     """`fun`, of pytrees of arrays, as a function of the module; its calls have pairs for the compiler.
 
     Args:
@@ -87,6 +87,6 @@ def marked_call(fun: Callable, pairs: Pairs, of_derivatives: Pairs | str = "same
     return _called(xla_metadata_call_p, fun, xla_metadata=pairs, ad_metadata=of_derivatives)
 
 
-def ordered_call(fun: Callable, enforce: bool, strict_in: bool, strict_out: bool) -> Callable:
+def ordered_call(fun: Callable[..., Any], enforce: bool, strict_in: bool, strict_out: bool) -> Callable[..., Any]:
     """`fun`, of pytrees of arrays, whose operations run in the order in which it writes them."""
     return _called(program_order_p, fun, enforce=enforce, strict_in=strict_in, strict_out=strict_out)

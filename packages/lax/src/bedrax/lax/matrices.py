@@ -9,23 +9,24 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import filling
 from bedrax.lax.primitives import contractions, conversions, elementwise, reductions, shaping
 
 
-def transposed(x) -> Any:
+def transposed(x: Any) -> Any:
     """Matrices with rows and columns exchanged."""
     ndim = len(aval_of(x).shape)
     return shaping.transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
-def adjoint(x) -> Any:
+def adjoint(x: Any) -> Any:
     """Conjugate transposes."""
     x = transposed(x)
     return elementwise.conj(x) if dtypes.is_complex(aval_of(x).dtype) else x
 
 
-def triangle_mask(shape: tuple, lower: bool, offset: int = 0) -> Any:
+def triangle_mask(shape: tuple[Any, ...], lower: bool, offset: int = 0) -> Any:
     """Where the triangle of matrices of `shape` is that begins `offset` diagonals above the main one."""
     rows = shaping.broadcasted_iota(np.int32, shape, len(shape) - 2)
     columns = shaping.broadcasted_iota(np.int32, shape, len(shape) - 1)
@@ -34,12 +35,12 @@ def triangle_mask(shape: tuple, lower: bool, offset: int = 0) -> Any:
     return elementwise.ge(rows, columns) if lower else elementwise.le(rows, columns)
 
 
-def triangle(x, lower: bool, offset: int = 0) -> Any:
+def triangle(x: Any, lower: bool, offset: int = 0) -> Any:
     """Matrices with zeros outside a triangle: of columns j <= i + offset (`lower`), or j >= i + offset."""
     return elementwise.select(triangle_mask(aval_of(x).shape, lower, offset), x, filling.zeros_like(x))
 
 
-def matmul(x, y) -> Any:
+def matmul(x: Any, y: Any) -> Any:
     """Products of matrices with equal batch axes, at the highest precision."""
     n = len(aval_of(x).shape)
     batch = tuple(range(n - 2))
@@ -48,12 +49,12 @@ def matmul(x, y) -> Any:
     )
 
 
-def symmetrized(x) -> Any:
+def symmetrized(x: ArrayLike) -> Any:
     """The Hermitian parts of matrices."""
     return elementwise.mul(elementwise.add(x, adjoint(x)), np.array(0.5, aval_of(x).dtype))
 
 
-def finite_or_zero(x) -> tuple:
+def finite_or_zero(x: ArrayLike) -> tuple[Any, ...]:
     """Matrices that are finite, zeros in place of the others, and for each matrix whether it is one of these (0, 1).
 
     LAPACK's divide and conquer for singular values may not come to an end where an element is infinite.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bedrax.core import tracing
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Primitive, cast_together, current
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.shaping import broadcast_in_dim
 
 
-def bind_nary(prim: Primitive, *args, **params):
+def bind_nary(prim: Primitive, *args: ArrayLike, **params: Any) -> Array:
     """Bind an n-ary primitive, after the operands' axes of length 1 are broadcast against longer ones."""
     shape = None
     for x in args:
@@ -23,7 +27,7 @@ def bind_nary(prim: Primitive, *args, **params):
     )
 
 
-def bind_pair(prim: Primitive, x, y):
+def bind_pair(prim: Primitive, x: Any, y: Any) -> Any:
     """`bind_nary` of two operands and no params: what most programs consist of."""
     s = getattr(x, "shape", None)
     if s:

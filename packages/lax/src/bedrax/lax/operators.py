@@ -8,7 +8,7 @@ that are not arrays or scalars.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
+from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, F
 from bedrax.lax import lattice
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import shaping
@@ -36,35 +38,51 @@ def documentation(what: str, count: int) -> str:
     return f"Elementwise {what}.\n\nArgs:\n  {given}\n"
 
 
-def documented(function: Callable, name: str, what: str, module: str = __name__) -> Callable:
+def documented(function: F, name: str, what: str, module: str = __name__) -> F:
     """`function` as the public elementwise function `name`, which computes `what`."""
     return named(function, name, module, documentation(what, function.__code__.co_argcount))
 
 
-def numeric2(name: str, bind: Callable, what: str = "") -> Callable:
+class UnaryUfunc(Protocol):
+    """A function of one operand, by position."""
+
+    def __call__(self, x: ArrayLike, /) -> Array:
+        """Call the function."""
+        ...
+
+
+class BinaryUfunc(Protocol):
+    """A function of two operands, by position."""
+
+    def __call__(self, x: ArrayLike, y: ArrayLike, /) -> Array:
+        """Call the function."""
+        ...
+
+
+def numeric2(name: str, bind: Callable[..., Any], what: str = "") -> BinaryUfunc:
     """A function of two operands that are given their common dtype and shape."""
 
-    def function(x, y, /):
+    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         x, y = promote_pair(name, x, y)
         return bind(x, y)
 
     return documented(function, name, what)
 
 
-def inexact2(name: str, bind: Callable, what: str = "") -> Callable:
+def inexact2(name: str, bind: Callable[..., Any], what: str = "") -> BinaryUfunc:
     """The same for operations on floats and complex numbers: integers become floats."""
 
-    def function(x, y, /):
+    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         x, y = promote_pair_inexact(name, x, y)
         return bind(x, y)
 
     return documented(function, name, what)
 
 
-def _with_bool(name: str, prim, bool_prim, what: str) -> Callable:
+def _with_bool(name: str, prim: Primitive, bool_prim: Primitive, what: str) -> BinaryUfunc:
     bind, on_bool = prim.bind, bool_prim.bind
 
-    def function(x, y, /):
+    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         x, y = promote_pair(name, x, y)
         if (getattr(x, "dtype", None) or aval_of(x).dtype) == _BOOL:
             return on_bool(x, y)
@@ -75,10 +93,10 @@ def _with_bool(name: str, prim, bool_prim, what: str) -> Callable:
 
 # ---- arithmetic --------------------------------------------------------------------------------------
 
-add = _with_bool("add", ops.add_p, ops.or_p, 'sum; "or" of bools')
-multiply = _with_bool("multiply", ops.mul_p, ops.and_p, 'product; "and" of bools')
-subtract = numeric2("subtract", ops.sub_p.bind, "difference")
-true_divide = inexact2("true_divide", ops.div_p.bind, "quotient, as floats")
+add: BinaryUfunc = _with_bool("add", ops.add_p, ops.or_p, 'sum; "or" of bools')
+multiply: BinaryUfunc = _with_bool("multiply", ops.mul_p, ops.and_p, 'product; "and" of bools')
+subtract: BinaryUfunc = numeric2("subtract", ops.sub_p.bind, "difference")
+true_divide: BinaryUfunc = inexact2("true_divide", ops.div_p.bind, "quotient, as floats")
 
 
 def _negative(x, y):
@@ -118,7 +136,7 @@ def _full(x, shape):
 
 
 @one_program
-def floor_divide(x, y, /):
+def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The largest whole number not above ``x / y``, in the common dtype."""
     x, y, dtype = _as_numbers("floor_divide", x, y)
     if dtypes.is_unsigned_integer(dtype):
@@ -132,7 +150,7 @@ def floor_divide(x, y, /):
     return float_divmod(x, y)[0]
 
 
-def float_divmod(x, y):
+def float_divmod(x: np.generic, y: np.generic) -> tuple[Array, ...]:
     """(floor of the quotient, remainder of the divisor's sign) of promoted floats.
 
     The quotient is derived from the remainder, which is exact, so that ``q * y + r`` is near `x` even
@@ -149,7 +167,7 @@ def float_divmod(x, y):
 
 
 @one_program
-def remainder(x, y, /):
+def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x - y * floor(x / y)``: the remainder with the sign of the divisor. An integer modulo 0 is 0."""
     x, y, dtype = _as_numbers("remainder", x, y)
     zero = ops.scalar_like(x, 0)
@@ -166,7 +184,7 @@ def remainder(x, y, /):
 
 
 @one_program
-def divmod_(x, y, /):
+def divmod_(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     """(`floor_divide(x, y)`, `remainder(x, y)`)."""
     x, y, dtype = _as_numbers("divmod", x, y)
     if dtypes.is_integer(dtype):
@@ -174,7 +192,7 @@ def divmod_(x, y, /):
     return float_divmod(x, y)
 
 
-def power(x, y, /):
+def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x ** y``. A Python integer `y` multiplies; integers to integer powers stay integers.
 
     Raises:
@@ -219,12 +237,12 @@ def _integer_power(x, y, dtype):
     return out
 
 
-def negative(x, /):
+def negative(x: ArrayLike, /) -> Array:
     """``-x``."""
     return ops.neg_p.bind(operand("negative", x))
 
 
-def positive(x, /):
+def positive(x: ArrayLike, /) -> Array:
     """``+x``, which is `x`."""
     return asarray(operand("positive", x))
 
@@ -232,7 +250,7 @@ def positive(x, /):
 _UNSIGNED = frozenset((*dtypes.unsigned_dtypes, _BOOL))
 
 
-def absolute(x, /):
+def absolute(x: ArrayLike, /) -> Array:
     """``abs(x)``; the magnitude of complex numbers."""
     x = operand("absolute", x)
     if aval_of(x).dtype in _UNSIGNED:
@@ -240,7 +258,7 @@ def absolute(x, /):
     return ops.abs_p.bind(x)
 
 
-def invert(x, /):
+def invert(x: ArrayLike, /) -> Array:
     """``~x``: all bits inverted; "not" of bools."""
     return ops.not_p.bind(operand("bitwise_not", x))
 
@@ -248,12 +266,12 @@ def invert(x, /):
 # ---- comparisons and bits -----------------------------------------------------------------------------
 
 
-def _ordering(name: str, prim, what: str) -> Callable:
+def _ordering(name: str, prim: Primitive, what: str) -> BinaryUfunc:
     """A comparison: complex numbers are ordered by real part, then by imaginary part."""
     bind = prim.bind
     strict = {"ge": ops.gt_p, "le": ops.lt_p}.get(prim.name, prim).bind
 
-    def function(x, y, /):
+    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         x, y = promote_pair(name, x, y)
         if dtypes.is_complex(getattr(x, "dtype", None) or aval_of(x).dtype):
             first, second = (ops.real(x), ops.real(y)), (ops.imag(x), ops.imag(y))
@@ -263,19 +281,19 @@ def _ordering(name: str, prim, what: str) -> Callable:
     return documented(function, name, what)
 
 
-equal = numeric2("equal", ops.eq_p.bind, "``x1 == x2``")
-not_equal = numeric2("not_equal", ops.ne_p.bind, "``x1 != x2``")
-less = _ordering("less", ops.lt_p, "``x1 < x2``")
-less_equal = _ordering("less_equal", ops.le_p, "``x1 <= x2``")
-greater = _ordering("greater", ops.gt_p, "``x1 > x2``")
-greater_equal = _ordering("greater_equal", ops.ge_p, "``x1 >= x2``")
-bitwise_and = numeric2("bitwise_and", ops.and_p.bind, "AND of bits or bools")
-bitwise_or = numeric2("bitwise_or", ops.or_p.bind, "OR of bits or bools")
-bitwise_xor = numeric2("bitwise_xor", ops.xor_p.bind, "exclusive OR of bits or bools")
-left_shift = numeric2("left_shift", ops.shift_left_p.bind, "``x1 << x2``")
+equal: BinaryUfunc = numeric2("equal", ops.eq_p.bind, "``x1 == x2``")
+not_equal: BinaryUfunc = numeric2("not_equal", ops.ne_p.bind, "``x1 != x2``")
+less: BinaryUfunc = _ordering("less", ops.lt_p, "``x1 < x2``")
+less_equal: BinaryUfunc = _ordering("less_equal", ops.le_p, "``x1 <= x2``")
+greater: BinaryUfunc = _ordering("greater", ops.gt_p, "``x1 > x2``")
+greater_equal: BinaryUfunc = _ordering("greater_equal", ops.ge_p, "``x1 >= x2``")
+bitwise_and: BinaryUfunc = numeric2("bitwise_and", ops.and_p.bind, "AND of bits or bools")
+bitwise_or: BinaryUfunc = numeric2("bitwise_or", ops.or_p.bind, "OR of bits or bools")
+bitwise_xor: BinaryUfunc = numeric2("bitwise_xor", ops.xor_p.bind, "exclusive OR of bits or bools")
+left_shift: BinaryUfunc = numeric2("left_shift", ops.shift_left_p.bind, "``x1 << x2``")
 
 
-def right_shift(x, y, /):
+def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x >> y``: the sign is kept where there is one."""
     x, y = promote_pair("right_shift", x, y)
     if dtypes.is_unsigned_integer(aval_of(x).dtype):
@@ -296,7 +314,7 @@ def accepts(other: Any) -> bool:
 _known: set[type] = {int, float, complex, bool, np.ndarray}
 
 
-def operator(function: Callable, name: str, swapped: bool = False) -> Callable:
+def operator(function: Callable[..., Any], name: str, swapped: bool = False) -> Callable[..., Any]:
     """``x <op> y`` as a method of `x`, or if `swapped` of `y`."""
 
     # Entries, like those of `api_boundary`, without a frame more.
@@ -331,7 +349,7 @@ _COMPARISONS = {
 }  # fmt: skip
 
 
-def iterate(x: Any) -> Iterator:
+def iterate(x: Any) -> Iterator[Any]:
     """The rows of an array, from one operation."""
     if not x.ndim:
         raise TypeError("iteration over a 0-d array")

@@ -11,8 +11,10 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import matrices
 from bedrax.lax.primitives import linalg as p
 
@@ -76,9 +78,9 @@ def _scaled(x):
 
 @one_program(static=("is_hermitian", "max_iterations", "eps", "dynamic_shape"))
 def qdwh(
-    x, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
+    x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
-):  # fmt: skip
+) -> tuple[Array, ...]:  # fmt: skip
     """Polar decomposition ``x = u @ h`` by dynamically weighted Halley iteration.
 
     Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010).

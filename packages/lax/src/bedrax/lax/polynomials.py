@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.operands import bind_nary
 from bedrax.lax.primitives.conversions import convert_to
 from bedrax.lax.primitives.elementwise import polynomial_p, scalar_like
@@ -25,7 +27,7 @@ def _coefficient(c: Any, x: Any, dtype: Any) -> Any:
     return convert_to(c, dtype)
 
 
-def polynomial(x: Any, coeffs: Iterable, *, unroll: int | None = None) -> Any:
+def polynomial(x: ArrayLike, coeffs: Iterable[Any], *, unroll: int | None = None) -> Array:
     r"""Elementwise :math:`\sum_k a_k x^k`, by Horner's rule.
 
     The derivative by `x` is evaluated as the polynomial of coefficients :math:`k a_k`.

@@ -29,7 +29,7 @@ _BOOL = dtypes.bool_dtype
 
 def _scalar_casts() -> dict[tuple, Callable]:
     """(Python type, dtype of an array) -> the scalar's value in that dtype, where it is the array's that wins."""
-    casts: dict[tuple, Callable] = {}
+    casts: dict[tuple[Any, ...], Callable[..., Any]] = {}
     for dtype in dtypes.all_dtypes:
         own = {}
         if dtypes.is_inexact(dtype):
@@ -157,7 +157,7 @@ def _widen(x: Any, own: tuple, shape: tuple) -> Any:
     return shaping.broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=where)
 
 
-def promote(name: str, args: Sequence[Any], to_inexact: bool = False) -> list:
+def promote(name: str, args: Sequence[Any], to_inexact: bool = False) -> list[Any]:
     """Like `promote_pair` for any number of operands; with `to_inexact`, integers and bools become floats."""
     return broadcast(name, promote_dtypes(name, args, to_inexact))
 
@@ -206,7 +206,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
     )
 
 
-def promote_dtypes(name: str, args: Sequence[Any], to_inexact: bool = False) -> list:
+def promote_dtypes(name: str, args: Sequence[Any], to_inexact: bool = False) -> list[Any]:
     """Operands as values of one dtype, their shapes as they are."""
     args = [operand(name, x, i) for i, x in enumerate(args)]
     avals = [aval_of(x) for x in args]
@@ -244,7 +244,7 @@ def convert(x: Any, aval: Any, dtype: np.dtype, weak: bool = False) -> Any:
     return conversions.convert_to(x, dtype, weak)
 
 
-def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list:
+def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list[Any]:
     """Operands of shapes that NumPy broadcasts, as values of equal shape; rank 0 stays, unless `scalars` is false.
 
     Raises:
@@ -274,7 +274,7 @@ def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list:
     ]
 
 
-def broadcast_to(x: Any, shape: tuple) -> Any:
+def broadcast_to(x: Any, shape: tuple[Any, ...]) -> Any:
     """`x` with leading axes added and axes of length 1 repeated to have `shape`, which must fit."""
     ndim = len(aval_of(x).shape)
     return shaping.broadcast_in_dim(x, shape, range(len(shape) - ndim, len(shape)))

@@ -13,11 +13,11 @@ class LazilyTyped:
 
     __slots__ = ("_aval", "_of")
 
-    def __init__(self, aval: AbstractValue | None, of: Any = None):
+    def __init__(self, aval: AbstractValue | None, of: Any = None) -> None:
         self._aval = aval
         self._of = of
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.aval.short()})"
 
 

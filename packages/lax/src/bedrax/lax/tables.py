@@ -5,8 +5,12 @@ A rule is a function of arrays and params, written with lax functions. The colum
 dtype are given, and returned, as their bases (see `bedrax.lax.element_types`).
 """
 
+from __future__ import annotations
+
+from typing import Final
+
 from bedrax.core.columns import Column
 
-decompositions = Column(
+decompositions: Final = Column(
     "decomposition", "bedrax.lax.decompositions", signature="rule(*arrays, **params) -> array, or list of them"
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from bedrax.core import dims, dtypes, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.nn import flags
-from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
+from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact
 
 __all__ = [
     "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "leaky_relu",
@@ -336,7 +338,9 @@ def standardize(
 
 
 @one_program(static=("num_classes", "dtype", "axis", "out_sharding"))
-def one_hot(x: ArrayLike, num_classes: int, *, dtype=None, axis: int | str = -1, out_sharding=None) -> Array:
+def one_hot(
+    x: ArrayLike, num_classes: int, *, dtype: type | None = None, axis: int | str = -1, out_sharding: Any = None
+) -> Array:
     """1 at the place that each element of `x` names, 0 elsewhere; all 0 for places out of range.
 
     Args:

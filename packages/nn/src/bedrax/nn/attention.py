@@ -11,8 +11,9 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.nn.activations import softmax
-from bedrax.numpy.arguments import ArrayLike, array
+from bedrax.numpy.arguments import array
 from bedrax.numpy.logsumexp import logsumexp
 
 __all__ = ["dot_product_attention"]
@@ -27,7 +28,7 @@ def dot_product_attention(
     scale: float | None = None, is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
     key_value_seq_lengths: ArrayLike | None = None, local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None, return_residual: bool = False,
-):  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """``softmax(scale * query @ key^T + bias) @ value``, with masks, per head (Vaswani et al. 2017, eq. 1).
 
     Sizes: B batch, T queries, S keys, N heads, K heads of keys and values (a divisor of N: consecutive heads

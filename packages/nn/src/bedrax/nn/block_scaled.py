@@ -11,8 +11,9 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
-from bedrax.numpy.arguments import ArrayLike, array
+from bedrax.numpy.arguments import array
 
 __all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
@@ -48,7 +49,11 @@ def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) 
 
 
 def scaled_matmul(
-    lhs: ArrayLike, rhs: ArrayLike, lhs_scales: ArrayLike, rhs_scales: ArrayLike, preferred_element_type=np.float32
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
+    preferred_element_type: type = np.float32,
 ) -> Array:
     """Batched product of two matrices of block-scaled rows, contracted over the last axis of both.
 
@@ -89,9 +94,9 @@ def _decoded(x: Array, scales: Array) -> Array:
 
 
 def scaled_dot_general(
-    lhs, rhs, dimension_numbers, preferred_element_type=np.float32, configs: list[BlockScaleConfig] | None = None,
+    lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: tuple[tuple[Any, ...], ...], preferred_element_type: type=np.float32, configs: list[BlockScaleConfig] | None = None,
     implementation: str | None = None,
-):  # fmt: skip
+) -> None:  # fmt: skip
     """`lax.dot_general` of operands rounded to a block-scaled format: not supported.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -199,11 +199,16 @@ def _named(name: str):
     return make
 
 
-glorot_normal, glorot_uniform = _named("glorot_normal"), _named("glorot_uniform")
-he_normal, he_uniform = _named("he_normal"), _named("he_uniform")
-lecun_normal, lecun_uniform = _named("lecun_normal"), _named("lecun_uniform")
-xavier_normal, xavier_uniform = glorot_normal, glorot_uniform
-kaiming_normal, kaiming_uniform = he_normal, he_uniform
+glorot_normal: Final = _named("glorot_normal")
+glorot_uniform: Final = _named("glorot_uniform")
+he_normal: Final = _named("he_normal")
+he_uniform: Final = _named("he_uniform")
+lecun_normal: Final = _named("lecun_normal")
+lecun_uniform: Final = _named("lecun_uniform")
+xavier_normal: Final = glorot_normal
+xavier_uniform: Final = glorot_uniform
+kaiming_normal: Final = he_normal
+kaiming_uniform: Final = he_uniform
 
 
 def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:

@@ -11,9 +11,8 @@ from bedrax import lax
 from bedrax.core import dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions, aval_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import promotion
-
-ArrayLike = Any
 
 
 def arrays(name: str, *xs: ArrayLike) -> list[Array]:

@@ -10,7 +10,8 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact, promoted
+from bedrax.core.typing import ArrayLike
+from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact, promoted
 from bedrax.numpy.sorting import search
 
 __all__ = ["convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]

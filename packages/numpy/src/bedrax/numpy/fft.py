@@ -17,8 +17,9 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
-from bedrax.numpy.arguments import ArrayLike, array, axes_tuple, axis_index, inexact
+from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",

@@ -18,11 +18,12 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.lax.matrices import adjoint
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy import products
-from bedrax.numpy.arguments import ArrayLike, array, axis_index, inexact
+from bedrax.numpy.arguments import array, axis_index, inexact
 from bedrax.numpy.norms import matrix_norm, norm, vector_norm
 from bedrax.numpy.products import matmul, multi_dot, vecdot
 

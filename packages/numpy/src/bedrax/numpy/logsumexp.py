@@ -10,7 +10,8 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import ArrayLike, aligned, axes_tuple, inexact
+from bedrax.core.typing import ArrayLike
+from bedrax.numpy.arguments import aligned, axes_tuple, inexact
 
 __all__ = ["logmeanexp", "logsumexp"]
 

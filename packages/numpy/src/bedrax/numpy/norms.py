@@ -9,8 +9,9 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import linalg as factor
-from bedrax.numpy.arguments import ArrayLike, axis_index, inexact
+from bedrax.numpy.arguments import axis_index, inexact
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 

@@ -10,8 +10,9 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
-from bedrax.numpy.arguments import ArrayLike, aligned, array, axis_index
+from bedrax.numpy.arguments import aligned, array, axis_index
 
 __all__ = ["packbits", "unpackbits"]
 

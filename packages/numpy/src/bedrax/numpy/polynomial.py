@@ -10,7 +10,8 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import ArrayLike, array, arrays, concrete_int, inexact, promoted
+from bedrax.core.typing import ArrayLike
+from bedrax.numpy.arguments import array, arrays, concrete_int, inexact, promoted
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 

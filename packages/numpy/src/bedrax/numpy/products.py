@@ -11,7 +11,7 @@ import itertools
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from bedrax import lax
@@ -19,6 +19,7 @@ from bedrax.core import dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import lattice
 from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
 from bedrax.numpy.arguments import axis_index, refuse_out, typed
@@ -30,8 +31,6 @@ __all__ = [
     "cross", "dot", "inner", "kron", "matmul", "matvec", "multi_dot", "outer", "tensordot",
     "trace", "vdot", "vecdot", "vecmat",
 ]  # fmt: skip
-
-ArrayLike = Any
 
 
 def _result_type(x, y, preferred) -> tuple[np.dtype, bool]:

@@ -16,8 +16,9 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
-from bedrax.numpy.arguments import ArrayLike, aligned, array, arrays, axis_index, concrete_int, promoted
+from bedrax.numpy.arguments import aligned, array, arrays, axis_index, concrete_int, promoted
 from bedrax.numpy.sorting import search
 
 __all__ = [

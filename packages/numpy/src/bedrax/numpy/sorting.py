@@ -15,9 +15,10 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.lax.primitives.sorting import take_along
-from bedrax.numpy.arguments import ArrayLike, array, arrays, axis_index, promoted
+from bedrax.numpy.arguments import array, arrays, axis_index, promoted
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex", "top_k"]
 

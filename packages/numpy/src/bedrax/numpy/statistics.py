@@ -14,8 +14,9 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
-from bedrax.numpy.arguments import ArrayLike, aligned, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
+from bedrax.numpy.arguments import aligned, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
 from bedrax.numpy.sorting import search
 
 __all__ = [

@@ -10,7 +10,8 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import ArrayLike, inexact
+from bedrax.core.typing import ArrayLike
+from bedrax.numpy.arguments import inexact
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 

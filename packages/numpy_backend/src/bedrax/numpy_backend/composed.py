@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from bedrax.core import config
 from bedrax.core.avals import ShapedArray
@@ -10,13 +11,16 @@ from bedrax.core.staging import program_of
 from bedrax.lax.tables import decompositions
 from bedrax.numpy_backend.program_source import evaluate
 
+if TYPE_CHECKING:
+    from bedrax.core.tracing import Primitive
 
-def by_program(prim, decomposition: Callable) -> Callable:
+
+def by_program(prim: Primitive, decomposition: Callable[..., Any]) -> Callable[..., Any]:
     """A rule that evaluates the program of `decomposition`, traced once per type and params.
 
     Bounded: what is kept is forgotten when it grows beyond 256 programs.
     """
-    programs: dict = {}
+    programs: dict[Any, Any] = {}
 
     def rule(*arrays, **params):
         types = tuple((x.shape, x.dtype) for x in arrays)
@@ -38,7 +42,7 @@ def by_program(prim, decomposition: Callable) -> Callable:
     return rule
 
 
-def composed(prim) -> Callable | None:
+def composed(prim: Primitive) -> Callable[..., Any] | None:
     """The rule of a primitive that has a decomposition only; None if it has none."""
     decomposition = decompositions.find(prim)
     return None if decomposition is None else by_program(prim, decomposition)

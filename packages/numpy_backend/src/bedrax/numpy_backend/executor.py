@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from bedrax.core import avals, dtypes, executors
+from bedrax.core.array import Array
+from bedrax.core.avals import ShapedArray
 from bedrax.core.executors import Executor
 from bedrax.lax import element_types
 from bedrax.numpy_backend.host_array import HostArray, apart, owned, to_numpy
 from bedrax.numpy_backend.program_source import evaluate, on_bases
 from bedrax.numpy_backend.tables import numpy_rules
 
+if TYPE_CHECKING:
+    from bedrax.core.ir import Jaxpr
+    from bedrax.core.tracing import Primitive
+
 
 class NumpyExecutor(Executor):
     """Evaluates operations with the NumPy rules, and programs with the functions that they are in Python."""
 
-    array_types = (HostArray,)
+    array_types: tuple[type, ...] = (HostArray,)
     name = "numpy"
 
-    def apply(self, prim, args: tuple, params: dict) -> Any:
+    def apply(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """One eager operation: values in, `HostArray` (or a list of them) out."""
         rule = numpy_rules[prim]
         types = []
@@ -61,11 +67,11 @@ class NumpyExecutor(Executor):
             out = rule(*(to_numpy(x)[0] for x in args), **params)
         return wrap_all(out, out_types, args) if prim.multiple_results else wrap(out, out_types, args)
 
-    def run_program(self, jaxpr, args: tuple) -> list:
+    def run_program(self, jaxpr: Jaxpr, args: tuple[Any, ...]) -> list[Any]:
         """A whole program."""
         return wrap_all(evaluate(jaxpr, *(to_numpy(x)[0] for x in args)), jaxpr.out_avals, args)
 
-    def asarray(self, x: Any):
+    def asarray(self, x: Any) -> Array:
         """A concrete value as this executor's array; a NumPy array that somebody could write to is copied."""
         if type(x) is HostArray:
             return x
@@ -76,7 +82,7 @@ class NumpyExecutor(Executor):
 _numbers = frozenset({bool, int, float, complex, np.float32, np.float64, np.int32, np.int64, np.bool_})
 
 
-def wrap(value: Any, aval, operands: Sequence) -> Any:
+def wrap(value: Any, aval: ShapedArray, operands: Sequence[Any]) -> Any:
     """A NumPy result as the value that users see.
 
     Args:
@@ -94,10 +100,10 @@ def wrap(value: Any, aval, operands: Sequence) -> Any:
     return HostArray(value, aval.weak_type, aval)
 
 
-def wrap_all(values: Sequence, types: Sequence, operands: Sequence) -> list:
+def wrap_all(values: Sequence[Any], types: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
     """`wrap` for each result."""
     return [wrap(v, t, operands) for v, t in zip(values, types, strict=True)]
 
 
-executor = NumpyExecutor()
+executor: Final = NumpyExecutor()
 executors.provide(executor)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bedrax.core import avals, dtypes, errors, tracing
 from bedrax.core.array import Array
+from bedrax.core.avals import ShapedArray
 
 
 class HostArray(Array):
@@ -24,72 +25,73 @@ class HostArray(Array):
     __slots__ = ("_value", "_weak", "aval")
     host_memory = True
 
-    def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None):
+    def __init__(self, value: np.ndarray, weak_type: bool = False, aval: avals.ShapedArray | None = None) -> None:
         self._value = value
         self._weak = weak_type
-        self.aval = avals.plain_aval(value.shape, value.dtype, weak_type) if aval is None else aval
+        self.aval: ShapedArray = avals.plain_aval(value.shape, value.dtype, weak_type) if aval is None else aval
 
-    ndim = property(attrgetter("_value.ndim"))
+    if not TYPE_CHECKING:
+        ndim = property(attrgetter("_value.ndim"))
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: Any = None) -> np.ndarray[Any, Any]:
         view = frozen(self._value).view()  # of memory that is read-only: nobody can make the view writable
         return view if dtype is None and not copy else np.array(view, dtype=dtype, copy=copy)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._value)
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self._value)
 
-    def __int__(self):
+    def __int__(self) -> int:
         return int(self._value)
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self._value)
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return complex(self._value)
 
-    def __index__(self):
+    def __index__(self) -> int:
         if self._value.ndim or not dtypes.is_integer(self._value.dtype):
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         return int(self._value)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not self._value.ndim:
             raise TypeError("iteration over a 0-d array")
         return (HostArray(np.asarray(row), self._weak) for row in self._value)
 
-    def item(self, *args):
+    def item(self, *args: int) -> float:
         """The element (at `args`) as a Python scalar."""
         return self._value.item(*args)
 
-    def tolist(self):
+    def tolist(self) -> list[Any]:
         """Nested lists of Python scalars."""
         return self._value.tolist()
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Any:
         """NumPy has computed it already: returns `self`."""
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         text = np.array2string(self._value, separator=", ", prefix="Array(", threshold=1000)
         weak = ", weak_type=True" if self._weak else ""
         return f"Array({text}, dtype={self._value.dtype.name}{weak})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self._value)
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         return format(self._value.item() if not self._value.ndim else self._value, spec)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return HostArray, (self._value, self._weak)
 
-    def __copy__(self):
+    def __copy__(self) -> Array:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         return HostArray(self._value.copy(), self._weak)
 
 
@@ -114,7 +116,7 @@ def owned(x: np.ndarray) -> np.ndarray:
     return x if is_frozen(x) else x.copy()
 
 
-def apart(result: np.ndarray, operands: Sequence) -> np.ndarray:
+def apart(result: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
     """`result`, copied where it is (part of) an operand that somebody could still write to."""
     for x in operands:
         if isinstance(x, np.ndarray) and np.may_share_memory(result, x) and not is_frozen(x):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bedrax.core import dtypes
@@ -16,7 +18,7 @@ def native(dtype: np.dtype) -> np.dtype:
     return _F32 if dtypes.issubdtype(dtype, np.floating) else np.dtype(np.int32)
 
 
-def narrow(y, dtype) -> np.ndarray:
+def narrow(y: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray:
     """Round to a type that is narrower, or that NumPy lacks; integers wrap around."""
     y = np.asarray(y)
     if dtype in dtypes.narrow_int_dtypes:

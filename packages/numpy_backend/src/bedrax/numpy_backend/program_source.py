@@ -19,7 +19,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,10 @@ from bedrax.core.tables import calls, programs
 from bedrax.lax import element_types
 from bedrax.numpy_backend.host_array import owned, to_numpy
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
+
+if TYPE_CHECKING:
+    from bedrax.core.tracing import Primitive
+
 
 _FOLDER = os.path.dirname(__file__)  # tracebacks leave out what stands here
 _KEPT = 1024  # bytes; what is smaller need not be deleted before the function returns
@@ -46,7 +50,7 @@ class Program(NamedTuple):
       inner: the programs that its equations hold.
     """
 
-    function: Callable[..., list]
+    function: Callable[..., list[Any]]
     text: str
     places: dict[int, Eqn]
     inner: list[Jaxpr]
@@ -55,12 +59,12 @@ class Program(NamedTuple):
 class Writer:
     """What `source_rules` write with: names for values, in one function's source."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.namespace: dict[str, Any] = {"np": np, "asarray": np.asarray}
-        self.taken = {*keyword.kwlist, *self.namespace}
+        self.taken: set[str] = {*keyword.kwlist, *self.namespace}
         self.names: dict[Any, str] = {}  # variables, and ids of what is in the namespace
         self.scalars: set[str] = set()  # names of what may be a NumPy scalar, where rules expect arrays
-        self.count = 0
+        self.count: int = 0
 
     def bind(self, value: Any, hint: str) -> str:
         """A name for `value` in the source, like `hint`."""
@@ -196,7 +200,7 @@ def compiled(program: Jaxpr) -> Program:
     )  # fmt: skip
 
 
-def evaluate(program: Jaxpr, *args: np.ndarray) -> list:
+def evaluate(program: Jaxpr, *args: np.ndarray) -> list[Any]:
     """Run a program on NumPy arrays with the NumPy rules alone; nothing is traced or wrapped.
 
     An error says at which line of the user's what was computed.
@@ -224,7 +228,7 @@ def _say_where(error: Exception, program: Jaxpr) -> None:
         tb = tb.tb_next
 
 
-def on_bases(prim, types: Sequence, params: dict, *bases: np.ndarray) -> Any:
+def on_bases(prim: Primitive, types: Sequence[Any], params: dict[str, Any], *bases: np.ndarray) -> Any:
     """The results of an operation that moves elements about, on their bases."""
     fun = element_types.function_on_bases(prim, types, params)
     flat = fun if prim.multiple_results else lambda *args: [fun(*args)]
@@ -232,7 +236,7 @@ def on_bases(prim, types: Sequence, params: dict, *bases: np.ndarray) -> Any:
     return out if prim.multiple_results else out[0]
 
 
-def source_of(fun: Callable) -> Callable[..., str]:
+def source_of(fun: Callable[..., Any]) -> Callable[..., str]:
     """A function of the arguments of `fun` that returns the Python source of its program.
 
     Programs inside come first. The names that stand for rules and other objects are those of the

@@ -13,18 +13,19 @@ import numpy as np
 class _Quiet(threading.local):
     """NumPy keeps its error state in a context variable, so a context of our own can hold the quiet one."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
         self.run = context.run
 
-    __reduce__ = lambda self: "_quiet"
+    def __reduce__(self) -> str:
+        return "_quiet"
 
 
 _quiet = _Quiet()
 
 
-def quietly(function: Callable, *args: Any) -> Any:
+def quietly(function: Callable[..., Any], *args: Any) -> Any:
     """``function(*args)``, a NumPy computation, without warnings; much cheaper to enter than `numpy.errstate`."""
     try:
         return _quiet.run(function, *args)

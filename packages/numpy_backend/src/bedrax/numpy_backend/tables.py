@@ -7,16 +7,20 @@ A source rule is for primitives that a well typed program says in an expression 
 checks and choices of the NumPy rule.
 """
 
+from __future__ import annotations
+
+from typing import Final
+
 from bedrax.core import offers
 from bedrax.core.columns import Column
 
-numpy_rules = Column(
+numpy_rules: Final = Column(
     "NumPy evaluation", "bedrax.numpy_backend.rules", signature="rule(*ndarrays, **params) -> ndarray, or list of them"
 )
 # Loaded when a primitive has no rule: it evaluates, which needs the column.
 numpy_rules.otherwise = lambda prim: offers.offered("NumPy rule of what is composed")(prim)
 
-source_rules = Column(
+source_rules: Final = Column(
     "NumPy source",
     "bedrax.numpy_backend.rules",
     signature="rule(writer, equation, *names of operands) -> Python expression, or None: call the NumPy rule",

@@ -13,7 +13,7 @@ from bedrax.core import executors
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
 
-device_kind_handler_dict: dict = {}
+device_kind_handler_dict: dict[Any, Any] = {}
 """``device_kind -> function(mesh_shape, devices, **options) -> array of devices or None``: orders that users know better."""
 
 
@@ -113,7 +113,7 @@ def create_hybrid_device_mesh(
     """
     devices = executors.get().devices() if devices is None else list(np.asarray(devices, object).flat)
     name = "process_index" if process_is_granule else "slice_index"
-    groups: dict[int, list] = {}
+    groups: dict[int, list[Any]] = {}
     for d in devices:
         groups.setdefault(getattr(d, name, 0), []).append(d)
     keys = sorted(groups) if should_sort_granules_by_key else list(groups)

@@ -80,7 +80,7 @@ class Explanation(NamedTuple):
         """Bytes that a device sends."""
         return sum(c.sent for c in self.collectives)
 
-    def __str__(self):
+    def __str__(self) -> str:
         rows = [("collective", "axes", "group", "bytes", "count", "sent", "time")]
         for c in self.collectives:
             axes = "?" if c.axes is None else ",".join(map(str, c.axes))
@@ -121,7 +121,13 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    fn: Callable, *args: Any, mesh: Any, link: float = 50e9, latency: float = 1e-6, memory: float = 1e12, **kwargs: Any
+    fn: Callable[..., Any],
+    *args: Any,
+    mesh: Any,
+    link: float = 50e9,
+    latency: float = 1e-6,
+    memory: float = 1e12,
+    **kwargs: Any,
 ) -> Explanation:
     """Compile a function for its arguments, and read from the program what it exchanges and keeps. Nothing is run.
 
@@ -147,7 +153,7 @@ def explain(
         )
     compiled = jitted.lower(*args, **kwargs).compile()
     program = _Program(compiled.as_text())
-    found: Counter = Counter()
+    found: Counter[Any] = Counter()
     for op, times in program.executed():
         kind = op.kind.removesuffix("-start")
         if kind in _RING:
@@ -206,7 +212,7 @@ class _Operation(NamedTuple):
 class _Program:
     """A program: its computations, each a list of operations."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str) -> None:
         self.computations: dict[str, list[_Operation]] = {}
         self.entry = ""
         self.open_loops = 0

@@ -12,14 +12,14 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from bedrax import pytree
 from bedrax.core import config, executors, passes, staging, tables
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.ir import Jaxpr
-from bedrax.core.tracing import pvary_p
+from bedrax.core.tracing import Primitive, pvary_p
 from bedrax.lax.primitives import collectives, placement
 from bedrax.lax.primitives.placement import free, moved, reshard_p
 from bedrax.parallel import meshes
@@ -55,11 +55,13 @@ class Operation:
       sizes: of the mesh axes.
     """
 
-    def __init__(self, prim, types, outs, sharding):
-        self.name, self.types, self.outs = prim.name, types, outs
+    def __init__(self, prim: Primitive, types: Any, outs: Any, sharding: Any) -> None:
+        self.name: str = prim.name
+        self.types = types
+        self.outs = outs
         self.sharding = sharding
-        self.sizes = dict(sharding.mesh.shape_tuple)
-        self.specs = [entries(t) for t in types]
+        self.sizes: dict[Any, Any] = dict(sharding.mesh.shape_tuple)
+        self.specs: list[tuple[Any, ...]] = [entries(t) for t in types]
 
     def error(self, what: str, advice: str = "") -> ShardingTypeError:
         """The error of this operation."""
@@ -69,11 +71,11 @@ class Operation:
             f"{self.name} of {operands}: {what}. {advice}, or let the compiler choose: jax.sharding.auto_axes(f,"
             " out_sharding=P(...)).")  # fmt: skip
 
-    def parts(self, entry) -> int:
+    def parts(self, entry: Any) -> int:
         """Into how many parts an entry splits a dimension."""
         return math.prod(self.sizes[a] for a in axes_of(entry))
 
-    def joined(self, specs: Sequence[tuple]) -> tuple:
+    def joined(self, specs: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         """What several values of one shape have in common: a dimension that one splits is split."""
         found = []
         for i, given in enumerate(zip(*specs, strict=True)):
@@ -91,7 +93,7 @@ class Operation:
                     f"operand {i} is split over {self.specs[i][d]!r} along axis {d}, {why}",
                     f"Gather it first, with jax.sharding.reshard(x, P(...)) and None for axis {d}")  # fmt: skip
 
-    def kept(self, entry, size: Any, d: int):
+    def kept(self, entry: Any, size: Any, d: int) -> Any:
         """The entry for a dimension whose size has changed: the parts must stay equal."""
         if entry is not None and (not isinstance(size, int) or size % self.parts(entry)):
             raise self.error(f"axis {d} of the result has size {size}, no multiple of the {self.parts(entry)} parts over"
@@ -99,7 +101,7 @@ class Operation:
         return entry
 
 
-def entries(aval: AbstractValue) -> tuple:
+def entries(aval: AbstractValue) -> tuple[Any, ...]:
     """For each dimension of a type, the mesh axes that split it, or None."""
     shape = getattr(aval, "shape", ())
     sharding = getattr(aval, "split", None)
@@ -114,7 +116,7 @@ _forbidden = config.state(
 )
 
 
-def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager:
+def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager[Any]:
     """Context manager and decorator: an operation that needs a collective over some mesh axes is an error.
 
     Types tell it, so it concerns explicit axes, and collectives by name inside `shard_map`. An inner use replaces an
@@ -182,7 +184,7 @@ def _check_placed(fun: Callable, where: Any, operands: Sequence[Any]) -> None:
                 raise _forbid("an operation", axis, f"places its result by {where}, which moves or gathers it")
 
 
-def check_collectives(program: Jaxpr, axes: frozenset | None = None) -> None:
+def check_collectives(program: Jaxpr, axes: frozenset[Any] | None = None) -> None:
     """Raise if a program of `shard_map` has a collective over a forbidden axis."""
     axes = _forbidden.value if axes is None else axes
     for eqn in passes.speaking(program, tables.named_axes, tables.programs) if axes else ():
@@ -205,33 +207,33 @@ def check_blocks(aval: AbstractValue, spec: PartitionSpec) -> None:
 # ---- rules of whole families; those of others stand in `bedrax.parallel.sharding.<family>`
 
 
-def elementwise(op: Operation, **params):
+def elementwise(op: Operation, **params: Any) -> Any:
     """Operands of the result's shape, and scalars."""
     rank = len(op.outs[0].shape)
     found = op.joined([s for s, t in zip(op.specs, op.types, strict=True) if len(t.shape) == rank])
     return [found] * len(op.outs)
 
 
-def same(op: Operation, **params):
+def same(op: Operation, **params: Any) -> Any:
     """Each result is split like the operand at its place."""
     return [op.specs[i] if i < len(op.specs) else (None,) * len(o.shape) for i, o in enumerate(op.outs)]
 
 
-def reduction(op: Operation, *, axes=None, dimensions=None, **params):
+def reduction(op: Operation, *, axes: Sequence[int] | None = None, dimensions: Any = None, **params: Any) -> Any:
     gone = dimensions if axes is None else axes
     n = len(op.outs)
     joined = op.joined(op.specs[: max(n, 1)])
     return [tuple([e for d, e in enumerate(joined) if d not in gone])] * n
 
 
-def along_axis(op: Operation, *, axis=None, dimension=None, **params):
+def along_axis(op: Operation, *, axis: int | None = None, dimension: Any = None, **params: Any) -> Any:
     d = dimension if axis is None else axis
     for i in range(len(op.specs)):
         op.unsplit(i, (d,), "along which it works")
     return [op.joined(op.specs)] * len(op.outs)
 
 
-def matrices(op: Operation, **params):
+def matrices(op: Operation, **params: Any) -> Any:
     """The last two axes are matrices, those before a batch."""
     ranked = [i for i, t in enumerate(op.types) if len(t.shape) >= 2]
     for i in ranked:
@@ -241,19 +243,19 @@ def matrices(op: Operation, **params):
     return [(*batch, *(None,) * (len(o.shape) - len(batch))) for o in op.outs]
 
 
-def leading(op: Operation, *, fft_lengths=(), **params):
+def leading(op: Operation, *, fft_lengths: Any = (), **params: Any) -> Any:
     """A transform of the last axes."""
     n = len(op.types[0].shape)
     op.unsplit(0, range(n - len(fft_lengths), n), "which is transformed")
     return [op.specs[0]]
 
 
-def nowhere(op: Operation, **params):
+def nowhere(op: Operation, **params: Any) -> Any:
     """Results that are whole on each device."""
     return [(None,) * len(getattr(o, "shape", ())) for o in op.outs]
 
 
-_FAMILIES: dict[str, Callable] = {
+_FAMILIES: dict[str, Callable[..., Any]] = {
     "elementwise": elementwise, "conversions": elementwise, "special": elementwise, "reductions": reduction,
     "cumulative": along_axis, "linalg": matrices, "fft": leading, "callbacks": nowhere, "markers": same,
     "random_bits": elementwise, "placement": same, "calls": same, "custom_rules": same, "collectives": same,
@@ -269,13 +271,13 @@ def _of_family(prim) -> Callable | None:
 
 
 # `rule(op, **params)`: per result an entry for each dimension, or None for: as its type says already.
-sharding_rules = Column(
+sharding_rules: Final = Column(
     "sharding", "bedrax.parallel.sharding", signature="rule(op, **params) -> [entries of each result]",
     otherwise=_of_family,
 )  # fmt: skip
 
 
-def typed(prim, types: Sequence[AbstractValue], params: dict, out: Any) -> Any:
+def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any], out: Any) -> Any:
     """The types of results, with their shardings: what `Primitive.result_types` asks once some operand has one."""
     rule = sharding_rules.find(prim)
     if prim is reshard_p and _forbidden.value and params["to"] is not placement.anywhere:
@@ -347,7 +349,9 @@ def _places(prefix: Any, tree) -> list:
     return pytree.tree_broadcast_leaves(prefix, pytree.tree_unflatten(tree, [0] * tree.num_leaves), is_place)
 
 
-def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Callable:
+def auto_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None
+) -> Callable[..., Any]:
     """Call a function with explicit axes as automatic ones: inside, the compiler splits values as it likes.
 
     Args:
@@ -373,7 +377,9 @@ def auto_axes(f: Callable | None = None, /, *, axes: Any = None, out_sharding: A
     return automatic
 
 
-def explicit_axes(f: Callable | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Callable:
+def explicit_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None
+) -> Callable[..., Any]:
     """Call a function with automatic axes as explicit ones: inside, types tell how values are split.
 
     Args:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from bedrax import pytree
 from bedrax.core import executors, staging
@@ -14,6 +14,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
+from bedrax.core.typing import Decorator, P, R
 from bedrax.lax.primitives.placement import moved
 from bedrax.parallel import explicit, meshes, rules  # noqa: F401  (rules: the primitive's rows)
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
@@ -23,16 +24,36 @@ from bedrax.parallel.specs import Infer, PartitionSpec, axes_of, refuse_partial_
 __all__ = ["shard_map", "smap"]
 
 
+@overload
 def shard_map(
-    f: Callable | None = None,
+    f: Callable[P, R],
     /,
     *,
     out_specs: Any,
     in_specs: Any = Infer,
     mesh: Mesh | AbstractMesh | None = None,
-    axis_names: set | frozenset = frozenset(),
+    axis_names: set[Any] | frozenset[Any] = frozenset(),
     check_vma: bool = True,
-) -> Callable:
+) -> Callable[P, R]: ...
+@overload
+def shard_map(
+    *,
+    out_specs: Any,
+    in_specs: Any = Infer,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: set[Any] | frozenset[Any] = frozenset(),
+    check_vma: bool = True,
+) -> Decorator: ...
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any = Infer,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: set[Any] | frozenset[Any] = frozenset(),
+    check_vma: bool = True,
+) -> Any:
     """Map a function over the blocks of its arguments: every device of a mesh runs it on its own.
 
     Args:
@@ -76,13 +97,17 @@ def shard_map(
 
 
 def shard_map_with_check_rep(
-    f: Callable, mesh: Mesh | AbstractMesh, in_specs: Any, out_specs: Any, check_rep: bool = True
-) -> Callable:
+    f: Callable[P, R], mesh: Mesh | AbstractMesh, in_specs: Any, out_specs: Any, check_rep: bool = True
+) -> Callable[P, R]:
     """`shard_map` as it was called in ``jax.experimental``: over all axes; `check_rep` is what is now `check_vma`."""
     return shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)
 
 
-def smap(f: Callable | None = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: str) -> Callable:
+@overload
+def smap(f: Callable[P, R], /, *, in_axes: Any = Infer, out_axes: Any, axis_name: str) -> Callable[P, R]: ...
+@overload
+def smap(*, in_axes: Any = Infer, out_axes: Any, axis_name: str) -> Decorator: ...
+def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: str) -> Any:
     """`shard_map` over one axis of the mesh in force, with axes said as for `vmap`.
 
     Args:
@@ -115,7 +140,7 @@ def smap(f: Callable | None = None, /, *, in_axes: Any = Infer, out_axes: Any, a
     return mapped
 
 
-def axis_spec(what: str, axis: int | None, rank: int, name: str, f: Callable) -> PartitionSpec:
+def axis_spec(what: str, axis: int | None, rank: int, name: str, f: Callable[..., Any]) -> PartitionSpec:
     """The spec of an array of which one axis (None: none) is cut along an axis of the mesh."""
     if axis is None:
         return PartitionSpec()
@@ -128,10 +153,10 @@ def axis_spec(what: str, axis: int | None, rank: int, name: str, f: Callable) ->
 
 
 def map_blocks(
-    f: Callable,
-    args: tuple,
-    in_specs: Callable | None,
-    out_specs: Callable,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    in_specs: Callable[..., Any] | None,
+    out_specs: Callable[..., Any],
     mesh: Any,
     axis_names: Any,
     check_vma: bool,
@@ -227,7 +252,7 @@ def _mesh_inside(mesh: Any, manual: Sequence[str]):
 # ---- specs of pytrees
 
 
-def prefix_leaves(what: str, prefix: Any, tree: Any, f: Callable) -> list:
+def prefix_leaves(what: str, prefix: Any, tree: Any, f: Callable[..., Any]) -> list[Any]:
     """The leaf of `prefix` (None is one, too) above each leaf of `tree`."""
     prefix = tuple(prefix) if isinstance(prefix, list) and isinstance(tree, tuple) else prefix
     no_children = lambda x: x is None

@@ -12,12 +12,13 @@ import enum
 import functools
 import math
 import threading
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bedrax.core import config
+from bedrax.core.typing import ArrayLike
 from bedrax.parallel import flags
 
 __all__ = [
@@ -34,14 +35,16 @@ class AxisType(enum.Enum):
     Explicit = enum.auto()
     Manual = enum.auto()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
-class AbstractDevice(collections.namedtuple("AbstractDevice", "device_kind num_cores platform")):
+class AbstractDevice(NamedTuple):
     """What kind of device an abstract mesh is made of."""
 
-    __slots__ = ()
+    device_kind: str
+    num_cores: int | None
+    platform: str | None
 
 
 def _axis_types(types, count, default: AxisType) -> tuple[AxisType, ...]:
@@ -58,27 +61,53 @@ def _axis_types(types, count, default: AxisType) -> tuple[AxisType, ...]:
 class _BaseMesh:
     """What concrete and abstract meshes share: named axes with sizes and types."""
 
-    axis_names: tuple
+    axis_names: tuple[Any, ...]
     axis_types: tuple[AxisType, ...]
+    axis_sizes: tuple[int, ...]
     size: int
 
     @property
-    def shape(self) -> collections.OrderedDict:
+    def shape(self) -> collections.OrderedDict[Any, Any]:
         return collections.OrderedDict(zip(self.axis_names, self.axis_sizes, strict=True))
 
-    shape_tuple = property(lambda self: tuple(zip(self.axis_names, self.axis_sizes, strict=True)))
-    empty = property(lambda self: not self.axis_names)
+    @property
+    def shape_tuple(self) -> tuple[tuple[Any, int], ...]:
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def empty(self) -> bool:
+        return not self.axis_names
 
     def _axes_of(self, kind):
         return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
 
-    auto_axes = property(lambda self: self._axes_of(AxisType.Auto))
-    explicit_axes = property(lambda self: self._axes_of(AxisType.Explicit))
-    manual_axes = property(lambda self: self._axes_of(AxisType.Manual))
-    are_all_axes_auto = property(lambda self: all(t is AxisType.Auto for t in self.axis_types))
-    are_all_axes_explicit = property(lambda self: all(t is AxisType.Explicit for t in self.axis_types))
-    are_all_axes_explicit_or_manual = property(lambda self: AxisType.Auto not in self.axis_types)
-    are_all_axes_manual = property(lambda self: all(t is AxisType.Manual for t in self.axis_types))
+    @property
+    def auto_axes(self) -> tuple[Any, ...]:
+        return self._axes_of(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[Any, ...]:
+        return self._axes_of(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[Any, ...]:
+        return self._axes_of(AxisType.Manual)
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        return all(t is AxisType.Auto for t in self.axis_types)
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        return all(t is AxisType.Explicit for t in self.axis_types)
+
+    @property
+    def are_all_axes_explicit_or_manual(self) -> bool:
+        return AxisType.Auto not in self.axis_types
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        return all(t is AxisType.Manual for t in self.axis_types)
 
     def _types_text(self):
         return f"({', '.join(map(repr, self.axis_types))}{',' if len(self.axis_types) == 1 else ''})"
@@ -98,30 +127,61 @@ class AbstractMesh(_BaseMesh):
 
     __slots__ = ("_hash", "abstract_device", "axis_names", "axis_sizes", "axis_types", "size")
 
-    def __init__(self, axis_sizes, axis_names, axis_types=None, *, abstract_device=None):
-        self.axis_sizes = tuple(axis_sizes)
-        self.axis_names = tuple(axis_names)
+    def __init__(
+        self,
+        axis_sizes: tuple[int, ...],
+        axis_names: tuple[str, ...],
+        axis_types: AxisType | tuple[AxisType, ...] | None = None,
+        *,
+        abstract_device: Any = None,
+    ) -> None:
+        self.axis_sizes: tuple[Any, ...] = tuple(axis_sizes)
+        self.axis_names: tuple[Any, ...] = tuple(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
             raise ValueError(
                 f"a mesh has one size per axis name, got sizes {self.axis_sizes} for names {self.axis_names}"
             )
-        self.axis_types = _axis_types(axis_types, len(self.axis_names), AxisType.Explicit)
-        self.abstract_device = abstract_device
-        self.size = math.prod(self.axis_sizes)
+        self.axis_types: tuple[AxisType, ...] = _axis_types(axis_types, len(self.axis_names), AxisType.Explicit)
+        self.abstract_device: Any | None = abstract_device
+        self.size: int = math.prod(self.axis_sizes)
         self._hash = hash((self.axis_sizes, self.axis_names, self.axis_types, abstract_device))
 
     _internal_device_list = None  # what C++ asks when a NamedSharding is made
-    abstract_mesh = property(lambda self: self)
-    is_multi_process = property(lambda self: self._no_devices("is_multi_process"))
-    devices = property(lambda self: self._no_devices("devices"))
-    device_ids = property(lambda self: self._no_devices("device_ids"))
-    local_devices = property(lambda self: self._no_devices("local_devices"))
-    local_mesh = property(lambda self: self._no_devices("local_mesh"))
+
+    @property
+    def abstract_mesh(self) -> Any:
+        return self
+
+    @property
+    def is_multi_process(self) -> Any:
+        return self._no_devices("is_multi_process")
+
+    @property
+    def devices(self) -> Any:
+        return self._no_devices("devices")
+
+    @property
+    def device_ids(self) -> Any:
+        return self._no_devices("device_ids")
+
+    @property
+    def local_devices(self) -> Any:
+        return self._no_devices("local_devices")
+
+    @property
+    def local_mesh(self) -> Any:
+        return self._no_devices("local_mesh")
 
     def _no_devices(self, what):
         raise ValueError(f"AbstractMesh does not implement {what}: it has no devices; use a Mesh")
 
-    def update(self, axis_sizes=None, axis_names=None, axis_types=None, **abstract_device) -> AbstractMesh:
+    def update(
+        self,
+        axis_sizes: Any = None,
+        axis_names: Any = None,
+        axis_types: tuple[AxisType, ...] | None = None,
+        **abstract_device: Any,
+    ) -> AbstractMesh:
         """A copy with some fields changed."""
         return AbstractMesh(
             self.axis_sizes if axis_sizes is None else axis_sizes,
@@ -130,21 +190,21 @@ class AbstractMesh(_BaseMesh):
             **{"abstract_device": self.abstract_device, **abstract_device},
         )
 
-    def update_axis_types(self, name_to_type: Mapping) -> AbstractMesh:
+    def update_axis_types(self, name_to_type: Mapping[str, Any]) -> AbstractMesh:
         """A copy in which the axes named have other types."""
         return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, AbstractMesh)
             and (self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device)
             == (other.axis_sizes, other.axis_names, other.axis_types, other.abstract_device)
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         device = self.abstract_device
         extra = (
             ""
@@ -163,7 +223,9 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
       axis_types: an `AxisType`, or one per axis; all `Auto` if not given.
     """
 
-    def __init__(self, devices, axis_names, axis_types=None):
+    def __init__(
+        self, devices: ArrayLike, axis_names: str | tuple[str, ...], axis_types: tuple[AxisType, ...] | None = None
+    ) -> None:
         array = np.array(devices, object)
         if isinstance(axis_names, str):
             axis_names = (axis_names,)
@@ -179,15 +241,20 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
             raise ValueError(f"the axis names of a mesh must differ from each other, got {axis_names}")
         array.flags.writeable = False
         self.devices = array
-        self.axis_names = axis_names
-        self.axis_types = _axis_types(axis_types, len(axis_names), AxisType.Auto)
-        self.axis_sizes = array.shape
-        self.size = math.prod(array.shape) if array.ndim else 0
+        self.axis_names: tuple[Any, ...] = axis_names
+        self.axis_types: tuple[AxisType, ...] = _axis_types(axis_types, len(axis_names), AxisType.Auto)
+        self.axis_sizes: tuple[int, ...] = array.shape
+        self.size: int = math.prod(array.shape) if array.ndim else 0
         self._flat_devices_tuple = tuple(array.flat)
         self._hash = hash((axis_names, self._flat_devices_tuple, array.shape, self.axis_types))
 
-    device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
-    is_scalar = property(lambda self: self.size == 1)
+    @property
+    def device_ids(self) -> Any:
+        return np.vectorize(lambda d: d.id, otypes=[int])(self.devices)
+
+    @property
+    def is_scalar(self) -> Any:
+        return self.size == 1
 
     @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
@@ -202,7 +269,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         return len({d.process_index for d in self._flat_devices_tuple}) > 1
 
     @property
-    def local_devices(self) -> list:
+    def local_devices(self) -> list[Any]:
         return [d for d in self._flat_devices_tuple if d.process_index == d.client.process_index()]
 
     @property
@@ -218,7 +285,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
             raise ValueError("The devices of this process do not form a contiguous part of the mesh")
         return Mesh(self.devices[part], self.axis_names, self.axis_types)
 
-    def update(self, devices=None, axis_names=None, axis_types=None) -> Mesh:
+    def update(self, devices: Any = None, axis_names: tuple[str, ...] | None = None, axis_types: Any = None) -> Mesh:
         """A copy with some fields changed."""
         return Mesh(
             self.devices if devices is None else devices,
@@ -226,7 +293,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
             self.axis_types if axis_types is None else axis_types,
         )
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         if flags.disallow_mesh_context_manager.value:
             raise RuntimeError(
                 "`with mesh:` is not allowed, as jax_disallow_mesh_context_manager says: write `with jax.set_mesh(mesh):`"
@@ -234,11 +301,11 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         _change(entered=(*_meshes.value.entered, self))
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         _change(entered=_meshes.value.entered[:-1])
         return False
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, Mesh)
             and self._hash == other._hash
@@ -248,13 +315,13 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
             and self._flat_devices_tuple == other._flat_devices_tuple
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return self._hash
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"Mesh({self._axes_text()}, axis_types={self._types_text()})"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.empty:
             return "Mesh(axis_sizes=(), axis_names=())"
         return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names!r}, axis_types={self._types_text()})"
@@ -284,7 +351,7 @@ def changed_types(mesh: _BaseMesh, kind: AxisType, axes: Sequence[str] | None) -
 
 
 @contextlib.contextmanager
-def with_axis_types(kind: AxisType, axes: Sequence[str] | None):
+def with_axis_types(kind: AxisType, axes: Sequence[str] | None) -> Iterator[None]:
     """Context manager: some axes of the meshes in force are of another kind."""
     saved = _meshes.value
 
@@ -300,7 +367,7 @@ def with_axis_types(kind: AxisType, axes: Sequence[str] | None):
         _change(**saved._asdict())
 
 
-empty_abstract_mesh = AbstractMesh((), ())
+empty_abstract_mesh: Final = AbstractMesh((), ())
 
 
 @functools.cache
@@ -354,21 +421,22 @@ class set_mesh:
       ValueError: it is no `Mesh`.
     """
 
-    def __init__(self, mesh: Mesh):
+    def __init__(self, mesh: Mesh) -> None:
         if not isinstance(mesh, Mesh):
             raise ValueError(f"set_mesh needs a jax.sharding.Mesh, got {type(mesh)}")
-        self.prev_mesh, self.prev_abstract_mesh = _meshes.value.concrete, _meshes.value.abstract
-        self.thread = threading.get_ident()
+        self.prev_mesh: Any = _meshes.value.concrete
+        self.prev_abstract_mesh: Any = _meshes.value.abstract
+        self.thread: int = threading.get_ident()
         _change(concrete=mesh)
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         if self.thread != threading.get_ident():
             raise RuntimeError(
                 "set_mesh sets the mesh of the thread that calls it: call it in the thread that enters it"
             )
         return _meshes.value.concrete
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         _change(concrete=self.prev_mesh)
 
 
@@ -384,16 +452,17 @@ class use_abstract_mesh:
     """
 
     __slots__ = ("mesh", "prev")
+    prev: Any
 
-    def __init__(self, mesh: AbstractMesh):
+    def __init__(self, mesh: AbstractMesh) -> None:
         if not isinstance(mesh, AbstractMesh):
             raise ValueError(f"use_abstract_mesh needs a jax.sharding.AbstractMesh, got {type(mesh)}")
-        self.mesh = mesh
+        self.mesh: AbstractMesh = mesh
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self.prev = _meshes.value.abstract
         _change(abstract=self.mesh)
         return self.mesh
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         _change(abstract=self.prev)

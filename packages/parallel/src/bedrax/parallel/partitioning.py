@@ -28,16 +28,16 @@ class custom_partitioning:
       static_argnums: positions of arguments that are hashable values; the functions of `def_partition` take them first.
     """
 
-    def __init__(self, fun: Callable, static_argnums: int | Sequence[int] = ()):
+    def __init__(self, fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
-        self.static_argnums = positions_of(static_argnums, "custom_partitioning: static_argnums")
+        self.static_argnums: tuple[int, ...] = positions_of(static_argnums, "custom_partitioning: static_argnums")
         self._params: dict[str, Any] | None = None
 
     def def_partition(
-        self, partition: Callable, infer_sharding_from_operands: Callable | None = None,
-        propagate_user_sharding: Callable | None = None, decode_shardings: bool = True,
-        sharding_rule: str | SdyShardingRule | Callable | None = None, *, reduction_factors: Sequence[str] = (),
+        self, partition: Callable[..., Any], infer_sharding_from_operands: Callable[..., Any] | None = None,
+        propagate_user_sharding: Callable[..., Any] | None = None, decode_shardings: bool = True,
+        sharding_rule: str | SdyShardingRule | Callable[..., Any] | None = None, *, reduction_factors: Sequence[str] = (),
         need_replication_factors: Sequence[str] = (), permutation_factors: Sequence[str] = (), **factor_sizes: int,
     ) -> None:  # fmt: skip
         """Say how the function is partitioned.

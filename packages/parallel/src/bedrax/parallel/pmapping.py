@@ -15,6 +15,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
 from bedrax.core.signatures import Signature, positions_of
 from bedrax.core.staging import function_name
+from bedrax.core.typing import JitFunction, P, R
 from bedrax.lax import expand_dims, squeeze
 from bedrax.parallel import meshes
 from bedrax.parallel.mapping import axis_spec, map_blocks, prefix_leaves
@@ -24,7 +25,7 @@ __all__ = ["pmap"]
 
 
 def pmap(
-    fun: Callable,
+    fun: Callable[P, R],
     axis_name: Hashable | None = None,
     *,
     in_axes: Any = 0,
@@ -34,7 +35,7 @@ def pmap(
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
-) -> Callable:
+) -> JitFunction[P, R]:
     """Map a function over an axis of its arguments, each element on a device of its own.
 
     It is `jit` of `shard_map` over a mesh of one axis. Inside another `pmap` (or `shard_map`), whose devices are taken, it
@@ -97,12 +98,12 @@ def pmap(
 class _Unnamed:
     """The name of an axis that has none: no collective can say it."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<the axis of pmap>"
 
 
 def _mapped(fun: Callable, call: Callable, given: tuple, dims: Sequence, out_axes: Any, mesh: Mesh, name: Any) -> Any:
-    out_dims: list = []
+    out_dims: list[Any] = []
 
     def block(*blocks):
         leaves, tree = pytree.tree_flatten(blocks)

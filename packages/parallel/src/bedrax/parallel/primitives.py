@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from bedrax.batching.tables import AxisData, to_front
 from bedrax.batching.trace import batch_flat
 from bedrax.core import tracing
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce_for, dead_code_rules, kept
 from bedrax.core.ir import Eqn, Jaxpr
@@ -23,14 +24,14 @@ from bedrax.core.tracing import Primitive
 from bedrax.lax import index_in_dim, reshape, transpose
 from bedrax.lax.element_types import run_on_bases
 from bedrax.lax.tables import decompositions
-from bedrax.parallel.meshes import Mesh
+from bedrax.parallel.meshes import AbstractMesh, Mesh
 from bedrax.parallel.specs import PartitionSpec, axes_of
 
 families_on_bases.add("shard_map")
 
 # params: jaxpr (on blocks), mesh, in_specs, out_specs (a `PartitionSpec` per operand and result), manual (the axes of the
 # mesh that are mapped, in its order), check_vma (types say what varies over them)
-shard_map_p = Primitive("shard_map", "shard_map", multiple_results=True)
+shard_map_p: Final = Primitive("shard_map", "shard_map", multiple_results=True)
 
 
 def manual_sizes(mesh: Any, manual: Sequence[str]) -> dict[str, int]:
@@ -39,7 +40,7 @@ def manual_sizes(mesh: Any, manual: Sequence[str]) -> dict[str, int]:
 
 
 @contextlib.contextmanager
-def inside(params: dict):
+def inside(params: dict[str, Any]) -> Iterator[None]:
     """Context manager: what programs on blocks are traced in, with the mapped axes in scope."""
     with tracing.extend_axes(manual_sizes(params["mesh"], params["manual"]), varying=params["check_vma"]):
         yield
@@ -50,7 +51,7 @@ def names_in(spec: PartitionSpec) -> list[str]:
     return [n for entry in spec for n in axes_of(entry)]
 
 
-def parts_of(spec: PartitionSpec, rank: int, sizes: dict) -> list[int]:
+def parts_of(spec: PartitionSpec, rank: int, sizes: dict[Any, Any]) -> list[int]:
     """Into how many parts a spec cuts each dimension of an array of `rank`."""
     counts = [math.prod(sizes[n] for n in axes_of(entry)) for entry in spec]
     return counts + [1] * (rank - len(counts))
@@ -85,10 +86,13 @@ class OnMesh(NamedTuple):
     """The place of a program that all devices of a mesh run."""
 
     mesh: Any
-    num_devices = property(lambda self: self.mesh.size)
 
     @property
-    def assignment(self) -> tuple | None:
+    def num_devices(self) -> Any:
+        return self.mesh.size
+
+    @property
+    def assignment(self) -> tuple[Any, ...] | None:
         return self.mesh._flat_devices_tuple if isinstance(self.mesh, Mesh) else None
 
 
@@ -139,7 +143,15 @@ def _put_together(x: Any, spec: PartitionSpec, manual: Sequence[str], sizes: dic
 
 
 @decompositions.rule(shard_map_p)
-def in_blocks(*args, jaxpr: Jaxpr, mesh, in_specs, out_specs, manual, check_vma):
+def in_blocks(
+    *args: Array,
+    jaxpr: Jaxpr,
+    mesh: AbstractMesh | Mesh,
+    in_specs: tuple[PartitionSpec, ...],
+    out_specs: tuple[PartitionSpec, ...],
+    manual: tuple[str, ...],
+    check_vma: bool,
+) -> list[Array]:
     """The results, by `vmap` over the axes of the mesh.
 
     Of a result that the specs say is equal along an axis, the first block along it is taken.

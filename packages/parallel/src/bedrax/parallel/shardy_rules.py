@@ -88,11 +88,12 @@ class SdyShardingRule:
         self, operand_mappings: Sequence[ArrayMapping], result_mappings: Sequence[ArrayMapping], *,
         reduction_factors: Sequence[str] = (), need_replication_factors: Sequence[str] = (),
         permutation_factors: Sequence[str] = (), **factor_sizes: int,
-    ):  # fmt: skip
-        self.operand_mappings, self.result_mappings = tuple(operand_mappings), tuple(result_mappings)
-        self.reduction_factors = tuple(reduction_factors)
-        self.need_replication_factors = tuple(need_replication_factors)
-        self.permutation_factors = tuple(permutation_factors)
+    ) -> None:  # fmt: skip
+        self.operand_mappings: tuple[ArrayMapping, ...] = tuple(operand_mappings)
+        self.result_mappings: tuple[ArrayMapping, ...] = tuple(result_mappings)
+        self.reduction_factors: tuple[str, ...] = tuple(reduction_factors)
+        self.need_replication_factors: tuple[str, ...] = tuple(need_replication_factors)
+        self.permutation_factors: tuple[str, ...] = tuple(permutation_factors)
         self.factor_sizes = factor_sizes
         mappings = (*self.operand_mappings, *self.result_mappings)
         for m in mappings:
@@ -107,7 +108,7 @@ class SdyShardingRule:
         missing = sorted(parts - whole - factor_sizes.keys())
         if missing:
             raise ValueError(f"SdyShardingRule: the factors {missing} are parts of dimensions only; give their sizes")
-        seen: set = set()
+        seen: set[Any] = set()
         for f in (f for kind in _KINDS for f in getattr(self, kind)):
             if f not in whole | parts or f in seen:
                 why = "stands among two kinds" if f in seen else "is not in the rule"
@@ -128,7 +129,7 @@ class SdyShardingRule:
         kinds = "".join(f" {k}={getattr(self, k)}" for k in _KINDS if getattr(self, k))
         return f"SdyShardingRule({self.operand_mappings}, {self.result_mappings}, {self.factor_sizes}{kinds})"
 
-    def text(self, operand_shapes: Sequence[tuple], result_shapes: Sequence[tuple]) -> str:
+    def text(self, operand_shapes: Sequence[tuple[Any, ...]], result_shapes: Sequence[tuple[Any, ...]]) -> str:
         """The rule for operands and results of some shapes, as an attribute of Shardy.
 
         Raises:
@@ -170,7 +171,7 @@ class SdyShardingRule:
 
     def _dimensions(self, what: str, mapping: ArrayMapping, shape: tuple, sizes: dict, batches: dict) -> list[tuple]:
         """The factors of each dimension of an array; notes the sizes of those that are whole dimensions."""
-        dims: list[tuple] = []
+        dims: list[tuple[Any, ...]] = []
         own = list(mapping)
         if own and isinstance(own[0], str) and own[0].startswith(BATCHING):
             name = own.pop(0)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from bedrax.parallel.meshes import AbstractMesh, Mesh
+
 
 __all__ = [
     "UNCONSTRAINED",
@@ -50,10 +56,10 @@ class UnconstrainedPartition:
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "UNCONSTRAINED"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _unconstrained, ()
 
 
@@ -75,7 +81,7 @@ def _partition(entry):
     return entry
 
 
-def axes_of(entry) -> tuple:
+def axes_of(entry: str | tuple[str, ...] | None) -> tuple[Any, ...]:
     """The mesh axes that an entry of a spec names."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
@@ -100,37 +106,52 @@ class PartitionSpec:
     __slots__ = ("_hash", "_partitions", "reduced", "unreduced", "unreduced_kind")
     UNCONSTRAINED = UNCONSTRAINED
 
-    def __init__(self, *partitions, unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
+    def __init__(
+        self,
+        *partitions: Any,
+        unreduced: set[str] | frozenset[Any] = frozenset(),
+        reduced: set[str] | frozenset[Any] = frozenset(),
+        unreduced_kind: Any = None,
+    ) -> None:
         self._partitions = tuple([_partition(p) for p in partitions])
-        self.unreduced = frozenset(unreduced)
-        self.reduced = frozenset(reduced)
-        self.unreduced_kind = _kind("PartitionSpec", self.unreduced, unreduced_kind)
+        self.unreduced: frozenset[Any] = frozenset(unreduced)
+        self.reduced: frozenset[Any] = frozenset(reduced)
+        self.unreduced_kind: UnreducedKind | None = _kind("PartitionSpec", self.unreduced, unreduced_kind)
         if self.unreduced & self.reduced:
             both = sorted(map(str, self.unreduced & self.reduced))
             raise ValueError(f"PartitionSpec: axes {both} cannot be both unreduced and reduced")
         self._hash = None
 
-    partitions = property(lambda self: self._partitions)
+    @property
+    def partitions(self) -> Any:
+        return self._partitions
+
     _key = property(lambda self: (self._partitions, self.unreduced, self.reduced, self.unreduced_kind))
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: Any) -> Any:
         return self._partitions[i]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._partitions)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._partitions)
 
-    def index(self, value):
+    def index(self, value: Any) -> Any:
         """Position of the first dimension that is split like `value`."""
         return self._partitions.index(_partition(value))
 
-    def count(self, value):
+    def count(self, value: Any) -> Any:
         """How many dimensions are split like `value`."""
         return self._partitions.count(_partition(value))
 
-    def update(self, partitions=None, unreduced=None, reduced=None, unreduced_kind=None) -> PartitionSpec:
+    def update(
+        self,
+        partitions: tuple[str, ...] | None = None,
+        unreduced: set[str] | frozenset[Any] | None = None,
+        reduced: Any = None,
+        unreduced_kind: UnreducedKind | None = None,
+    ) -> PartitionSpec:
         """A copy with some fields changed. A kind that is left without unreduced axes is left out."""
         unreduced = self.unreduced if unreduced is None else frozenset(unreduced)
         if unreduced_kind is None and unreduced:
@@ -156,7 +177,7 @@ class PartitionSpec:
         """The specs of the arrays that represent the value: itself."""
         return [self]
 
-    def __add__(self, other):
+    def __add__(self, other: PartitionSpec | tuple[str, ...]) -> PartitionSpec:
         if isinstance(other, PartitionSpec):
             kinds = {self.unreduced_kind, other.unreduced_kind} - {None}
             if len(kinds) > 1:
@@ -168,27 +189,27 @@ class PartitionSpec:
             return self.update((*self, *other))
         raise NotImplementedError(f"a PartitionSpec and a {type(other).__name__} cannot be joined")
 
-    def __radd__(self, other):
+    def __radd__(self, other: Any) -> Any:
         if not isinstance(other, tuple):
             raise NotImplementedError(f"a {type(other).__name__} and a PartitionSpec cannot be joined")
         return self.update((*other, *self))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, PartitionSpec) and self._key == other._key
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         if self._hash is None:
             self._hash = hash(self._key)
         return self._hash
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = [repr(p) for p in self._partitions]
         text = f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
         extra = [f"{name}={_set_text(getattr(self, name))}" for name in ("unreduced", "reduced") if getattr(self, name)]
         extra += [f"unreduced_kind={self.unreduced_kind.name}"] if self.unreduced_kind else []
         return f"P{text}" if not extra else f"P({', '.join(parts + extra)})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _make_spec, self._key
 
 
@@ -206,22 +227,25 @@ P = PartitionSpec
 class _Infer:
     """Stands where a spec is left out: the types of arguments say how they are split."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Infer"
 
 
-Infer = _Infer()
+Infer: Final = _Infer()
 
 
 class DuplicateSpecError(ValueError):
     """A partition spec uses one mesh axis for two dimensions."""
 
-    def __init__(self, message, mesh, pspec):
+    def __init__(self, message: str, mesh: Mesh, pspec: PartitionSpec) -> None:
         super().__init__(message)
-        self.mesh, self.pspec = mesh, pspec
+        self.mesh: Mesh = mesh
+        self.pspec = pspec
 
 
-def check_pspec(mesh, spec, manual_axes=frozenset()) -> None:
+def check_pspec(
+    mesh: AbstractMesh | Mesh, spec: PartitionSpec | tuple[str, ...], manual_axes: frozenset[Any] = frozenset()
+) -> None:
     """Raise if `spec` names axes that `mesh` has not, or one of them twice (called from C++, too)."""
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"the spec of a NamedSharding is a PartitionSpec, got {spec!r} of type {type(spec)}")
@@ -265,7 +289,14 @@ class ManualAxisType:
 
     __slots__ = ("reduced", "unreduced", "unreduced_kind", "varying")
 
-    def __init__(self, *, varying=frozenset(), unreduced=frozenset(), reduced=frozenset(), unreduced_kind=None):
+    def __init__(
+        self,
+        *,
+        varying: frozenset[str] | set[str] | str = frozenset(),
+        unreduced: frozenset[str] | set[str] = frozenset(),
+        reduced: frozenset[str] | set[str] = frozenset(),
+        unreduced_kind: UnreducedKind | str | None = None,
+    ) -> None:
         for name, axes in (("varying", varying), ("unreduced", unreduced), ("reduced", reduced)):
             if not isinstance(axes, set | frozenset):
                 raise TypeError(f"ManualAxisType({name}=...) is a set of names of mesh axes, got {axes!r}")
@@ -275,7 +306,7 @@ class ManualAxisType:
             if both := self.varying & getattr(self, name):
                 raise ValueError(f"ManualAxisType: the axes {sorted(both)} are both varying and {name}")
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a ManualAxisType is immutable; .update({name}=...) gives another one")
 
     @property
@@ -284,7 +315,7 @@ class ManualAxisType:
         return not (self.varying or self.unreduced or self.reduced)
 
     @property
-    def vur(self) -> frozenset:
+    def vur(self) -> frozenset[Any]:
         """The axes over which devices may hold different values: varying or unreduced ones."""
         return self.varying | self.unreduced
 
@@ -297,18 +328,18 @@ class ManualAxisType:
         kind = _kind_of_cotangent("ManualAxisType", self.reduced, self.unreduced_kind)
         return ManualAxisType(varying=self.varying, unreduced=self.reduced, reduced=self.unreduced, unreduced_kind=kind)
 
-    def invarying(self, mesh) -> frozenset:
+    def invarying(self, mesh: AbstractMesh) -> frozenset[Any]:
         """The manual axes of a mesh over which all devices hold the same value."""
         return frozenset(mesh.manual_axes) - self.vur
 
-    def update(self, **kwargs) -> ManualAxisType:
+    def update(self, **kwargs: Any) -> ManualAxisType:
         """A copy with some fields changed. A kind that is left without unreduced axes is left out."""
         fields = {**{name: getattr(self, name) for name in self.__slots__}, **kwargs}
         if not fields["unreduced"] and "unreduced_kind" not in kwargs:
             fields["unreduced_kind"] = None
         return ManualAxisType(**fields)
 
-    def only_varying(self) -> frozenset:
+    def only_varying(self) -> frozenset[Any]:
         """The varying axes, which is what types tell here.
 
         Raises:
@@ -320,16 +351,16 @@ class ManualAxisType:
             )
         return self.varying
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is ManualAxisType and all(getattr(self, n) == getattr(other, n) for n in self.__slots__)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((ManualAxisType, self.varying, self.unreduced, self.reduced, self.unreduced_kind))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _manual_axis_type, (self.varying, self.unreduced, self.reduced, self.unreduced_kind)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         sets = [f"{name}={set(axes)}" for name in ("varying", "unreduced", "reduced") if (axes := getattr(self, name))]
         sets += [f"unreduced_kind={self.unreduced_kind}"] if self.unreduced_kind else []
         return f"ManualAxisType({', '.join(sets)})"

@@ -28,21 +28,29 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
     @abc.abstractmethod
     def serialize(
-        self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict], *, on_commit_callback: Callable
+        self,
+        arrays: Sequence[Any],
+        tensorstore_specs: Sequence[dict[Any, Any]],
+        *,
+        on_commit_callback: Callable[..., Any],
     ) -> None:
         """Save arrays. Calls `on_commit_callback` after they are written."""
 
     @abc.abstractmethod
     def deserialize(
-        self, shardings: Sequence[Any], tensorstore_specs: Sequence[dict], global_shapes=None, dtypes=None
-    ) -> list:
+        self,
+        shardings: Sequence[Any],
+        tensorstore_specs: Sequence[dict[Any, Any]],
+        global_shapes: Any = None,
+        dtypes: Any = None,
+    ) -> list[Any]:
         """Restore arrays."""
 
 
 class AsyncManager:
     """Runs one background thread at a time, and raises its error in the caller's thread."""
 
-    def __init__(self, timeout_secs: int = 300):
+    def __init__(self, timeout_secs: int = 300) -> None:
         self._timeout_secs = timeout_secs
         self._thread: threading.Thread | None = None
         self._exception: Exception | None = None
@@ -77,7 +85,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
     """Saves arrays with TensorStore: copies them first, and writes while the program continues."""
 
     def serialize(
-        self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict], *,
+        self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict[Any, Any]], *,
         on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
     ) -> None:  # fmt: skip
         """Save arrays: return after the copies, and write in the background.
@@ -89,7 +97,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
           transaction: a transaction of TensorStore.
         """
         self.wait_until_finished()
-        commits: list = [[] for _ in arrays]
+        commits: list[Any] = [[] for _ in arrays]
 
         async def copy_all():
             writes = zip(arrays, tensorstore_specs, commits, strict=True)
@@ -128,9 +136,9 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self.serialize(arrays, specs, on_commit_callback=on_commit_callback, transaction=transaction)
 
     def deserialize(
-        self, shardings: Sequence[Any], tensorstore_specs: Sequence[dict], global_shapes: Any = None, dtypes: Any = None,
+        self, shardings: Sequence[Any], tensorstore_specs: Sequence[dict[Any, Any]], global_shapes: Any = None, dtypes: Any = None,
         concurrent_gb: int = 32,
-    ) -> list:  # fmt: skip
+    ) -> list[Any]:  # fmt: skip
         """Restore arrays, after the end of a current write; see `tensorstore_io.run_deserialization`."""
         self.wait_until_finished()
         return tensorstore_io.run_deserialization(shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb)
@@ -138,7 +146,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
     def deserialize_with_paths(
         self, shardings: Sequence[Any], paths: Sequence[str], global_shapes: Any = None, dtypes: Any = None,
         concurrent_gb: int = 32,
-    ) -> list:  # fmt: skip
+    ) -> list[Any]:  # fmt: skip
         """`deserialize` with paths."""
         specs = list(map(tensorstore_io.get_tensorstore_spec, paths))
         return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)

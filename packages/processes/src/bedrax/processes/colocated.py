@@ -35,8 +35,8 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
         array = np.empty(mesh.devices.shape, dtype=object)
         array.flat = list(flat)
         return type(mesh)(array, mesh.axis_names)
-    devices: Sequence = tuple(devices_or_mesh)
-    by_process: dict[int, list] = {}
+    devices: Sequence[Any] = tuple(devices_or_mesh)
+    by_process: dict[int, list[Any]] = {}
     for d in clients.devices("cpu"):
         by_process.setdefault(d.process_index, []).append(d)
     out = []
@@ -61,7 +61,7 @@ class FunctionInfo:
       fun_signature: its visible signature; None for its own.
     """
 
-    fun: Callable
+    fun: Callable[..., Any]
     fun_sourceinfo: str | None = None
     fun_signature: Any = None
 
@@ -78,10 +78,10 @@ class Specialization:
     """
 
     in_specs_treedef: Any = None
-    in_specs_leaves: tuple | None = None
-    out_specs_fn: Callable | None = None
+    in_specs_leaves: tuple[Any, ...] | None = None
+    out_specs_fn: Callable[..., Any] | None = None
     out_specs_treedef: Any = None
-    out_specs_leaves: tuple | None = None
+    out_specs_leaves: tuple[Any, ...] | None = None
     devices: Any = None
 
     def update(self, **changes: Any) -> Specialization:
@@ -89,7 +89,9 @@ class Specialization:
         return dataclasses.replace(self, **{name: value for name, value in changes.items() if value is not None})
 
 
-def make_callable(fun: Callable, fun_sourceinfo: str | None = None, fun_signature: Any = None) -> Callable:
+def make_callable(
+    fun: Callable[..., Any], fun_sourceinfo: str | None = None, fun_signature: Any = None
+) -> Callable[..., Any]:
     """`colocated_python` of a function, with its name in messages and its visible signature."""
     return _specialized(FunctionInfo(fun, fun_sourceinfo, fun_signature), Specialization())
 
@@ -188,7 +190,7 @@ def _checked_arguments(where: str, leaves: list, tree: Any, in_specs: Any, devic
     return found.pop()
 
 
-def colocated_python(fun: Callable) -> Callable:
+def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A function of arrays that runs in Python on the host of their devices, which is the current host.
 
     Args:
@@ -209,8 +211,8 @@ def colocated_python(fun: Callable) -> Callable:
 class InstanceRegistry:
     """The objects of colocated classes, and the devices on which their methods have run."""
 
-    def __init__(self):
-        self._devices: dict[int, set] = {}
+    def __init__(self) -> None:
+        self._devices: dict[int, set[Any]] = {}
         self._numbers = itertools.count()
 
     def new_instance(self) -> int:
@@ -219,11 +221,11 @@ class InstanceRegistry:
         self._devices[uid] = set()
         return uid
 
-    def update_devices(self, uid: int, device_set: set) -> None:
+    def update_devices(self, uid: int, device_set: set[Any]) -> None:
         """Record that its methods have run on these devices."""
         self._devices[uid] |= device_set
 
-    def pop_instance(self, uid: int) -> set:
+    def pop_instance(self, uid: int) -> set[Any]:
         """Remove an object. Returns its devices."""
         return self._devices.pop(uid)
 
@@ -231,7 +233,7 @@ class InstanceRegistry:
 class ObjectStore:
     """The objects by number. Each is made at the first call of a method."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._objects: dict[int, Any] = {}
         self._lock = threading.RLock()
 

@@ -11,7 +11,7 @@ import os
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from bedrax.core import source
 from bedrax.processes import clusters, flags, peers, rendezvous
@@ -33,7 +33,7 @@ class State:
       watch: finds the processes that have ended after an error, see `peers`.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.client: Any = None
         self.service: Any = None
         self.preemption_sync_manager: Any = None
@@ -43,7 +43,7 @@ class State:
         self.watch: peers.Watch | None = None
 
 
-global_state = State()
+global_state: Final = State()
 _lock = threading.Lock()
 
 

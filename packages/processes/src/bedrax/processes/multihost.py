@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,14 +33,14 @@ class ProcessFailureError(Exception):
       failed_devices: the set of the devices of these processes.
     """
 
-    def __init__(self, failed_devices: set):
+    def __init__(self, failed_devices: set[Any]) -> None:
         super().__init__(f"processes died that held the devices {sorted(failed_devices, key=lambda d: d.id)}")
-        self.failed_devices = failed_devices
+        self.failed_devices: set[Any] = failed_devices
 
 
 def _mesh_of_processes() -> Any:
     """All devices, a row per process."""
-    rows: dict[int, list] = {}
+    rows: dict[int, list[Any]] = {}
     for device in clients.devices():
         rows.setdefault(device.process_index, []).append(device)
     width = min(map(len, rows.values()))
@@ -147,7 +147,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
 
 @contextlib.contextmanager
-def live_devices(devices: Sequence[Any]) -> Iterator[list]:
+def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
     """Context manager: returns those of the devices whose processes live, the same on all of these.
 
     With the option `jax_enable_recoverability` the death of one process does not end the others.
@@ -213,7 +213,7 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: 
 
 
 def ltg_batcher(insert_axis: bool, axis_data: Any, vals_in: Sequence[Any], dims_in: Sequence[int], global_mesh: Any,
-                pspec: Any, prim: Any = None) -> tuple:  # fmt: skip
+                pspec: Any, prim: Any = None) -> tuple[Any, ...]:  # fmt: skip
     """The batching rule: the mapped axis is split over the mesh axes of ``vmap(spmd_axis_name=...)``, or not split.
 
     Args:
@@ -243,8 +243,8 @@ def _same(abstract: Callable) -> Callable:
     return rule
 
 
-host_local_array_to_global_array_p = Primitive("host_local_array_to_global_array")
-global_array_to_host_local_array_p = Primitive("global_array_to_host_local_array")
+host_local_array_to_global_array_p: Final = Primitive("host_local_array_to_global_array")
+global_array_to_host_local_array_p: Final = Primitive("global_array_to_host_local_array")
 _OPERATIONS = (
     (host_local_array_to_global_array_p, host_local_array_to_global_array_impl, ltg_abstract_eval),
     (global_array_to_host_local_array_p, global_array_to_host_local_array_impl, gtl_abstract_eval),

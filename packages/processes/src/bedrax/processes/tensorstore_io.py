@@ -32,7 +32,7 @@ def context() -> Any:
 
 
 def get_tensorstore_spec(
-    ckpt_path: str | os.PathLike, ocdbt: bool = False, process_idx: int | None = None, arr: Any = None,
+    ckpt_path: str | os.PathLike[str], ocdbt: bool = False, process_idx: int | None = None, arr: Any = None,
     driver: str = "zarr",
 ) -> dict[str, Any]:  # fmt: skip
     """The specification of an array under a path.
@@ -90,7 +90,7 @@ def _metadata(driver: str, x: Any) -> dict[str, Any]:
 
 
 async def async_serialize(
-    arr_inp: Any, tensorstore_spec: Any, commit_future: list | None = None, context: Any = None,
+    arr_inp: Any, tensorstore_spec: Any, commit_future: list[Any] | None = None, context: Any = None,
     chunk_layout: Any = None, primary_host: int | None = None, replica_id: int = 0, transaction: Any = None,
 ) -> None:  # fmt: skip
     """Write the parts of an array on this process.
@@ -135,7 +135,7 @@ async def async_serialize(
 class _LimitInFlightBytes:
     """Delays reads so that the current ones stay within a number of bytes."""
 
-    def __init__(self, limit: int):
+    def __init__(self, limit: int) -> None:
         self.limit = self.free = limit
         self.changed = asyncio.Condition()
 
@@ -219,7 +219,7 @@ def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -
 def run_deserialization(
     shardings: Sequence[Any], tensorstore_specs: Sequence[Any], global_shapes: Sequence[Any] | None = None,
     dtypes: Sequence[Any] | None = None, concurrent_gb: int = 32,
-) -> list:  # fmt: skip
+) -> list[Any]:  # fmt: skip
     """Read arrays.
 
     Args:

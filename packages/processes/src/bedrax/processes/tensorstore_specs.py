@@ -31,7 +31,7 @@ def is_tensorstore_spec_leaf(leaf: Any) -> bool:
     return leaf is None or (isinstance(leaf, dict) and ("driver" in leaf or "kvstore" in leaf))
 
 
-def merge_nested_ts_specs(dict1: dict, dict2: dict | None) -> dict:
+def merge_nested_ts_specs(dict1: dict[Any, Any], dict2: dict[Any, Any] | None) -> dict[Any, Any]:
     """A specification with the entries of another one added; dictionaries in it are merged in turn. Neither is
     changed."""
     merged = dict(dict1)
@@ -43,7 +43,7 @@ def merge_nested_ts_specs(dict1: dict, dict2: dict | None) -> dict:
 
 
 def verify_tensorstore_spec(
-    spec: dict[str, Any], arr: Any, path: str | os.PathLike, ocdbt: bool, check_metadata: bool = True
+    spec: dict[str, Any], arr: Any, path: str | os.PathLike[str], ocdbt: bool, check_metadata: bool = True
 ) -> None:
     """Raise unless a specification is one for this array under this path.
 

@@ -56,7 +56,7 @@ def _specs(directory: pathlib.Path, count: int, given: Any) -> list:
     return [mine if theirs is None else {**mine, **theirs} for mine, theirs in zip(own, leaves, strict=True)]
 
 
-def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_specs: Any = None) -> None:
+def save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True, ts_specs: Any = None) -> None:
     """Save a pytree of arrays, with all processes, and wait for the end of the write.
 
     Args:
@@ -74,8 +74,8 @@ def save(data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_
 
 
 def nonblocking_save(
-    data: Any, directory: str | os.PathLike, *, overwrite: bool = True, ts_specs: Any = None
-) -> concurrent.futures.Future:
+    data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True, ts_specs: Any = None
+) -> concurrent.futures.Future[Any]:
     """`save` in the background: the data is copied at the return; the result of the future is None."""
     leaves, tree = pytree.tree_flatten(data)
     for path, x in pytree.tree_flatten_with_path(data)[0]:
@@ -96,7 +96,7 @@ def nonblocking_save(
     return _background.submit(tensorstore_io.run_serialization, arrays, specs)
 
 
-def load_pytreedef(directory: str | os.PathLike) -> Any:
+def load_pytreedef(directory: str | os.PathLike[str]) -> Any:
     """The pytree in a folder, with ShapeDtypeStructs instead of its arrays."""
     import tensorstore
 
@@ -107,7 +107,7 @@ def load_pytreedef(directory: str | os.PathLike) -> Any:
     return pytree.tree_unflatten(tree, [ShapeDtypeStruct(tuple(x.shape), x.dtype.numpy_dtype) for x in kept])
 
 
-def load(directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
+def load(directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None, ts_specs: Any = None) -> Any:
     """Load the result of `save`.
 
     Args:
@@ -120,8 +120,8 @@ def load(directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_s
 
 
 def nonblocking_load(
-    directory: str | os.PathLike, shardings: Any, *, mask: Any = None, ts_specs: Any = None
-) -> concurrent.futures.Future:
+    directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None, ts_specs: Any = None
+) -> concurrent.futures.Future[Any]:
     """`load` in the background."""
     folder = pathlib.Path(directory)
     tree = deserialize_pytreedef(json.loads((folder / _STRUCTURE).read_text()))
@@ -133,7 +133,7 @@ def nonblocking_load(
     def read():
         chosen = [i for i, w in enumerate(wanted) if w]
         values = tensorstore_io.run_deserialization([places[i] for i in chosen], [specs[i] for i in chosen])
-        found: list = [None] * tree.num_leaves
+        found: list[Any] = [None] * tree.num_leaves
         for i, value in zip(chosen, values, strict=True):
             found[i] = value
         return pytree.tree_unflatten(tree, found)

@@ -13,7 +13,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ def uninterrupted(function: Callable[[], T]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return function()
-    outcome: list = []
+    outcome: list[Any] = []
 
     def call():
         try:
@@ -86,16 +86,21 @@ def _choose():
 _engine = _choose()
 
 engine_name: str = _engine.NAME
-PyTreeDef = _engine.PyTreeDef
-PyTreeRegistry = _engine.PyTreeRegistry
-SequenceKey = _engine.SequenceKey
-DictKey = _engine.DictKey
-GetAttrKey = _engine.GetAttrKey
-FlattenedIndexKey = _engine.FlattenedIndexKey
-all_leaves_in = _engine.all_leaves
-treedef_tuple_in = _engine.treedef_tuple
-
-flatten_with_keys = _engine.flatten_with_keys
+if TYPE_CHECKING:
+    from .engine_python import DictKey, FlattenedIndexKey, GetAttrKey, PyTreeDef, PyTreeRegistry, SequenceKey
+    from .engine_python import all_leaves as all_leaves_in
+    from .engine_python import flatten_with_keys as flatten_with_keys
+    from .engine_python import treedef_tuple as treedef_tuple_in
+else:
+    PyTreeDef = _engine.PyTreeDef
+    PyTreeRegistry = _engine.PyTreeRegistry
+    SequenceKey = _engine.SequenceKey
+    DictKey = _engine.DictKey
+    GetAttrKey = _engine.GetAttrKey
+    FlattenedIndexKey = _engine.FlattenedIndexKey
+    all_leaves_in = _engine.all_leaves
+    treedef_tuple_in = _engine.treedef_tuple
+    flatten_with_keys = _engine.flatten_with_keys
 
 default_registry: PyTreeRegistry = _engine.default_registry
 # Pickle saves an object whose __reduce_ex__ returns a string as the global of that name.

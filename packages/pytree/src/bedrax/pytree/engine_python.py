@@ -13,7 +13,7 @@ which engine it runs on.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .sorting import sorted_keys
 
@@ -48,10 +48,41 @@ def _key_class(name: str, field: str, show: str) -> type:
     return type(name, (), namespace)
 
 
-SequenceKey = _key_class("SequenceKey", "idx", "[{!r}]")
-DictKey = _key_class("DictKey", "key", "[{!r}]")
-GetAttrKey = _key_class("GetAttrKey", "name", ".{}")
-FlattenedIndexKey = _key_class("FlattenedIndexKey", "key", "[<flat index {}>]")
+if TYPE_CHECKING:
+
+    class SequenceKey:
+        """The key of an element of a list or tuple."""
+
+        idx: int
+
+        def __init__(self, idx: int) -> None: ...
+
+    class DictKey:
+        """The key of an entry of a dict."""
+
+        key: Any
+
+        def __init__(self, key: Any) -> None: ...
+
+    class GetAttrKey:
+        """The key of a field or attribute."""
+
+        name: str
+
+        def __init__(self, name: str) -> None: ...
+
+    class FlattenedIndexKey:
+        """The key of a child of a node that names no keys."""
+
+        key: int
+
+        def __init__(self, key: int) -> None: ...
+
+else:
+    SequenceKey = _key_class("SequenceKey", "idx", "[{!r}]")
+    DictKey = _key_class("DictKey", "key", "[{!r}]")
+    GetAttrKey = _key_class("GetAttrKey", "name", ".{}")
+    FlattenedIndexKey = _key_class("FlattenedIndexKey", "key", "[<flat index {}>]")
 
 
 class LEAF:
@@ -152,12 +183,25 @@ def _says_leaf(answer: Any) -> bool:
 class PyTreeRegistry:
     """The types that are nodes, and how each is flattened and unflattened."""
 
-    def __init__(self, enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True):
+    def __init__(
+        self,
+        enable_none: bool = True,
+        enable_tuple: bool = True,
+        enable_namedtuple: bool = True,
+        enable_list: bool = True,
+        enable_dict: bool = True,
+    ) -> None:
         enabled = {"none": enable_none, "tuple": enable_tuple, "list": enable_list, "dict": enable_dict}
         self._rules: dict[type, _Rule] = {t: rule for name, (t, rule) in _BUILTIN_RULES.items() if enabled[name]}
         self._namedtuples = enable_namedtuple
 
-    def register_node(self, type, to_iterable, from_iterable, to_iterable_with_keys=None) -> None:
+    def register_node(
+        self,
+        type: type,
+        to_iterable: Callable[..., Any] | None,
+        from_iterable: Callable[..., Any] | None,
+        to_iterable_with_keys: Callable[..., Any] | None = None,
+    ) -> None:
         if not (callable(to_iterable) and callable(from_iterable)):
             raise TypeError(
                 f"register_node needs callables to flatten and unflatten {type}, got {to_iterable!r} "
@@ -167,7 +211,7 @@ class PyTreeRegistry:
             raise ValueError(f"Duplicate custom PyTreeDef type registration for {type}.")
         self._rules[type] = _Rule(to_iterable, from_iterable, to_iterable_with_keys)
 
-    def register_dataclass_node(self, type, data_fields, meta_fields) -> None:
+    def register_dataclass_node(self, type: type, data_fields: tuple[str, ...], meta_fields: tuple[str, ...]) -> None:
         data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
         if type in self._rules:
             raise ValueError(f"Duplicate custom dataclass PyTreeDef type registration for {type}.")
@@ -184,7 +228,7 @@ class PyTreeRegistry:
 
         self._rules[type] = _Rule(flatten, unflatten, flatten_with_keys)
 
-    def is_node(self, type) -> bool:
+    def is_node(self, type: type) -> bool:
         return self._rule(type) is not None
 
     def _rule(self, t: type) -> _Rule | None:
@@ -193,7 +237,7 @@ class PyTreeRegistry:
             return _NAMEDTUPLE_RULE
         return rule
 
-    def flatten(self, tree, leaf_predicate=None):
+    def flatten(self, tree: Any, leaf_predicate: Callable[..., Any] | None = None) -> tuple[list[Any], PyTreeDef]:
         find, namedtuples = self._rules.get, self._namedtuples
         nodes, leaves, stack = [], [], [tree]
         while stack:
@@ -221,7 +265,9 @@ class PyTreeRegistry:
                 nodes.append(node)
         return leaves, PyTreeDef._of(self, tuple(nodes), len(leaves))
 
-    def flatten_with_path(self, tree, leaf_predicate=None):
+    def flatten_with_path(
+        self, tree: Any, leaf_predicate: Callable[..., Any] | None = None
+    ) -> tuple[list[Any], PyTreeDef]:
         nodes, leaves, stack = [], [], [((), tree)]
         while stack:
             path, x = stack.pop()
@@ -250,7 +296,7 @@ class PyTreeRegistry:
         children, data = _checked_children(rule.flatten(x))
         return [(FlattenedIndexKey(i), c) for i, c in enumerate(children)], data
 
-    def flatten_one_level(self, tree):
+    def flatten_one_level(self, tree: Any) -> tuple[Any, Any] | None:
         rule = self._rule(type(tree))
         if rule is None:
             return None
@@ -258,7 +304,7 @@ class PyTreeRegistry:
             return list(_items(tree)), type(tree)
         return _checked_children(rule.flatten(tree)) if rule.custom else rule.flatten(tree)
 
-    def flatten_one_level_with_keys(self, tree):
+    def flatten_one_level_with_keys(self, tree: Any) -> tuple[Any, Any]:
         rule = self._rule(type(tree))
         if rule is None:
             return None
@@ -277,7 +323,7 @@ class PyTreeDef:
 
     __slots__ = ("_registry", "_nodes", "_num_leaves", "_hash")
 
-    def __init__(self):
+    def __init__(self) -> None:
         raise TypeError("PyTreeDef has no constructor; use tree_structure(tree) to make one.")
 
     @classmethod
@@ -297,7 +343,7 @@ class PyTreeDef:
     def num_nodes(self) -> int:
         return len(self._nodes)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(other) is not PyTreeDef:
             return NotImplemented
         try:
@@ -308,13 +354,13 @@ class PyTreeDef:
                 "fields are hashable and compare with == to one bool (an array is not such a field)."
             ) from e
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         # Metadata stays out: it may be unhashable, and equal shapes with different metadata are rare.
         if self._hash is None:
             self._hash = hash(tuple([(n.type, n.arity) for n in self._nodes]))
         return self._hash
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         def show(node, children):
             body = ", ".join(children)
             t = node.type
@@ -334,12 +380,12 @@ class PyTreeDef:
 
         return f"PyTreeDef({self._fold(show, lambda: '*')})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self._registry, tuple(map(tuple, self._nodes)))
 
     def _fold(self, at_node: Callable[[_Node, list], Any], next_leaf: Callable[[], Any]) -> Any:
         """Replaces, in post-order, every leaf by `next_leaf()` and every node by `at_node(node, children)`."""
-        done: list = []
+        done: list[Any] = []
         for node in self._nodes:
             arity = node.arity
             if node.type is LEAF:
@@ -361,7 +407,9 @@ class PyTreeDef:
             raise ValueError(f"Too many leaves for PyTreeDef; expected {self._num_leaves}.")
         return self._fold(self._registry._build, iter(leaves).__next__)
 
-    def walk(self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any], /):
+    def walk(
+        self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any], /
+    ) -> tuple[Any, ...]:
         """Folds the tree: `f_leaf(leaf)` at leaves, `f_node(children, node_data)` at nodes."""
         leaves = list(leaves)
         if len(leaves) != self._num_leaves:
@@ -404,7 +452,9 @@ class PyTreeDef:
         return t, list(data) if t is dict else data
 
     @staticmethod
-    def from_node_data_and_children(registry, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]):
+    def from_node_data_and_children(
+        registry: PyTreeRegistry, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
+    ) -> PyTreeDef:
         children = list(children)
         if node_data is None:
             if children:
@@ -422,12 +472,12 @@ class PyTreeDef:
 
     def compose(self, inner: PyTreeDef, /) -> PyTreeDef:
         """The treedef of this tree with a tree of structure `inner` at every leaf."""
-        nodes: list = []
+        nodes: list[Any] = []
         for node in self._nodes:
             nodes.extend(inner._nodes if node.type is LEAF else (node,))
         return PyTreeDef._of(self._registry, tuple(nodes), self._num_leaves * inner._num_leaves)
 
-    def flatten_up_to(self, tree: Any) -> list:
+    def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` at this treedef's leaves."""
         out, agenda = [], [tree]
         for node in reversed(self._nodes):
@@ -516,5 +566,5 @@ def treedef_tuple(registry: PyTreeRegistry, treedefs: Sequence[PyTreeDef], /) ->
     return PyTreeDef.from_node_data_and_children(registry, (tuple, None), treedefs)
 
 
-default_registry = PyTreeRegistry()
-flatten_with_keys = default_registry.flatten_one_level_with_keys
+default_registry: Final = PyTreeRegistry()
+flatten_with_keys: Final = default_registry.flatten_one_level_with_keys

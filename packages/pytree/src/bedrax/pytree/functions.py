@@ -17,7 +17,7 @@ Leaf = Any
 class Unspecified:
     """The type of the default that says: no value was given."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "..."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from .registration import register_pytree_node
@@ -13,23 +14,23 @@ class _StaticCallable:
 
     __slots__ = ("fun",)
 
-    def __init__(self, fun):
+    def __init__(self, fun: Partial | Callable[..., Any]) -> None:
         self.fun = fun
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: int, **kwargs: Any) -> tuple[int, ...]:
         return self.fun(*args, **kwargs)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is _StaticCallable and self.fun == other.fun
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.fun)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.fun)
 
 
-class Partial(functools.partial):
+class Partial(functools.partial[Any]):
     """`functools.partial` as a pytree node.
 
     The positional and keyword arguments are children; the function is metadata, so two
@@ -37,7 +38,7 @@ class Partial(functools.partial):
     partial is kept as one function: its arguments are not part of the tree.
     """
 
-    def __new__(cls, func, /, *args: Any, **kw: Any):
+    def __new__(cls, func: Any, /, *args: Any, **kw: Any) -> Partial:
         if isinstance(func, functools.partial):
             func = _StaticCallable(func)
         return super().__new__(cls, func, *args, **kw)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from .engine import PyTreeDef, default_registry, flatten_with_keys
 from .sorting import UNSORTABLE
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
-KeyPath = tuple[KeyEntry, ...]
+KeyPath: TypeAlias = tuple[Any, ...]
 
 _flatten_with_path = default_registry.flatten_with_path
 
@@ -101,7 +101,7 @@ def explain_unflattenable(
         ) from None
     if not str(error).startswith(UNSORTABLE):
         return
-    agenda: list[tuple[tuple, Any]] = [((), tree)]
+    agenda: list[tuple[tuple[Any, ...], Any]] = [((), tree)]
     while agenda:
         path, x = agenda.pop()
         if not is_tree_node(type(x)):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 UNSORTABLE = "Comparator raised exception while sorting pytree dictionary keys."
 
 
-def sorted_keys(tree: dict) -> list:
+def sorted_keys(tree: dict[Any, Any]) -> list[Any]:
     """The keys of `tree` in order.
 
     Raises:

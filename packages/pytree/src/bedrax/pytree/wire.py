@@ -8,6 +8,7 @@ with keys, a message (field 3) with the packed indices of its keys (field 1).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 _KINDS = {1: None, 2: list, 3: type(None), 4: tuple, 5: dict}  # 1: a leaf
 
@@ -25,7 +26,7 @@ def _block(field: int, payload: bytes) -> bytes:
     return _varint(field << 3 | 2) + _varint(len(payload)) + payload
 
 
-def encode(nodes: Iterable[tuple], leaf: type) -> bytes:
+def encode(nodes: Iterable[tuple[Any, ...]], leaf: type) -> bytes:
     """The bytes of a treedef's `(type, arity, data)` nodes; `leaf` is the type that marks a leaf.
 
     Raises:
@@ -82,7 +83,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise IndexError(f"wire type {tag & 7}")
 
 
-def decode(data: bytes, leaf: type) -> list[tuple]:
+def decode(data: bytes, leaf: type) -> list[tuple[Any, ...]]:
     """The nodes that `encode` wrote.
 
     Raises:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 from bedrax import lax
 from bedrax.autodiff import SymbolicZero, custom_jvp
 from bedrax.core import dtypes
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import signature_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import promotion
-
-ArrayLike = Any
 
 
 def floats(name: str, *xs: ArrayLike) -> list:

@@ -13,8 +13,8 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import aligned, array, axis_index, inexact
-from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 

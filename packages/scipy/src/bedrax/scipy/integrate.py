@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy import calculus
-from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["trapezoid"]
 

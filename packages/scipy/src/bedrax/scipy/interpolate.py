@@ -11,9 +11,9 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import pytree
 from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, inexact
-from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["RegularGridInterpolator"]
 

@@ -12,8 +12,8 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import array
-from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["map_coordinates"]
 

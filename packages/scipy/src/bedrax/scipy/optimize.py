@@ -16,8 +16,8 @@ from bedrax import lax
 from bedrax.autodiff import value_and_grad
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["OptimizeResults", "minimize"]
 

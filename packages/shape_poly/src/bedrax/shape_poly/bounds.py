@@ -36,8 +36,8 @@ class _Search(threading.local):
     """
 
     def __init__(self) -> None:
-        self.active: dict[tuple, int] = {}
-        self.provisional: dict[tuple, tuple[float, float]] = {}
+        self.active: dict[tuple[Any, ...], int] = {}
+        self.provisional: dict[tuple[Any, ...], tuple[float, float]] = {}
         self.outermost: float = INFINITY
 
 
@@ -127,7 +127,7 @@ def _lower(scope, sums: dict, depth: int, assumed: tuple = ()) -> float:
 
 def _replace(sums: dict, atom, value) -> dict:
     """`sums` with an atom (where it stands as a factor) replaced by a dimension."""
-    out: dict = {}
+    out: dict[Any, Any] = {}
     for m, c in sums.items():
         n = dict(m).get(atom, 0)
         term = {tuple([f for f in m if f[0] != atom]): c}

@@ -14,12 +14,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bedrax import lax
 from bedrax.core import dims
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions
 from bedrax.shape_poly.bounds import bounds, decide
 from bedrax.shape_poly.terms import (
@@ -36,14 +37,17 @@ from bedrax.shape_poly.terms import (
 )  # fmt: skip
 from bedrax.shape_poly.values import dim_as_value_p, value_type
 
+if TYPE_CHECKING:
+    from bedrax.shape_poly.scope import SymbolicScope
 
-def make(scope, sums: Mapping[Monomial, int]) -> Any:
+
+def make(scope: SymbolicScope, sums: Mapping[Monomial, int]) -> Any:
     """The dimension with these terms, after the equalities of the scope are applied; an int if it is constant."""
     sums = scope.rewrite(sums) if scope.rules else sums
     return raw(scope, sums)
 
 
-def raw(scope, sums: Mapping[Monomial, int]) -> Any:
+def raw(scope: SymbolicScope, sums: Mapping[Monomial, int]) -> Any:
     """Like `make`, without the equalities of the scope."""
     if not sums:
         return 0
@@ -52,7 +56,7 @@ def raw(scope, sums: Mapping[Monomial, int]) -> Any:
     return SymbolicDim(scope, tuple(sorted(sums.items(), key=lambda t: monomial_key(t[0]), reverse=True)))
 
 
-def variable(scope, name: str) -> Any:
+def variable(scope: SymbolicScope, name: str) -> Any:
     """A dimension variable."""
     return make(scope, {((name, 1),): 1})
 
@@ -148,34 +152,61 @@ class SymbolicDim:
     __array_ufunc__ = None  # NumPy arrays leave operators to us
     __array_priority__ = 1000
 
-    def __init__(self, scope, terms: tuple):
-        self.scope = scope
-        self.terms = terms
+    def __init__(self, scope: SymbolicScope, terms: tuple[Any, ...]) -> None:
+        self.scope: SymbolicScope = scope
+        self.terms: tuple[Any, ...] = terms
         self._hash = None
         self._text = None
 
     # ---- arithmetic ----
 
-    __add__, __radd__ = _arithmetic("add", _add)
-    __sub__, __rsub__ = _arithmetic("sub", _subtract)
-    __mul__, __rmul__ = _arithmetic("mul", _multiply)
-    __floordiv__, __rfloordiv__ = _arithmetic("floordiv", lambda x, y: _divmod(x, y)[0])
-    __mod__, __rmod__ = _arithmetic("mod", lambda x, y: _divmod(x, y)[1])
-    __divmod__, __rdivmod__ = _arithmetic("divmod", _divmod)
+    if TYPE_CHECKING:
 
-    def __truediv__(self, other):
+        def __add__(self, other: Any, /) -> Any: ...
+
+        def __radd__(self, other: Any, /) -> Any: ...
+
+        def __sub__(self, other: Any, /) -> Any: ...
+
+        def __rsub__(self, other: Any, /) -> Any: ...
+
+        def __mul__(self, other: Any, /) -> Any: ...
+
+        def __rmul__(self, other: Any, /) -> Any: ...
+
+        def __floordiv__(self, other: Any, /) -> Any: ...
+
+        def __rfloordiv__(self, other: Any, /) -> Any: ...
+
+        def __mod__(self, other: Any, /) -> Any: ...
+
+        def __rmod__(self, other: Any, /) -> Any: ...
+
+        def __divmod__(self, other: Any, /) -> Any: ...
+
+        def __rdivmod__(self, other: Any, /) -> Any: ...
+
+    else:
+        __add__, __radd__ = _arithmetic("add", _add)
+        __sub__, __rsub__ = _arithmetic("sub", _subtract)
+        __mul__, __rmul__ = _arithmetic("mul", _multiply)
+        __floordiv__, __rfloordiv__ = _arithmetic("floordiv", lambda x, y: _divmod(x, y)[0])
+        __mod__, __rmod__ = _arithmetic("mod", lambda x, y: _divmod(x, y)[1])
+        __divmod__, __rdivmod__ = _arithmetic("divmod", _divmod)
+
+    def __truediv__(self, other: int) -> Array:
         return self.as_value() / (other.as_value() if isinstance(other, SymbolicDim) else other)
 
-    def __rtruediv__(self, other):
+    def __rtruediv__(self, other: Any) -> Any:
         return other / self.as_value()
 
-    def __neg__(self):
+    def __neg__(self) -> SymbolicDim:
         return _multiply(self, -1)
 
-    def __pos__(self):
+    def __pos__(self) -> Any:
         return self
 
-    def __pow__(self, exponent, modulo=None):
+    def __pow__(self, exponent: int, modulo: Any = None) -> SymbolicDim:
         n = as_integer(exponent)
         if modulo is not None or n is None or n < 0:
             return NotImplemented if modulo is not None else self.as_value() ** exponent
@@ -184,10 +215,10 @@ class SymbolicDim:
             out = out * self
         return out
 
-    def __rpow__(self, base):
+    def __rpow__(self, base: Any) -> Any:
         return base ** self.as_value()
 
-    def __abs__(self):
+    def __abs__(self) -> Any:
         return self.max(-self)
 
     def max(self, other: Any) -> Any:
@@ -200,12 +231,12 @@ class SymbolicDim:
 
     # ---- comparisons ----
 
-    __ge__ = _comparison(">=")
-    __le__ = _comparison("<=")
-    __gt__ = _comparison(">")
-    __lt__ = _comparison("<")
+    __ge__: Callable[..., Any] = _comparison(">=")
+    __le__: Callable[..., Any] = _comparison("<=")
+    __gt__: Callable[..., Any] = _comparison(">")
+    __lt__: Callable[..., Any] = _comparison("<")
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if isinstance(other, SymbolicDim):
             return self is other or (self.scope is other.scope and self.terms == other.terms)
         if type(other) is int or as_integer(other) is not None:
@@ -214,13 +245,13 @@ class SymbolicDim:
             return self.as_value() == other
         return False if _is_array_like(other) else NotImplemented
 
-    def __ne__(self, other):
+    def __ne__(self, other: object) -> bool:
         equal = self.__eq__(other)
         if equal is NotImplemented:
             return NotImplemented
         return not equal if type(equal) is bool else self.as_value() != other
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         if self._hash is None:
             self._hash = hash((id(self.scope), self.terms))
         return self._hash
@@ -234,16 +265,16 @@ class SymbolicDim:
             f" {DOCUMENTATION}#comparison-of-symbolic-dimensions-is-partially-supported"
         )
 
-    def __int__(self):
+    def __int__(self) -> int:
         return self._constant_needed()
 
-    def __float__(self):
+    def __float__(self) -> float:
         return self._constant_needed()
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return self._constant_needed()
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self != 0
 
     def as_value(self) -> Any:
@@ -294,14 +325,14 @@ class SymbolicDim:
             total = product if total is None else total + product
         return total
 
-    def __str__(self):
+    def __str__(self) -> str:
         if self._text is None:
             self._text = text_of(self.terms)
         return self._text
 
     __repr__ = __str__
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return SymbolicDim, (self.scope, self.terms)
 
 
@@ -323,7 +354,7 @@ def _evaluate_atom(atom, env):
 class UnexpectedDimVar(KeyError):
     """A dimension variable that the arguments of the function do not determine."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.args[0])
 
 
@@ -418,8 +449,8 @@ def _atom(scope, kind: str, x, y):
 
 def _by_integer(scope, x, n: int) -> tuple[Any, Any]:
     """Division by a positive integer: multiples of it are divided, common factors cancelled."""
-    whole: dict = {}
-    part: dict = {}
+    whole: dict[Any, Any] = {}
+    part: dict[Any, Any] = {}
     for m, c in x.terms:
         if c % n == 0:
             whole[m] = c // n

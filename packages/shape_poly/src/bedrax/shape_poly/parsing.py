@@ -12,9 +12,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bedrax.shape_poly import expressions
+
+if TYPE_CHECKING:
+    from bedrax.shape_poly.scope import SymbolicScope
+
 
 _TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?)|(?P<name>[A-Za-z_]\w*)|(?P<dots>\.\.\.)|(?P<other>//|\S))")
 
@@ -22,7 +26,7 @@ _TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?)|(?P<name>[A-Za-z_]\w*)|(?P
 class _Reader:
     """Reads one specification, token by token."""
 
-    def __init__(self, text: str, scope, like: Sequence[int | None] | None, shown: Any):
+    def __init__(self, text: str, scope: SymbolicScope, like: Sequence[int | None] | None, shown: Any) -> None:
         self.text, self.scope, self.like, self.shown = text, scope, like, shown
         self.dimension = 0
         self.tokens = []
@@ -60,9 +64,9 @@ class _Reader:
         if self.tokens[self.i][0] != "end":
             raise self.error(f"unexpected '{self.token}'; expected an operator, a comma, or the end")
 
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[Any, ...]:
         closed = self.enclosed() and self.take("(")
-        found: list = []
+        found: list[Any] = []
         while self.tokens[self.i][0] != "end" and self.token != ")":
             if self.take("..."):
                 found.extend(self.placeholder(i) for i in range(self.dimension, self.rank("...")))
@@ -177,7 +181,7 @@ _OPERATIONS = {
 }
 
 
-def parse_shape(spec: str | None, scope, like: Sequence[int | None] | None = None) -> tuple:
+def parse_shape(spec: str | None, scope: SymbolicScope, like: Sequence[int | None] | None = None) -> tuple[Any, ...]:
     """A specification as a shape.
 
     Args:
@@ -193,7 +197,7 @@ def parse_shape(spec: str | None, scope, like: Sequence[int | None] | None = Non
     return _Reader("..." if spec is None else spec, scope, None if like is None else tuple(like), spec).shape()
 
 
-def parse_dimension(text: str, scope) -> Any:
+def parse_dimension(text: str, scope: SymbolicScope) -> Any:
     """An expression as a dimension."""
     reader = _Reader(text, scope, None, text)
     found = reader.sum()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bedrax.core import source
 from bedrax.shape_poly.bounds import bounds
 from bedrax.shape_poly.parsing import parse_dimension
 from bedrax.shape_poly.terms import DOCUMENTATION, Monomial, add_to, multiply_terms, over, terms_of
+
+if TYPE_CHECKING:
+    from bedrax.shape_poly.expressions import SymbolicDim
+
 
 _RELATION = re.compile(r"==|>=|<=")
 
@@ -25,17 +29,17 @@ class SymbolicScope:
       ValueError: a constraint is not of that form, or cannot be satisfied.
     """
 
-    def __init__(self, constraints_str: Sequence[str] = ()):
+    def __init__(self, constraints_str: Sequence[str] = ()) -> None:
         if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
             raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
-        self.constraints_str = tuple(constraints_str)
+        self.constraints_str: tuple[str, ...] = tuple(constraints_str)
         self.constraints: list[dict[Monomial, int]] = []  # sums that are not negative
         self.rules: list[tuple[Monomial, int, Any]] = []  # coefficient * monomial -> dimension
         self.multiples: list[tuple[Monomial, int, Any]] = []  # monomial, what divides it, and the quotient
         self.monomial_bounds: dict[Monomial, tuple[float, float]] = {}
-        self.known_bounds: dict[tuple, tuple[float, float]] = {}
+        self.known_bounds: dict[tuple[Any, ...], tuple[float, float]] = {}
         self.checks: list[tuple[str, Any, str, Any]] = []  # text, left, relation, right: before any rule
-        self.place = source.user_frame()
+        self.place: Any = source.user_frame()
         for text in self.constraints_str:
             self._add(text)
 
@@ -82,7 +86,7 @@ class SymbolicScope:
         self.rules.append((quotient.terms[0][0], atom.y, atom.x))
         self._know(add_to(dict(terms), [((), atom.y)], -1))  # a multiple that is at least 1
 
-    def divided(self, monomial: Monomial, coefficient: int, n: int):
+    def divided(self, monomial: Monomial, coefficient: int, n: int) -> Any:
         """The terms of ``coefficient * monomial / n`` where that is known to be whole, else None."""
         for known, divisor, quotient in self.multiples:
             rest = over(monomial, known)
@@ -134,7 +138,7 @@ class SymbolicScope:
                 break
         return sums
 
-    def check(self, other, reference, context: str) -> None:
+    def check(self, other: SymbolicDim, reference: SymbolicDim, context: str) -> None:
         """Raise ValueError unless the dimension `other` is of this scope."""
         if other.scope is not self:
             raise ValueError(
@@ -143,7 +147,7 @@ class SymbolicScope:
                 f" {DOCUMENTATION}#symbolic-dimension-scopes"
             )
 
-    def __str__(self):
+    def __str__(self) -> str:
         where = f" created at {source.describe(self.place)}" if self.place is not None else ""
         text = f"scope {id(self)}{where}"
         if self.constraints_str:
@@ -152,5 +156,5 @@ class SymbolicScope:
 
     __repr__ = __str__
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return SymbolicScope, (self.constraints_str,)

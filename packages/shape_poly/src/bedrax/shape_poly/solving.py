@@ -18,7 +18,7 @@ class _Equation:
 
     __slots__ = ("dim", "solved", "value", "where")
 
-    def __init__(self, dim, value, where):
+    def __init__(self, dim: SymbolicDim, value: int, where: str) -> None:
         self.dim, self.value, self.where = dim, value, where
         self.solved = False  # whether a variable was found from it, so that it holds
 
@@ -142,7 +142,7 @@ def _check_constraints(scope, check: _Checker) -> None:
 class _Checker:
     """Checks relations of values now if they are ints, or has them checked when the program runs."""
 
-    def __init__(self, using: str, assertion: Assertion | None):
+    def __init__(self, using: str, assertion: Assertion | None) -> None:
         self.using = using
         self.assertion = assertion
         self.env: dict[str, Any] = {}
@@ -191,8 +191,8 @@ def _solve(e: _Equation, env: dict[str, Any], check: _Checker) -> bool:
     if len(unknown) > 1:
         return False
     (name,) = unknown
-    factor: dict = {}
-    rest: dict = {}
+    factor: dict[Any, Any] = {}
+    rest: dict[Any, Any] = {}
     for m, c in e.dim.terms:
         powers = dict(m)
         if name in powers:
@@ -242,7 +242,7 @@ def _eliminate(scope, equations: list[_Equation], env) -> _Equation | None:
     rows = []
     for e in equations:
         row: dict[str, int] = {}
-        known: dict = {}
+        known: dict[Any, Any] = {}
         for m, c in e.dim.terms:
             if not m or set().union(*(_names(a) for a, _ in m)) <= env.keys():
                 known[m] = c
@@ -253,7 +253,7 @@ def _eliminate(scope, equations: list[_Equation], env) -> _Equation | None:
         else:
             offset = _value(raw(scope, known), env)
             rows.append((row, e.value - offset, e))
-    reduced: list = []
+    reduced: list[Any] = []
     for row, value, e in rows:
         for pivot, prow, pvalue in reduced:
             if row.get(pivot):

@@ -50,7 +50,7 @@ def symbolic_shape(
     constraints: Sequence[str] = (),
     scope: SymbolicScope | None = None,
     like: Sequence[int | None] | None = None,
-) -> tuple:
+) -> tuple[Any, ...]:
     """A symbolic shape from its text.
 
     Args:
@@ -109,7 +109,7 @@ def symbolic_args_specs(
 
 def symbolic_shapes(
     shapes: Sequence[Sequence[int | None]], specs: Sequence[str | None], constraints: Sequence[str] = ()
-) -> list[tuple]:
+) -> list[tuple[Any, ...]]:
     """Shapes of several arguments, in one scope.
 
     Args:

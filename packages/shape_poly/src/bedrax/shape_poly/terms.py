@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-Monomial = tuple
+Monomial: TypeAlias = tuple[Any, ...]
 
 DOCUMENTATION = "https://docs.jax.dev/en/latest/export/shape_poly.html"
 
@@ -22,7 +22,7 @@ class Operation(NamedTuple):
     x: Any
     y: Any
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.kind}({_argument(self.x)}, {_argument(self.y)})"
 
 
@@ -34,7 +34,7 @@ def _atom_key(atom) -> tuple:
     return (0, atom) if type(atom) is str else (1, str(atom))
 
 
-def monomial_key(m: Monomial) -> tuple:
+def monomial_key(m: Monomial) -> tuple[Any, ...]:
     """Monomials are ordered by degree, then by their factors."""
     if not m:
         return (0, ())
@@ -76,14 +76,14 @@ def add_to(sums: dict[Monomial, int], terms: Iterable[tuple[Monomial, int]], fac
     return sums
 
 
-def terms_of(x: Any) -> tuple:
+def terms_of(x: Any) -> tuple[Any, ...]:
     """Terms of a dimension or of an integer."""
     if type(x) is int:
         return (((), x),) if x else ()
     return x.terms
 
 
-def multiply_terms(x: Iterable, y: Iterable) -> dict[Monomial, int]:
+def multiply_terms(x: Iterable[Any], y: Iterable[Any]) -> dict[Monomial, int]:
     y = tuple(y)
     out: dict[Monomial, int] = {}
     for m1, c1 in x:
@@ -96,7 +96,7 @@ def content(terms: Iterable[tuple[Monomial, int]]) -> int:
     return math.gcd(*[c for m, c in terms if m])
 
 
-def text_of(terms: tuple) -> str:
+def text_of(terms: tuple[Any, ...]) -> str:
     parts = []
     for m, c in terms:
         size = abs(c)

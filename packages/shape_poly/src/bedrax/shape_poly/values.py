@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from bedrax.core import dtypes
@@ -9,7 +11,7 @@ from bedrax.core.avals import ShapedArray
 from bedrax.core.tracing import Primitive
 from bedrax.numpy_backend.tables import numpy_rules
 
-dim_as_value_p = Primitive("dim_as_value", "dimensions")
+dim_as_value_p: Final = Primitive("dim_as_value", "dimensions")
 
 
 def value_type() -> ShapedArray:

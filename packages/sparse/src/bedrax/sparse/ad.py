@@ -13,7 +13,9 @@ from bedrax.sparse.transform import is_sparse
 __all__ = ["flatten_fun_for_sparse_ad", "grad", "is_sparse", "jacfwd", "jacobian", "jacrev", "value_and_grad"]
 
 
-def flatten_fun_for_sparse_ad(fun: Callable, argnums: int | Sequence[int], args: Sequence[Any]) -> tuple:
+def flatten_fun_for_sparse_ad(
+    fun: Callable[..., Any], argnums: int | Sequence[int], args: Sequence[Any]
+) -> tuple[Any, ...]:
     """A function of sparse and dense arrays as one of their leaves.
 
     Returns:
@@ -52,7 +54,9 @@ def _with_derivative(x: Any, data: Any) -> Any:
                 unique_indices=x.unique_indices)  # fmt: skip
 
 
-def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
     """`jax.value_and_grad`, where arguments may be sparse: their gradients have the same indices."""
 
     def run(*args, **others):
@@ -63,7 +67,9 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: boo
     return run
 
 
-def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
     """`jax.grad`, where arguments may be sparse: their gradients have the same indices."""
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
@@ -93,12 +99,16 @@ def _jacobian(which: Callable, fun: Callable, argnums, has_aux: bool, kwargs: di
     return run
 
 
-def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
+def jacfwd(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
     """`jax.jacfwd`, where arguments may be sparse: the dimensions of results are batch dimensions of the Jacobian."""
     return _jacobian(autodiff.jacfwd, fun, argnums, has_aux, kwargs)
 
 
-def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs) -> Callable:
+def jacrev(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
     """`jax.jacrev`, where arguments may be sparse: the dimensions of results are batch dimensions of the Jacobian."""
     return _jacobian(autodiff.jacrev, fun, argnums, has_aux, kwargs)
 

@@ -11,15 +11,17 @@ import functools
 import itertools
 import operator
 import warnings
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax, pytree
+from bedrax.core.array import Array
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.tracing import Tracer
+from bedrax.core.typing import ArrayLike
 from bedrax.sparse import elements
 from bedrax.sparse.formats import (
     JAXSparse,
@@ -38,8 +40,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-CUSPARSE_DATA_DTYPES: list = []  # of arrays that a GPU library multiplies: none here
-CUSPARSE_INDEX_DTYPES: list = []
+CUSPARSE_DATA_DTYPES: list[Any] = []  # of arrays that a GPU library multiplies: none here
+CUSPARSE_INDEX_DTYPES: list[Any] = []
 
 
 class Buffer(Protocol):
@@ -78,32 +80,58 @@ class BCOO(JAXSparse):
     indices: Any
 
     def __init__(
-        self, args: tuple, *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
-    ):
+        self, args: tuple[Any, ...], *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
+    ) -> None:
         super().__init__(args, shape=tuple(operator.index(n) for n in shape))
+        self.data: Any
         self.data, self.indices = (jnp.asarray(x) for x in args)
-        self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
+        self.indices_sorted = indices_sorted
+        self.unique_indices = unique_indices
         _validate(self)
 
-    n_batch = property(lambda self: self.indices.ndim - 2)
-    n_sparse = property(lambda self: self.indices.shape[-1])
-    n_dense = property(lambda self: self.data.ndim - 1 - self.n_batch)
-    nse = property(lambda self: self.indices.shape[-2], doc="How many elements are stored, per element of the batch.")
+    @property
+    def n_batch(self) -> int:
+        return self.indices.ndim - 2
+
+    @property
+    def n_sparse(self) -> int:
+        return self.indices.shape[-1]
+
+    @property
+    def n_dense(self) -> int:
+        return self.data.ndim - 1 - self.n_batch
+
+    @property
+    def nse(self) -> int:
+        """How many elements are stored, per element of the batch."""
+        return self.indices.shape[-2]
+
     _info = property(lambda self: SparseInfo(self.shape, self.indices_sorted, self.unique_indices))
-    batch_shape = property(lambda self: self.shape[: self.n_batch])
-    sparse_shape = property(lambda self: self.shape[self.n_batch : self.n_batch + self.n_sparse])
-    dense_shape = property(lambda self: self.shape[self.n_batch + self.n_sparse :])
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        return self.shape[: self.n_batch]
+
+    @property
+    def sparse_shape(self) -> tuple[int, ...]:
+        return self.shape[self.n_batch : self.n_batch + self.n_sparse]
+
+    @property
+    def dense_shape(self) -> tuple[int, ...]:
+        return self.shape[self.n_batch + self.n_sparse :]
 
     def _layout(self) -> str:
         return "".join(f", {n}={getattr(self, n)}" for n in ("n_batch", "n_dense") if getattr(self, n))
 
     @classmethod
-    def fromdense(cls, mat, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0):
+    def fromdense(
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
+    ) -> BCOO:
         """See `bcoo_fromdense`."""
         return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
     @classmethod
-    def from_scipy_sparse(cls, mat, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0):
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCOO:
         """The array of a matrix of `scipy.sparse`; only ``n_dense == n_batch == 0`` is possible."""
         if n_dense or n_batch:
             raise NotImplementedError(
@@ -137,7 +165,9 @@ class BCOO(JAXSparse):
             jnp.eye(N, M, k, dtype=dtype), n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
         )
 
-    def update_layout(self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient="error") -> BCOO:
+    def update_layout(
+        self, *, n_batch: int | None = None, n_dense: int | None = None, on_inefficient: str | None = "error"
+    ) -> BCOO:
         """See `bcoo_update_layout`."""
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
@@ -149,7 +179,7 @@ class BCOO(JAXSparse):
         """The array with indices that are sorted."""
         return bcoo_sort_indices(self)
 
-    def todense(self):
+    def todense(self) -> Array:
         """The dense array."""
         return bcoo_todense(self)
 
@@ -189,7 +219,7 @@ def _validate(mat: BCOO) -> None:
 # ---- dense arrays
 
 
-def mapped(fun, n_batch: int, *args) -> Any:
+def mapped(fun: Callable[..., Any], n_batch: int, *args: Array) -> Any:
     """`fun` of the elements of the first `n_batch` dimensions, where 1 stands for any size."""
     return nfold_vmap(fun, n_batch)(*args)
 
@@ -201,15 +231,15 @@ def _todense(data, indices, *, spinfo: SparseInfo):
     return jnp.broadcast_to(out, spinfo.shape)
 
 
-bcoo_todense_p = composed("bcoo_todense", _todense)
+bcoo_todense_p: Final = composed("bcoo_todense", _todense)
 
 
-def bcoo_todense(mat: BCOO):
+def bcoo_todense(mat: BCOO) -> Array:
     """The dense array of a sparse one."""
     return bcoo_todense_p.bind(mat.data, mat.indices, spinfo=mat._info)
 
 
-def count_stored(mask, n_batch: int) -> Any:
+def count_stored(mask: Array, n_batch: int) -> Any:
     """How many elements of a mask are true, at most, in an element of the batch."""
     return mask.reshape(*mask.shape[:n_batch], -1).sum(-1).max(initial=0)
 
@@ -237,11 +267,11 @@ def _fromdense(mat, *, nse, n_batch, n_dense, index_dtype):
     return extracted(indices, mat), indices
 
 
-bcoo_fromdense_p = composed("bcoo_fromdense", _fromdense, multiple_results=True)
+bcoo_fromdense_p: Final = composed("bcoo_fromdense", _fromdense, multiple_results=True)
 
 
 def bcoo_fromdense(
-    mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
+    mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
 ) -> BCOO:
     """The sparse array of a dense one.
 
@@ -266,14 +296,14 @@ def bcoo_fromdense(
     return BCOO((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
-def extracted(indices, mat):
+def extracted(indices: Array, mat: Array) -> Array:
     return mapped(elements.extract, indices.ndim - 2, indices, mat)
 
 
-bcoo_extract_p = composed("bcoo_extract", extracted)
+bcoo_extract_p: Final = composed("bcoo_extract", extracted)
 
 
-def bcoo_extract(sparr: BCOO, arr, *, assume_unique: bool | None = None) -> BCOO:
+def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
     """The elements of a dense array where a sparse one has some.
 
     Args:
@@ -313,7 +343,7 @@ def _sort_indices(data, indices, *, spinfo):
     return _with_indices(sort, data, indices)
 
 
-bcoo_sort_indices_p = composed("bcoo_sort_indices", _sort_indices, multiple_results=True)
+bcoo_sort_indices_p: Final = composed("bcoo_sort_indices", _sort_indices, multiple_results=True)
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
@@ -330,7 +360,7 @@ def _sum_duplicates(data, indices, *, spinfo, nse):
     return _with_indices(lambda d, i: elements.sum_duplicates(d, i, sparse, nse), data, indices)
 
 
-bcoo_sum_duplicates_p = composed("bcoo_sum_duplicates", _sum_duplicates, multiple_results=True)
+bcoo_sum_duplicates_p: Final = composed("bcoo_sum_duplicates", _sum_duplicates, multiple_results=True)
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
@@ -384,7 +414,7 @@ def _transpose(data, indices, *, permutation, spinfo):
     return data.transpose(*batch, n, *(n + 1 + d for d in dense)), indices
 
 
-bcoo_transpose_p = composed("bcoo_transpose", _transpose, multiple_results=True)
+bcoo_transpose_p: Final = composed("bcoo_transpose", _transpose, multiple_results=True)
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:

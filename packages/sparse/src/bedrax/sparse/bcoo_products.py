@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
+from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.sparse import elements
 from bedrax.sparse.bcoo import BCOO, bcoo_update_layout, extracted, mapped
 from bedrax.sparse.formats import broadcasting_vmap, composed
@@ -24,12 +26,12 @@ __all__ = [
 class _Contraction(NamedTuple):
     """Dimension numbers, with the dimensions of the operands that are left."""
 
-    lhs_contract: tuple
-    rhs_contract: tuple
-    lhs_batch: tuple
-    rhs_batch: tuple
-    lhs_free: tuple
-    rhs_free: tuple
+    lhs_contract: tuple[Any, ...]
+    rhs_contract: tuple[Any, ...]
+    lhs_batch: tuple[Any, ...]
+    rhs_batch: tuple[Any, ...]
+    lhs_free: tuple[Any, ...]
+    rhs_free: tuple[Any, ...]
 
 
 def _contraction(lhs_shape, rhs_shape, dimension_numbers) -> _Contraction:
@@ -79,12 +81,18 @@ def _dot_general(data, indices, rhs, *, dimension_numbers, spinfo, preferred_ele
     return out.transpose(*first, *(i for i in range(out.ndim) if i not in first)).astype(dtype)
 
 
-bcoo_dot_general_p = composed("bcoo_dot_general", _dot_general)
+bcoo_dot_general_p: Final = composed("bcoo_dot_general", _dot_general)
 
 
 def bcoo_dot_general(
-    lhs, rhs, *, dimension_numbers, precision: Any = None, preferred_element_type: Any = None, out_sharding=None
-):
+    lhs: BCOO | np.ndarray[Any, Any],
+    rhs: BCOO | ArrayLike,
+    *,
+    dimension_numbers: tuple[tuple[Any, ...], ...],
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array | BCOO:
     """The product of two arrays, one or both of them sparse.
 
     Args:
@@ -145,7 +153,7 @@ def _spdot_batched(ld, li, rd, ri, *, pairs, lhs_shape, rhs_shape, dtype, axes):
     return fun(ld, li, rd, ri)
 
 
-bcoo_spdot_general_p = composed("bcoo_spdot_general", _spdot_batched, multiple_results=True)
+bcoo_spdot_general_p: Final = composed("bcoo_spdot_general", _spdot_batched, multiple_results=True)
 
 
 def _spdot_general(lhs: BCOO, rhs: BCOO, dimension_numbers, preferred) -> BCOO:
@@ -210,10 +218,12 @@ def _dot_general_sampled(A, B, indices, *, dimension_numbers):
     return mapped(sample, n_batch, A, B, indices)
 
 
-bcoo_dot_general_sampled_p = composed("bcoo_dot_general_sampled", _dot_general_sampled)
+bcoo_dot_general_sampled_p: Final = composed("bcoo_dot_general_sampled", _dot_general_sampled)
 
 
-def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
+def bcoo_dot_general_sampled(
+    A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: tuple[tuple[Any, ...], ...]
+) -> Array:
     """The elements at some indices of a product of dense arrays.
 
     Args:
@@ -232,7 +242,7 @@ def bcoo_dot_general_sampled(A, B, indices, *, dimension_numbers):
     )
 
 
-def bcoo_multiply_dense(sp_mat: BCOO, v) -> Any:
+def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Any:
     """The data of the product of a sparse array with a dense one that is broadcast to its shape."""
     v = jnp.asarray(v)
     if v.ndim > sp_mat.ndim or np.broadcast_shapes(v.shape, sp_mat.shape) != sp_mat.shape:

@@ -83,7 +83,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
 
 def bcoo_broadcast_in_dim(
-    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding=None
+    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
     """The array in a larger shape.
 
@@ -116,7 +116,7 @@ def bcoo_broadcast_in_dim(
     data = data.reshape(*_spread(data.shape[:b], places[:b], n_batch), *data.shape[b:]) if ones else data
     indices = indices.reshape(*_spread(indices.shape[:b], places[:b], n_batch), *indices.shape[b:]) if ones else indices
     nse = mat.nse
-    columns: list = []
+    columns: list[Any] = []
     for p in range(n_batch, last):
         old = back.get(p)
         if old is not None and mat.shape[old] == shape[p]:
@@ -287,7 +287,7 @@ def bcoo_gather(
     last = [operand.shape[d] - slice_sizes[d] for d in numbers.start_index_map]
 
     def one(vector, mat):
-        starts: list = [0] * mat.ndim
+        starts: list[Any] = [0] * mat.ndim
         for i, d in enumerate(numbers.start_index_map):
             starts[d] = jnp.clip(vector[i], 0, last[i])
         out = _window(mat, starts, slice_sizes, [1] * mat.ndim)
@@ -340,7 +340,7 @@ def _new_layout(mat: BCOO, new: tuple) -> tuple[int, int]:
 
 
 def bcoo_reshape(
-    mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding=None
+    mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: Any = None
 ) -> BCOO:
     """The array in another shape, in which batch, sparse and dense dimensions stay apart.
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import pytree
+from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike, Shape
 from bedrax.sparse import bcoo, bcoo_products, bcoo_shaping
 from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.formats import JAXSparse, SparseInfo, composed, mapped_by_batch, nfold_vmap
@@ -52,8 +54,8 @@ class BCSR(JAXSparse):
     indptr: Any
 
     def __init__(
-        self, args: tuple, *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
-    ):
+        self, args: tuple[Any, ...], *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
+    ) -> None:
         super().__init__(args, shape=tuple(operator.index(n) for n in shape))
         self.data, self.indices, self.indptr = (jnp.asarray(x) for x in args)
         self.indices_sorted, self.unique_indices = indices_sorted, unique_indices
@@ -74,7 +76,9 @@ class BCSR(JAXSparse):
     _layout = BCOO._layout
 
     @classmethod
-    def fromdense(cls, mat, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0):
+    def fromdense(
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: Any = np.int32, n_dense: int = 0, n_batch: int = 0
+    ) -> BCSR:
         """See `bcsr_fromdense`."""
         return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
@@ -90,7 +94,7 @@ class BCSR(JAXSparse):
                    unique_indices=arr.unique_indices)  # fmt: skip
 
     @classmethod
-    def from_scipy_sparse(cls, mat, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
         """The array of a matrix of `scipy.sparse`; only ``n_dense == n_batch == 0`` is possible."""
         if n_dense or n_batch:
             raise NotImplementedError(
@@ -120,7 +124,7 @@ class BCSR(JAXSparse):
         """The array with indices that are sorted and unique."""
         return bcsr_eliminate_zeros(self, nse) if remove_zeros else bcsr_sum_duplicates(self, nse)
 
-    def todense(self):
+    def todense(self) -> Array:
         """The dense array."""
         return bcsr_todense(self)
 
@@ -147,11 +151,11 @@ def _fromdense(mat, **options):
     return out.data, out.indices, out.indptr
 
 
-bcsr_fromdense_p = composed("bcsr_fromdense", _fromdense, multiple_results=True)
+bcsr_fromdense_p: Final = composed("bcsr_fromdense", _fromdense, multiple_results=True)
 
 
 def bcsr_fromdense(
-    mat, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
+    mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
 ) -> BCSR:
     """The sparse array of a dense one, which has two dimensions besides batch and dense ones; see `bcoo_fromdense`."""
     mat = jnp.asarray(mat)
@@ -166,12 +170,12 @@ def bcsr_fromdense(
     return BCSR(parts, shape=mat.shape, indices_sorted=True, unique_indices=True)
 
 
-bcsr_todense_p = composed(
+bcsr_todense_p: Final = composed(
     "bcsr_todense", lambda data, indices, indptr, *, spinfo: bcoo.bcoo_todense(_as_bcoo(data, indices, indptr, spinfo))
 )
 
 
-def bcsr_todense(mat: BCSR):
+def bcsr_todense(mat: BCSR) -> Array:
     """The dense array of a sparse one."""
     return bcsr_todense_p.bind(mat.data, mat.indices, mat.indptr, spinfo=mat._info)
 
@@ -182,10 +186,10 @@ def _extract(indices, indptr, mat):
     return bcoo.bcoo_extract_p.bind(coordinates, mat)
 
 
-bcsr_extract_p = composed("bcsr_extract", _extract)
+bcsr_extract_p: Final = composed("bcsr_extract", _extract)
 
 
-def bcsr_extract(indices, indptr, mat):
+def bcsr_extract(indices: Array, indptr: Array, mat: ArrayLike) -> Array:
     """The elements of a dense array at the places that `indices` and `indptr` name."""
     return bcsr_extract_p.bind(jnp.asarray(indices), jnp.asarray(indptr), jnp.asarray(mat))
 
@@ -194,12 +198,18 @@ def _dot_general(data, indices, indptr, rhs, *, spinfo, **options):
     return bcoo_products.bcoo_dot_general(_as_bcoo(data, indices, indptr, spinfo), rhs, **options)
 
 
-bcsr_dot_general_p = composed("bcsr_dot_general", _dot_general)
+bcsr_dot_general_p: Final = composed("bcsr_dot_general", _dot_general)
 
 
 def bcsr_dot_general(
-    lhs, rhs, *, dimension_numbers, precision: Any = None, preferred_element_type: Any = None, out_sharding=None
-):
+    lhs: BCSR,
+    rhs: ArrayLike,
+    *,
+    dimension_numbers: tuple[tuple[Any, ...], ...],
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """The product of arrays of which the first one is BCSR; see `bcoo_dot_general`."""
     if not isinstance(lhs, BCSR) or isinstance(rhs, JAXSparse):
         if isinstance(lhs, BCSR) and isinstance(rhs, BCSR | BCOO):
@@ -228,7 +238,7 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
     return BCSR.from_bcoo(bcoo.bcoo_eliminate_zeros(mat.to_bcoo(), nse))
 
 
-def bcsr_broadcast_in_dim(mat: BCSR, *, shape, broadcast_dimensions, sharding=None) -> BCSR:
+def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Shape, broadcast_dimensions: Any, sharding: Any = None) -> BCSR:
     """See `bcoo_broadcast_in_dim`; the result has two sparse dimensions, too."""
     return BCSR.from_bcoo(
         bcoo_shaping.bcoo_broadcast_in_dim(

@@ -52,7 +52,7 @@ def eye(
 
 def random_bcoo(
     key: Any, shape: Sequence[int], *, dtype: Any = float, indices_dtype: Any = None, nse: float = 0.2, n_batch: int = 0,
-    n_dense: int = 0, unique_indices: bool = True, sorted_indices: bool = False, generator: Callable = random.uniform,
+    n_dense: int = 0, unique_indices: bool = True, sorted_indices: bool = False, generator: Callable[..., Any] = random.uniform,
     **kwds: Any,
 ) -> BCOO:  # fmt: skip
     """A random array.

@@ -22,20 +22,20 @@ def columns(indices: Any, dims: Sequence[int]) -> Any:
     return indices[..., np.array(dims, np.int32)] if dims else indices[..., :0]
 
 
-def inside(indices: Any, shape: tuple) -> Any:
+def inside(indices: Any, shape: tuple[Any, ...]) -> Any:
     """Which elements are there: ``(nse,)`` booleans."""
     limits = np.array(shape, np.int32).reshape(1, -1)
     return ((indices >= 0) & (indices < limits.astype(indices.dtype))).all(1)
 
 
-def keep(data: Any, indices: Any, kept: Any, shape: tuple) -> tuple:
+def keep(data: Any, indices: Any, kept: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
     """The elements of which `kept` is true; the others are marked as absent, and zero."""
     mask = kept.reshape(kept.shape + (1,) * (data.ndim - 1))
     absent = jnp.array(shape, indices.dtype).reshape(1, len(shape))
     return jnp.where(mask, data, jnp.zeros((), data.dtype)), jnp.where(kept[:, None], indices, absent)
 
 
-def todense(data: Any, indices: Any, shape: tuple) -> Any:
+def todense(data: Any, indices: Any, shape: tuple[Any, ...]) -> Any:
     """The dense array, of shape ``(*shape, *dense)``."""
     out = jnp.zeros((*shape, *data.shape[1:]), data.dtype)
     if not shape:
@@ -67,7 +67,7 @@ def order(indices: Any) -> Any:
     return lax.sort((*columns, iota), num_keys=len(columns))[-1] if columns else iota
 
 
-def groups(indices: Any, shape: tuple) -> tuple:
+def groups(indices: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
     """(the order of the indices, for each element in that order the number of its group, how many groups are there).
 
     Elements of a group have equal indices; those that are not there are in the last group, which is not counted.
@@ -84,7 +84,7 @@ def groups(indices: Any, shape: tuple) -> tuple:
     return by, group.astype(np.int32), (new & there[by]).sum().astype(np.int32)
 
 
-def sum_duplicates(data: Any, indices: Any, shape: tuple, nse: int) -> tuple:
+def sum_duplicates(data: Any, indices: Any, shape: tuple[Any, ...], nse: int) -> tuple[Any, ...]:
     """Sorted elements with indices of their own, of which there are room for `nse`."""
     by, group, _ = groups(indices, shape)
     kept, rows = keep(data, indices, inside(indices, shape), shape)
@@ -94,7 +94,7 @@ def sum_duplicates(data: Any, indices: Any, shape: tuple, nse: int) -> tuple:
     return total.max(kept[by], mode="drop") if data.dtype == bool else total.add(kept[by], mode="drop"), new
 
 
-def first_of_each(indices: Any, shape: tuple) -> Any:
+def first_of_each(indices: Any, shape: tuple[Any, ...]) -> Any:
     """Which elements are the first with their indices."""
     by, group, _ = groups(indices, shape)
     first = jnp.concatenate([jnp.ones(1, bool), group[1:] != group[:-1]]) if group.shape[0] else group.astype(bool)
@@ -106,7 +106,17 @@ def matches(lhs: Any, rhs: Any) -> Any:
     return (lhs[:, None, :] == rhs[None, :, :]).all(2)
 
 
-def contract(data: Any, indices: Any, rhs: Any, *, shape, sparse, dense, free_shape, precision) -> Any:
+def contract(
+    data: Any,
+    indices: Any,
+    rhs: Any,
+    *,
+    shape: tuple[int, ...],
+    sparse: tuple[tuple[Any, ...], ...],
+    dense: tuple[Any, ...],
+    free_shape: tuple[int, ...],
+    precision: Any,
+) -> Any:
     """The product of the stored elements with a dense array, over some dimensions.
 
     Args:

@@ -33,7 +33,9 @@ class SparsifyValue(NamedTuple):
     indices_sorted: bool = False
     unique_indices: bool = False
 
-    ndim = property(lambda self: len(self.shape))
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
 
     def is_sparse(self) -> bool:
         """Whether it has indices."""
@@ -55,7 +57,7 @@ class SparsifyValue(NamedTuple):
 class SparsifyEnv:
     """Buffers by number."""
 
-    def __init__(self, bufs: Sequence[Any] = ()):
+    def __init__(self, bufs: Sequence[Any] = ()) -> None:
         self._buffers = list(bufs)
 
     def _push(self, array: Any) -> int:
@@ -140,7 +142,7 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
     return pytree.tree_map(lambda v: ShapedArray(v.shape, aval_of(spenv.data(v)).dtype), spvalues, is_leaf=_is_value)
 
 
-def sparsify_raw(f: Callable) -> Callable:
+def sparsify_raw(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of dense arrays as one of values: ``(spenv, *values, **static) -> (values, treedef of the result)``."""
 
     def run(spenv: SparsifyEnv, *spvalues: Any, **params: Any) -> tuple:
@@ -151,6 +153,8 @@ def sparsify_raw(f: Callable) -> Callable:
     return run
 
 
-def eval_sparse(jaxpr: Jaxpr, consts: Sequence[Any], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv) -> list:
+def eval_sparse(
+    jaxpr: Jaxpr, consts: Sequence[Any], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv
+) -> list[Any]:
     """Run a program on values; a value per result."""
     return sparsify_raw(lambda *xs: eval_jaxpr(jaxpr, consts, *xs))(spenv, *spvalues)[0]

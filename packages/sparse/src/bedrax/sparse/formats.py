@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from bedrax.batching.trace import batch_flat
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import T
 from bedrax.lax.tables import decompositions
 
 Shape = tuple[int, ...]
@@ -55,34 +56,48 @@ class JAXSparse:
 
     data: Any
     shape: Shape
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: None  # type: ignore[assignment]
+    __hash__ = None
     __array_priority__ = 100
 
-    def __init__(self, args: Sequence[Any], *, shape: Sequence[int]):
+    def __init__(self, args: Sequence[Any], *, shape: Sequence[int]) -> None:
         self.shape = tuple(shape)
 
-    dtype = property(lambda self: self.data.dtype)
-    ndim = property(lambda self: len(self.shape))
-    size = property(lambda self: int(np.prod(self.shape)))
-    nse = property(lambda self: self.data.shape[-1], doc="How many elements are stored (per element of the batch).")
+    @property
+    def dtype(self) -> Any:
+        return self.data.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+    @property
+    def nse(self) -> int:
+        """How many elements are stored (per element of the batch)."""
+        return self.data.shape[-1]
+
     T = property(lambda self: self.transpose())
 
     def _layout(self) -> str:
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         name = type(self).__name__
         try:
             return f"{name}({self.dtype.name}{list(self.shape)}, nse={self.nse}{self._layout()})"
         except (AttributeError, IndexError):  # a tree whose leaves are no arrays
             return f"{name}(<invalid>)"
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of a sparse array without dimensions")
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def _refuse(self, what: str) -> Any:
@@ -90,18 +105,18 @@ class JAXSparse:
             f"{type(self).__name__} has no {what}: use its todense(), or a BCOO array, which has all operations"
         )
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> Any:
         return self._refuse("indexing")
 
     _arrays: tuple[str, ...] = ("data",)
     _static: tuple[str, ...] = ("shape",)
 
-    def tree_flatten(self) -> tuple:
+    def tree_flatten(self) -> tuple[Any, ...]:
         """(arrays, static data)."""
         return tuple(getattr(self, n) for n in self._arrays), tuple(getattr(self, n) for n in self._static)
 
     @classmethod
-    def tree_unflatten(cls, aux_data: tuple, children: Sequence[Any]) -> Any:
+    def tree_unflatten(cls, aux_data: tuple[Any, ...], children: Sequence[Any]) -> Any:
         """The array of `tree_flatten`'s results; the arrays may be anything."""
         obj = object.__new__(cls)
         for name, value in zip((*cls._static, *cls._arrays), (*aux_data, *children), strict=True):
@@ -126,7 +141,7 @@ class JAXSparse:
             x.block_until_ready()
         return self
 
-    def __pos__(self):
+    def __pos__(self) -> Any:
         return self
 
 
@@ -154,7 +169,7 @@ def _reshaped(x: JAXSparse, shape: Shape) -> JAXSparse:
     return type(x).tree_unflatten((shape, *rest), arrays)
 
 
-def mapped_by_batch(cls: type) -> type:
+def mapped_by_batch(cls: T) -> T:
     """Class decorator: `vmap` of arrays of the class maps a batch dimension."""
     vmappable[cls] = Vmappable(_element, _batch)
     return cls
@@ -170,7 +185,7 @@ for _name in ("abs", "neg", "matmul", "rmatmul", "mul", "rmul", "add", "radd", "
 JAXSparse.__hash__ = None
 
 
-def broadcasting_vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
+def broadcasting_vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """`vmap`, where a mapped axis of size 1 stands for one of any size."""
 
     @functools.wraps(fun)
@@ -190,14 +205,14 @@ def broadcasting_vmap(fun: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Cal
     return mapped
 
 
-def nfold_vmap(fun: Callable, N: int, *, broadcasted: bool = True, in_axes: Any = 0) -> Callable:
+def nfold_vmap(fun: Callable[..., Any], N: int, *, broadcasted: bool = True, in_axes: Any = 0) -> Callable[..., Any]:
     """`vmap` of `vmap`..., over the first `N` axes of the arguments."""
     for _ in range(N):
         fun = broadcasting_vmap(fun, in_axes) if broadcasted else vmap(fun, in_axes)
     return fun
 
 
-def composed(name: str, fun: Callable, multiple_results: bool = False) -> Primitive:
+def composed(name: str, fun: Callable[..., Any], multiple_results: bool = False) -> Primitive:
     """A primitive that is a function of arrays and static parameters; every column reads it as what it computes."""
     prim = Primitive(name, multiple_results=multiple_results)
 

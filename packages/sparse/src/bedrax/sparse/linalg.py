@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.autodiff.implicit import custom_linear_solve
+from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.callbacks import pure_callback
 from bedrax.sparse.bcsr import BCSR
 from bedrax.sparse.formats import JAXSparse, composed
@@ -40,10 +42,10 @@ def _spsolve(data, indices, indptr, b, *, tol, reorder):
     )  # fmt: skip
 
 
-spsolve_p = composed("spsolve", _spsolve)
+spsolve_p: Final = composed("spsolve", _spsolve)
 
 
-def spsolve(data, indices, indptr, b, tol: float = 1e-6, reorder: int = 1):
+def spsolve(data: Array, indices: Array, indptr: Array, b: ArrayLike, tol: float = 1e-6, reorder: int = 1) -> Array:
     """The solution of a linear equation with a square matrix in compressed rows, by a direct method.
 
     It is computed on the host by SciPy, and differentiated by the implicit function theorem.
@@ -68,7 +70,7 @@ def spsolve(data, indices, indptr, b, tol: float = 1e-6, reorder: int = 1):
     return spsolve_p.bind(data, indices, indptr, b, tol=tol, reorder=reorder)
 
 
-def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple:
+def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any, ...]:
     """The largest eigenvalues of a symmetric matrix, by the locally optimal block conjugate gradient method.
 
     Args:
@@ -88,7 +90,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple:
             f"lobpcg_standard: expected columns (n, k) with 5 k < n to start from, got the shape {X.shape}"
         )
     n, k = X.shape
-    apply: Callable = A if callable(A) and not isinstance(A, JAXSparse) else lambda x: A @ x
+    apply: Callable[..., Any] = A if callable(A) and not isinstance(A, JAXSparse) else lambda x: A @ x
     tol = 10 * jnp.finfo(X.dtype).eps if tol is None else tol
     X = jnp.linalg.qr(X)[0]
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import pytree
+from bedrax.core.array import Array
+from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.sparse.bcoo import BCOO, bcoo_fromdense
 from bedrax.sparse.bcsr import BCSR
 from bedrax.sparse.formats import JAXSparse, Shape, SparseInfo, composed
@@ -35,7 +38,7 @@ class COOInfo(NamedTuple):
 class _Matrix(JAXSparse):
     """A matrix of a format that multiplies dense ones."""
 
-    def __init__(self, args: Sequence[Any], *, shape: Sequence[int]):
+    def __init__(self, args: Sequence[Any], *, shape: Sequence[int]) -> None:
         super().__init__(args, shape=tuple(operator.index(n) for n in shape))
         if len(self.shape) != 2:
             raise ValueError(f"{type(self).__name__} is a format of matrices, got the shape {self.shape}")
@@ -45,11 +48,11 @@ class _Matrix(JAXSparse):
     def _bcoo(self) -> BCOO:
         raise NotImplementedError
 
-    def todense(self):
+    def todense(self) -> Array:
         """The dense matrix."""
         return self._bcoo().todense()
 
-    def sum(self, *args, **kwargs):
+    def sum(self, *args: Any, **kwargs: Any) -> Any:
         """The sum over some axes, as a `BCOO` array, or over all."""
         return self._bcoo().sum(*args, **kwargs)
 
@@ -62,7 +65,7 @@ class _Matrix(JAXSparse):
         mat = self._bcoo()
         return (mat.T if transpose else mat) @ other
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: ArrayLike) -> Array:
         return self._times(other)
 
     @classmethod
@@ -74,7 +77,7 @@ class _Matrix(JAXSparse):
         return cls._from_bcoo(BCOO._eye(N, M, k, dtype=dtype, index_dtype=index_dtype))
 
     @classmethod
-    def fromdense(cls, mat, *, nse: int | None = None, index_dtype: Any = np.int32):
+    def fromdense(cls, mat: Array, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO | CSC | CSR:
         """The matrix of a dense one; `nse`: how many elements to store, needed where the values are traced."""
         mat = jnp.asarray(mat)
         return cls._from_bcoo(bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype))
@@ -99,7 +102,9 @@ class COO(_Matrix):
     row: Any
     col: Any
 
-    def __init__(self, args: tuple, *, shape: Sequence[int], rows_sorted: bool = False, cols_sorted: bool = False):
+    def __init__(
+        self, args: tuple[Any, ...], *, shape: Sequence[int], rows_sorted: bool = False, cols_sorted: bool = False
+    ) -> None:
         super().__init__(args, shape=shape)
         self.rows_sorted, self.cols_sorted = rows_sorted, cols_sorted
 
@@ -113,11 +118,11 @@ class COO(_Matrix):
         return cls((mat.data, mat.indices[:, 0], mat.indices[:, 1]), shape=mat.shape, rows_sorted=mat.indices_sorted)
 
     @classmethod
-    def from_scipy_sparse(cls, mat, *, index_dtype: Any = np.int32):
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = np.int32) -> Any:
         """The array of a matrix of `scipy.sparse`."""
         return cls._from_bcoo(BCOO.from_scipy_sparse(mat, index_dtype=index_dtype))
 
-    def transpose(self, axes=None):
+    def transpose(self, axes: Sequence[int] | None = None) -> COO:
         """The transposed matrix; `axes` is None or (1, 0)."""
         _only_transpose(axes)
         return COO((self.data, self.col, self.row), shape=self.shape[::-1], rows_sorted=self.cols_sorted,
@@ -150,7 +155,7 @@ class _Compressed(_Matrix):
         rows = BCSR.from_bcoo(mat if cls._by_rows else mat.T)
         return cls((rows.data, rows.indices, rows.indptr), shape=mat.shape)
 
-    def transpose(self, axes=None):
+    def transpose(self, axes: Sequence[int] | None = None) -> CSC | CSR:
         """The transposed matrix, of the other format; `axes` is None or (1, 0)."""
         _only_transpose(axes)
         other = CSC if self._by_rows else CSR
@@ -162,7 +167,7 @@ class CSR(_Compressed):
     """A matrix in compressed rows: ``(data, indices, indptr)`` as of `scipy.sparse.csr_matrix`."""
 
     @classmethod
-    def from_scipy_sparse(cls, mat, *, index_dtype: Any = np.int32):
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = np.int32) -> CSR:
         """The array of a matrix of `scipy.sparse`."""
         rows = BCSR.from_scipy_sparse(mat, index_dtype=index_dtype)
         return cls((rows.data, rows.indices, rows.indptr), shape=rows.shape)
@@ -175,7 +180,34 @@ class CSC(_Compressed):
     _by_rows = False
 
 
-def _functions(name: str, cls: type) -> tuple:
+class _FromDense(Protocol):
+    def __call__(self, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> Any: ...
+
+
+class _ToDense(Protocol):
+    def __call__(self, mat: Any) -> Array: ...
+
+
+class _MatVec(Protocol):
+    def __call__(self, mat: Any, v: ArrayLike, transpose: bool = False) -> Array: ...
+
+
+class _MatMat(Protocol):
+    def __call__(self, mat: Any, B: ArrayLike, *, transpose: bool = False) -> Array: ...
+
+
+class _Functions(NamedTuple):
+    fromdense: _FromDense
+    fromdense_p: Primitive
+    todense: _ToDense
+    todense_p: Primitive
+    matvec: _MatVec
+    matvec_p: Primitive
+    matmat: _MatMat
+    matmat_p: Primitive
+
+
+def _functions(name: str, cls: Any) -> _Functions:
     """The primitives of a format, and the functions that bind them."""
 
     def fromdense_arrays(mat, *, nse, index_dtype):
@@ -217,10 +249,24 @@ def _functions(name: str, cls: type) -> tuple:
     for function, text in texts.items():
         function.__name__ = function.__qualname__ = f"{name}_{function.__name__}"
         function.__doc__ = text
-    return fromdense, fromdense_p, todense, todense_p, matvec, matvec_p, matmat, matmat_p
+    return _Functions(fromdense, fromdense_p, todense, todense_p, matvec, matvec_p, matmat, matmat_p)
 
 
-(coo_fromdense, coo_fromdense_p, coo_todense, coo_todense_p, coo_matvec, coo_matvec_p, coo_matmat,
- coo_matmat_p) = _functions("coo", COO)  # fmt: skip
-(csr_fromdense, csr_fromdense_p, csr_todense, csr_todense_p, csr_matvec, csr_matvec_p, csr_matmat,
- csr_matmat_p) = _functions("csr", CSR)  # fmt: skip
+_coo: Final = _functions("coo", COO)
+_csr: Final = _functions("csr", CSR)
+coo_fromdense: Final = _coo.fromdense
+coo_fromdense_p: Final = _coo.fromdense_p
+coo_todense: Final = _coo.todense
+coo_todense_p: Final = _coo.todense_p
+coo_matvec: Final = _coo.matvec
+coo_matvec_p: Final = _coo.matvec_p
+coo_matmat: Final = _coo.matmat
+coo_matmat_p: Final = _coo.matmat_p
+csr_fromdense: Final = _csr.fromdense
+csr_fromdense_p: Final = _csr.fromdense_p
+csr_todense: Final = _csr.todense
+csr_todense_p: Final = _csr.todense_p
+csr_matvec: Final = _csr.matvec
+csr_matvec_p: Final = _csr.matvec_p
+csr_matmat: Final = _csr.matmat
+csr_matmat_p: Final = _csr.matmat_p

@@ -43,7 +43,7 @@ class SparseLayout(NamedTuple):
     n_sparse: int
 
 
-def iter_subsets(s: Sequence) -> Iterable[tuple]:
+def iter_subsets(s: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
     """All subsets, as tuples, from the empty one on."""
     return itertools.chain.from_iterable(itertools.combinations(s, n) for n in range(len(s) + 1))
 
@@ -63,9 +63,9 @@ def iter_bcsr_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[Sp
 def rand_sparse(
     rng: np.random.RandomState,
     nse: int | float = 0.5,
-    post: Callable = lambda x: x,
-    rand_method: Callable | None = None,
-) -> Callable:
+    post: Callable[..., Any] = lambda x: x,
+    rand_method: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
     """A function ``(shape, dtype) -> dense array`` of which only `nse` (a number, or a share) elements are not zero.
 
     Args:
@@ -85,17 +85,17 @@ def rand_sparse(
 
 
 def rand_bcoo(
-    rng: np.random.RandomState, rand_method: Callable | None = None, nse: int | float = 0.5, n_batch: int = 0,
+    rng: np.random.RandomState, rand_method: Callable[..., Any] | None = None, nse: int | float = 0.5, n_batch: int = 0,
     n_dense: int = 0,
-) -> Callable:  # fmt: skip
+) -> Callable[..., Any]:  # fmt: skip
     """A function ``(shape, dtype) -> BCOO``; see `rand_sparse`."""
     return rand_sparse(rng, nse, lambda x: BCOO.fromdense(x, n_batch=n_batch, n_dense=n_dense), rand_method)
 
 
 def rand_bcsr(
-    rng: np.random.RandomState, rand_method: Callable | None = None, nse: int | float = 0.5, n_batch: int = 0,
+    rng: np.random.RandomState, rand_method: Callable[..., Any] | None = None, nse: int | float = 0.5, n_batch: int = 0,
     n_dense: int = 0,
-) -> Callable:  # fmt: skip
+) -> Callable[..., Any]:  # fmt: skip
     """A function ``(shape, dtype) -> BCSR``; see `rand_sparse`."""
     return rand_sparse(rng, nse, lambda x: BCSR.fromdense(x, n_batch=n_batch, n_dense=n_dense), rand_method)
 

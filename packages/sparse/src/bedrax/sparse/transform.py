@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from bedrax.core.avals import ShapedArray, aval_functions
 from bedrax.core.columns import Column
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, set_trace
+from bedrax.core.typing import ArrayLike
 from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.bcsr import BCSR
 from bedrax.sparse.formats import JAXSparse, composed
@@ -29,10 +30,11 @@ __all__ = [
     "sparsify", "sparsify_fun", "todense", "todense_p",
 ]  # fmt: skip
 
-sparse_rules = Column("sparse arrays", signature="rule(*arrays and BCOO arrays, **params) -> the same (or list)")
+sparse_rules: Final = Column("sparse arrays", signature="rule(*arrays and BCOO arrays, **params) -> the same (or list)")
 
 
-sparse_rules_bcoo = sparse_rules_bcsr = sparse_rules  # rows are read as coordinates
+sparse_rules_bcoo: Final = sparse_rules
+sparse_rules_bcsr: Final = sparse_rules  # rows are read as coordinates
 ArrayOrSparse = Array | JAXSparse
 
 
@@ -41,14 +43,15 @@ class SparseTracer(Tracer):
 
     __slots__ = ("spvalue",)
 
-    def __init__(self, trace: SparseTrace, *, spvalue: BCOO):
-        self._trace, self.spvalue = trace, spvalue
+    def __init__(self, trace: SparseTrace, *, spvalue: BCOO) -> None:
+        self._trace = trace
+        self.spvalue: BCOO = spvalue
 
     @property
-    def aval(self):
+    def aval(self) -> ShapedArray:
         return ShapedArray(self.spvalue.shape, np.dtype(self.spvalue.dtype))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SparseTracer({self.spvalue})"
 
 
@@ -61,7 +64,7 @@ class SparseTrace(Trace):
     __slots__ = ()
     sees_constants = False
 
-    def process(self, prim, args, params):
+    def process(self, prim: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]) -> Array:
         """Run the primitive's rule where an operand is sparse; else pass the operation on."""
         values = [x.spvalue if type(x) is SparseTracer and x._trace is self else x for x in args]
         saved = current.trace
@@ -80,7 +83,7 @@ class SparseTrace(Trace):
             current.trace = saved
         return [self.wrap(x) for x in out] if prim.multiple_results else self.wrap(out)
 
-    def call(self, prim, rule, args):
+    def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """The parent reads a function of dense arrays; of sparse ones, a program is read."""
         if any(type(x) is SparseTracer and x._trace is self for x in args):
             return super().call(prim, rule, args)
@@ -117,12 +120,12 @@ def sparsify_fun(wrapped_fun: Any, args: list[ArrayOrSparse]) -> list[ArrayOrSpa
     return list(run_sparse(getattr(wrapped_fun, "call_wrapped", wrapped_fun), args))
 
 
-def sparse_program(program: Jaxpr) -> Callable[..., list]:
+def sparse_program(program: Jaxpr) -> Callable[..., list[Any]]:
     """A program as a function of dense and `BCOO` arrays."""
     return lambda *values: run_sparse(lambda *xs: run(program, *xs), values)
 
 
-def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
     """A function of dense arrays as one of sparse and dense ones.
 
     Args:
@@ -143,7 +146,7 @@ def sparsify(f: Callable, use_tracer: bool = False) -> Callable:
     return wrapped
 
 
-todense_p = composed("todense", lambda *arrays, tree: pytree.tree_unflatten(tree, arrays).todense())
+todense_p: Final = composed("todense", lambda *arrays, tree: pytree.tree_unflatten(tree, arrays).todense())
 
 
 def todense(arr: Any) -> Any:
@@ -161,7 +164,7 @@ def refuse(prim: Primitive, what: str) -> Any:
     raise NotImplementedError(f"sparse rule for {prim}: {what}; use sparse.todense() on the arguments if that is meant")
 
 
-def sparse_method(fun: Callable) -> Callable:
+def sparse_method(fun: Callable[..., Any]) -> Callable[..., Any]:
     """A function of arrays as a method of sparse arrays."""
     return lambda self, *args, **kwargs: sparsify(fun)(self, *args, **kwargs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from bedrax.core import staging, tracing
@@ -13,7 +13,7 @@ from bedrax.core.ir import Jaxpr, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.passes import programs_in
 from bedrax.core.tables import programs
-from bedrax.core.tracing import current
+from bedrax.core.tracing import Primitive, Trace, current
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_lin_p, custom_vjp_call_p
 from bedrax.state.primitives import FAMILY, DischargeTrace, RefPrimitive, check_alive, read_whole, records, write_whole
@@ -85,7 +85,7 @@ def identity(ref: Ref) -> Any:
     return ref.variable if type(ref) is RefTracer else ref
 
 
-def check_distinct(prim, refs: Sequence[Ref]) -> None:
+def check_distinct(prim: Primitive, refs: Sequence[Ref]) -> None:
     """Refuse to give an operation one reference twice."""
     seen = set()
     for ref in refs:
@@ -100,7 +100,7 @@ def check_distinct(prim, refs: Sequence[Ref]) -> None:
         seen.add(name)
 
 
-def on_operation(prim, args: tuple, params: dict) -> list | None:
+def on_operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> list[Any] | None:
     """Carry out an operation on references, other than their own; None: it goes on as any other."""
     refs = [x for x in args if isinstance(x, Ref)]
     trace = current.trace
@@ -135,7 +135,9 @@ def on_operation(prim, args: tuple, params: dict) -> list | None:
 
 
 @contextlib.contextmanager
-def lend(trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable, give: Callable):
+def lend(
+    trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable[..., Any], give: Callable[..., Any]
+) -> Iterator[Any]:
     """See `bedrax.core.tracing.lent`. While the function runs, the references have no other name than those it gets."""
     refs = [x for x in args if isinstance(x, Ref)]
     check_distinct(trace, refs)

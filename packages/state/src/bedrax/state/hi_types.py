@@ -56,9 +56,9 @@ class aval_method(NamedTuple):
       fun: ``(value, *args, **kwargs) -> result``. What every array has under that name is found before it.
     """
 
-    fun: Callable
+    fun: Callable[..., Any]
 
-    def of_value(self, value: Any) -> Callable:
+    def of_value(self, value: Any) -> Callable[..., Any]:
         return functools.partial(self.fun, value)
 
 
@@ -69,7 +69,7 @@ class aval_property(NamedTuple):
       fget: ``value -> what the attribute is``. What every array has under that name is found before it.
     """
 
-    fget: Callable
+    fget: Callable[..., Any]
 
     def of_value(self, value: Any) -> Any:
         return self.fget(value)
@@ -103,7 +103,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
 
 class _Raw(threading.local):
     on: bool = False  # whether operations see references where values are kept in them
-    opened: frozenset = frozenset()  # the ids of values that an operation is being carried out on
+    opened: frozenset[Any] = frozenset()  # the ids of values that an operation is being carried out on
 
 
 _raw = _Raw()
@@ -165,11 +165,11 @@ class _Seen(NamedTuple):
       foreign: those from outside, as they were: (value, data, parts, Held).
     """
 
-    made: list
-    foreign: list
+    made: list[Any]
+    foreign: list[Any]
 
 
-_seen: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by trace
+_seen: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by trace
 
 
 def _seen_by(trace: StagingTrace) -> _Seen:
@@ -242,7 +242,7 @@ avals.library = avals.Library(_ending, _finish, _refuse_changes)
 class _Opened:
     """A value of a mutable type for the time of an operation, which sees in it what its references hold."""
 
-    def __init__(self, x: Any):
+    def __init__(self, x: Any) -> None:
         self.x, self.data, self.kept = x, cur_qdd(x), _held(x)
         self.seen = [part[...] if isinstance(part, Ref) else part for part in self.kept]
 
@@ -272,8 +272,9 @@ class HiPrimitive(Primitive):
     __slots__ = ("__dict__",)
     multiple_results = False  # a class says otherwise
 
-    def __init__(self, name: str):
-        self.name, self.family = name, ""
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.family = ""
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Carry the operation out."""

@@ -74,8 +74,8 @@ class At:
 
     __slots__ = ("ref",)
 
-    def __init__(self, ref: Ref):
-        self.ref = ref
+    def __init__(self, ref: Ref) -> None:
+        self.ref: Ref = ref
 
     def __getitem__(self, idx: Any) -> TransformedRef:
         view = as_view(self.ref)

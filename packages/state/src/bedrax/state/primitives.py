@@ -7,15 +7,17 @@ function that uses a reference from outside passes it on. So a transformation ne
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from bedrax.core import errors
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.effects import OperandEffect, control_flow_allowed_effects, custom_derivatives_allowed_effects
 from bedrax.core.ir import DropVar
 from bedrax.core.staging import StagingTrace, stage_rules
 from bedrax.core.tables import effect_rules, line_rules, shape_rules
 from bedrax.core.tracing import Primitive, Tracer, current, set_trace
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.conversions import convert_to
 from bedrax.state import views
 from bedrax.state.tables import discharge_rules
@@ -76,7 +78,7 @@ class RefPrimitive(Primitive):
     takes_references = True
     result_types = _from_the_rule
 
-    def bind(self, *args, **params):
+    def bind(self, *args: Ref | ArrayLike, **params: Any) -> Any:
         """Apply the primitive to a reference and arrays."""
         ref, *operands = args
         trace = current.trace
@@ -133,11 +135,11 @@ def escaped(ref: Cell) -> errors.UnexpectedTracerError:
     )
 
 
-get_p = RefPrimitive("get", FAMILY)
-swap_p = RefPrimitive("swap", FAMILY)
-addupdate_p = RefPrimitive("addupdate", FAMILY, multiple_results=True)
-freeze_p = RefPrimitive("freeze", FAMILY)
-free_ref_p = RefPrimitive("free_ref", FAMILY, multiple_results=True)
+get_p: Final = RefPrimitive("get", FAMILY)
+swap_p: Final = RefPrimitive("swap", FAMILY)
+addupdate_p: Final = RefPrimitive("addupdate", FAMILY, multiple_results=True)
+freeze_p: Final = RefPrimitive("freeze", FAMILY)
+free_ref_p: Final = RefPrimitive("free_ref", FAMILY, multiple_results=True)
 
 
 class NewRef(Primitive):
@@ -146,7 +148,7 @@ class NewRef(Primitive):
     __slots__ = ()
     result_types = _from_the_rule
 
-    def bind(self, *args, **params):
+    def bind(self, *args: ArrayLike, **params: Any) -> Ref | Array:
         """A new reference, which belongs to the current trace."""
         trace = current.trace
         if records(trace):
@@ -154,8 +156,8 @@ class NewRef(Primitive):
         return discharge_rules[self](*args, **params)
 
 
-new_ref_p = NewRef("new_ref", FAMILY)
-empty_ref_p = NewRef("empty_ref", FAMILY)
+new_ref_p: Final = NewRef("new_ref", FAMILY)
+empty_ref_p: Final = NewRef("empty_ref", FAMILY)
 
 
 @stage_rules.rule(new_ref_p, empty_ref_p)

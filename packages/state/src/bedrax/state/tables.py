@@ -5,6 +5,12 @@ programs it makes their pure forms (`bedrax.state.discharge.discharged`), binds 
 references, and writes back what the programs return for them.
 """
 
+from __future__ import annotations
+
+from typing import Final
+
 from bedrax.core.columns import Column
 
-discharge_rules = Column("discharge", "bedrax.state.rules", signature="rule(*refs and arrays, **params) -> results")
+discharge_rules: Final = Column(
+    "discharge", "bedrax.state.rules", signature="rule(*refs and arrays, **params) -> results"
+)

@@ -7,8 +7,10 @@ reading and writing are operations on this value. In a program that is being rec
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bedrax.core import array, executors
 from bedrax.core.avals import AbstractValue, aval_functions
@@ -30,18 +32,40 @@ class AbstractRef(AbstractValue):
     __slots__ = ("inner_aval", "kind", "memory_space")
     mutable = True
 
-    def __init__(self, inner_aval: Any, memory_space: Any = None, kind: Any = None):
-        self.inner_aval, self.memory_space, self.kind = inner_aval, memory_space, kind
+    def __init__(self, inner_aval: Any, memory_space: Any = None, kind: Any = None) -> None:
+        self.inner_aval: Any = inner_aval
+        self.memory_space: Any = memory_space
+        self.kind: Any = kind
 
-    shape = property(lambda self: self.inner_aval.shape)
-    dtype = property(lambda self: self.inner_aval.dtype)
-    ndim = property(lambda self: len(self.inner_aval.shape))
-    size = property(lambda self: self.inner_aval.size)
-    weak_type = property(lambda self: self.inner_aval.weak_type)
-    sharding = property(lambda self: self.inner_aval.sharding)
-    split = property(lambda self: self.inner_aval.split)
+    @property
+    def shape(self) -> Any:
+        return self.inner_aval.shape
 
-    def update(self, **changes) -> AbstractRef:
+    @property
+    def dtype(self) -> Any:
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.inner_aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.inner_aval.size
+
+    @property
+    def weak_type(self) -> Any:
+        return self.inner_aval.weak_type
+
+    @property
+    def sharding(self) -> Any:
+        return self.inner_aval.sharding
+
+    @property
+    def split(self) -> Any:
+        return self.inner_aval.split
+
+    def update(self, **changes: Any) -> AbstractRef:
         """A copy with some of `inner_aval`, `memory_space`, `kind` changed."""
         fields = dict(inner_aval=self.inner_aval, memory_space=self.memory_space, kind=self.kind)
         return AbstractRef(**{**fields, **changes})
@@ -52,14 +76,14 @@ class AbstractRef(AbstractValue):
     def strip_weak_type(self) -> AbstractRef:
         return self.update(inner_aval=self.inner_aval.strip_weak_type())
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return (
             type(other) is AbstractRef
             and (self.inner_aval, self.kind, self.memory_space)
             == (other.inner_aval, other.kind, other.memory_space)
         )  # fmt: skip
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((AbstractRef, self.inner_aval, self.kind))
 
     def short(self) -> str:
@@ -68,7 +92,7 @@ class AbstractRef(AbstractValue):
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         return f"Ref{{{self.inner_aval.str_short(short_dtypes)}}}"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.str_short()
 
     __str__ = __repr__
@@ -84,12 +108,23 @@ class Ref:
     __slots__ = ()
     aval: AbstractRef
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    ndim = property(lambda self: self.aval.ndim)
-    size = property(lambda self: self.aval.size)
+    @property
+    def shape(self) -> Any:
+        return self.aval.shape
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise TypeError("references are made by jax.new_ref(value)")
 
     if TYPE_CHECKING:  # what `bedrax.state.operations` installs
@@ -108,21 +143,22 @@ class Ref:
             raise TypeError("len() of a reference to an array of rank 0")
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         raise TypeError("a reference is neither true nor false; read it first: bool(ref[...])")
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise TypeError(f"a reference of type {self.aval.short()} is no array: read it first, ref[...]")
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:  # by identity
+        return object.__hash__(self)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __ne__(self, other):
+    def __ne__(self, other: object) -> bool:
         return self is not other
 
 
@@ -131,17 +167,27 @@ class Cell(Ref):
 
     __slots__ = ("__weakref__", "_aval", "_away", "_lent", "_owned", "_trace", "_value", "_written")
 
-    def __init__(self, aval: AbstractRef, value: Any, trace: Trace, lent: bool = False):
+    def __init__(self, aval: AbstractRef, value: Any, trace: Trace, lent: bool = False) -> None:
         self._aval, self._value, self._trace = aval, value, trace
         self._lent = lent  # made for the time of a call: it stands for another one
         self._away = False  # whether another one stands for it
         self._owned = False  # whether nobody else has the value, so that its buffer can be given away
         self._written = False
 
-    aval = property(operator.attrgetter("_aval"))
-    committed = _committed = property(lambda self: getattr(self._value, "committed", False))
-    sharding = property(lambda self: self._value.sharding)
-    format = property(lambda self: self._value.format)
+    if TYPE_CHECKING:
+        aval: AbstractRef
+        committed: bool
+    else:
+        aval = property(operator.attrgetter("_aval"))
+        committed = _committed = property(lambda self: getattr(self._value, "committed", False))
+
+    @property
+    def sharding(self) -> Any:
+        return self._value.sharding
+
+    @property
+    def format(self) -> Any:
+        return self._value.format
 
     def leave(self, taken: Callable[[Any], Any]) -> Ref:
         """A result of a transformation that has ended: a reference that was made inside becomes one of what it holds now.
@@ -172,7 +218,7 @@ class Cell(Ref):
         """Start to copy what it holds to the host."""
         self._value.copy_to_host_async()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         value = self._value
         if value is None:
             return f"Ref(freed, {self._aval.inner_aval.short()})"
@@ -181,10 +227,10 @@ class Cell(Ref):
         text = repr(executors.get().asarray(value))  # what was written may be NumPy's
         return "Ref" + text.removeprefix("Array") if text.startswith("Array") else f"Ref({text})"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return repr(self)
 
-    def __copy__(self):
+    def __copy__(self) -> None:
         raise TypeError("copies of a reference would be two names of one; jax.new_ref(ref[...]) makes a new one")
 
 
@@ -195,17 +241,18 @@ class RefTracer(Ref, StagedTracer):
     """Stands for a reference in a program that is being recorded."""
 
     __slots__ = ()
-    __init__ = StagedTracer.__init__
-    __repr__ = StagedTracer.__repr__
+    if not TYPE_CHECKING:
+        __init__ = StagedTracer.__init__
+        __repr__ = StagedTracer.__repr__
 
 
 class _OfArrays:
     """Stands in for what arrays have, and references do not."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str) -> None:
         self.name = name
 
-    def __get__(self, instance, owner=None):
+    def __get__(self, instance: Any, owner: type | None = None) -> None:
         raise AttributeError(f"a reference has no {self.name}: read it first, ref[...].{self.name}")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bedrax.core.array import Array
 from bedrax.lax.primitives.custom_rules import custom_lin_p
 from bedrax.lax.symbolic_zeros import Zero
 from bedrax.state.views import TransformedRef
@@ -22,7 +23,7 @@ class Parts(NamedTuple):
 
     start: int
     count: int
-    transforms: tuple | None
+    transforms: tuple[Any, ...] | None
 
     def of(self, values: Sequence[Any]) -> Any:
         """The argument, from the list of parts."""
@@ -31,7 +32,7 @@ class Parts(NamedTuple):
 
 
 def _taken_apart(args: Sequence[Any]) -> tuple[list, tuple]:
-    parts: list = []
+    parts: list[Any] = []
     places = []
     for x in args:
         view = isinstance(x, TransformedRef)
@@ -41,7 +42,7 @@ def _taken_apart(args: Sequence[Any]) -> tuple[list, tuple]:
     return parts, tuple(places)
 
 
-def bind_parts(args: Sequence[Any], params: dict) -> list:
+def bind_parts(args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Bind a backward rule to the parts of its residuals."""
     count = params["num_res"]
     parts, places = _taken_apart(args[:count])
@@ -62,21 +63,32 @@ class ViewedRule:
     """A rule on arguments, as a rule on their parts."""
 
     rule: Any
-    places: tuple
+    places: tuple[Any, ...]
 
-    name = property(lambda self: self.rule.name)
-    symbolic_zeros = property(lambda self: self.rule.symbolic_zeros)
-    optimize_remat = property(lambda self: self.rule.optimize_remat)
-    out_tree = property(lambda self: self.rule.out_tree)
+    @property
+    def name(self) -> Any:
+        return self.rule.name
+
+    @property
+    def symbolic_zeros(self) -> Any:
+        return self.rule.symbolic_zeros
+
+    @property
+    def optimize_remat(self) -> Any:
+        return self.rule.optimize_remat
+
+    @property
+    def out_tree(self) -> Any:
+        return self.rule.out_tree
 
     def _whole(self, parts: Sequence[Any]) -> list:
         return [p.of(parts) for p in self.places]
 
-    def primal(self, *parts) -> list:
+    def primal(self, *parts: Array) -> list[Any]:
         """The function on parts."""
         return self.rule.primal(*self._whole(parts))
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Results and tangents. The tangent of a view is one of the reference's tangent, with the same operands."""
         moved = []
         for p in self.places:
@@ -86,7 +98,7 @@ class ViewedRule:
             moved.append(TransformedRef(t, p.transforms, where) if given else t)
         return self.rule.jvp(self._whole(primals), moved)
 
-    def forward(self, parts: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, ViewedPullback]:
+    def forward(self, parts: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], ViewedPullback]:
         """Results, residuals, and what reads them."""
         outs, residuals, bwd = self.rule.forward(self._whole(parts), [active[p.start] for p in self.places])
         return outs, residuals, ViewedPullback(bwd, None, self.places)
@@ -97,12 +109,14 @@ class ViewedPullback:
     """A backward rule; its residuals (`residuals`), or the arguments (`arguments`), are taken apart."""
 
     bwd: Any
-    residuals: tuple | None
-    arguments: tuple | None
+    residuals: tuple[Any, ...] | None
+    arguments: tuple[Any, ...] | None
 
-    logs = property(lambda self: getattr(self.bwd, "logs", False))
+    @property
+    def logs(self) -> Any:
+        return getattr(self.bwd, "logs", False)
 
-    def __call__(self, values: Sequence[Any], cts: Sequence[Any]) -> list:
+    def __call__(self, values: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """A cotangent or None per part."""
         back = self.bwd(values if self.residuals is None else [p.of(values) for p in self.residuals], cts)
         if self.arguments is None:

@@ -16,7 +16,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_functions
 from bedrax.numpy import indexing, methods, updates
-from bedrax.state.types import Ref
+from bedrax.state.types import AbstractRef, Ref
 
 
 class Indexed(NamedTuple):
@@ -31,17 +31,22 @@ class Indexed(NamedTuple):
     """
 
     plan: indexing.Plan
-    starts: tuple
+    starts: tuple[Any, ...]
     arrays: int
     inside: bool
-    shape: tuple | None
+    shape: tuple[Any, ...] | None
 
-    count = property(lambda self: self.starts.count(None) + self.arrays)
-    result_shape = property(lambda self: self.plan.result_shape)
+    @property
+    def count(self) -> Any:
+        return self.starts.count(None) + self.arrays
+
+    @property
+    def result_shape(self) -> Any:
+        return self.plan.result_shape
 
     def text(self, operands: Sequence[str]) -> str:
         rest = iter(operands)
-        axes: list = []
+        axes: list[Any] = []
         starts = iter([next(rest) if s is None else s for s in self.starts])
         arrays = list(rest)
         for kind in self.plan.axes:
@@ -75,9 +80,12 @@ class Indexed(NamedTuple):
 class Reshaped(NamedTuple):
     """``x.reshape(shape)``."""
 
-    shape: tuple
+    shape: tuple[Any, ...]
     count = 0
-    result_shape = property(lambda self: self.shape)
+
+    @property
+    def result_shape(self) -> Any:
+        return self.shape
 
     def read(self, x: Any, operands: Sequence[Any]) -> Any:
         return lax.reshape(x, self.shape)
@@ -91,10 +99,13 @@ class Reshaped(NamedTuple):
 class Transposed(NamedTuple):
     """``x.transpose(order)``; `shape` is that of the result."""
 
-    order: tuple
-    shape: tuple
+    order: tuple[Any, ...]
+    shape: tuple[Any, ...]
     count = 0
-    result_shape = property(lambda self: self.shape)
+
+    @property
+    def result_shape(self) -> Any:
+        return self.shape
 
     def read(self, x: Any, operands: Sequence[Any]) -> Any:
         return lax.transpose(x, self.order)
@@ -108,9 +119,12 @@ class Bitcast(NamedTuple):
     """``x.view(dtype)``; `shape` is that of the result."""
 
     dtype: np.dtype
-    shape: tuple
+    shape: tuple[Any, ...]
     count = 0
-    result_shape = property(lambda self: self.shape)
+
+    @property
+    def result_shape(self) -> Any:
+        return self.shape
 
     def read(self, x: Any, operands: Sequence[Any]) -> Any:
         return methods.view(x, self.dtype)
@@ -121,7 +135,7 @@ class Bitcast(NamedTuple):
         return methods.view(value, x.dtype)
 
 
-def index(shape: tuple, idx: Any) -> tuple[Indexed | None, list]:
+def index(shape: tuple[Any, ...], idx: Any) -> tuple[Indexed | None, list[Any]]:
     """An index into arrays of a shape as a transform (None: it takes all) and its operands."""
     if idx is Ellipsis or idx is None or (type(idx) is tuple and not idx):
         return None, []
@@ -141,7 +155,7 @@ def _as_array(x: Any) -> Any:
     return x if isinstance(x, Array) else lax.asarray(x)
 
 
-def part_aval(aval: ShapedArray, transforms: Sequence) -> ShapedArray:
+def part_aval(aval: ShapedArray, transforms: Sequence[Any]) -> ShapedArray:
     """The type of a part of an array."""
     if not transforms:
         return aval
@@ -160,7 +174,7 @@ def _split(transforms: Sequence, operands: Sequence[Any]) -> list:
     return parts
 
 
-def text(ref: str, transforms: Sequence, operands: Sequence[str]) -> str:
+def text(ref: str, transforms: Sequence[Any], operands: Sequence[str]) -> str:
     """A part of a reference as programs print it, e.g. ``a[0,:]``."""
     if not transforms:
         return f"{ref}[...]"
@@ -169,14 +183,14 @@ def text(ref: str, transforms: Sequence, operands: Sequence[str]) -> str:
     return ref
 
 
-def read(x: Any, transforms: Sequence, operands: Sequence[Any]) -> Any:
+def read(x: Any, transforms: Sequence[Any], operands: Sequence[Any]) -> Any:
     """The part of `x`."""
     for t, own in zip(transforms, _split(transforms, operands), strict=True):
         x = t.read(x, own)
     return x
 
 
-def write(x: Any, transforms: Sequence, operands: Sequence[Any], value: Any, how: str) -> Any:
+def write(x: Any, transforms: Sequence[Any], operands: Sequence[Any], value: Any, how: str) -> Any:
     """`x` with `value` in place of the part ("set"), or added to it ("add")."""
     if not transforms:
         return value if how == "set" else lax.add(x, value)
@@ -194,11 +208,13 @@ class TransformedRef(Ref):
 
     __slots__ = ("operands", "ref", "transforms")
 
-    def __init__(self, ref: Ref, transforms: tuple = (), operands: tuple = ()):
-        self.ref, self.transforms, self.operands = ref, tuple(transforms), tuple(operands)
+    def __init__(self, ref: Ref, transforms: tuple[Any, ...] = (), operands: tuple[Any, ...] = ()) -> None:
+        self.ref: Ref = ref
+        self.transforms: tuple[Any, ...] = tuple(transforms)
+        self.operands: tuple[Any, ...] = tuple(operands)
 
     @property
-    def aval(self):
+    def aval(self) -> AbstractRef:
         return self.ref.aval.update(inner_aval=part_aval(self.ref.aval.inner_aval, self.transforms))
 
     T = property(lambda self: self.transpose())
@@ -231,7 +247,7 @@ class TransformedRef(Ref):
         shape = self.shape if ratio == 1 else (*self.shape[:-1], int(self.shape[-1] * ratio))
         return self._with(Bitcast(dtype, shape))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"TransformedRef({self.aval.short()} of {self.ref.aval.short()})"
 
 

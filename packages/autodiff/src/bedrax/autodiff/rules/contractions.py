@@ -7,13 +7,14 @@ import functools
 
 from bedrax.autodiff.tables import absent, add_tangents, bilinear, is_undefined, jvp_rules, transpose_rules
 from bedrax.core import dtypes
-from bedrax.core.avals import aval_of
+from bedrax.core.array import Array
+from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.lax.primitives import contractions as p
 from bedrax.lax.primitives import conversions, elementwise, shaping
 from bedrax.lax.symbolic_zeros import Zero, instantiate
 
 
-def as_cotangent(ct, aval):
+def as_cotangent(ct: Array, aval: ShapedArray) -> Array:
     """`ct` in the dtype of `aval`; a real operand of a complex product gets the real part."""
     dtype = aval_of(ct).dtype
     if dtype == aval.dtype:
@@ -29,7 +30,7 @@ def _order(axes_of_x: list[int]) -> tuple[int, ...] | None:
     return None if order == list(range(len(order))) else tuple(order)
 
 
-def permute(x, order: tuple[int, ...] | None):
+def permute(x: Array, order: tuple[int, ...] | None) -> Array:
     """`x` with its dimensions in this order."""
     return x if order is None else shaping.transpose_p.bind(x, permutation=order)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from bedrax.autodiff.dependence import dependents
 from bedrax.autodiff.forward import jvp_jaxpr
@@ -135,7 +136,7 @@ def _stacking(known: Jaxpr, sources: tuple, num_consts: int, num_carry: int, num
     """
     edge = num_consts + num_carry
     invariant, hoisted = _hoistable(known, num_consts, num_out)
-    stack_outs: list = []  # variables to stack, besides the results
+    stack_outs: list[Any] = []  # variables to stack, besides the results
     plan = []
     hoist_index = {k: n for n, k in enumerate(k for k, inv in enumerate(invariant) if inv)}
     for kind, i in sources:

@@ -8,6 +8,7 @@ result's shape, and transposes sum the cotangent back down.
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -35,7 +36,10 @@ from bedrax.lax.primitives.conversions import convert_to
 from bedrax.lax.primitives.elementwise import neg, scalar_like
 
 # Operands of rules have the shape of the result or none: nothing is to be broadcast.
-add, sub, mul, div = p.add_p.bind, p.sub_p.bind, p.mul_p.bind, p.div_p.bind
+add: Final = p.add_p.bind
+sub: Final = p.sub_p.bind
+mul: Final = p.mul_p.bind
+div: Final = p.div_p.bind
 
 
 def _one(x):

@@ -12,6 +12,8 @@ ones have tangents that do so too.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from bedrax.autodiff.tables import (
@@ -34,7 +36,10 @@ from bedrax.lax.primitives import elementwise, reductions, shaping
 from bedrax.lax.primitives import linalg as p
 from bedrax.lax.primitives.conversions import convert_element_type
 
-add, sub, mul, div = elementwise.add, elementwise.sub, elementwise.mul, elementwise.div
+add: Final = elementwise.add
+sub: Final = elementwise.sub
+mul: Final = elementwise.mul
+div: Final = elementwise.div
 
 
 def _is_complex(x) -> bool:

@@ -5,11 +5,15 @@ The product's is the sum of each tangent times the product of all the other elem
 without division, so that zeros are no exception.
 """
 
+from __future__ import annotations
+
 from bedrax.autodiff.forward import jvp_flat
 from bedrax.autodiff.tables import jvp, jvp_rules, linear, not_transposable, zero
 from bedrax.batching.rules.reductions import over_arrays
 from bedrax.core import dims
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import reductions
 from bedrax.lax.primitives.conversions import convert_element_type
 from bedrax.lax.primitives.cumulative import cumprod, shifted
@@ -18,7 +22,7 @@ from bedrax.lax.primitives.reductions import reduce_sum
 from bedrax.lax.primitives.shaping import broadcast_in_dim, concatenate, reshape, transpose
 
 
-def spread(x, shape, axes):
+def spread(x: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     """`x`, from which `axes` were reduced away, repeated along them to `shape`."""
     return broadcast_in_dim(x, shape, [i for i in range(len(shape)) if i not in axes])
 

@@ -1,11 +1,20 @@
 """Batching of callbacks: once per element, or once with whole batches where the user says so."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from bedrax import lax
-from bedrax.batching.tables import batch_rules, to_front
+from bedrax.batching.tables import AxisData, batch_rules, to_front
 from bedrax.batching.trace import unmapped_aval
 from bedrax.core import effects
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.axes import broadcast_axis
 from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
+
+if TYPE_CHECKING:
+    from bedrax.core.avals import ShapedArray
+    from bedrax.core.tracing import Primitive
 
 
 def _one_by_one(prim, axis, args, dims, unrolled: bool, **params):
@@ -24,7 +33,18 @@ def _one_by_one(prim, axis, args, dims, unrolled: bool, **params):
     return [lax.concatenate([lax.expand_dims(y, (0,)) for y in column], 0) for column in columns]
 
 
-def batch_call(prim, name, axis, args, dims, vmap_method, result_avals, params, per_element=None, per_batch=None):
+def batch_call(
+    prim: Primitive,
+    name: str,
+    axis: AxisData,
+    args: list[ArrayLike],
+    dims: list[int | None],
+    vmap_method: str,
+    result_avals: tuple[ShapedArray, ...],
+    params: dict[str, Any],
+    per_element: Any = None,
+    per_batch: Any = None,
+) -> tuple[list[Any], list[Any]]:
     """A call of a function from outside, batched as its `vmap_method` says.
 
     Args:

@@ -14,6 +14,7 @@ from bedrax import pytree
 from bedrax.batching.tables import AxisData, all_to_front, batch_rules, to_front
 from bedrax.batching.trace import batch_flat, batch_flat_with_aux, batch_jaxpr, place, place_all
 from bedrax.core.passes import axes_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import custom_rules
 from bedrax.lax.primitives.reductions import reduce_sum_p
 from bedrax.lax.symbolic_zeros import Zero
@@ -31,25 +32,37 @@ class BatchedRule:
 
     rule: Any
     axis: AxisData
-    dims: tuple
-    out_dims: tuple | None = None
+    dims: tuple[Any, ...]
+    out_dims: tuple[Any, ...] | None = None
 
-    name = property(lambda self: self.rule.name)
-    symbolic_zeros = property(lambda self: self.rule.symbolic_zeros)
-    optimize_remat = property(lambda self: self.rule.optimize_remat)
+    @property
+    def name(self) -> Any:
+        return self.rule.name
 
-    def placed(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list:
+    @property
+    def symbolic_zeros(self) -> Any:
+        return self.rule.symbolic_zeros
+
+    @property
+    def optimize_remat(self) -> Any:
+        return self.rule.optimize_remat
+
+    @property
+    def functions(self) -> Any:
+        return self.rule.functions
+
+    def placed(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """Results (or their tangents) as mapped where the results are."""
         if self.out_dims is None:
             return all_to_front(outs, dims, self.axis.size)
         return place_all(outs, dims, self.out_dims, self.axis.size)
 
-    def primal(self, *args) -> list:
+    def primal(self, *args: ArrayLike) -> list[Any]:
         """The function on batches."""
         outs, dims = batch_flat(self.rule.primal, self.axis, args, self.dims)
         return self.placed(outs, dims)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Results and tangents (or `Zero`)."""
         live = [t for t in tangents if type(t) is not Zero]
         live_dims = [d for t, d in zip(tangents, self.dims, strict=True) if type(t) is not Zero]
@@ -72,7 +85,7 @@ class BatchedRule:
         ]
         return outs, tangents
 
-    def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, BatchedPullback]:
+    def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], BatchedPullback]:
         """Results, residuals mapped where they fall, and what reads them."""
 
         def flat(*xs):
@@ -95,14 +108,19 @@ class BatchedPullback:
 
     bwd: Any
     axis: AxisData
-    res_dims: tuple
-    dims: tuple
-    out_dims: tuple
+    res_dims: tuple[Any, ...]
+    dims: tuple[Any, ...]
+    out_dims: tuple[Any, ...]
 
-    moves = property(lambda self: getattr(self.bwd, "moves", None))
-    logs = property(lambda self: getattr(self.bwd, "logs", False))
+    @property
+    def moves(self) -> Any:
+        return getattr(self.bwd, "moves", None)
 
-    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
+    @property
+    def logs(self) -> Any:
+        return getattr(self.bwd, "logs", False)
+
+    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """A cotangent or None per argument, mapped where the argument is."""
         live = [ct for ct in cts if type(ct) is not Zero]
         live_dims = [d for ct, d in zip(cts, self.out_dims, strict=True) if type(ct) is not Zero]

@@ -1,10 +1,16 @@
 """Batching of the reductions: the mapped axis is one that is not reduced."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from bedrax.batching.rules.shaping import common_dim
 from bedrax.batching.tables import batch_rules, to_axis, to_front
 from bedrax.core import dims as core_dims
 from bedrax.core import ir
 from bedrax.core.avals import aval_of
+from bedrax.core.ir import Jaxpr
 from bedrax.lax.axes import after_removal, shift
 from bedrax.lax.primitives import reductions, shaping
 
@@ -25,7 +31,7 @@ for _prim in (
     _reduction(_prim)
 
 
-def over_arrays(jaxpr):
+def over_arrays(jaxpr: Jaxpr) -> Callable[..., Any]:
     """A program of scalars as a function of equally shaped arrays; returns a list of arrays of that shape."""
     if all(eqn.primitive.family in ("elementwise", "special") for eqn in jaxpr.eqns):
 

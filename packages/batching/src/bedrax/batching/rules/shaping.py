@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from bedrax.batching.tables import batch_rules, to_axis
@@ -12,10 +14,10 @@ from bedrax.lax.axes import after_removal, insert, move_axis, shift
 from bedrax.lax.primitives import elementwise, shaping
 from bedrax.lax.primitives.shaping import pad, squeeze
 
-rule = batch_rules.rule
+rule: Final = batch_rules.rule
 
 
-def common_dim(dims) -> int:
+def common_dim(dims: list[int | None]) -> int:
     """The place to which to bring several operands: where the first mapped one has it."""
     return next(d for d in dims if d is not None)
 

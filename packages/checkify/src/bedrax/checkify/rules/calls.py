@@ -1,13 +1,18 @@
 """Checks inside calls: the program they hold is checked."""
 
-from bedrax.checkify.errors import Error
+from __future__ import annotations
+
+from typing import Any
+
+from bedrax.checkify.errors import Error, Spec
 from bedrax.checkify.trace import check_rules, checked
+from bedrax.core.array import Array
 from bedrax.core.jitting import jit_p, jit_params
-from bedrax.core.tracing import set_trace
+from bedrax.core.tracing import Trace, set_trace
 from bedrax.lax.primitives.calls import composite_p, plain_calls, remat_p
 
 
-def report(trace, spec, results) -> list:
+def report(trace: Trace, spec: Spec, results: list[Array]) -> list[Any]:
     """Note the error before the results of a checked program; the results."""
     count = len(spec.types())
     trace.collector.add(Error(spec, results[:count]))

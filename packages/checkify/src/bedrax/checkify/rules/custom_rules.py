@@ -27,7 +27,7 @@ class CheckedRule(RuleOfProgram):
         """Run a rule: the function reports, in every mode the same; checks in its rule are dropped."""
         return collect(frozenset(), lambda trace: run())[1]
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Error and results, and their tangents (or `Zero`)."""
         error = self._error(primals)
         tangents = self.own(tangents, [type(t) is not Zero for t in tangents])
@@ -35,7 +35,7 @@ class CheckedRule(RuleOfProgram):
         outs, moved = self._silently(lambda: self.rule.jvp(primals[self.hidden :], tangents))
         return [*error, *outs], [*map(Zero.of, error), *moved]
 
-    def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, CheckedPullback]:
+    def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], CheckedPullback]:
         """Error and results, residuals, and what reads these."""
         error = self._error(args)
         own = self.own(args, active)
@@ -51,9 +51,11 @@ class CheckedPullback:
     count: int
     hidden: int
 
-    logs = property(lambda self: getattr(self.bwd, "logs", False))
+    @property
+    def logs(self) -> Any:
+        return getattr(self.bwd, "logs", False)
 
-    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
+    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """A cotangent or None per argument."""
         back = collect(frozenset(), lambda trace: self.bwd(residuals, cts[self.count :]))[1]
         return [*[None] * self.hidden, *back]

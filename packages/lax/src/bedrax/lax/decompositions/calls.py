@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bedrax.core.ir import Literal, run
 from bedrax.lax.primitives import calls as p
 from bedrax.lax.tables import decompositions
@@ -22,7 +24,7 @@ def _program_order(*operands, jaxpr, enforce, strict_in, strict_out):
 
     if strict_in:
         together(jaxpr.invars)
-    before: list = []
+    before: list[Any] = []
     for eqn in jaxpr.eqns:
         if before:
             together([*before, *eqn.invars])

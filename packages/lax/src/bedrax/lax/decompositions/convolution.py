@@ -1,20 +1,24 @@
 """Convolution as a sum of matrix products, one for each position in the window: of any type, and any number of groups."""
 
+from __future__ import annotations
+
 import itertools
+from typing import Any
 
 import numpy as np
 
 from bedrax.core import dims
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.contractions import dot_general
 from bedrax.lax.primitives.elementwise import add
 from bedrax.lax.primitives.shaping import pad, reshape, slice, transpose
 
 
 def sum_of_products(
-    lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None,
-):  # fmt: skip
+    lhs: ArrayLike, rhs: ArrayLike, *, window_strides: Any, padding: Any, lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any, feature_group_count: Any=1,
+    batch_group_count: Any=1, precision: Any=None, preferred_element_type: Any=None,
+) -> Any:  # fmt: skip
     """`lax.conv_general_dilated`, whose window has a known size; the numbers of groups may be symbolic.
 
     Raises:

@@ -8,11 +8,14 @@ rotate disjoint pairs of columns at once: 8.5.5). Matrices that are not finite, 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from bedrax import lax
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import matrices
 from bedrax.lax.decompositions.matrices import (
     as_dtype,
@@ -61,7 +64,7 @@ def _norm(x, axis: int = -1):
 # Matrices have two more rows and columns of zeros, so that blocks of three rows never leave them.
 
 
-def schur(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+def schur(x: ArrayLike, *, compute_schur_vectors: Any, sort_eig_vals: Any, select_callable: Any) -> Any:
     """See `bedrax.lax.primitives.linalg.schur`."""
     if 0 in x.shape:
         return [x, identity(x, *x.shape[-2:])][: 1 + compute_schur_vectors]
@@ -208,8 +211,8 @@ def _standardized(h, q, lo, hi):
 
 
 def eig(
-    x, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs=False, implementation=None
-):  # fmt: skip
+    x: ArrayLike, *, compute_left_eigenvectors: Any, compute_right_eigenvectors: Any, enable_eigvec_derivs: Any=False, implementation: Any=None
+) -> Any:  # fmt: skip
     """See `bedrax.lax.primitives.linalg.eig`."""
     x = lax.convert_element_type(x, dtypes.to_complex_dtype(x.dtype))
     t, q = lax.schur(x)
@@ -221,7 +224,9 @@ def eig(
     return out
 
 
-def eigh(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def eigh(
+    x: Array, *, lower: bool, sort_eigenvalues: bool, subset_by_index: tuple[int, ...], algorithm: Any
+) -> list[Array]:
     """See `bedrax.lax.primitives.linalg.eigh`: the Schur form of a Hermitian matrix is diagonal."""
     if algorithm not in (None, p.EighImplementation.QR):
         raise NotImplementedError(
@@ -280,7 +285,7 @@ def _normalized(v):
 # ---- singular values ---------------------------------------------------------------------------------------
 
 
-def svd(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def svd(x: Array, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any, algorithm: Any) -> list[Array]:
     """See `bedrax.lax.primitives.linalg.svd`: one-sided Jacobi on the triangular factor.
 
     Raises:

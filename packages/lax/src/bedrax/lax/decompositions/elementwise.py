@@ -1,12 +1,16 @@
 """Elementwise functions by arithmetic: powers, polynomials, logarithms, and the high half of a product."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import filling
 from bedrax.lax.primitives import elementwise as p
 from bedrax.lax.primitives.conversions import convert_to
@@ -33,7 +37,7 @@ def _integer_pow(x, *, y):
     return convert_to(power if y >= 0 else p.div(one, power), dtype)
 
 
-def power_of_integers(x, n):
+def power_of_integers(x: ArrayLike, n: Any) -> Any:
     """``x ** n`` by repeated squaring: a float could not tell a large odd exponent from an even one."""
     narrow = dtypes.itemsize_bits(x.dtype) < 32
     dtype = x.dtype

@@ -13,67 +13,69 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import matrices
 
 
-def is_complex(x) -> bool:
+def is_complex(x: Array) -> bool:
     """Whether the elements are complex."""
     return dtypes.is_complex(x.dtype)
 
 
-def conj(x):
+def conj(x: Array) -> Array:
     """The conjugate; real arrays as they are."""
     return lax.conj(x) if is_complex(x) else x
 
 
-def real(x):
+def real(x: ArrayLike) -> Any:
     """The real part; real arrays as they are."""
     return lax.real(x) if is_complex(x) else x
 
 
-def as_dtype(x, like):
+def as_dtype(x: Array, like: Array) -> Array:
     """`x` in the dtype of `like`."""
     return lax.convert_element_type(x, like.dtype)
 
 
-def column(v):
+def column(v: Array) -> Array:
     """Vectors as matrices of one column."""
     return lax.expand_dims(v, (len(v.shape),))
 
 
-def row(v):
+def row(v: Array) -> Array:
     """Vectors as matrices of one row."""
     return lax.expand_dims(v, (len(v.shape) - 1,))
 
 
-def where(which, x, y=0):
+def where(which: Array, x: Array, y: ArrayLike = 0) -> Array:
     """`x` or `y` (an array or a number); `which` and `y` are broadcast to the shape of `x` by NumPy's rules."""
     y = lax.broadcast_like(y, x) if hasattr(y, "shape") else lax.full_like(x, y)
     return lax.select(lax.broadcast_like(which, x), x, y)
 
 
-def positions(n):
+def positions(n: int) -> Array:
     """0, 1, ..., n - 1."""
     return lax.iota(np.int32, n)
 
 
-def at(x, i, axis: int):
+def at(x: Array, i: Array, axis: int) -> Array:
     """Position `i` of an axis, which the result lacks."""
     return lax.dynamic_index_in_dim(x, i, axis, keepdims=False, allow_negative_indices=False)
 
 
-def put(x, i, value, axis: int):
+def put(x: ArrayLike, i: Any, value: Any, axis: int) -> Any:
     """`x` with `value` at position `i` of an axis."""
     value = lax.expand_dims(value, (len(x.shape) + axis,))
     return lax.dynamic_update_index_in_dim(x, value, i, axis, allow_negative_indices=False)
 
 
-def pick(x, chosen, axis: int):
+def pick(x: Array, chosen: Array, axis: int) -> Array:
     """The elements along an axis of which the mask `chosen` has one."""
     return lax.reduce_sum(where(chosen, x), (len(x.shape) + axis,))
 
 
-def exchanged(x, i, j, axis: int):
+def exchanged(x: Array, i: Array, j: Array, axis: int) -> Array:
     """`x` with the positions `i` and `j` of an axis exchanged; `j` has the batch axes of `x`."""
     rank, batch = len(x.shape), len(j.shape)
     others = [d for d in range(batch, rank) if d != rank + axis]
@@ -85,7 +87,7 @@ def exchanged(x, i, j, axis: int):
     return where(lax.broadcast_like(~here, x), where(~there, x, first), second)
 
 
-def loop(count, body: Callable, *state, reverse: bool = False) -> Any:
+def loop(count: int, body: Callable[..., Any], *state: Array, reverse: bool = False) -> Any:
     """The last of the states ``state = body(i, *state)``, i from 0 up to `count`, or back; `count` may be symbolic."""
     if dims.is_constant_dim(count) and count <= 0:
         return state
@@ -95,14 +97,14 @@ def loop(count, body: Callable, *state, reverse: bool = False) -> Any:
     return lax.fori_loop(np.int32(0), end, lambda i, state: tuple(body(turn(i), *state)), state)
 
 
-def identity(like, rows, columns):
+def identity(like: Array, rows: int, columns: int) -> Array:
     """Identity matrices with the batch axes and the dtype of `like`."""
     same = column(positions(rows)) == row(positions(columns))
     shape = (*like.shape[:-2], rows, columns)
     return lax.broadcast_in_dim(as_dtype(same, like), shape, (len(shape) - 2, len(shape) - 1))
 
 
-def diagonal(x):
+def diagonal(x: Array) -> Array:
     """The main diagonals of square matrices."""
     n = positions(x.shape[-1])
     return pick(x, column(n) == row(n), -2)
@@ -111,7 +113,7 @@ def diagonal(x):
 # ---- Householder reflectors (Golub and Van Loan, 5.1) -----------------------------------------------------
 
 
-def reflector(alpha, x):
+def reflector(alpha: Any, x: ArrayLike) -> Any:
     """The (beta, tau, v) with ``(1 - tau [1, v] [1, v]^H)^H [alpha, x] = [beta, 0]``, beta real.
 
     LAPACK's larfg: tau is 0 where there is nothing to do.
@@ -132,16 +134,16 @@ def reflector(alpha, x):
     return where(nothing, real(alpha), beta), tau, x / column(divisor)
 
 
-def from_left(x, v, tau):
+def from_left(x: Array, v: Array, tau: Array) -> Array:
     """``x - tau v (v^H x)``."""
     return x - column(column(tau) * v) * matrices.matmul(row(conj(v)), x)
 
 
-def from_right(x, v, tau):
+def from_right(x: ArrayLike, v: Any, tau: Any) -> Any:
     """``x - tau (x v) v^H``."""
     return x - matrices.matmul(x, column(v)) * row(column(tau) * conj(v))
 
 
-def unit(v, i):
+def unit(v: Array, i: Array) -> Array:
     """Vectors with a one at position `i`."""
     return where(positions(v.shape[-1]) != i, v, 1)

@@ -3,7 +3,10 @@
 All arithmetic is of 32-bit words: there are runtimes and modes without 64-bit integers.
 """
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -25,11 +28,11 @@ def _rotate_left(x, r):
 
 
 @decompositions.rule(p.threefry2x32_p)
-def threefry(key1, key2, x1, x2):
+def threefry(key1: Any, key2: Any, x1: Any, x2: Any) -> Any:
     return list(p.threefry_hash((key1, key2), x1, x2, e.add, e.bitwise_xor, _rotate_left, np.uint32))
 
 
-def threefry_loop(key1, key2, x1, x2):
+def threefry_loop(key1: Any, key2: Any, x1: Any, x2: Any) -> Any:
     """`threefry` with a loop of two turns of eight rounds, between which the keys move on by two, before the last four."""
 
     def four_rounds(x1, x2, rotations):

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.lax.filling import full_like
 from bedrax.lax.primitives import elementwise as e
 from bedrax.lax.primitives import special as p
@@ -28,7 +30,7 @@ from bedrax.lax.tables import decompositions
 _F32 = np.dtype(np.float32)
 
 
-def widened(fun: Callable) -> Callable:
+def widened(fun: Callable[..., Any]) -> Callable[..., Any]:
     """`fun` with operands of one shape, and floats narrower than float32 computed in float32."""
 
     def program(*args):
@@ -171,7 +173,7 @@ def _upper_fraction(a, x, with_derivative: bool):
 class _Regions:
     """Where which formula holds, and operands that are harmless elsewhere."""
 
-    def __init__(self, a, x):
+    def __init__(self, a: Array, x: Array) -> None:
         one = _c(a, 1)
         self.valid = e.bitwise_and(e.gt(a, _c(a, 0)), e.ge(x, _c(a, 0)))
         finite = e.bitwise_and(
@@ -239,12 +241,12 @@ def _limits(value, a, x, at_zero, at_infinity):
     return _where(at_a_infinity, at_zero, _where(at_a_zero, at_infinity, value))
 
 
-def igamma(a, x):
+def igamma(a: Array, x: Array) -> Array:
     """The regularized lower incomplete gamma function."""
     return _incomplete_gamma(a, x, False)
 
 
-def igammac(a, x):
+def igammac(a: Array, x: Array) -> Array:
     """The regularized upper incomplete gamma function."""
     return _incomplete_gamma(a, x, True)
 
@@ -263,7 +265,7 @@ def _huge_sample_slope(a, x):
     return e.add(_c(a, 1), e.div(e.sub(x, a), e.mul(_c(a, 2), a)))
 
 
-def igamma_grad_a(a, x):
+def igamma_grad_a(a: Array, x: Array) -> Array:
     """dP(a, x)/da: the derivatives of the series and of the fraction, term by term."""
     r = _Regions(a, x)
     value = e.mul(e.exp(_log_weight(r.a_any, r.x_any)), _per_weight(r, a))
@@ -272,7 +274,7 @@ def igamma_grad_a(a, x):
     return _edges(value, r, a, x, 0.0, 0.0)
 
 
-def random_gamma_grad(a, x):
+def random_gamma_grad(a: Array, x: Array) -> Array:
     """-(dP/da) / (dP/dx): the common weight, which may underflow, is never computed."""
     r = _Regions(a, x)
     # dP/dx is weight * a / x.
@@ -341,7 +343,7 @@ def _beta_fraction(a, b, x):
     return h
 
 
-def betainc(a, b, x):
+def betainc(a: Array, b: Array, x: Array) -> Array:
     """The regularized incomplete beta function; the symmetry I_x(a, b) = 1 - I_{1-x}(b, a) keeps the fraction fast."""
     zero, one = _c(a, 0), _c(a, 1)
     bad = e.bitwise_or(
@@ -434,12 +436,12 @@ def _bessel(x, near, far, odd: bool):
     return _where(is_near, low, high)
 
 
-def bessel_i0e(x):
+def bessel_i0e(x: Array) -> Array:
     """exp(-|x|) I0(x)."""
     return _bessel(x, _I0_NEAR, _I0_FAR, False)
 
 
-def bessel_i1e(x):
+def bessel_i1e(x: Array) -> Array:
     """exp(-|x|) I1(x)."""
     return _bessel(x, _I1_NEAR, _I1_FAR, True)
 

@@ -6,7 +6,7 @@ import logging
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from bedrax.core import dims, dtypes, effects, executors
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.tables import effect_rules, families_on_bases
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike
 
 families_on_bases.add("callbacks")
 
@@ -24,10 +25,10 @@ _FAMILY = "callbacks"
 class _CallbackEffect(effects.Effect):
     __slots__ = ("name",)
 
-    def __init__(self, name: str = ""):
+    def __init__(self, name: str = "") -> None:
         self.name = name or type(self).__name__.removesuffix("Effect")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -47,10 +48,10 @@ class OrderedIOEffect(_CallbackEffect):
     """Callbacks with effects, in program order."""
 
 
-debug_effect = DebugEffect()
-ordered_debug_effect = OrderedDebugEffect()
-io_effect = IOEffect()
-ordered_io_effect = OrderedIOEffect()
+debug_effect: Final = DebugEffect()
+ordered_debug_effect: Final = OrderedDebugEffect()
+io_effect: Final = IOEffect()
+ordered_io_effect: Final = OrderedIOEffect()
 for _type in (DebugEffect, OrderedDebugEffect, IOEffect, OrderedIOEffect):
     effects.lowerable_effects.add_type(_type)
     effects.control_flow_allowed_effects.add_type(_type)
@@ -62,11 +63,11 @@ for _type in (OrderedDebugEffect, OrderedIOEffect):
     effects.ordered_effects.add_type(_type)
 
 # params: callback (flat: arrays -> list of arrays), result_avals, vmap_method, device (a place of one device, or None)
-pure_callback_p = Primitive("pure_callback", _FAMILY, multiple_results=True)
+pure_callback_p: Final = Primitive("pure_callback", _FAMILY, multiple_results=True)
 # params: callback, result_avals, ordered, device
-io_callback_p = Primitive("io_callback", _FAMILY, multiple_results=True)
+io_callback_p: Final = Primitive("io_callback", _FAMILY, multiple_results=True)
 # params: callback, effect, partitioned
-debug_callback_p = Primitive("debug_callback", _FAMILY, multiple_results=True)
+debug_callback_p: Final = Primitive("debug_callback", _FAMILY, multiple_results=True)
 
 pure_callback_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
 io_callback_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
@@ -97,16 +98,16 @@ class _Static:
 class FlatCallback:
     """The user's callback on flat lists of arrays; compares by the function and the structure."""
 
-    function: Callable
+    function: Callable[..., Any]
     in_tree: Any
     result_tree: Any = None
-    result_avals: tuple = ()
+    result_avals: tuple[Any, ...] = ()
     static: tuple[tuple[int, _Static], ...] = ()  # leaves of the arguments that are no arrays, with their positions
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"the callback {getattr(self.function, '__name__', self.function)}"
 
-    def __call__(self, *arrays) -> list:
+    def __call__(self, *arrays: ArrayLike) -> list[Any]:
         leaves = [_given(x) for x in arrays]
         for position, leaf in self.static:
             leaves.insert(position, leaf.value)
@@ -126,7 +127,7 @@ class FlatCallback:
             results.append(x if x.dtype == aval.dtype else x.astype(aval.dtype))
         return results
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"callback({getattr(self.function, '__name__', self.function)})"
 
 
@@ -155,7 +156,12 @@ _VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_
 
 
 def pure_callback(
-    callback: Callable, result_shape_dtypes: Any, *args, sharding: Any = None, vmap_method: str | None = None, **kwargs
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: ArrayLike,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
 ) -> Any:
     """Call a Python function without effects while a program runs.
 
@@ -182,7 +188,12 @@ def pure_callback(
 
 
 def io_callback(
-    callback: Callable, result_shape_dtypes: Any, *args, sharding: Any = None, ordered: bool = False, **kwargs
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: np.ndarray[Any, Any],
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
 ) -> Any:
     """Call a Python function with effects while a program runs; it is called exactly once.
 
@@ -199,7 +210,11 @@ def io_callback(
 
 
 def debug_callback(
-    callback: Callable | None = None, *args: Any, ordered: bool = False, partitioned: bool = False, **kwargs: Any
+    callback: Callable[..., Any] | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    **kwargs: Any,
 ) -> Any:
     """Call a Python function for debugging; its result is ignored.
 
@@ -245,7 +260,7 @@ def _only_options(name: str, args: tuple, kwargs: dict) -> None:
 
 
 class _Formatter(string.Formatter):
-    def check_unused_args(self, used_args, args, kwargs):
+    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
         unused = [a for i, a in enumerate(args) if i not in used_args] + [k for k in kwargs if k not in used_args]
         if unused:
             raise ValueError(f"debug.print: the format string uses no {unused}; remove them or add fields")
@@ -258,7 +273,7 @@ class Printer:
     text: str
     log: bool
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
         message = self.text.format(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
         if self.log:
             logging.getLogger("jax").info(message)
@@ -309,16 +324,16 @@ def _print(fmt: str, args: tuple, kwargs: dict, *, ordered: bool, partitioned: b
 class _Placeholder:
     """Accepts any format while a format string is checked."""
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         return ""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return self
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         return self
 
 

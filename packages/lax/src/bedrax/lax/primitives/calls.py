@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from bedrax import pytree
 from bedrax.core import staging
@@ -15,28 +15,31 @@ from bedrax.core.ir import call_flat
 from bedrax.core.jitting import holds_program
 from bedrax.core.tables import families_on_bases
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import P, R, T
 
 _FAMILY = "calls"
 families_on_bases.add(_FAMILY)
 
 
 # params: jaxpr, prevent_cse, differentiated, policy
-remat_p = holds_program("remat2")
+remat_p: Final = holds_program("remat2")
 # params: jaxpr
-closed_call_p = holds_program("closed_call")
-core_call_p = holds_program("core_call")
+closed_call_p: Final = holds_program("closed_call")
+core_call_p: Final = holds_program("core_call")
 # A call that the compiler gets with pairs of texts. params: jaxpr, xla_metadata (the pairs), ad_metadata (those of calls
 # that derivatives make of it, or "same")
-xla_metadata_call_p = holds_program("xla_metadata_call")
+xla_metadata_call_p: Final = holds_program("xla_metadata_call")
 # Operations run in the order in which they are written. params: jaxpr, enforce, strict_in, strict_out
-program_order_p = holds_program("program_order")
+program_order_p: Final = holds_program("program_order")
 # Calls of a program and nothing else: what is made of the program by a transformation is called in the same way.
-plain_calls = (closed_call_p, core_call_p, xla_metadata_call_p, program_order_p)
+plain_calls: Final = (closed_call_p, core_call_p, xla_metadata_call_p, program_order_p)
 # params: jaxpr, name, version, attributes (a tuple of pairs)
-composite_p = holds_program("composite")
+composite_p: Final = holds_program("composite")
 # params: jaxpr, partition, infer_sharding_from_operands, propagate_user_sharding, decode_shardings, sharding_rule, in_tree,
 # out_tree, static_args
-custom_partitioning_p = holds_program("custom_partitioning", shrinks=False)  # its other params speak of all of them
+custom_partitioning_p: Final = holds_program(
+    "custom_partitioning", shrinks=False
+)  # its other params speak of all of them
 
 
 @closed_call_p.def_impl
@@ -53,11 +56,11 @@ custom_partitioning_p.def_impl(_closed_call_impl)
 
 # ---- identities that compilers and policies see
 
-optimization_barrier_p = Primitive("optimization_barrier", _FAMILY, multiple_results=True)
+optimization_barrier_p: Final = Primitive("optimization_barrier", _FAMILY, multiple_results=True)
 optimization_barrier_p.abstract_eval = lambda *avals: list(avals)
 
 
-def optimization_barrier(operand: Any, /) -> Any:
+def optimization_barrier(operand: T, /) -> T:
     """The identity, across which the compiler moves no computation.
 
     Args:
@@ -71,7 +74,7 @@ def optimization_barrier(operand: Any, /) -> Any:
 
 
 # params: name
-name_p = Primitive("name", _FAMILY)
+name_p: Final = Primitive("name", _FAMILY)
 name_p.abstract_eval = lambda aval, name: aval
 
 
@@ -101,7 +104,7 @@ def checkpoint_name_fwd(x: Any, name: str) -> Any:
     return checkpoint_name(x, name)  # whose derivatives name none either
 
 
-def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
+def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Callable[P, R]:
     """A named operation that a compiler may recognise, with its meaning as a function.
 
     Args:

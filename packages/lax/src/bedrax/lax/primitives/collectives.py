@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from bedrax import lax, pytree
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of, scalar_aval
 from bedrax.core.tables import families_on_bases, named_axes, print_rules, varying_rules
 from bedrax.core.tracing import Position, Primitive, Tracer, current, pvary_p, varying_axes
@@ -60,16 +61,16 @@ def _same(aval, *, axes, **_):
 
 
 # params: axes (a tuple of names), axis_index_groups
-psum_p = _collective("psum", _same, "axes")
-pmax_p = _collective("pmax", _same, "axes", equal=True)
-pmin_p = _collective("pmin", _same, "axes", equal=True)
+psum_p: Final = _collective("psum", _same, "axes")
+pmax_p: Final = _collective("pmax", _same, "axes", equal=True)
+pmin_p: Final = _collective("pmin", _same, "axes", equal=True)
 # The sum over axes of which types say what varies: it is linear, and its transpose is `pvary`, not a sum.
-psum_invariant_p = _collective("psum_invariant", _same, "axes", equal=True)
+psum_invariant_p: Final = _collective("psum_invariant", _same, "axes", equal=True)
 print_rules.add(pvary_p, lambda params: {"axes": tuple(sorted(params["axes"], key=str))})
 
 
 # params: axis_name, perm (pairs: source, destination)
-ppermute_p = _collective("ppermute", lambda aval, *, axis_name, perm: _same(aval, axes=_names(axis_name)))
+ppermute_p: Final = _collective("ppermute", lambda aval, *, axis_name, perm: _same(aval, axes=_names(axis_name)))
 
 
 def _gathered(aval, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
@@ -82,8 +83,8 @@ def _gathered(aval, *, all_gather_dimension, axis_name, axis_index_groups, axis_
 
 
 # params: all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled
-all_gather_p = _collective("all_gather", _gathered)
-all_gather_invariant_p = _collective("all_gather_invariant", _gathered, equal=True)
+all_gather_p: Final = _collective("all_gather", _gathered)
+all_gather_invariant_p: Final = _collective("all_gather_invariant", _gathered, equal=True)
 
 
 def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
@@ -107,7 +108,7 @@ def _scattered(aval, *, scatter_dimension, axis_name, axis_index_groups, axis_si
 
 
 # params: scatter_dimension, axis_name, axis_index_groups, axis_size, tiled
-reduce_scatter_p = _collective("reduce_scatter", _scattered)
+reduce_scatter_p: Final = _collective("reduce_scatter", _scattered)
 
 
 def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, tiled):
@@ -128,13 +129,13 @@ def _exchanged(aval, *, split_axis, concat_axis, axis_name, axis_index_groups, t
 
 
 # params: split_axis, concat_axis, axis_name, axis_index_groups, tiled
-all_to_all_p = _collective("all_to_all", _exchanged)
+all_to_all_p: Final = _collective("all_to_all", _exchanged)
 
 # params: axis_name, axis_index_groups; operands: operand, output, input_offsets, send_sizes, output_offsets, recv_sizes
-ragged_all_to_all_p = _collective("ragged_all_to_all", lambda operand, output, *_, axis_name, **__: output)
+ragged_all_to_all_p: Final = _collective("ragged_all_to_all", lambda operand, output, *_, axis_name, **__: output)
 
 # params: axis_name
-axis_index_p = _collective(
+axis_index_p: Final = _collective(
     "axis_index", lambda *, axis_name: (_axis_size(axis_name), scalar_aval(np.dtype(np.int32)))[1]
 )
 
@@ -183,7 +184,7 @@ def _reduce(prim: Primitive, x, axis_name, axis_index_groups):
     return pytree.tree_map(lambda leaf: prim.bind(leaf, axes=names, axis_index_groups=groups), x)
 
 
-def psum(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | None = None) -> Any:
+def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
     """Sum over the named axis (or axes).
 
     Args:
@@ -219,7 +220,7 @@ def psum(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | N
     return pytree.tree_map(total, x)
 
 
-def pmean(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | None = None) -> Any:
+def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
     """Mean over the named axis (or axes); see `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     n = _size(_names(axis_name), _groups(axis_index_groups, axis_name))
@@ -231,12 +232,12 @@ def pmean(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | 
     return pytree.tree_map(divide, total)
 
 
-def pmax(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | None = None) -> Any:
+def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
     """Maximum over the named axis (or axes); see `psum`."""
     return _reduce(pmax_p, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name: Hashable | tuple, *, axis_index_groups: Sequence | None = None) -> Any:
+def pmin(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
     """Minimum over the named axis (or axes); see `psum`."""
     return _reduce(pmin_p, x, axis_name, axis_index_groups)
 
@@ -268,7 +269,7 @@ def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
 
 
 def all_gather(
-    x: Any, axis_name: Hashable, *, axis_index_groups: Sequence | None = None, axis: int = 0, tiled: bool = False,
+    x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None, axis: int = 0, tiled: bool = False,
     to: str = "varying",
 ) -> Any:  # fmt: skip
     """All values along the named axis, on every index.
@@ -296,7 +297,7 @@ def all_gather(
 
 
 def psum_scatter(
-    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence | None = None,
+    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence[Any] | None = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
     """Sum over the named axis; index ``i`` keeps the ``i``-th part along `scatter_dimension`."""
@@ -323,7 +324,7 @@ class Future:
 
     __slots__ = ("_value",)
 
-    def __init__(self, value: Any):
+    def __init__(self, value: Any) -> None:
         self._value = value
 
     @property
@@ -335,12 +336,12 @@ class Future:
         """The result: an array."""
         return self._value
 
-    def tree_flatten(self) -> tuple:
+    def tree_flatten(self) -> tuple[Any, ...]:
         """The result as the only child."""
         return (self._value,), None
 
     @classmethod
-    def tree_unflatten(cls, _: None, children: Sequence) -> Future:
+    def tree_unflatten(cls, _: None, children: Sequence[Any]) -> Future:
         """A future of another result."""
         return cls(*children)
 
@@ -349,7 +350,7 @@ class Future:
 
 
 def psum_scatter_start(
-    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence | None = None,
+    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence[Any] | None = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
     """Start `psum_scatter`; what can be computed meanwhile stands before the call of `done`.
@@ -367,7 +368,7 @@ def psum_scatter_start(
 
 
 def all_to_all(
-    x: Any, axis_name: Hashable, split_axis: int, concat_axis: int, *, axis_index_groups: Sequence | None = None,
+    x: Any, axis_name: Hashable, split_axis: int, concat_axis: int, *, axis_index_groups: Sequence[Any] | None = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
     """Split an array axis over the named axis, and gather the named axis into an array axis.
@@ -398,7 +399,7 @@ def all_to_all(
     return pytree.tree_map(exchange, x)
 
 
-def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Sequence | None = None) -> Any:
+def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
     """Swap the named axis with an array axis of equal size."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
@@ -411,7 +412,7 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
     return pytree.tree_map(lambda leaf: lax.index_in_dim(all_gather(leaf, axis_name), source, 0, keepdims=False), x)
 
 
-def pcast(x: Any, axis_name: Hashable | tuple, *, to: str) -> Any:
+def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
     """Say in the types of values inside `shard_map` that they vary over axes over which they do not.
 
     Args:
@@ -436,7 +437,7 @@ def pcast(x: Any, axis_name: Hashable | tuple, *, to: str) -> Any:
 
 def ragged_all_to_all(
     operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any, recv_sizes: Any, *,
-    axis_name: Hashable, axis_index_groups: Sequence | None = None,
+    axis_name: Hashable, axis_index_groups: Sequence[Any] | None = None,
 ) -> Any:  # fmt: skip
     """Send slices of rows, of lengths that differ, to every index of the named axis.
 
@@ -471,8 +472,8 @@ def ragged_all_to_all(
     return ragged_all_to_all_p.bind(operand, output, *whats.values(), axis_name=name, axis_index_groups=groups)
 
 
-def _one_sided(name: str, what: str) -> Callable:
-    def call(*_, **__):
+def _one_sided(name: str, what: str) -> Callable[..., NoReturn]:
+    def call(*_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(
             f"jax.lax.{name} is not supported: it is one half of an exchange between devices, {what}, which XLA offers on"
             " TPU alone and which has no derivative. Use ppermute, which says both halves."
@@ -483,11 +484,11 @@ def _one_sided(name: str, what: str) -> Callable:
     return call
 
 
-psend = _one_sided("psend", "the sending one")
-precv = _one_sided("precv", "the receiving one")
+psend: Callable[..., NoReturn] = _one_sided("psend", "the sending one")
+precv: Callable[..., NoReturn] = _one_sided("precv", "the receiving one")
 
 
-def axis_index(axis_name: Hashable | tuple) -> Any:
+def axis_index(axis_name: Hashable) -> Array:
     """Our index along the named axis (row-major for a tuple of names), an int32 scalar."""
     names = _check_names(axis_name)
     index: Any = None
@@ -498,6 +499,6 @@ def axis_index(axis_name: Hashable | tuple) -> Any:
     return np.int32(0) if index is None else index
 
 
-def axis_size(axis_name: Hashable | tuple) -> int:
+def axis_size(axis_name: Hashable) -> int:
     """Size of the named axis (the product, for a tuple of names)."""
     return _size(_check_names(axis_name))

@@ -11,16 +11,18 @@ import enum
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
 from bedrax import lax
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax import flags
 from bedrax.lax.primitives.placement import placed_result
 
@@ -32,9 +34,9 @@ __all__ = [
     "ragged_dot_general", "ragged_dot_general_p", "scaled_dot", "scaled_dot_p",
 ]  # fmt: skip
 
-dot_general_p = Primitive("dot_general", "contractions")
-ragged_dot_general_p = Primitive("ragged_dot_general", "contractions")
-scaled_dot_p = Primitive("scaled_dot", "contractions")
+dot_general_p: Final = Primitive("dot_general", "contractions")
+ragged_dot_general_p: Final = Primitive("ragged_dot_general", "contractions")
+scaled_dot_p: Final = Primitive("scaled_dot", "contractions")
 
 DotDimensionNumbers = Any  # ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))
 
@@ -59,10 +61,10 @@ class Precision(enum.Enum):
     def _missing_(cls, value):
         return _PRECISION_NAMES.get(value) if isinstance(value, str) or value is None else None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Precision.{self.name}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
 
@@ -115,19 +117,19 @@ class DotAlgorithmPreset(enum.Enum):
     F32_F32_F32 = 15
     F64_F64_F64 = 16
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DotAlgorithmPreset.{self.name}"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.name
 
     @property
-    def accumulation_type(self):
+    def accumulation_type(self) -> type | None:
         """The dtype of the sums, or None where the platform chooses."""
         return _SCALAR_TYPES.get(self.name.removesuffix("_FAST_ACCUM").split("_X")[0].rsplit("_", 1)[-1])
 
     @property
-    def supported_lhs_types(self) -> tuple | None:
+    def supported_lhs_types(self) -> tuple[Any, ...] | None:
         """Dtypes the operand may be stored in (others are converted to the first), or None for any."""
         kind = self.name.split("_")[0]
         if kind in ("DEFAULT", "ANY"):
@@ -140,7 +142,7 @@ class DotAlgorithmPreset(enum.Enum):
 
     supported_rhs_types = supported_lhs_types
 
-    def supported_output_types(self, lhs_dtype, rhs_dtype) -> tuple | None:
+    def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[Any, ...] | None:
         """Dtypes the platform's product may have, or None for any; another is converted to."""
         if self.supported_lhs_types is None:
             return None
@@ -207,7 +209,7 @@ def product_dtype(x: np.dtype, y: np.dtype) -> np.dtype:
     return x if x == y or _width(x) >= _width(y) else y
 
 
-def canonical_dot_dimensions(dimension_numbers) -> tuple:
+def canonical_dot_dimensions(dimension_numbers: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
     """Dot dimension numbers as nested tuples of ints."""
     try:
         (lc, rc), (lb, rb) = dimension_numbers
@@ -223,13 +225,15 @@ def canonical_dot_dimensions(dimension_numbers) -> tuple:
         ) from None
 
 
-def free_dims(ndim: int, *used: tuple) -> list[int]:
+def free_dims(ndim: int, *used: tuple[Any, ...]) -> list[int]:
     """The dimensions below `ndim` in none of the groups, ascending."""
     taken = {d for group in used for d in group}
     return [d for d in range(ndim) if d not in taken]
 
 
-def check_dot_dimensions(name: str, lhs, rhs, dimension_numbers) -> None:
+def check_dot_dimensions(
+    name: str, lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: tuple[tuple[Any, ...], ...]
+) -> None:
     """Raise TypeError unless the dimension numbers fit the types of the operands."""
     (lc, rc), (lb, rb) = dimension_numbers
     for side, aval, batch, contract in (("lhs", lhs, lb, lc), ("rhs", rhs, rb, rc)):
@@ -291,8 +295,14 @@ def _dtype_or_none(dtype):
 
 
 def dot_general(
-    lhs, rhs, dimension_numbers, precision: PrecisionLike = None, preferred_element_type=None, *, out_sharding=None
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]],
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Contract two arrays: the sum over shared dimensions of their products.
 
     Args:
@@ -318,8 +328,14 @@ def dot_general(
 
 
 def dot(
-    lhs, rhs, *, dimension_numbers=None, precision: PrecisionLike = None, preferred_element_type=None, out_sharding=None
-):
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    dimension_numbers: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Product of vectors and matrices, or with `dimension_numbers` any contraction; see `dot_general`.
 
     Without dimension numbers, operands have rank 1 or 2 and the last dimension of `lhs` meets the
@@ -336,7 +352,7 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
-def batch_matmul(lhs, rhs, precision: PrecisionLike = None):
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products over equal leading batch dimensions: ``[..., m, k]`` with ``[..., k, n]``.
 
     Raises:
@@ -365,11 +381,11 @@ class RaggedDotDimensionNumbers:
       rhs_group_dimensions: the dimension of `rhs` that counts groups, if it has one.
     """
 
-    dot_dimension_numbers: tuple
+    dot_dimension_numbers: tuple[Any, ...]
     lhs_ragged_dimensions: Sequence[int]
     rhs_group_dimensions: Sequence[int]
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         vars(self).update(
             dot_dimension_numbers=canonical_dot_dimensions(self.dot_dimension_numbers),
             lhs_ragged_dimensions=tuple(map(operator.index, self.lhs_ragged_dimensions)),
@@ -377,7 +393,7 @@ class RaggedDotDimensionNumbers:
         )
 
 
-def ragged_kind(lhs_ndim: int, numbers: RaggedDotDimensionNumbers) -> tuple[str, tuple]:
+def ragged_kind(lhs_ndim: int, numbers: RaggedDotDimensionNumbers) -> tuple[str, tuple[Any, ...]]:
     """What the ragged dimension is, and which dimensions of `lhs` index `group_sizes` before its last.
 
     The kind is ``"free"`` (a matrix per group of rows), ``"contracting"`` (a product per group of
@@ -435,9 +451,9 @@ def _ragged_dot_shape(
 
 
 def ragged_dot_general(
-    lhs, rhs, group_sizes, ragged_dot_dimension_numbers, precision: PrecisionLike = None, preferred_element_type=None,
-    group_offset=None, out_sharding=None,
-):  # fmt: skip
+    lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None=None,
+    group_offset: Any=None, out_sharding: Any=None,
+) -> Array:  # fmt: skip
     """Products with one operand per group.
 
     Exactly one dimension of `lhs` is ragged: its positions fall into consecutive groups of
@@ -469,9 +485,9 @@ _MATRIX_PER_GROUP = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0
 
 
 def ragged_dot(
-    lhs, rhs, group_sizes, precision: PrecisionLike = None, preferred_element_type=None, group_offset=None,
-    out_sharding=None,
-):  # fmt: skip
+    lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None=None, group_offset: Any=None,
+    out_sharding: Any=None,
+) -> Array:  # fmt: skip
     """Multiply consecutive groups of rows of `lhs` each by its own matrix.
 
     Args:
@@ -508,7 +524,15 @@ def _scaled_dot_shape(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, pref
     return ShapedArray(_dot_shape(lhs, rhs, dimension_numbers), preferred_element_type)
 
 
-def scaled_dot(lhs, rhs, *, lhs_scale=None, rhs_scale=None, dimension_numbers=None, preferred_element_type=None):
+def scaled_dot(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike = None,
+    dimension_numbers: Any = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Product of block-scaled operands: ``(lhs * lhs_scale) @ (rhs * rhs_scale)``.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from bedrax.core.signatures import is_position, normalized
 from bedrax.core.source import api_boundary
 from bedrax.core.tables import CARRY, CONSTANT, Use, count, families_on_bases, programs, with_programs
 from bedrax.core.tracing import Primitive, Tracer, pvary_p, varying_axes
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import groups, lattice
 from bedrax.lax.carry_errors import check_branches, check_carry, short
 from bedrax.lax.primitives.conversions import convert_element_type, convert_element_type_p
@@ -38,13 +39,13 @@ class _Scan(Primitive):
 
     __slots__ = ()
 
-    def bind(self, *args, ft_in=None, ft_out=None, **params):
+    def bind(self, *args: Any, ft_in: Any = None, ft_out: Any = None, **params: Any) -> Any:
         """Apply a loop. Where `ft_in` and `ft_out` are given, the counts follow from them."""
         if ft_in is not None or ft_out is not None:
             params |= _counts(ft_in, ft_out)
         return super().bind(*args, **params)
 
-    def further_params(self, params):
+    def further_params(self, params: dict[str, Any]) -> Any:
         """The groups of operands and of results."""
         jaxpr, consts, carry = params["jaxpr"], params["num_consts"], params["num_carry"]
         xs, ys = len(jaxpr.invars) - consts - carry, len(jaxpr.outvars) - carry
@@ -68,12 +69,12 @@ def _counts(ft_in, ft_out) -> dict[str, int]:
 
 
 # params: jaxpr (consts, carry, x -> carry, y), num_consts, num_carry, length, reverse, unroll
-scan_p = _Scan("scan", _FAMILY, multiple_results=True)
+scan_p: Final = _Scan("scan", _FAMILY, multiple_results=True)
 # params: cond_jaxpr (cond_consts, carry -> bool), cond_nconsts, body_jaxpr (body_consts, carry -> carry), body_nconsts
-while_p = Primitive("while", _FAMILY, multiple_results=True)
+while_p: Final = Primitive("while", _FAMILY, multiple_results=True)
 # params: branches; arguments: index (int32), operands. Where the index is that of the platform, also
 # branches_platforms: what each branch is for (see `markers.platform_index_p`)
-cond_p = Primitive("cond", _FAMILY, multiple_results=True)
+cond_p: Final = Primitive("cond", _FAMILY, multiple_results=True)
 
 
 def _check_arity(what: str, program: Jaxpr, avals: Sequence) -> None:
@@ -183,7 +184,7 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
 
 @api_boundary
 def scan(
-    f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
     """Apply ``f`` along the leading axes of ``xs``, carrying a state along.
@@ -321,7 +322,7 @@ def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
 
 
 @api_boundary
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """Repeat ``val = body_fun(val)`` while ``cond_fun(val)``.
 
     Args:
@@ -386,7 +387,14 @@ def _fori_cond(loop_carry):
 
 
 @api_boundary
-def fori_loop(lower, upper, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None) -> Any:
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
     """Apply ``val = body_fun(i, val)`` for ``i`` from `lower` up to, not including, `upper`.
 
     Args:
@@ -456,7 +464,12 @@ NO_OPERAND: Any = object()  # None is an operand
 
 @api_boundary
 def cond(
-    pred, true_fun: Callable, false_fun: Callable, *operands, operand: Any = NO_OPERAND, linear: Any = None
+    pred: ArrayLike,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = NO_OPERAND,
+    linear: Any = None,
 ) -> Any:
     """Apply `true_fun` or `false_fun` to the operands.
 
@@ -487,7 +500,9 @@ def cond(
 
 
 @api_boundary
-def switch(index, branches: Sequence[Callable], *operands, operand: Any = NO_OPERAND) -> Any:
+def switch(
+    index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: Any, operand: ArrayLike = NO_OPERAND
+) -> Any:
     """Apply the `index`-th of the functions to the operands; the index is clamped to the range.
 
     Args:
@@ -537,7 +552,13 @@ def _scalar(what: str, x):
     return aval
 
 
-def branch(index, functions, operands, names, **params):
+def branch(
+    index: ArrayLike,
+    functions: tuple[Callable[..., Any], ...],
+    operands: tuple[Any, ...],
+    names: tuple[str, ...],
+    **params: Any,
+) -> Any:
     """Apply the function at `index`; `names`: what messages call the functions; `params`: further ones of `cond_p`."""
     leaves, _ = pytree.tree_flatten(operands)
     in_tree = pytree.tree_structure((operands, {}))
@@ -609,7 +630,7 @@ def _with_weak_types(jaxpr: Jaxpr, weak: tuple) -> Jaxpr:
 
 
 @api_boundary
-def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply `f` to each element along the leading axes, one after another.
 
     Args:
@@ -649,7 +670,7 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
 
 
 @api_boundary
-def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """All prefix results of an associative operation, in logarithmically many steps.
 
     Args:

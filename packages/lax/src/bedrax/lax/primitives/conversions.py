@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.elementwise_kinds import FLOAT, accepted, dtype_refused
 
 pure_shapes.add("conversions")
@@ -21,9 +22,9 @@ __all__ = [
     "convert_to", "dtype", "reduce_precision", "reduce_precision_p",
 ]  # fmt: skip
 
-convert_element_type_p = Primitive("convert_element_type", "conversions")
-bitcast_convert_type_p = Primitive("bitcast_convert_type", "conversions")
-reduce_precision_p = Primitive("reduce_precision", "conversions")
+convert_element_type_p: Final = Primitive("convert_element_type", "conversions")
+bitcast_convert_type_p: Final = Primitive("bitcast_convert_type", "conversions")
+reduce_precision_p: Final = Primitive("reduce_precision", "conversions")
 
 
 @convert_element_type_p.abstract
@@ -71,7 +72,7 @@ def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
     return x
 
 
-def convert_to(x, dtype: np.dtype, weak_type: bool = False) -> Any:
+def convert_to(x: Any, dtype: np.dtype, weak_type: bool = False) -> Any:
     """`x` as an array of the canonical `dtype` with the given weakness; itself where nothing changes.
 
     The form without checks and warnings, for rules and for `bedrax.numpy`.
@@ -100,7 +101,7 @@ def _from_long_int(x: int, dtype: np.dtype) -> np.ndarray:
     return np.asarray(x).astype(dtype)
 
 
-def convert_element_type(operand, new_dtype) -> Any:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Convert elements to another dtype.
 
     Floats become integers by truncation towards zero, saturating at the ends of the range, and nan
@@ -141,7 +142,7 @@ def convert_element_type(operand, new_dtype) -> Any:
     return asarray(convert_to(operand, dtype, False))
 
 
-def bitcast_convert_type(operand, new_dtype) -> Any:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Read the bits of the elements as another dtype.
 
     Args:
@@ -156,7 +157,7 @@ def bitcast_convert_type(operand, new_dtype) -> Any:
     return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.explicit_dtype(new_dtype, "bitcast_convert_type"))
 
 
-def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round floats to those of a format with fewer bits, without changing the dtype.
 
     Args:
@@ -171,7 +172,7 @@ def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Any:
     return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
 
 
-def asarray(x) -> Any:
+def asarray(x: Any) -> Any:
     """A scalar, NumPy array or array as an array of the current executor; tracers and arrays pass as they are.
 
     So does everything where no backend is installed: programs are made there, and not run.
@@ -181,7 +182,7 @@ def asarray(x) -> Any:
     return executors.get().asarray(x)
 
 
-def dtype(x) -> Any:
+def dtype(x: Any) -> np.dtype[Any]:
     """The dtype that a value has here, or that is meant by a Python scalar type, a NumPy type or a name.
 
     With 64-bit types disabled, their 32-bit counterparts stand for them.

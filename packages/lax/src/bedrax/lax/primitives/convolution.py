@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, DTypeLike, Shape
 from bedrax.lax.primitives import conversions, elementwise, shaping
 from bedrax.lax.primitives.contractions import PrecisionLike, canonical_precision, dot_general, product_dtype
 from bedrax.lax.primitives.placement import placed_result
@@ -32,7 +34,7 @@ __all__ = [
     "conv_transpose_shape_tuple", "conv_with_general_padding",
 ]  # fmt: skip
 
-conv_general_dilated_p = Primitive("conv_general_dilated", "convolution")
+conv_general_dilated_p: Final = Primitive("conv_general_dilated", "convolution")
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -55,7 +57,7 @@ ConvGeneralDilatedDimensionNumbers = Any  # None | ConvDimensionNumbers | (str, 
 # Dimension numbers and shapes
 
 
-def conv_general_permutations(dimension_numbers) -> tuple:
+def conv_general_permutations(dimension_numbers: tuple[str, ...]) -> tuple[Any, ...]:
     """For three strings such as ``("NHWC", "HWIO", "NHWC")``, the dimensions of each in standard order.
 
     The standard order is batch (``N``), feature (``C``), spatial dimensions; for the kernel, output
@@ -77,7 +79,9 @@ def conv_general_permutations(dimension_numbers) -> tuple:
     )
 
 
-def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimensionNumbers:
+def conv_dimension_numbers(
+    lhs_shape: Shape, rhs_shape: Shape, dimension_numbers: ConvDimensionNumbers | tuple[str, ...] | None
+) -> ConvDimensionNumbers:
     """What users may say of a convolution's dimensions, as `ConvDimensionNumbers`.
 
     Args:
@@ -107,7 +111,9 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
     return ConvDimensionNumbers(*conv_general_permutations(dimension_numbers))
 
 
-def conv_shape_tuple(lhs_shape, rhs_shape, strides, pads, batch_group_count: int = 1) -> tuple:
+def conv_shape_tuple(
+    lhs_shape: Shape, rhs_shape: Shape, strides: tuple[int, ...], pads: Any, batch_group_count: int = 1
+) -> tuple[Any, ...]:
     """The shape of a convolution in standard order, ``(batch, feature, *spatial)``.
 
     Args:
@@ -134,19 +140,27 @@ def _pick(shape, spec) -> tuple:
 
 
 def _unpick(shape, spec) -> tuple:
-    out: list = [None] * len(spec)
+    out: list[Any] = [None] * len(spec)
     for n, d in zip(shape, spec, strict=True):
         out[d] = n
     return tuple(out)
 
 
-def conv_general_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers) -> tuple:
+def conv_general_shape_tuple(
+    lhs_shape: Shape, rhs_shape: Shape, window_strides: Sequence[int], padding: str, dimension_numbers: tuple[str, ...]
+) -> tuple[Any, ...]:
     """The shape of a convolution whose operands are laid out as three strings say."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     return _unpick(conv_shape_tuple(_pick(lhs_shape, lhs), _pick(rhs_shape, rhs), window_strides, padding), out)
 
 
-def conv_transpose_shape_tuple(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers) -> tuple:
+def conv_transpose_shape_tuple(
+    lhs_shape: Shape,
+    rhs_shape: Shape,
+    window_strides: Sequence[int],
+    padding: str | tuple[tuple[Any, ...], ...],
+    dimension_numbers: tuple[str, ...],
+) -> tuple[Any, ...]:
     """The shape of `conv_transpose` for operands laid out as three strings say."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     x, k = _pick(lhs_shape, lhs), _pick(rhs_shape, rhs)
@@ -224,11 +238,11 @@ def _ints(values, count: int) -> tuple:
 
 
 def conv_general_dilated(
-    lhs, rhs, window_strides: Sequence[int], padding, lhs_dilation: Sequence[int] | None = None,
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None, dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     feature_group_count: int = 1, batch_group_count: int = 1, precision: PrecisionLike = None,
-    preferred_element_type=None, out_sharding=None,
-):  # fmt: skip
+    preferred_element_type: DTypeLike | None=None, out_sharding: Any=None,
+) -> Array:  # fmt: skip
     """Convolution in ``n`` spatial dimensions, with stride, padding, dilation and groups.
 
     Args:
@@ -285,7 +299,14 @@ def _dim(n):
     return n if type(n) is int or dims.is_symbolic(n) else operator.index(n)
 
 
-def conv(lhs, rhs, window_strides, padding: str, precision: PrecisionLike = None, preferred_element_type=None):
+def conv(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Convolution of ``NC...`` by ``OI...``, with a stride; `padding` is ``"SAME"`` or ``"VALID"``."""
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
@@ -293,9 +314,9 @@ def conv(lhs, rhs, window_strides, padding: str, precision: PrecisionLike = None
 
 
 def conv_with_general_padding(
-    lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision: PrecisionLike = None,
-    preferred_element_type=None,
-):  # fmt: skip
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None, precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None=None,
+) -> Array:  # fmt: skip
     """Convolution of ``NC...`` by ``OI...``, with stride, padding and dilations as in `conv_general_dilated`."""
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
@@ -327,10 +348,10 @@ _CHANNELS_LAST = {3: ("NHC", "HIO", "NHC"), 4: ("NHWC", "HWIO", "NHWC"), 5: ("NH
 
 
 def conv_transpose(
-    lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequence[int] | None = None,
+    lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: str | Sequence[tuple[int, int]], rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, transpose_kernel: bool = False,
-    precision: PrecisionLike = None, preferred_element_type=None, use_consistent_padding: bool = False,
-):  # fmt: skip
+    precision: PrecisionLike = None, preferred_element_type: DTypeLike | None=None, use_consistent_padding: bool = False,
+) -> Array:  # fmt: skip
     """Transposed ("fractionally strided") convolution: the shapes of a strided convolution's gradient.
 
     Args:
@@ -392,11 +413,11 @@ def conv_transpose(
     )
 )
 def conv_general_dilated_patches(
-    lhs, filter_shape: Sequence[int], window_strides: Sequence[int], padding,
+    lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: PrecisionLike = None,
-    preferred_element_type=None,
-):  # fmt: skip
+    preferred_element_type: DTypeLike | None=None,
+) -> Array:  # fmt: skip
     """What each window of a convolution sees, along the feature dimension of the result.
 
     Args:
@@ -436,10 +457,10 @@ def conv_general_dilated_patches(
     )
 )
 def conv_general_dilated_local(
-    lhs, rhs, window_strides: Sequence[int], padding, filter_shape: Sequence[int],
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], filter_shape: Sequence[int],
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: PrecisionLike = None,
-):  # fmt: skip
+) -> Array:  # fmt: skip
     """Locally connected layer: like a convolution, but with another kernel at each place of the result.
 
     Args:

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from bedrax.core import config, dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.signatures import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.dynamic_slices import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise, reductions
@@ -29,7 +32,11 @@ from bedrax.lax.primitives.shaping import concatenate, pad, reshape, rev, slice_
 pure_shapes.add("cumulative")
 
 
-def _cumulative(name: str, categories: tuple, what: str) -> tuple[Primitive, Callable]:
+class _Cumulative(Protocol):
+    def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
+
+
+def _cumulative(name: str, categories: tuple[str, ...], what: str) -> tuple[Primitive, _Cumulative]:
     """A cumulative reduction: the primitive and its function."""
     prim = Primitive(name, "cumulative")
     ok = elementwise.accepted(categories)
@@ -44,7 +51,7 @@ def _cumulative(name: str, categories: tuple, what: str) -> tuple[Primitive, Cal
             raise ValueError(f"{name}: axis {axis} is out of bounds for an array of shape {operand.shape}")
         return operand
 
-    def function(operand, axis: int = 0, reverse: bool = False):
+    def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         return prim.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
     text = f"""{what} of all elements up to each position along `axis` (from each position on, if `reverse`).
@@ -60,6 +67,18 @@ def _cumulative(name: str, categories: tuple, what: str) -> tuple[Primitive, Cal
     return prim, named(function, name, __name__, text)
 
 
+if TYPE_CHECKING:  # the types of what is made below
+    cumsum_p: Primitive
+    cumsum: _Cumulative
+    cumprod_p: Primitive
+    cumprod: _Cumulative
+    cummax_p: Primitive
+    cummax: _Cumulative
+    cummin_p: Primitive
+    cummin: _Cumulative
+    cumlogsumexp_p: Primitive
+    cumlogsumexp: _Cumulative
+
 cumsum_p, cumsum = _cumulative("cumsum", NUMBER, "Sums")
 cumprod_p, cumprod = _cumulative("cumprod", NUMBER, "Products")
 cummax_p, cummax = _cumulative("cummax", NUMBER, "The largest (NaN from the first NaN on)")
@@ -67,7 +86,7 @@ cummin_p, cummin = _cumulative("cummin", NUMBER, "The smallest (NaN from the fir
 cumlogsumexp_p, cumlogsumexp = _cumulative("cumlogsumexp", INEXACT, "Logarithms of sums of exponentials")
 
 
-def log_add_exp(x, y):
+def log_add_exp(x: ArrayLike, y: ArrayLike) -> Any:
     """``log(exp(x) + exp(y))`` without overflow, for values of equal shape and floating or complex dtype."""
     sub, add, exp = elementwise.sub, elementwise.add, elementwise.exp
     dtype = aval_of(x).dtype
@@ -88,7 +107,7 @@ def _zeros_like(x):
 
 
 # What each combines two prefixes with.
-combiners: dict[Primitive, Callable] = {
+combiners: dict[Primitive, Callable[..., Any]] = {
     cumsum_p: elementwise.add,
     cumprod_p: elementwise.mul,
     cummax_p: elementwise.max,
@@ -102,12 +121,12 @@ _IDENTITY_OF = {
 }  # fmt: skip
 
 
-def identity(prim: Primitive, dtype):
+def identity(prim: Primitive, dtype: np.dtype[Any]) -> np.generic:
     """The neutral element of a cumulative reduction."""
     return reductions.identities[_IDENTITY_OF[prim]](dtype)
 
 
-def shifted(x, fill, axis: int, reverse: bool = False):
+def shifted(x: Array, fill: int | np.generic, axis: int, reverse: bool = False) -> Array:
     """`x` moved by one position along `axis`: what was before each position; `fill` before the first."""
     dtype = aval_of(x).dtype
     config = [(0, 0, 0)] * len(aval_of(x).shape)
@@ -115,7 +134,9 @@ def shifted(x, fill, axis: int, reverse: bool = False):
     return pad(x, np.asarray(fill).astype(dtype), config)
 
 
-def prefix_scan(combine: Callable[[list, list], list], operands: list, axis: int, reverse: bool = False) -> list:
+def prefix_scan(
+    combine: Callable[[list[Any], list[Any]], list[Any]], operands: list[Any], axis: int, reverse: bool = False
+) -> list[Any]:
     """All prefixes of lists of arrays, combined along an axis.
 
     Args:
@@ -155,7 +176,14 @@ def _interleave(even, odd, axis: int):
 _CONTIGUOUS = 64  # elements of a last axis from which on transposing pays (measured on CPU)
 
 
-def loop_scan(combine: Callable, x, others: list, axis: int, reverse: bool = False, wide=None):
+def loop_scan(
+    combine: Callable[..., Any],
+    x: np.ndarray[Any, Any],
+    others: list[Any],
+    axis: int,
+    reverse: bool = False,
+    wide: type | None = None,
+) -> Array:
     """All prefixes along an axis, one position after the other.
 
     Args:
@@ -193,7 +221,7 @@ def loop_scan(combine: Callable, x, others: list, axis: int, reverse: bool = Fal
         return while_loop(lambda state: elementwise.lt(state[0], steps), step, start)[2]
 
 
-linear_recurrence_p = Primitive("linear_recurrence", "cumulative")
+linear_recurrence_p: Final = Primitive("linear_recurrence", "cumulative")
 
 
 @linear_recurrence_p.abstract
@@ -203,7 +231,7 @@ def _linear_recurrence_shape(a, b, *, axis, reverse):
     return b
 
 
-def linear_recurrence(a, b, axis: int, reverse: bool = False):
+def linear_recurrence(a: ArrayLike, b: Any, axis: int, reverse: bool = False) -> Any:
     """``y[k] = a[k] y[k-1] + b[k]`` with ``y[-1] = 0``, along an axis; linear in `b`.
 
     Args:
@@ -220,7 +248,7 @@ def _affine(x: list, y: list) -> list:
     return [mul(x[0], y[0]), add(mul(x[1], y[0]), y[1])]
 
 
-def parallel(prim: Primitive) -> Callable:
+def parallel(prim: Primitive) -> Callable[..., Any]:
     """The primitive by `prefix_scan`; half-precision sums and products are formed in float32."""
     if prim is linear_recurrence_p:
         return lambda a, b, *, axis, reverse: prefix_scan(_affine, [a, b], axis, reverse)[1]
@@ -240,7 +268,7 @@ def parallel(prim: Primitive) -> Callable:
 _WIDE = {np.dtype(np.complex64): np.complex128, np.dtype(np.float64): None, np.dtype(np.complex128): None}
 
 
-def sequential(prim: Primitive) -> Callable:
+def sequential(prim: Primitive) -> Callable[..., Any]:
     """The primitive by `loop_scan`; what floating-point rounding would spoil is carried in 64 bits."""
     wide_of = lambda dtype: _WIDE.get(dtype, np.float64) if dtypes.issubdtype(dtype, np.inexact) else None
     if prim is linear_recurrence_p:

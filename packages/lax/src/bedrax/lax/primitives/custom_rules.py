@@ -12,7 +12,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bedrax.core import staging, tracing
 from bedrax.core.avals import aval_of
@@ -32,7 +32,7 @@ class FunctionWithRules(Primitive):
 
     __slots__ = ()
 
-    def call(self, rule: Any, args: Sequence[Any]) -> list:
+    def call(self, rule: Any, args: Sequence[Any]) -> list[Any]:
         """Apply the function as the current trace reads it.
 
         Args:
@@ -45,7 +45,7 @@ class FunctionWithRules(Primitive):
             rule, args = tracing.references.apart(self, rule, args)
         return current.trace.call(self, rule, args)
 
-    def stage(self, rule: Any, args: Sequence[Any]) -> list:
+    def stage(self, rule: Any, args: Sequence[Any]) -> list[Any]:
         """Trace the function, and bind its program; what it closes over is its first arguments."""
         program = staging.program_of(rule.primal, [aval_of(x) for x in args], DebugInfo("a custom rule", rule.name))
         program, consts = staging.close_over(program)
@@ -54,27 +54,27 @@ class FunctionWithRules(Primitive):
 
 # params: call_jaxpr, rule (``jvp(primals, tangents) -> results, tangents``: lists that may hold `Zero`), num_consts
 # (leading arguments that the function closed over)
-custom_jvp_call_p = FunctionWithRules("custom_jvp_call", _FAMILY, multiple_results=True)
+custom_jvp_call_p: Final = FunctionWithRules("custom_jvp_call", _FAMILY, multiple_results=True)
 # params: call_jaxpr, rule (``forward(args, active) -> results, residuals, bwd``, where ``bwd(residuals, cts) -> arg cts``),
 # num_consts
-custom_vjp_call_p = FunctionWithRules("custom_vjp_call", _FAMILY, multiple_results=True)
+custom_vjp_call_p: Final = FunctionWithRules("custom_vjp_call", _FAMILY, multiple_results=True)
 # A function that is linear in its last arguments. params: call_jaxpr (residuals, linear arguments -> results),
 # transpose (residuals, cotangents of the results -> cotangents of the linear arguments), num_res
-linear_call_p = Primitive("linear_call", _FAMILY, multiple_results=True)
+linear_call_p: Final = Primitive("linear_call", _FAMILY, multiple_results=True)
 
 
 # ---- what backward rules log
 
 
 class _Logs(threading.local):
-    collected: dict | None = None
+    collected: dict[Any, Any] | None = None
 
 
 _logs = _Logs()
 
 
 @contextlib.contextmanager
-def collecting_logs() -> Iterator[dict]:
+def collecting_logs() -> Iterator[dict[Any, Any]]:
     """Context manager: the dict of what backward rules log meanwhile."""
     saved, _logs.collected = _logs.collected, {}
     try:
@@ -83,7 +83,7 @@ def collecting_logs() -> Iterator[dict]:
         _logs.collected = saved
 
 
-def log(entries: dict) -> None:
+def log(entries: dict[Any, Any]) -> None:
     """Note what a backward rule logs; it is dropped if nothing collects it.
 
     Raises:
@@ -101,7 +101,7 @@ def log(entries: dict) -> None:
 
 
 # Whether an equation of a linear program logs when it is transposed: primitive -> (params -> boolean).
-logging: dict[Primitive, Callable[[dict], bool]] = {}
+logging: dict[Primitive, Callable[[dict[Any, Any]], bool]] = {}
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,23 @@ class RuleOfProgram:
     program: Jaxpr
     hidden: int
 
-    name = property(lambda self: self.rule.name)
-    symbolic_zeros = property(lambda self: hasattr(self.rule, "jvp") or self.rule.symbolic_zeros)
-    optimize_remat = property(lambda self: self.rule.optimize_remat)
+    @property
+    def name(self) -> Any:
+        return self.rule.name
 
-    def primal(self, *args) -> list:
+    @property
+    def symbolic_zeros(self) -> Any:
+        return hasattr(self.rule, "jvp") or self.rule.symbolic_zeros
+
+    @property
+    def optimize_remat(self) -> Any:
+        return self.rule.optimize_remat
+
+    @property
+    def functions(self) -> Any:
+        return self.rule.functions
+
+    def primal(self, *args: Any) -> list[Any]:
         """The program."""
         return run(self.program, *args)
 
@@ -136,7 +148,7 @@ class RuleOfProgram:
         return values[self.hidden :]
 
 
-def run_call(*args, call_jaxpr, **_) -> list:
+def run_call(*args: Any, call_jaxpr: Jaxpr | None, **_: Any) -> list[Any]:
     """The function."""
     return run(call_jaxpr, *args)
 
@@ -169,7 +181,7 @@ def _linear_call_programs(params):
 
 # The linear part of a function with its own backward rule. Linear in its last `num_tangents`
 # arguments; only its transposition is defined. params: bwd, num_res, out_avals, active, symbolic_zeros
-custom_lin_p = Primitive("custom_lin", _FAMILY, multiple_results=True)
+custom_lin_p: Final = Primitive("custom_lin", _FAMILY, multiple_results=True)
 logging[custom_lin_p] = lambda params: getattr(params["bwd"], "logs", False)
 
 
@@ -188,7 +200,7 @@ varying_rules.add(custom_lin_p, lambda axes, params: (None, list(map(varying_axe
 
 
 @custom_lin_p.def_impl
-def refuse_forward_mode(*args, **_):
+def refuse_forward_mode(*args: float | list[Any], **_: Any) -> None:
     """Every rule of `custom_lin` but its transposition."""
     raise TypeError(
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only; give the"
@@ -198,7 +210,7 @@ def refuse_forward_mode(*args, **_):
 
 # The forward rule of a custom_vjp function with `optimize_remat`: where no residual is used (the forward pass of a
 # `checkpoint`), the function itself stands in for it. params: jaxpr (args -> results, residuals), primal (args -> results)
-remat_opt_p = Primitive("remat_opt", _FAMILY, multiple_results=True)
+remat_opt_p: Final = Primitive("remat_opt", _FAMILY, multiple_results=True)
 remat_opt_p.abstract(lambda *avals, jaxpr, primal: jaxpr.out_avals)
 remat_opt_p.def_impl(lambda *args, jaxpr, **_: run(jaxpr, *args))
 programs.add(remat_opt_p, lambda params: [calls(params["jaxpr"]), calls(params["primal"])])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.signatures import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, T
 from bedrax.lax.elementwise_kinds import (
     ANY,
     BITS,
@@ -35,6 +37,9 @@ from bedrax.lax.elementwise_kinds import (
     REAL,
     REAL_OF,
     SIGNED,
+    AccurateUnary,
+    Binary,
+    Unary,
     accepted,
     dtype_mismatch,
     dtype_refused,
@@ -102,7 +107,7 @@ class Tolerance:
     rtol: float = 0.0
     ulps: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
             raise ValueError(f"Tolerance: bounds are not negative, got {self}")
 
@@ -121,17 +126,17 @@ def _made(prim: Primitive, function: Callable, name: str, doc: str, categories: 
 
 
 def of_one(
-    prim_name: str, categories: tuple, doc: str, *, name: str = "", result: Callable | None = None,
+    prim_name: str, categories: tuple[Any, ...], doc: str, *, name: str = "", result: Callable[..., Any] | None = None,
     accurate: bool = False, family: str = "elementwise",
-) -> tuple[Primitive, Callable]:  # fmt: skip
+) -> tuple[Primitive, Any]:  # fmt: skip
     """A primitive of one operand (see `unary`), and its function: ``(x)``, or ``(x, *, accuracy)``."""
     prim = unary(prim_name, categories, result, family)
     bind = prim.bind
 
-    def plain(x):
+    def plain(x: ArrayLike) -> Array:
         return bind(x)
 
-    def with_accuracy(x, *, accuracy=None):
+    def with_accuracy(x: ArrayLike, *, accuracy: Any = None) -> Array:
         if accuracy is None or accuracy is AccuracyMode.DEFAULT:
             return bind(x)
         return bind(x, accuracy=accuracy)
@@ -141,12 +146,12 @@ def of_one(
 
 
 def of_two(
-    prim_name: str, categories: tuple, doc: str, *, name: str = "", result: Callable | None = None
-) -> tuple[Primitive, Callable]:
+    prim_name: str, categories: tuple[Any, ...], doc: str, *, name: str = "", result: Callable[..., Any] | None = None
+) -> tuple[Primitive, Any]:
     """A primitive of two operands (see `nary`), and its function ``(x, y)``."""
     prim = nary(prim_name, categories, result=result)
 
-    def function(x, y):
+    def function(x: ArrayLike, y: ArrayLike) -> Array:
         return bind_pair(prim, x, y)
 
     return _made(prim, function, name, doc, categories, _PAIR)
@@ -162,6 +167,118 @@ def _to_bool(dtype):
 def _real_part(dtype):
     return REAL_OF.get(dtype, dtype)
 
+
+if TYPE_CHECKING:  # the types of what is made below
+    neg_p: Primitive
+    neg: Unary
+    sign_p: Primitive
+    sign: Unary
+    floor_p: Primitive
+    floor: Unary
+    ceil_p: Primitive
+    ceil: Unary
+    is_finite_p: Primitive
+    is_finite: Unary
+    exp_p: Primitive
+    exp: AccurateUnary
+    exp2_p: Primitive
+    exp2: AccurateUnary
+    expm1_p: Primitive
+    expm1: AccurateUnary
+    log_p: Primitive
+    log: AccurateUnary
+    log2_p: Primitive
+    log2: AccurateUnary
+    log1p_p: Primitive
+    log1p: AccurateUnary
+    sqrt_p: Primitive
+    sqrt: AccurateUnary
+    rsqrt_p: Primitive
+    rsqrt: AccurateUnary
+    cbrt_p: Primitive
+    cbrt: AccurateUnary
+    square_p: Primitive
+    square: Unary
+    one_minus_square_p: Primitive
+    one_minus_square: Unary
+    sin_p: Primitive
+    sin: AccurateUnary
+    cos_p: Primitive
+    cos: AccurateUnary
+    tan_p: Primitive
+    tan: AccurateUnary
+    tanh_p: Primitive
+    tanh: AccurateUnary
+    sinh_p: Primitive
+    sinh: Unary
+    cosh_p: Primitive
+    cosh: Unary
+    asin_p: Primitive
+    asin: Unary
+    acos_p: Primitive
+    acos: Unary
+    atan_p: Primitive
+    atan: Unary
+    asinh_p: Primitive
+    asinh: Unary
+    acosh_p: Primitive
+    acosh: Unary
+    atanh_p: Primitive
+    atanh: Unary
+    logistic_p: Primitive
+    logistic: AccurateUnary
+    abs_p: Primitive
+    abs: Unary
+    real_p: Primitive
+    real: Unary
+    imag_p: Primitive
+    imag: Unary
+    not_p: Primitive
+    bitwise_not: Unary
+    population_count_p: Primitive
+    population_count: Unary
+    clz_p: Primitive
+    clz: Unary
+    add_p: Primitive
+    add: Binary
+    sub_p: Primitive
+    sub: Binary
+    div_p: Primitive
+    div: Binary
+    rem_p: Primitive
+    rem: Binary
+    max_p: Primitive
+    max: Binary
+    min_p: Primitive
+    min: Binary
+    atan2_p: Primitive
+    atan2: Binary
+    complex_p: Primitive
+    complex: Binary
+    and_p: Primitive
+    bitwise_and: Binary
+    or_p: Primitive
+    bitwise_or: Binary
+    xor_p: Primitive
+    bitwise_xor: Binary
+    shift_left_p: Primitive
+    shift_left: Binary
+    shift_right_logical_p: Primitive
+    shift_right_logical: Binary
+    shift_right_arithmetic_p: Primitive
+    shift_right_arithmetic: Binary
+    eq_p: Primitive
+    eq: Binary
+    ne_p: Primitive
+    ne: Binary
+    ge_p: Primitive
+    ge: Binary
+    gt_p: Primitive
+    gt: Binary
+    le_p: Primitive
+    le: Binary
+    lt_p: Primitive
+    lt: Binary
 
 neg_p, neg = of_one("neg", NUMBER, "Elementwise negation; of integers modulo the word size.")
 sign_p, sign = of_one(
@@ -208,9 +325,9 @@ population_count_p, population_count = of_one(
     "population_count", INTEGER, "How many bits are set in each integer, in its dtype."
 )
 clz_p, clz = of_one("clz", INTEGER, "The number of leading zero bits of each integer, in the same dtype.")
-round_p = unary("round", FLOAT)
-conj_p = unary("conj", CONJUGABLE, lambda dtype: COMPLEX_OF.get(dtype, dtype))
-integer_pow_p = unary("integer_pow", NUMBER)
+round_p: Final = unary("round", FLOAT)
+conj_p: Final = unary("conj", CONJUGABLE, lambda dtype: COMPLEX_OF.get(dtype, dtype))
+integer_pow_p: Final = unary("integer_pow", NUMBER)
 
 add_p, add = of_two("add", NUMBER, "Elementwise sum.")
 sub_p, sub = of_two("sub", NUMBER, "Elementwise difference.")
@@ -254,21 +371,22 @@ ge_p, ge = of_two("ge", ORDERED, "Elementwise ``x >= y``, an array of bool.", re
 gt_p, gt = of_two("gt", ORDERED, "Elementwise ``x > y``, an array of bool.", result=_to_bool)
 le_p, le = of_two("le", ORDERED, "Elementwise ``x <= y``, an array of bool.", result=_to_bool)
 lt_p, lt = of_two("lt", ORDERED, "Elementwise ``x < y``, an array of bool.", result=_to_bool)
-mul_p = nary("mul", NUMBER)
-nextafter_p = nary("nextafter", FLOAT)
-mulhi_p = nary("mulhi", INTEGER)
+mul_p: Final = nary("mul", NUMBER)
+nextafter_p: Final = nary("nextafter", FLOAT)
+mulhi_p: Final = nary("mulhi", INTEGER)
 # The total order of IEEE 754: -nan < -inf < ... < -0 < +0 < ... < inf < nan.
-eq_to_p = nary("eq_to", ORDERED, result=_to_bool)
-le_to_p = nary("le_to", ORDERED, result=_to_bool)
-lt_to_p = nary("lt_to", ORDERED, result=_to_bool)
-add_any_p = add_jaxvals_p = nary("add_any", NUMBER)
+eq_to_p: Final = nary("eq_to", ORDERED, result=_to_bool)
+le_to_p: Final = nary("le_to", ORDERED, result=_to_bool)
+lt_to_p: Final = nary("lt_to", ORDERED, result=_to_bool)
+add_any_p: Final = nary("add_any", NUMBER)
+add_jaxvals_p: Final = add_any_p
 
-copy_p = Primitive("copy", "elementwise")
-stop_gradient_p = Primitive("stop_gradient", "elementwise")
-pow_p = Primitive("pow", "elementwise")
-clamp_p = Primitive("clamp", "elementwise")
-polynomial_p = Primitive("polynomial", "elementwise")
-select_n_p = Primitive("select_n", "elementwise")
+copy_p: Final = Primitive("copy", "elementwise")
+stop_gradient_p: Final = Primitive("stop_gradient", "elementwise")
+pow_p: Final = Primitive("pow", "elementwise")
+clamp_p: Final = Primitive("clamp", "elementwise")
+polynomial_p: Final = Primitive("polynomial", "elementwise")
+select_n_p: Final = Primitive("select_n", "elementwise")
 
 
 @copy_p.abstract
@@ -376,7 +494,7 @@ def _select_shape(which, *cases):
 # ---- functions: one operand ----------------------------------------------------------------------
 
 
-def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integer, as a float.
 
     Args:
@@ -386,12 +504,12 @@ def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
-def reciprocal(x):
+def reciprocal(x: ArrayLike) -> Array:
     """Elementwise ``1 / x`` of floats or complex numbers."""
     return integer_pow_p.bind(x, y=-1)
 
 
-def integer_pow(x, y: int):
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """Elementwise ``x ** y`` with a Python integer exponent.
 
     Args:
@@ -401,7 +519,7 @@ def integer_pow(x, y: int):
     return integer_pow_p.bind(x, y=int(y))
 
 
-def conj(x):
+def conj(x: ArrayLike) -> Array:
     """The complex conjugate; floats become complex numbers."""
     return conj_p.bind(x, input_dtype=aval_of(x).dtype)
 
@@ -409,7 +527,7 @@ def conj(x):
 # ---- functions: two operands ---------------------------------------------------------------------
 
 
-def mul(x, y, *, out_dtype=None):
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
     """Elementwise product; operands as in `add`.
 
     Args:
@@ -421,7 +539,7 @@ def mul(x, y, *, out_dtype=None):
     return bind_pair(mul_p, x, y)
 
 
-def pow(x, y):
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise ``x ** y``.
 
     Args:
@@ -431,17 +549,17 @@ def pow(x, y):
     return bind_pair(pow_p, x, y)
 
 
-def nextafter(x1, x2):
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The next representable float after `x1` in the direction of `x2`."""
     return bind_pair(nextafter_p, x1, x2)
 
 
-def mulhi(x, y, /):
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The high half of the product of two integers, i.e. ``(x * y) >> bits`` without overflow."""
     return bind_pair(mulhi_p, x, y)
 
 
-def add_any(x, y):
+def add_any(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum of two (co)tangents of the same type."""
     return add_any_p.bind(x, y)
 
@@ -449,7 +567,7 @@ def add_any(x, y):
 # ---- functions: choice ---------------------------------------------------------------------------
 
 
-def clamp(min, x, max):
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """``min`` where `x` is below it, ``max`` where `x` is above it, else `x`.
 
     Args:
@@ -459,7 +577,7 @@ def clamp(min, x, max):
     return clamp_p.bind(min, x, max)
 
 
-def select_n(which, *cases):
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """Takes each element from one of several arrays.
 
     Args:
@@ -470,12 +588,12 @@ def select_n(which, *cases):
     return select_n_p.bind(which, *cases)
 
 
-def select(pred, on_true, on_false):
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where `pred` holds, else `on_false`; shapes and dtypes as in `select_n`."""
     return select_n_p.bind(pred, on_false, on_true)
 
 
-def stop_gradient(x):
+def stop_gradient(x: T) -> T:
     """`x` itself, with a derivative of zero.
 
     Args:

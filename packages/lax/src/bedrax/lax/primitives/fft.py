@@ -5,20 +5,23 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import conversions
 
 pure_shapes.add("fft")
 
 __all__ = ["FftType", "fft", "fft_p"]
 
-fft_p = Primitive("fft", "fft")
+fft_p: Final = Primitive("fft", "fft")
 
 
 class FftType(enum.IntEnum):
@@ -54,7 +57,7 @@ def _fft_shape(x, *, fft_type, fft_lengths):
     return x
 
 
-def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]):
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """Discrete Fourier transform over the last ``len(fft_lengths)`` dimensions.
 
     ``FFT`` is ``y[k] = sum_n x[n] exp(-2 pi i k n / N)`` in each of them, ``IFFT`` its inverse (divided by the

@@ -11,15 +11,17 @@ import enum
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.staging import program_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
+from bedrax.core.typing import ArrayLike, Shape
 from bedrax.lax import filling
 from bedrax.lax.primitives import conversions, elementwise, shaping
 
@@ -32,17 +34,17 @@ __all__ = [
     "scatter_p", "scatter_sub", "scatter_sub_p",
 ]  # fmt: skip
 
-gather_p = Primitive("gather", "indexing")
-scatter_p = Primitive("scatter", "indexing")
-scatter_add_p = Primitive("scatter-add", "indexing")
-scatter_sub_p = Primitive("scatter-sub", "indexing")
-scatter_mul_p = Primitive("scatter-mul", "indexing")
-scatter_min_p = Primitive("scatter-min", "indexing")
-scatter_max_p = Primitive("scatter-max", "indexing")
-dynamic_slice_p = Primitive("dynamic_slice", "indexing")
-dynamic_update_slice_p = Primitive("dynamic_update_slice", "indexing")
+gather_p: Final = Primitive("gather", "indexing")
+scatter_p: Final = Primitive("scatter", "indexing")
+scatter_add_p: Final = Primitive("scatter-add", "indexing")
+scatter_sub_p: Final = Primitive("scatter-sub", "indexing")
+scatter_mul_p: Final = Primitive("scatter-mul", "indexing")
+scatter_min_p: Final = Primitive("scatter-min", "indexing")
+scatter_max_p: Final = Primitive("scatter-max", "indexing")
+dynamic_slice_p: Final = Primitive("dynamic_slice", "indexing")
+dynamic_update_slice_p: Final = Primitive("dynamic_update_slice", "indexing")
 
-scatter_primitives = (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p)
+scatter_primitives: Final = (scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p)
 
 
 class GatherScatterMode(enum.Enum):
@@ -126,7 +128,9 @@ def as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
     return GatherDimensionNumbers(*numbers)
 
 
-def window_sizes(operand_ndim: int, updates_shape: tuple, numbers: ScatterDimensionNumbers) -> tuple:
+def window_sizes(
+    operand_ndim: int, updates_shape: tuple[Any, ...], numbers: ScatterDimensionNumbers
+) -> tuple[Any, ...]:
     """The size of a scatter's window in each dimension of the operand."""
     absent = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     sizes = iter([updates_shape[d] for d in numbers.update_window_dims])
@@ -313,9 +317,9 @@ def _canonical_fill(value) -> Any:
 
 
 def gather(
-    operand, start_indices, dimension_numbers: GatherDimensionNumbers, slice_sizes, *, unique_indices: bool = False,
-    indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None, fill_value=None,
-):  # fmt: skip
+    operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers, slice_sizes: Shape, *, unique_indices: bool = False,
+    indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None, fill_value: float | np.generic | None=None,
+) -> Array:  # fmt: skip
     """Take windows of an array at computed positions.
 
     Most programs want array indexing, ``x[...]`` or ``x.at[...].get()``, which is made of this.
@@ -362,11 +366,19 @@ def _scatter(prim, operand, indices, updates, numbers, indices_are_sorted, uniqu
     )  # fmt: skip
 
 
-def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> Callable:
+class _Scatter(Protocol):
+    def __call__(
+        self, operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
+        dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
+        unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
+    ) -> Array: ...  # fmt: skip
+
+
+def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> _Scatter:
     def function(
-        operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
+        operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: ScatterDimensionNumbers, *,
         indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
-    ):  # fmt: skip
+    ) -> Array:  # fmt: skip
         return _scatter(
             prim, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted, unique_indices, mode
         )
@@ -395,33 +407,33 @@ def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> Cal
 
 
 _ANY_ORDER = "Where windows overlap, any order of application may be used."
-scatter = _scatter_function(
+scatter: _Scatter = _scatter_function(
     "scatter", scatter_p, "Replace windows of an array at computed positions.",
     "Where windows overlap, any of them may win.",
 )  # fmt: skip
-scatter_add = _scatter_function(
+scatter_add: _Scatter = _scatter_function(
     "scatter_add", scatter_add_p, "Add to windows of an array at computed positions.", _ANY_ORDER
 )
-scatter_sub = _scatter_function(
+scatter_sub: _Scatter = _scatter_function(
     "scatter_sub", scatter_sub_p, "Subtract from windows of an array at computed positions.", _ANY_ORDER
 )
-scatter_mul = _scatter_function(
+scatter_mul: _Scatter = _scatter_function(
     "scatter_mul", scatter_mul_p, "Multiply windows of an array at computed positions.", _ANY_ORDER
 )
-scatter_min = _scatter_function(
+scatter_min: _Scatter = _scatter_function(
     "scatter_min", scatter_min_p, "Lower windows of an array, at computed positions, to the minimum with `updates`.",
     _ANY_ORDER,
 )  # fmt: skip
-scatter_max = _scatter_function(
+scatter_max: _Scatter = _scatter_function(
     "scatter_max", scatter_max_p, "Raise windows of an array, at computed positions, to the maximum with `updates`.",
     _ANY_ORDER,
 )  # fmt: skip
 
 
 def scatter_apply(
-    operand, scatter_indices, func: Callable, dimension_numbers: ScatterDimensionNumbers, *, update_shape=(),
+    operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[..., Any], dimension_numbers: ScatterDimensionNumbers, *, update_shape: Shape=(),
     indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
-):  # fmt: skip
+) -> Array:  # fmt: skip
     """Apply a function of one element to windows of an array at computed positions.
 
     Args:
@@ -441,7 +453,7 @@ def scatter_apply(
     )
 
 
-def index_take(src, idxs: Sequence, axes: Sequence[int]):
+def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """Elements of `src` at computed positions along some axes.
 
     Args:

@@ -10,15 +10,17 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import matrices
 from bedrax.lax.primitives import conversions, elementwise, shaping
 
@@ -63,24 +65,24 @@ class EigImplementation(enum.Enum):
     LAPACK = "lapack"
 
 
-cholesky_p = Primitive("cholesky", "linalg")
-cholesky_update_p = Primitive("cholesky_update", "linalg")
-lu_p = Primitive("lu", "linalg", multiple_results=True)
-lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation", "linalg")
-qr_p = Primitive("qr", "linalg", multiple_results=True)
-geqrf_p = Primitive("geqrf", "linalg", multiple_results=True)
-geqp3_p = Primitive("geqp3", "linalg", multiple_results=True)
-householder_product_p = Primitive("householder_product", "linalg")
-ormqr_p = Primitive("ormqr", "linalg")
-eig_p = Primitive("eig", "linalg", multiple_results=True)
-eigh_p = Primitive("eigh", "linalg", multiple_results=True)
-svd_p = Primitive("svd", "linalg", multiple_results=True)
-schur_p = Primitive("schur", "linalg", multiple_results=True)
-hessenberg_p = Primitive("hessenberg", "linalg", multiple_results=True)
-tridiagonal_p = Primitive("tridiagonal", "linalg", multiple_results=True)
-tridiagonal_solve_p = Primitive("tridiagonal_solve", "linalg")
-triangular_solve_p = Primitive("triangular_solve", "linalg")
-symmetric_product_p = Primitive("symmetric_product", "linalg")
+cholesky_p: Final = Primitive("cholesky", "linalg")
+cholesky_update_p: Final = Primitive("cholesky_update", "linalg")
+lu_p: Final = Primitive("lu", "linalg", multiple_results=True)
+lu_pivots_to_permutation_p: Final = Primitive("lu_pivots_to_permutation", "linalg")
+qr_p: Final = Primitive("qr", "linalg", multiple_results=True)
+geqrf_p: Final = Primitive("geqrf", "linalg", multiple_results=True)
+geqp3_p: Final = Primitive("geqp3", "linalg", multiple_results=True)
+householder_product_p: Final = Primitive("householder_product", "linalg")
+ormqr_p: Final = Primitive("ormqr", "linalg")
+eig_p: Final = Primitive("eig", "linalg", multiple_results=True)
+eigh_p: Final = Primitive("eigh", "linalg", multiple_results=True)
+svd_p: Final = Primitive("svd", "linalg", multiple_results=True)
+schur_p: Final = Primitive("schur", "linalg", multiple_results=True)
+hessenberg_p: Final = Primitive("hessenberg", "linalg", multiple_results=True)
+tridiagonal_p: Final = Primitive("tridiagonal", "linalg", multiple_results=True)
+tridiagonal_solve_p: Final = Primitive("tridiagonal_solve", "linalg")
+triangular_solve_p: Final = Primitive("triangular_solve", "linalg")
+symmetric_product_p: Final = Primitive("symmetric_product", "linalg")
 
 
 # ---- what shape rules and functions share ----------------------------------------------------------------
@@ -147,7 +149,7 @@ def _cholesky_shape(x):
 
 
 @one_program(static=("symmetrize_input",))
-def cholesky(x, *, symmetrize_input: bool = True):
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with ``x = L @ L^H``, of positive definite matrices.
 
     Args:
@@ -173,7 +175,7 @@ def _cholesky_update_shape(r, w):
     return r
 
 
-def cholesky_update(r_matrix, w_vector):
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The upper triangular R' with ``R'^T R' = R^T R + w w^T``, in O(n^2).
 
     Args:
@@ -192,7 +194,7 @@ def _lu_shape(x):
     return [x, _array((*batch, dims.min_dim(m, n)), _INT), _array((*batch, m), _INT)]
 
 
-def lu(x):
+def lu(x: ArrayLike) -> list[Array]:
     """LU decomposition with partial pivoting: ``x[permutation] = L @ U``.
 
     Args:
@@ -215,7 +217,7 @@ def _permutation_shape(pivots, *, permutation_size):
     return _array((*pivots.shape[:-1], permutation_size), _INT)
 
 
-def lu_pivots_to_permutation(pivots, permutation_size: int):
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation that a sequence of row exchanges amounts to.
 
     Args:
@@ -237,7 +239,7 @@ def _geqrf_shape(a):
     return [a, _array((*batch, dims.min_dim(m, n)), a.dtype)]
 
 
-def geqrf(a):
+def geqrf(a: ArrayLike) -> list[Array]:
     """QR decomposition in packed form: R on and above the diagonal, Householder vectors below it.
 
     Args:
@@ -257,7 +259,7 @@ def _geqp3_shape(a, jpvt):
     return [a, jpvt, _array((*batch, dims.min_dim(m, n)), a.dtype)]
 
 
-def geqp3(a, jpvt):
+def geqp3(a: ArrayLike, jpvt: ArrayLike) -> list[Array]:
     """QR decomposition with column pivoting, in packed form.
 
     Args:
@@ -281,7 +283,7 @@ def _householder_product_shape(a, taus):
     return a
 
 
-def householder_product(a, taus):
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first n columns of the product of the reflectors that `geqrf` returns.
 
     Args:
@@ -307,7 +309,7 @@ def _ormqr_shape(a, taus, c, *, left, transpose):
     return c
 
 
-def ormqr(a, taus, c, *, left: bool = True, transpose: bool = False):
+def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
     """``Q @ c`` or ``c @ Q`` where Q, of shape ``[..., m, m]``, is the product of Householder reflectors.
 
     Args:
@@ -327,7 +329,9 @@ def _qr_shape(x, *, pivoting, full_matrices, use_magma):
     return [*out, _array((*batch, n), _INT)] if pivoting else out
 
 
-def qr(x, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None):
+def qr(
+    x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> tuple[Array, ...]:
     """QR decomposition: unitary Q and upper triangular R with ``x = Q @ R``.
 
     Args:
@@ -358,9 +362,9 @@ def _eig_shape(
 
 
 def eig(
-    x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
+    x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
     enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None, use_magma: bool | None = None,
-):  # fmt: skip
+) -> list[Array]:  # fmt: skip
     """Eigenvalues and eigenvectors of general square matrices.
 
     Args:
@@ -395,9 +399,9 @@ def _eigh_shape(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
 
 @one_program(static=("lower", "symmetrize_input", "sort_eigenvalues", "subset_by_index", "implementation"))
 def eigh(
-    x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
+    x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None, implementation: EighImplementation | None = None,
-):  # fmt: skip
+) -> tuple[Array, ...]:  # fmt: skip
     """Eigenvalues and orthonormal eigenvectors of Hermitian matrices.
 
     Args:
@@ -435,9 +439,9 @@ def _svd_shape(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 
 def svd(
-    x, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
+    x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-):  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """Singular value decomposition: ``x = u @ diag(s) @ vh``.
 
     Args:
@@ -474,9 +478,9 @@ def _schur_shape(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
 
 
 def schur(
-    x, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+    x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
-):  # fmt: skip
+) -> list[Array]:  # fmt: skip
     """Schur decomposition: ``x = Q @ U @ Q^H`` with unitary Q.
 
     U is upper triangular for complex `x`; for real `x` it may have blocks of two on its diagonal, which belong to
@@ -503,7 +507,7 @@ def _hessenberg_shape(a):
     return [a, _array((*batch, dims.max_dim(n - 1, 0)), a.dtype)]
 
 
-def hessenberg(a):
+def hessenberg(a: ArrayLike) -> tuple[Array, ...]:
     """Reduction of square matrices to upper Hessenberg form by unitary similarity.
 
     Args:
@@ -524,7 +528,7 @@ def _tridiagonal_shape(a, *, lower):
     return [a, _array((*batch, n), real), _array((*batch, k), real), _array((*batch, k), a.dtype)]
 
 
-def tridiagonal(a, *, lower: bool = True):
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, ...]:
     """Reduction of Hermitian matrices to real tridiagonal form by unitary similarity.
 
     Args:
@@ -549,7 +553,9 @@ def _tridiagonal_solve_shape(dl, d, du, b, *, perturb_singular):
     return b
 
 
-def tridiagonal_solve(dl, d, du, b, *, perturb_singular: bool = False):
+def tridiagonal_solve(
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
     """The x with ``A @ x = b`` for tridiagonal A, by elimination with partial pivoting.
 
     Args:
@@ -577,9 +583,9 @@ def _triangular_solve_shape(a, b, *, left_side, lower, transpose_a, conjugate_a,
 
 
 def triangular_solve(
-    a, b, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False, conjugate_a: bool = False,
+    a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False, conjugate_a: bool = False,
     unit_diagonal: bool = False,
-):  # fmt: skip
+) -> Array:  # fmt: skip
     """The x with ``op(a) @ x = b`` (`left_side`) or ``x @ op(a) = b``, for triangular a.
 
     Args:
@@ -617,7 +623,9 @@ def _symmetric_product_shape(a, c, *, alpha, beta):
     return c
 
 
-def symmetric_product(a_matrix, c_matrix, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False):
+def symmetric_product(
+    a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+) -> Array:
     """``alpha * a @ a^T + beta * c`` for real matrices, of which only the lower triangle is sure on every platform.
 
     Args:

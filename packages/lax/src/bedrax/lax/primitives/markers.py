@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from bedrax import pytree
 from bedrax.core import avals, effects
+from bedrax.core.array import Array
+from bedrax.core.avals import Token
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import control_flow
 
 __all__ = [
@@ -22,8 +25,8 @@ _FAMILY = "markers"
 
 # ---- tokens
 
-create_token_p = Primitive("create_token", _FAMILY)
-after_all_p = Primitive("after_all", _FAMILY)
+create_token_p: Final = Primitive("create_token", _FAMILY)
+after_all_p: Final = Primitive("after_all", _FAMILY)
 create_token_p.abstract_eval = lambda: avals.abstract_token
 create_token_p.def_impl(lambda: avals.token)
 
@@ -41,44 +44,44 @@ def _after_all(*operands):
     return avals.token
 
 
-def create_token(_=None):
+def create_token(_: Any = None) -> Token | Array:
     """A token that depends on nothing. The argument is ignored."""
     return create_token_p.bind()
 
 
-def after_all(*operands):
+def after_all(*operands: Token | ArrayLike) -> Token | Array:
     """A token that depends on all of the given ones."""
     return after_all_p.bind(*operands)
 
 
 # ---- identities and sinks
 
-stage_p = Primitive("stage", _FAMILY)
+stage_p: Final = Primitive("stage", _FAMILY)
 stage_p.abstract_eval = lambda aval: aval
 
 
-def stage(x, /):
+def stage(x: ArrayLike, /) -> Any:
     """`x`, such as a Python scalar, as an array; inside a transformed function, as a value of its program."""
     return stage_p.bind(x)
 
 
 # The operation that makes the operand gets hints for the compiler. params: pairs (of texts)
-hint_p = Primitive("xla_metadata_value", _FAMILY)
+hint_p: Final = Primitive("xla_metadata_value", _FAMILY)
 hint_p.abstract_eval = lambda aval, *, pairs: aval
 
 
-def hint(x, pairs: tuple[tuple[str, str], ...]):
+def hint(x: Array | dict[str, Array], pairs: tuple[tuple[str, str], ...]) -> Array | dict[str, Array]:
     """`x`, a pytree of arrays; the operations that make its leaves hand `pairs` to the compiler."""
     return pytree.tree_map(lambda leaf: hint_p.bind(leaf, pairs=pairs), x)
 
 
 # params: prevent_mlir_dce
-dce_sink_p = Primitive("dce_sink", _FAMILY, multiple_results=True)
+dce_sink_p: Final = Primitive("dce_sink", _FAMILY, multiple_results=True)
 dce_sink_p.abstract_eval = lambda *operands, prevent_mlir_dce: []
 effect_rules.add(dce_sink_p, lambda *operands, prevent_mlir_dce: {effects.kept})
 
 
-def dce_sink(val, *, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: ArrayLike, *, prevent_mlir_dce: bool = False) -> None:
     """Keep what computes `val` in the program, although nothing uses it.
 
     Args:
@@ -93,11 +96,11 @@ def dce_sink(val, *, prevent_mlir_dce: bool = False) -> None:
 # ---- the platform
 
 # The index of the first tuple of `platforms` with the platform's name; None stands for any.
-platform_index_p = Primitive("platform_index", _FAMILY)
+platform_index_p: Final = Primitive("platform_index", _FAMILY)
 platform_index_p.abstract_eval = lambda *, platforms: avals.scalar_aval(np.dtype(np.int32))
 
 
-def index_of_platform(platform: str, platforms: tuple) -> int:
+def index_of_platform(platform: str, platforms: tuple[Any, ...]) -> int:
     """Which of the branches is for `platform`.
 
     Raises:
@@ -110,7 +113,9 @@ def index_of_platform(platform: str, platforms: tuple) -> int:
     raise NotImplementedError(f"platform_dependent: no branch for platform '{platform}', only {given}, no default")
 
 
-def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
     """Apply the function that is meant for the platform on which the program runs.
 
     All functions are traced; the choice is made when the program is lowered for a platform (or, of a program for
@@ -131,7 +136,7 @@ def platform_dependent(*args: Any, default: Callable | None = None, **per_platfo
     if "gpu" in per_platform:
         raise ValueError("platform_dependent: 'gpu' is no platform; say 'cuda' or 'rocm'")
     functions = list(per_platform.values())
-    platforms: tuple = tuple((name,) for name in per_platform)
+    platforms: tuple[Any, ...] = tuple((name,) for name in per_platform)
     if default is not None:
         functions.append(default)
         platforms += (None,)

@@ -12,13 +12,13 @@ sharding, memory or layout, hashable, which answers
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bedrax import pytree
 from bedrax.core import effects, executors
-from bedrax.core.avals import aval_of
+from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.jitting import jit
 from bedrax.core.tables import device_rules, effect_rules, print_rules
 from bedrax.core.tracing import Primitive, Tracer
@@ -35,15 +35,18 @@ class Memory:
 
     kind: str
     assignment = layout = None
-    memory_kind = property(lambda self: self.kind)
 
-    def with_dimension(self, position, axes) -> Memory:
+    @property
+    def memory_kind(self) -> Any:
+        return self.kind
+
+    def with_dimension(self, position: int, axes: str | None) -> Memory:
         return self
 
-    def sharding_of_type(self, aval) -> Any:
+    def sharding_of_type(self, aval: ShapedArray) -> Any:
         return aval.split
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Memory({self.kind!r})"
 
 
@@ -53,23 +56,23 @@ class _Anywhere:
     __slots__ = ()
     assignment = layout = memory_kind = None
 
-    def with_dimension(self, position, axes):
+    def with_dimension(self, position: int, axes: Sequence[int]) -> _Anywhere:
         return self
 
-    def sharding_of_type(self, aval):
+    def sharding_of_type(self, aval: AbstractValue) -> None:
         return None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "anywhere"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return "anywhere"
 
 
-anywhere = _Anywhere()
+anywhere: Final = _Anywhere()
 
 # The identity. params: to (the place of the result), src (that of the operand, to which cotangents go; None: not known)
-reshard_p = Primitive("reshard", "placement")
+reshard_p: Final = Primitive("reshard", "placement")
 
 
 @reshard_p.abstract
@@ -102,17 +105,17 @@ def moved(x: Any, to: Any) -> Any:
 
 
 # `(fun, where, operands)`; set once there are axes over which devices must not exchange values.
-before_placing: Callable | None = None
+before_placing: Callable[..., Any] | None = None
 
 
-def placed_call(where: Any, fun: Callable, *operands: Any) -> Any:
+def placed_call(where: Any, fun: Callable[..., Any], *operands: Any) -> Any:
     """``fun(*operands)`` placed at `where`; inside, types do not tell how operands are split."""
     if before_placing is not None:
         before_placing(fun, where, operands)
     return placed(fun(*map(free, operands)), where)
 
 
-def placed_result(where: Any, fun: Callable, *operands: Any, **params: Any) -> Any:
+def placed_result(where: Any, fun: Callable[..., Any], *operands: Any, **params: Any) -> Any:
     """``fun(*operands, **params)`` placed at `where`; then the partitioner chooses how operands are split.
 
     Where their types tell how they are split, this is one program: types inside it need not.
@@ -144,11 +147,11 @@ def free(x: Any) -> Any:
 
 # ---- questions about places, and values that are placed alike
 
-shard_alike_p = Primitive("shard_alike", "placement", multiple_results=True)
+shard_alike_p: Final = Primitive("shard_alike", "placement", multiple_results=True)
 shard_alike_p.abstract(lambda x, y: [x, y])
 
 
-def shard_alike(x: Any, y: Any) -> tuple:
+def shard_alike(x: Any, y: Any) -> tuple[Any, ...]:
     """Two pytrees of arrays, each leaf split like the one at its place in the other, in a way the compiler chooses.
 
     Raises:
@@ -167,12 +170,12 @@ def shard_alike(x: Any, y: Any) -> tuple:
 
 
 # params: callback (gets the sharding, when the program is compiled)
-inspect_sharding_p = Primitive("inspect_sharding", "placement", multiple_results=True)
+inspect_sharding_p: Final = Primitive("inspect_sharding", "placement", multiple_results=True)
 inspect_sharding_p.abstract(lambda x, *, callback: [])
 effect_rules.add(inspect_sharding_p, lambda x, *, callback: {effects.kept})
 
 
-def inspect_array_sharding(value: Any, *, callback: Callable) -> None:
+def inspect_array_sharding(value: Any, *, callback: Callable[..., Any]) -> None:
     """Call ``callback(sharding)`` with how the leaves of `value` are split; inside `jit`, when the program is compiled."""
     for leaf in pytree.tree_leaves(value):
         if isinstance(leaf, Tracer):

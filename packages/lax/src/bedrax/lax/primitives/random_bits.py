@@ -7,13 +7,17 @@ Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3".
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.tables import families_on_bases
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, DTypeLike, Shape
 from bedrax.lax.primitives.elementwise import joined, result_shape
 from bedrax.lax.primitives.placement import placed
 
@@ -28,9 +32,9 @@ _FAMILY = "random_bits"
 _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 _GENERATED = (np.dtype(np.uint8), np.dtype(np.uint16), _U32, _U64)
 
-threefry2x32_p = Primitive("threefry2x32", _FAMILY, multiple_results=True)
-rng_bit_generator_p = Primitive("rng_bit_generator", _FAMILY, multiple_results=True)
-rng_uniform_p = Primitive("rng_uniform", _FAMILY)
+threefry2x32_p: Final = Primitive("threefry2x32", _FAMILY, multiple_results=True)
+rng_bit_generator_p: Final = Primitive("rng_bit_generator", _FAMILY, multiple_results=True)
+rng_uniform_p: Final = Primitive("rng_uniform", _FAMILY)
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -69,7 +73,7 @@ def _uniform_type(a, b, *, shape):
     return ShapedArray(shape, a.dtype)
 
 
-def threefry2x32(key1, key2, x1, x2) -> list:
+def threefry2x32(key1: ArrayLike, key2: ArrayLike, x1: ArrayLike, x2: ArrayLike) -> list[Any]:
     """The Threefry-2x32 hash with 20 rounds.
 
     Args:
@@ -82,7 +86,14 @@ def threefry2x32(key1, key2, x1, x2) -> list:
     return threefry2x32_p.bind(key1, key2, x1, x2)
 
 
-def rng_bit_generator(key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG_DEFAULT, *, out_sharding=None) -> list:
+def rng_bit_generator(
+    key: ArrayLike,
+    shape: Shape,
+    dtype: DTypeLike = np.uint32,
+    algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: Any = None,
+) -> list[Array]:
     """Uniform random bits from XLA's generator.
 
     Args:
@@ -102,7 +113,7 @@ def rng_bit_generator(key, shape, dtype=np.uint32, algorithm=RandomAlgorithm.RNG
     return [new_key, placed(bits, out_sharding)]
 
 
-def rng_uniform(a, b, shape):
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
     """Uniform random numbers in [a, b), from a generator with hidden state.
 
     Each call gives other numbers, and nothing says which; `bedrax.random` is what programs should use.
@@ -121,7 +132,15 @@ ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA  # makes the third word of the key schedule
 
 
-def threefry_hash(keys: tuple, x0, x1, add, xor, rotate_left, word):
+def threefry_hash(
+    keys: tuple[Any, ...],
+    x0: np.ndarray[Any, Any],
+    x1: np.ndarray[Any, Any],
+    add: Callable[..., Any],
+    xor: Callable[..., Any],
+    rotate_left: Callable[..., Any],
+    word: type,
+) -> tuple[Any, ...]:
     """Threefry-2x32 with 20 rounds, written with the given functions of uint32 arrays; `word` makes a constant."""
     keys = (*keys, xor(xor(*keys), word(PARITY)))
     x0, x1 = add(x0, keys[0]), add(x1, keys[1])

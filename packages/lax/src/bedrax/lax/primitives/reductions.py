@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from bedrax import pytree
 from bedrax.core import caches, dims, dtypes, staging
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.signatures import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.primitives import elementwise
 from bedrax.lax.primitives.elementwise import ANY, BITS, NUMBER, ORDERED
 from bedrax.lax.primitives.placement import placed_result
 from bedrax.lax.primitives.shaping import concatenate, like, slice_in_dim, squeeze
+from bedrax.pytree import PyTreeDef
+
+if TYPE_CHECKING:
+    from bedrax.core.ir import Jaxpr
+
 
 pure_shapes.add("reductions")
 
@@ -39,7 +46,19 @@ def _axes(axes: Sequence[int]) -> tuple:
     return tuple([a if type(a) is int else operator.index(a) for a in axes])
 
 
-def _reduction(name: str, categories: tuple, what: str, placed: bool = False) -> tuple[Primitive, Callable]:
+class _Reduction(Protocol):
+    def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array: ...
+
+
+class _PlacedReduction(Protocol):
+    def __call__(self, operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array: ...
+
+
+class _Position(Protocol):
+    def __call__(self, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array: ...
+
+
+def _reduction(name: str, categories: tuple[str, ...], what: str, placed: bool = False) -> tuple[Primitive, Any]:
     """A reduction along axes: the primitive and its function; `placed`: whether that takes `out_sharding`."""
     prim = Primitive(name, "reductions")
     ok = elementwise.accepted(categories)
@@ -50,10 +69,10 @@ def _reduction(name: str, categories: tuple, what: str, placed: bool = False) ->
             raise elementwise.dtype_refused(name, operand.dtype, categories)
         return like(operand, _reduced_shape(name, operand, axes))
 
-    def plain(operand, axes: Sequence[int]):
+    def plain(operand: ArrayLike, axes: Sequence[int]) -> Array:
         return prim.bind(operand, axes=_axes(axes))
 
-    def with_place(operand, axes: Sequence[int], *, out_sharding=None):
+    def with_place(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
         if out_sharding is not None:
             return placed_result(out_sharding, plain, operand, axes=_axes(axes))
         return prim.bind(operand, axes=_axes(axes))
@@ -71,6 +90,26 @@ def _reduction(name: str, categories: tuple, what: str, placed: bool = False) ->
     """
     return prim, named(function, name, __name__, text)
 
+
+if TYPE_CHECKING:  # the types of what is made below
+    reduce_sum_p: Primitive
+    reduce_sum: _PlacedReduction
+    reduce_prod_p: Primitive
+    reduce_prod: _Reduction
+    reduce_max_p: Primitive
+    reduce_max: _PlacedReduction
+    reduce_min_p: Primitive
+    reduce_min: _PlacedReduction
+    reduce_and_p: Primitive
+    reduce_and: _Reduction
+    reduce_or_p: Primitive
+    reduce_or: _Reduction
+    reduce_xor_p: Primitive
+    reduce_xor: _Reduction
+    argmax_p: Primitive
+    argmax: _Position
+    argmin_p: Primitive
+    argmin: _Position
 
 reduce_sum_p, reduce_sum = _reduction(
     "reduce_sum", NUMBER, "The sum of the elements along `axes`; 0 where there are none", placed=True
@@ -109,7 +148,7 @@ def _position(name: str, which: str) -> tuple[Primitive, Callable]:
             raise TypeError(f"{name}: index_dtype is an integer dtype, got {index_dtype}")
         return like(operand, shape[:axis] + shape[axis + 1 :]).update(dtype=index_dtype, weak_type=False)
 
-    def function(operand, axis: int, index_dtype):
+    def function(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
         return prim.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize_dtype(index_dtype))
 
     text = f"""The index of the {which} element along an axis: the first of equal ones; the first NaN, if there is one.
@@ -128,7 +167,7 @@ argmin_p, argmin = _position("argmin", "smallest")
 
 # -- any associative function -----------------------------------------------------------------
 
-reduce_p = Primitive("reduce", "reductions", multiple_results=True)
+reduce_p: Final = Primitive("reduce", "reductions", multiple_results=True)
 
 
 def check_fold(
@@ -144,7 +183,7 @@ def check_fold(
             raise kind(f"{name}: operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
 
 
-def fold_operands(name: str, operands: Any, init_values: Any) -> tuple[list, list, Any]:
+def fold_operands(name: str, operands: Any, init_values: Any) -> tuple[list[Any], list[Any], Any]:
     """The leaves of operands and initial values, numbers made of the operands' dtypes, and their structure."""
     leaves, tree = pytree.tree_flatten(operands)
     inits, init_tree = pytree.tree_flatten(init_values)
@@ -190,7 +229,7 @@ def _all_ones(dtype):
 
 
 # What a function of scalars is, if it is one of ours: (reduction, dtype -> its identity).
-identities: dict[Primitive, Callable] = {
+identities: dict[Primitive, Callable[..., Any]] = {
     reduce_sum_p: lambda dtype: np.zeros((), dtype)[()],
     reduce_prod_p: lambda dtype: np.ones((), dtype)[()],
     reduce_max_p: _lowest,
@@ -211,7 +250,7 @@ monoids: dict[Any, Primitive] = {
 }
 
 
-def monoid_of(computation, operand, init) -> Primitive | None:
+def monoid_of(computation: Callable[..., Any], operand: ArrayLike, init: ArrayLike) -> Primitive | None:
     """The reduction that `computation` from `init` is, if it is known to be one."""
     try:
         prim = monoids.get(computation)
@@ -227,7 +266,9 @@ def monoid_of(computation, operand, init) -> Primitive | None:
     return prim if value.shape == () and bool(value == identity) else None
 
 
-def combiner_jaxpr(computation: Callable, avals: Sequence[ShapedArray], in_tree, what: str):
+def combiner_jaxpr(
+    computation: Callable[..., Any], avals: Sequence[ShapedArray], in_tree: PyTreeDef, what: str
+) -> Jaxpr:
     """The program of a function of two trees of scalars.
 
     Args:
@@ -268,7 +309,13 @@ def _trace_combiner(computation, scalars, in_tree, what):
     return jaxpr
 
 
-def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int], out_sharding=None):
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[..., Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
     """Fold arrays along some axes with any associative function.
 
     Args:
@@ -301,7 +348,7 @@ def _typed_scalar(init, aval: ShapedArray):
     return init
 
 
-def fold_halves(combine: Callable[[list, list], list], operands: list, axis: int) -> list:
+def fold_halves(combine: Callable[[list[Any], list[Any]], list[Any]], operands: list[Any], axis: int) -> list[Any]:
     """Fold along one axis with any associative function of two lists of arrays, in log2(n) steps.
 
     The axis must not be empty; it is absent from the results.

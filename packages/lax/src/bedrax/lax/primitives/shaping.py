@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,24 +17,25 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, DTypeLike, Shape
 from bedrax.lax.primitives.placement import placed, placed_result
 
 pure_shapes.add("shaping")
 
-broadcast_in_dim_p = Primitive("broadcast_in_dim", "shaping")
-reshape_p = Primitive("reshape", "shaping")
-transpose_p = Primitive("transpose", "shaping")
-squeeze_p = Primitive("squeeze", "shaping")
-rev_p = Primitive("rev", "shaping")
-slice_p = Primitive("slice", "shaping")
-pad_p = Primitive("pad", "shaping")
-concatenate_p = Primitive("concatenate", "shaping")
-stack_p = Primitive("stack", "shaping")
-unstack_p = Primitive("unstack", "shaping", multiple_results=True)
-split_p = Primitive("split", "shaping", multiple_results=True)
-tile_p = Primitive("tile", "shaping")
-iota_p = Primitive("iota", "shaping")
-empty_p = Primitive("empty", "shaping")
+broadcast_in_dim_p: Final = Primitive("broadcast_in_dim", "shaping")
+reshape_p: Final = Primitive("reshape", "shaping")
+transpose_p: Final = Primitive("transpose", "shaping")
+squeeze_p: Final = Primitive("squeeze", "shaping")
+rev_p: Final = Primitive("rev", "shaping")
+slice_p: Final = Primitive("slice", "shaping")
+pad_p: Final = Primitive("pad", "shaping")
+concatenate_p: Final = Primitive("concatenate", "shaping")
+stack_p: Final = Primitive("stack", "shaping")
+unstack_p: Final = Primitive("unstack", "shaping", multiple_results=True)
+split_p: Final = Primitive("split", "shaping", multiple_results=True)
+tile_p: Final = Primitive("tile", "shaping")
+iota_p: Final = Primitive("iota", "shaping")
+empty_p: Final = Primitive("empty", "shaping")
 
 # Jaxprs print what is not evident from the types.
 print_rules.add(
@@ -42,7 +43,7 @@ print_rules.add(
 )
 
 
-def like(aval: ShapedArray, shape: tuple) -> ShapedArray:
+def like(aval: ShapedArray, shape: tuple[Any, ...]) -> ShapedArray:
     """The type `aval` with another shape."""
     return ShapedArray(shape, aval.dtype, aval.weak_type, memory_space=aval.memory_space, vma=aval.vma)
 
@@ -102,7 +103,9 @@ def _broadcast_in_dim_shape(operand, *, shape, broadcast_dimensions):
     return like(operand, shape)
 
 
-def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int], *, out_sharding=None):
+def broadcast_in_dim(
+    operand: ArrayLike, shape: Shape, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Array:
     """Repeat an array along new axes and axes of size 1 (StableHLO ``broadcast_in_dim``).
 
     Args:
@@ -138,7 +141,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int], *, out
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=broadcast_dimensions)
 
 
-def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
+def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> Array:
     """Repeat an array along new leading axes of the given `sizes`."""
     sizes = dims.canonical_shape(sizes)
     shape = np.shape(operand) if not isinstance(operand, Array) else operand.shape
@@ -146,7 +149,7 @@ def broadcast(operand, sizes: Sequence[int], *, out_sharding=None):
     return broadcast_in_dim(operand, (*sizes, *shape), range(new, new + len(shape)), out_sharding=out_sharding)
 
 
-def broadcast_to_rank(x, rank: int):
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Add leading axes of size 1 until the array has `rank` axes."""
     ndim = len(aval_of(x).shape)
     if ndim > rank:
@@ -154,7 +157,7 @@ def broadcast_to_rank(x, rank: int):
     return expand_dims(x, range(rank - ndim))
 
 
-def broadcast_like(arr, like_arr):
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """`arr` broadcast by NumPy's rules to the shape of `like_arr`."""
     shape = aval_of(like_arr).shape
     own = aval_of(arr).shape
@@ -163,7 +166,7 @@ def broadcast_like(arr, like_arr):
     return broadcast_in_dim(arr, shape, range(len(shape) - len(own), len(shape)))
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
     """The shape that arrays of the given shapes have after NumPy broadcasting.
 
     Raises:
@@ -172,7 +175,7 @@ def broadcast_shapes(*shapes):
     if len(shapes) == 1:
         return dims.canonical_shape(shapes[0])
     rank = max(map(len, shapes), default=0)
-    out: list = [1] * rank
+    out: list[Any] = [1] * rank
     for shape in shapes:
         for i, size in enumerate(shape, rank - len(shape)):
             known = out[i]
@@ -184,7 +187,7 @@ def broadcast_shapes(*shapes):
     return dims.canonical_shape(out)
 
 
-def expand_dims(array, dimensions: Sequence[int]):
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Insert axes of size 1.
 
     Args:
@@ -221,7 +224,9 @@ def _reshape_shape(operand, *, new_sizes, dimensions):
     return like(operand, new_sizes)
 
 
-def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None, *, out_sharding=None):
+def reshape(
+    operand: ArrayLike, new_sizes: Shape, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Array:
     """The same elements, read in row-major order, in another shape.
 
     Args:
@@ -242,7 +247,7 @@ def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None, *, out_
     return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions)
 
 
-def collapse(operand, start_dimension: int, stop_dimension: int | None = None):
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge the axes ``start_dimension:stop_dimension`` into one (as a Python slice reads them)."""
     shape = aval_of(operand).shape
     lo, hi, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
@@ -259,7 +264,7 @@ def _transpose_shape(operand, *, permutation):
     return like(operand, tuple([shape[i] for i in permutation]))
 
 
-def transpose(operand, permutation):
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Reorder axes: axis ``i`` of the result is axis ``permutation[i]`` of the operand."""
     permutation = tuple(map(operator.index, permutation))
     if (
@@ -280,7 +285,7 @@ def _squeeze_shape(operand, *, dimensions):
     return like(operand, tuple([n for i, n in enumerate(shape) if i not in dimensions]))
 
 
-def squeeze(array, dimensions: Sequence[int]):
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Drop axes of size 1; negative `dimensions` count from the end."""
     ndim = len(aval_of(array).shape)
     dimensions = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
@@ -300,7 +305,7 @@ def _rev_shape(operand, *, dimensions):
     return like(operand, operand.shape)
 
 
-def rev(operand, dimensions: Sequence[int]):
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverse the order of the elements along `dimensions`."""
     return rev_p.bind(operand, dimensions=tuple(map(operator.index, dimensions)))
 
@@ -332,7 +337,9 @@ def _slice_shape(operand, *, start_indices, limit_indices, strides=None):
     return like(operand, tuple(out))
 
 
-def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None):
+def slice(
+    operand: ArrayLike, start_indices: Sequence[int], limit_indices: Shape, strides: Sequence[int] | None = None
+) -> Array:
     """The elements ``start, start + stride, ... < limit`` along every axis; indices are static.
 
     Args:
@@ -349,7 +356,9 @@ def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int], s
     )  # fmt: skip
 
 
-def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0):
+def slice_in_dim(
+    operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
     """`slice` along one axis; None stands for an end of the axis and negative indices count from its end."""
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -367,7 +376,7 @@ def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stri
     return slice(operand, starts, limits, strides)
 
 
-def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True):
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One position along an axis (negative `index` counts from the end); the axis stays, of size 1, if `keepdims`."""
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -399,7 +408,7 @@ def _pad_shape(operand, padding_value, *, padding_config):
     return like(operand, tuple(out)).update(weak_type=operand.weak_type and padding_value.weak_type)
 
 
-def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]):
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Add elements before, after and between those of an array, along every axis.
 
     Args:
@@ -443,7 +452,7 @@ def _concatenate_shape(*operands, dimension):
     return _join(operands, (*shape[:dimension], total, *shape[dimension + 1 :]))
 
 
-def concatenate(operands, dimension: int):
+def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     """Join arrays end to end along an existing axis.
 
     Args:
@@ -471,7 +480,7 @@ def _stack_shape(*operands, axis):
     return _join(operands, (*shape[:axis], len(operands), *shape[axis:]))
 
 
-def stack(operands, axis: int = 0):
+def stack(operands: Sequence[ArrayLike] | Array, axis: int = 0) -> Array:
     """Join arrays of equal shape and dtype along a new axis."""
     operands = tuple(operands)
     if not operands:
@@ -488,7 +497,7 @@ def _unstack_shape(operand, *, axis):
     return [part] * shape[axis]
 
 
-def unstack(x, axis: int = 0) -> tuple:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an array along an axis, each without it."""
     return tuple(unstack_p.bind(x, axis=canonical_axis(axis, len(aval_of(x).shape))))
 
@@ -504,7 +513,7 @@ def _split_shape(operand, *, sizes, axis):
     return [like(operand, (*shape[:axis], n, *shape[axis + 1 :])) for n in sizes]
 
 
-def split(operand, sizes: Sequence[int], axis: int = 0) -> Sequence:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
     """Cut an array along an axis into consecutive parts of the given `sizes`, which sum to the axis."""
     axis = canonical_axis(axis, len(aval_of(operand).shape))
     return split_p.bind(operand, sizes=dims.canonical_shape(sizes), axis=axis)
@@ -520,7 +529,7 @@ def _tile_shape(operand, *, reps):
     return like(operand, tuple([n * r for n, r in zip(shape, reps)]))
 
 
-def tile(operand, reps: Sequence[int]):
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat an array ``reps[i]`` times along each axis ``i``."""
     return tile_p.bind(operand, reps=dims.canonical_shape(reps))
 
@@ -539,12 +548,12 @@ def _iota_shape(*, dtype, shape, dimension):
     return ShapedArray(shape, dtype)
 
 
-def iota(dtype, size: int):
+def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers ``0, 1, ..., size - 1``."""
     return broadcasted_iota(dtype, (size,), 0)
 
 
-def broadcasted_iota(dtype, shape, dimension: int, *, out_sharding=None):
+def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None) -> Array:
     """An array of `shape` whose elements are their index along the axis `dimension`."""
     params = dict(dtype=dtypes.canonicalize_dtype(dtype), shape=dims.canonical_shape(shape))
     return placed(iota_p.bind(**params, dimension=operator.index(dimension)), out_sharding)
@@ -555,13 +564,13 @@ def _empty_shape(*, shape, dtype):
     return ShapedArray(shape, dtype)
 
 
-def empty(shape, dtype, *, out_sharding=None):
+def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     """An array whose elements have unspecified values."""
     made = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtypes.canonicalize_dtype(dtype))
     return placed(made, out_sharding)
 
 
-def shape_as_value(shape):
+def shape_as_value(shape: Shape) -> Any:
     """A shape as a vector of int32."""
     shape = dims.canonical_shape(shape)
     if not shape:

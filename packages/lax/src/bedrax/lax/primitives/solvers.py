@@ -6,7 +6,7 @@ The function that users call, `custom_linear_solve`, is made with `bedrax.autodi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bedrax.core.ir import Jaxpr
 from bedrax.core.tables import Use, effect_rules, programs
@@ -16,7 +16,7 @@ __all__ = ["linear_solve_p"]
 
 # params: jaxprs, const_lengths (see `Parts`). Arguments: the constants of each program, then b. Results: x (with the
 # types of b), then auxiliary ones of the solver.
-linear_solve_p = Primitive("custom_linear_solve", "solvers", multiple_results=True)
+linear_solve_p: Final = Primitive("custom_linear_solve", "solvers", multiple_results=True)
 
 
 class Parts(NamedTuple):
@@ -55,7 +55,7 @@ def _programs(params):
 effect_rules.add(linear_solve_p, lambda *avals, jaxprs, const_lengths: jaxprs[2].effects)
 
 
-def split_arguments(args, const_lengths) -> tuple[Parts, list]:
+def split_arguments(args: tuple[Any, ...] | list[Any], const_lengths: tuple[int, ...]) -> tuple[Parts, list[Any]]:
     """(the constants of each program, the right side)."""
     at, consts = 0, []
     for n in const_lengths:
@@ -64,7 +64,9 @@ def split_arguments(args, const_lengths) -> tuple[Parts, list]:
     return Parts(*consts), list(args[at:])
 
 
-def solve_program(args, jaxprs, const_lengths) -> tuple[Jaxpr, list]:
+def solve_program(
+    args: tuple[Any, ...], jaxprs: tuple[Jaxpr | None, ...], const_lengths: tuple[int, ...]
+) -> tuple[Jaxpr, list[Any]]:
     """The program that a linear solve runs, and its arguments."""
     consts, b = split_arguments(args, const_lengths)
     return jaxprs[2], [*consts.solve, *b]

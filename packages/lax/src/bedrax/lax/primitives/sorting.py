@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.signatures import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, T
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, gather
 from bedrax.lax.primitives.shaping import canonical_axis, expand_dims, like
 
 pure_shapes.add("sorting")
 
-sort_p = Primitive("sort", "sorting", multiple_results=True)
-top_k_p = Primitive("top_k", "sorting", multiple_results=True)
-approx_top_k_p = Primitive("approx_top_k", "sorting", multiple_results=True)
+sort_p: Final = Primitive("sort", "sorting", multiple_results=True)
+top_k_p: Final = Primitive("top_k", "sorting", multiple_results=True)
+approx_top_k_p: Final = Primitive("approx_top_k", "sorting", multiple_results=True)
 
 _INDEX = np.dtype(np.int32)
 
@@ -37,7 +40,7 @@ def _sort_shape(*operands, dimension, is_stable, num_keys):
     return list(operands)
 
 
-def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
+def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> T:
     """Sort along an axis, in ascending order.
 
     Args:
@@ -60,7 +63,9 @@ def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
     return tuple(out) if several else out[0]
 
 
-def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True) -> tuple:
+def sort_key_val(
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """Sort `keys` along an axis and reorder `values` in the same way; returns both."""
     keys, values = sort((keys, values), dimension, is_stable, num_keys=1)
     return keys, values
@@ -81,7 +86,7 @@ def _top_k_shape(operand, *, k, axis, is_stable=True):
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 
 
-def top_k(operand, k: int, *, axis: int = -1, is_stable: bool = True) -> list:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> list[Array]:
     """The `k` largest elements along an axis, in descending order, and their int32 indices.
 
     Args:
@@ -150,11 +155,18 @@ def _approx_top_k_shape(
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 
 
-def _approximate(name: str, which: str, order: str, is_max: bool) -> Callable[..., list]:
-    def function(
-        operand, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+class _Approximate(Protocol):
+    def __call__(
+        self, operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
         reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-    ) -> list:  # fmt: skip
+    ) -> list[Array]: ...  # fmt: skip
+
+
+def _approximate(name: str, which: str, order: str, is_max: bool) -> _Approximate:
+    def function(
+        operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+        reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+    ) -> list[Array]:  # fmt: skip
         return list(approx_top_k_p.bind(
             operand, k=dims.canonical_dim(k), reduction_dimension=operator.index(reduction_dimension),
             recall_target=float(recall_target), is_max_k=is_max,
@@ -181,11 +193,11 @@ def _approximate(name: str, which: str, order: str, is_max: bool) -> Callable[..
     return named(function, name, __name__, text)
 
 
-approx_max_k = _approximate("approx_max_k", "largest", "descending", True)
-approx_min_k = _approximate("approx_min_k", "smallest", "ascending", False)
+approx_max_k: _Approximate = _approximate("approx_max_k", "largest", "descending", True)
+approx_min_k: _Approximate = _approximate("approx_min_k", "smallest", "ascending", False)
 
 
-def take_along(x, indices, axis: int, unique: bool = True):
+def take_along(x: Any, indices: Array, axis: int, unique: bool = True) -> Any:
     """``x`` at ``indices`` (in bounds) along one axis, where the other axes go together.
 
     Args:

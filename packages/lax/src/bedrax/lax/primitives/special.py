@@ -4,9 +4,16 @@ Shapes and dtypes as in the elementwise family, floats only. What has no StableH
 composed of lax functions in `bedrax.lax.decompositions.special`.
 """
 
-import functools
+from __future__ import annotations
 
+import functools
+from typing import TYPE_CHECKING, Final
+
+from bedrax.core.array import Array
 from bedrax.core.tables import pure_shapes
+from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike
+from bedrax.lax.elementwise_kinds import AccurateUnary, Unary
 from bedrax.lax.operands import bind_nary
 from bedrax.lax.primitives.elementwise import FLOAT, nary, of_one
 
@@ -22,6 +29,22 @@ __all__ = [
 _special = functools.partial(of_one, family="special")
 _special_nary = functools.partial(nary, family="special")
 
+if TYPE_CHECKING:  # the types of what is made below
+    erf_p: Primitive
+    erf: Unary
+    erfc_p: Primitive
+    erfc: AccurateUnary
+    erf_inv_p: Primitive
+    erf_inv: Unary
+    lgamma_p: Primitive
+    lgamma: Unary
+    digamma_p: Primitive
+    digamma: Unary
+    bessel_i0e_p: Primitive
+    bessel_i0e: Unary
+    bessel_i1e_p: Primitive
+    bessel_i1e: Unary
+
 erf_p, erf = _special("erf", FLOAT, r"Elementwise error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.")
 erfc_p, erfc = _special("erfc", FLOAT, r"Elementwise :math:`1 - \mathrm{erf}(x)` without cancellation.", accurate=True)
 erf_inv_p, erf_inv = _special("erf_inv", FLOAT, "Elementwise inverse of `erf`: infinite at -1 and 1, nan outside.")
@@ -35,16 +58,16 @@ bessel_i0e_p, bessel_i0e = _special(
 bessel_i1e_p, bessel_i1e = _special(
     "bessel_i1e", FLOAT, r"Elementwise :math:`e^{-|x|} I_1(x)`, a modified Bessel function, scaled."
 )
-polygamma_p = _special_nary("polygamma", FLOAT)
-zeta_p = _special_nary("zeta", FLOAT)
-igamma_p = _special_nary("igamma", FLOAT)
-igammac_p = _special_nary("igammac", FLOAT)
-igamma_grad_a_p = _special_nary("igamma_grad_a", FLOAT)
-random_gamma_grad_p = _special_nary("random_gamma_grad", FLOAT)
-regularized_incomplete_beta_p = _special_nary("regularized_incomplete_beta", FLOAT, FLOAT, FLOAT)
+polygamma_p: Final = _special_nary("polygamma", FLOAT)
+zeta_p: Final = _special_nary("zeta", FLOAT)
+igamma_p: Final = _special_nary("igamma", FLOAT)
+igammac_p: Final = _special_nary("igammac", FLOAT)
+igamma_grad_a_p: Final = _special_nary("igamma_grad_a", FLOAT)
+random_gamma_grad_p: Final = _special_nary("random_gamma_grad", FLOAT)
+regularized_incomplete_beta_p: Final = _special_nary("regularized_incomplete_beta", FLOAT, FLOAT, FLOAT)
 
 
-def polygamma(m, x):
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     r"""The `m`-th derivative of digamma, :math:`\psi^{(m)}(x)`.
 
     Args:
@@ -54,27 +77,27 @@ def polygamma(m, x):
     return bind_nary(polygamma_p, m, x)
 
 
-def zeta(x, q):
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     r"""Hurwitz's zeta function, :math:`\sum_{k \ge 0} (k + q)^{-x}` for :math:`x > 1`."""
     return bind_nary(zeta_p, x, q)
 
 
-def igamma(a, x):
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     r"""The regularized lower incomplete gamma function, :math:`\frac{1}{\Gamma(a)} \int_0^x t^{a-1} e^{-t} dt`."""
     return bind_nary(igamma_p, a, x)
 
 
-def igammac(a, x):
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     r"""The regularized upper incomplete gamma function, :math:`1 - P(a, x)` without cancellation."""
     return bind_nary(igammac_p, a, x)
 
 
-def igamma_grad_a(a, x):
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of ``igamma(a, x)`` by `a`."""
     return bind_nary(igamma_grad_a_p, a, x)
 
 
-def random_gamma_grad(a, x):
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of a gamma variate by its shape parameter.
 
     Args:
@@ -88,7 +111,7 @@ def random_gamma_grad(a, x):
     return bind_nary(random_gamma_grad_p, a, x)
 
 
-def betainc(a, b, x):
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     r"""The regularized incomplete beta function :math:`I_x(a, b)`.
 
     Args:

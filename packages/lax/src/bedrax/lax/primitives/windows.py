@@ -7,8 +7,8 @@ A window is described by five tuples with an entry per axis: `window_dimensions`
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from bedrax.core import dims, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, Shape
 from bedrax.lax.filling import full
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import ANY, NUMBER
@@ -25,31 +26,37 @@ from bedrax.lax.primitives.shaping import broadcast_in_dim, like, pad, reshape, 
 
 pure_shapes.add("windows")
 
-reduce_window_p = Primitive("reduce_window", "windows", multiple_results=True)
-reduce_window_sum_p = Primitive("reduce_window_sum", "windows")
-reduce_window_max_p = Primitive("reduce_window_max", "windows")
-reduce_window_min_p = Primitive("reduce_window_min", "windows")
-select_and_scatter_p = Primitive("select_and_scatter", "windows")
-select_and_scatter_add_p = Primitive("select_and_scatter_add", "windows")
-select_and_gather_add_p = Primitive("select_and_gather_add", "windows")
+reduce_window_p: Final = Primitive("reduce_window", "windows", multiple_results=True)
+reduce_window_sum_p: Final = Primitive("reduce_window_sum", "windows")
+reduce_window_max_p: Final = Primitive("reduce_window_max", "windows")
+reduce_window_min_p: Final = Primitive("reduce_window_min", "windows")
+select_and_scatter_p: Final = Primitive("select_and_scatter", "windows")
+select_and_scatter_add_p: Final = Primitive("select_and_scatter_add", "windows")
+select_and_gather_add_p: Final = Primitive("select_and_gather_add", "windows")
 
 
 class Windows(NamedTuple):
     """Where windows are; the fields are the names of the primitives' parameters."""
 
-    window_dimensions: tuple
-    window_strides: tuple
-    padding: tuple
-    base_dilation: tuple
-    window_dilation: tuple
+    window_dimensions: tuple[Any, ...]
+    window_strides: tuple[Any, ...]
+    padding: tuple[Any, ...]
+    base_dilation: tuple[Any, ...]
+    window_dilation: tuple[Any, ...]
 
     @staticmethod
-    def of(window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None) -> Windows:
+    def of(
+        window_dimensions: tuple[int, ...],
+        window_strides: tuple[int, ...],
+        padding: tuple[tuple[Any, ...], ...],
+        base_dilation: Any = None,
+        window_dilation: Any = None,
+    ) -> Windows:
         """From parameters that may lack the dilations."""
         ones = (1,) * len(window_dimensions)
         return Windows(window_dimensions, window_strides, padding, base_dilation or ones, window_dilation or ones)
 
-    def output_shape(self, shape: Sequence[Any]) -> tuple:
+    def output_shape(self, shape: Sequence[Any]) -> tuple[Any, ...]:
         """How many windows there are along each axis of an array of `shape`."""
         out = []
         for n, size, stride, (low, high), base, dilation in zip(shape, *self):
@@ -57,22 +64,22 @@ class Windows(NamedTuple):
             out.append(dims.stride_dim(padded, dims.dilate_dim(size, dilation), stride))
         return tuple(out)
 
-    def offsets(self):
+    def offsets(self) -> Any:
         """The positions inside a window, in row-major order."""
         return itertools.product(*map(range, self.window_dimensions))
 
-    def slices(self, offset: Sequence[int], out_shape: Sequence[int]) -> tuple[list, list, tuple]:
+    def slices(self, offset: Sequence[int], out_shape: Sequence[int]) -> tuple[list[Any], list[Any], tuple[Any, ...]]:
         """Start, limit and stride, in the padded operand, of the elements at `offset` of all windows."""
         start = [o * d for o, d in zip(offset, self.window_dilation)]
         limit = [s + (n - 1) * stride + 1 if n else s for s, n, stride in zip(start, out_shape, self.window_strides)]
         return start, limit, self.window_strides
 
-    def pad_config(self) -> list:
+    def pad_config(self) -> list[Any]:
         """The operand's padding and dilation, for `lax.pad`."""
         return [(low, high, base - 1) for (low, high), base in zip(self.padding, self.base_dilation)]
 
 
-def check_windows(name: str, shape: Sequence[Any], windows: Windows) -> tuple:
+def check_windows(name: str, shape: Sequence[Any], windows: Windows) -> tuple[Any, ...]:
     """Raise unless the windows fit an operand of `shape`; returns the result's shape."""
     window_dimensions = windows.window_dimensions
     if len(shape) != len(window_dimensions):
@@ -89,14 +96,21 @@ def check_windows(name: str, shape: Sequence[Any], windows: Windows) -> tuple:
 
 
 def reduce_window_shape_tuple(
-    operand_shape, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None
-) -> tuple:
+    operand_shape: Shape,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: tuple[tuple[Any, ...], ...],
+    base_dilation: Any = None,
+    window_dilation: Any = None,
+) -> tuple[Any, ...]:
     """The shape of `reduce_window`'s result; `padding` is a sequence of pairs."""
     windows = Windows.of(window_dimensions, window_strides, padding, base_dilation, window_dilation)
     return check_windows("reduce_window", operand_shape, windows)
 
 
-def padtype_to_pads(in_shape, window_shape, window_strides, padding) -> list[tuple[int, int]]:
+def padtype_to_pads(
+    in_shape: Shape, window_shape: Shape, window_strides: Sequence[int], padding: str
+) -> list[tuple[int, int]]:
     """The padding ``(low, high)`` along each axis that a name stands for.
 
     Args:
@@ -128,7 +142,12 @@ def _ints(values, default: int, rank: int) -> tuple:
 
 
 def make_windows(
-    shape, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None
+    shape: tuple[int, ...],
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...] | None,
+    padding: str | tuple[tuple[Any, ...], ...],
+    base_dilation: tuple[int, ...] | None = None,
+    window_dilation: tuple[int, ...] | None = None,
 ) -> Windows:
     """Window parameters as users write them (names of paddings, None for ones), made canonical."""
     window_dimensions = dims.canonical_shape(window_dimensions)
@@ -169,12 +188,12 @@ _window_reduction(reduce_window_max_p, ANY)
 _window_reduction(reduce_window_min_p, ANY)
 
 # The reduction of each window, for those that have a primitive of their own.
-window_of = {
+window_of: Final = {
     reductions.reduce_sum_p: reduce_window_sum_p,
     reductions.reduce_max_p: reduce_window_max_p,
     reductions.reduce_min_p: reduce_window_min_p,
 }
-reduction_of = {window: whole for whole, window in window_of.items()}
+reduction_of: Final = {window: whole for whole, window in window_of.items()}
 
 
 @reduce_window_p.abstract
@@ -187,10 +206,10 @@ def _reduce_window_shape(*avals, jaxpr, **params):
 
 
 def reduce_window(
-    operand, init_value, computation: Callable, window_dimensions, window_strides: Sequence[int] | None = None,
+    operand: Any, init_value: Any, computation: Callable[..., Any], window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
     padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-):  # fmt: skip
+) -> Any:  # fmt: skip
     """Fold each sliding window of arrays with an associative function.
 
     Args:
@@ -276,7 +295,7 @@ def _select_and_scatter_shape(
     return operand
 
 
-def select_and_scatter_add(source, operand, select_prim: Primitive, windows: Windows):
+def select_and_scatter_add(source: Any, operand: ArrayLike, select_prim: Primitive, windows: Windows) -> Any:
     """Add each element of `source` to the element of its window of `operand` that is selected; 0 elsewhere.
 
     Args:
@@ -291,12 +310,19 @@ def select_and_scatter_add(source, operand, select_prim: Primitive, windows: Win
     )  # fmt: skip
 
 
-def select_and_gather_add(tangents, operand, select_prim: Primitive, windows: Windows):
+def select_and_gather_add(tangents: Any, operand: ArrayLike, select_prim: Primitive, windows: Windows) -> Any:
     """For each window of `operand`, the element of `tangents` at the place that is selected."""
     return select_and_gather_add_p.bind(tangents, operand, select_prim=select_prim, **windows._asdict())
 
 
-def select_and_scatter(operand, select: Callable, windows: Windows, source, init_value, scatter: Callable):
+def select_and_scatter(
+    operand: ArrayLike,
+    select: Callable[..., Any],
+    windows: Windows,
+    source: Any,
+    init_value: ArrayLike,
+    scatter: Callable[..., Any],
+) -> Any:
     """`select_and_scatter_add` with any comparison and any combination.
 
     Args:
@@ -318,14 +344,14 @@ def select_and_scatter(operand, select: Callable, windows: Windows, source, init
 # -- windows as slices ----------------------------------------------------------------------------
 
 
-def padded_slices(x, fill, windows: Windows, out_shape: Sequence[int]):
+def padded_slices(x: ArrayLike, fill: Any, windows: Windows, out_shape: Sequence[int]) -> Iterator[Any]:
     """For each position inside a window, the array of the elements there of all windows."""
     padded = pad(x, fill, windows.pad_config())
     for offset in windows.offsets():
         yield slice(padded, *windows.slices(offset, out_shape))
 
 
-def add_slices(parts: Sequence[Any], windows: Windows, shape: Sequence[int]):
+def add_slices(parts: Sequence[Any], windows: Windows, shape: Sequence[int]) -> Any:
     """The transpose of `padded_slices` (with fill 0): put each part where it was cut out, and add up."""
     whole = [
         low + dims.dilate_dim(n, base) + high
@@ -346,7 +372,9 @@ def add_slices(parts: Sequence[Any], windows: Windows, shape: Sequence[int]):
     return total
 
 
-def fold_windows(combine: Callable, operands: Sequence[Any], inits: Sequence[Any], windows: Windows) -> list:
+def fold_windows(
+    combine: Callable[..., Any], operands: Sequence[Any], inits: Sequence[Any], windows: Windows
+) -> list[Any]:
     """`reduce_window` as slices combined one after the other; `combine` takes arrays and returns a list."""
     out_shape = windows.output_shape(aval_of(operands[0]).shape)
     out = [broadcast_in_dim(init, out_shape, ()) for init in inits]
@@ -355,7 +383,7 @@ def fold_windows(combine: Callable, operands: Sequence[Any], inits: Sequence[Any
     return out
 
 
-def selected_masks(operand, select_prim: Primitive, windows: Windows) -> list:
+def selected_masks(operand: ArrayLike, select_prim: Primitive, windows: Windows) -> list[Any]:
     """For each position inside a window, a bool array: whether the window's selected element is there."""
     shape = aval_of(operand).shape
     out_shape = windows.output_shape(shape)

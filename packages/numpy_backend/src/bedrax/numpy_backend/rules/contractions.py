@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def _round(x: np.ndarray, kind: str) -> np.ndarray:
     return x.astype({"F16": np.float16, "BF16": dtypes.bfloat16, "F32": np.float32, "F64": np.float64}[kind])
 
 
-def multiply_with(x: np.ndarray, y: np.ndarray, dtype: np.dtype, algorithm) -> np.ndarray:
+def multiply_with(x: np.ndarray, y: np.ndarray, dtype: np.dtype, algorithm: Any) -> np.ndarray:
     """`matmul` with the arithmetic of a `DotAlgorithm` or a preset."""
     if not isinstance(algorithm, (p.DotAlgorithmPreset, p.DotAlgorithm)):
         return matmul(x, y, dtype)
@@ -99,7 +100,14 @@ def _matrices(lhs: tuple, rhs: tuple, dimension_numbers: tuple) -> tuple:
 
 
 @numpy_rules.rule(p.dot_general_p)
-def dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
+def dot_general(
+    lhs: np.ndarray[Any, Any],
+    rhs: np.ndarray[Any, Any],
+    *,
+    dimension_numbers: tuple[tuple[Any, ...], ...],
+    precision: Any = None,
+    preferred_element_type: np.dtype[Any] | None = None,
+) -> np.ndarray[Any, Any]:
     order_x, shape_x, order_y, shape_y, result = _matrices(lhs.shape, rhs.shape, dimension_numbers)
     x = (lhs if order_x is None else lhs.transpose(order_x)).reshape(shape_x)
     y = (rhs if order_y is None else rhs.transpose(order_y)).reshape(shape_y)
@@ -161,7 +169,7 @@ def _ragged_dot_general(
     return out
 
 
-def group_mask(group_sizes: np.ndarray, shape: tuple, prefix: tuple, ragged: int) -> np.ndarray:
+def group_mask(group_sizes: np.ndarray, shape: tuple[Any, ...], prefix: tuple[Any, ...], ragged: int) -> np.ndarray:
     """``mask[g]``, of a shape that broadcasts to `shape`: which positions are in group ``g``."""
     ends = np.cumsum(group_sizes.astype(np.int64), axis=-1)
     starts = ends - group_sizes

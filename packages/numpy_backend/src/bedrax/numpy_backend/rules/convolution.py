@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from bedrax.numpy_backend.rules.contractions import multiply_with
 from bedrax.numpy_backend.tables import numpy_rules
 
 
-def dilate_and_pad(x: np.ndarray, dilation, padding) -> np.ndarray:
+def dilate_and_pad(x: np.ndarray, dilation: tuple[int, ...], padding: tuple[tuple[Any, ...], ...]) -> np.ndarray:
     """`x` with zeros between elements of its spatial dimensions (from 2 on) and around; negative pads cut."""
     sizes = [max((n - 1) * d + 1, 0) if n else 0 for n, d in zip(x.shape[2:], dilation, strict=True)]
     shape = [max(n + lo + hi, 0) for n, (lo, hi) in zip(sizes, padding, strict=True)]

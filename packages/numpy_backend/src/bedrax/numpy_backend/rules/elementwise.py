@@ -7,6 +7,9 @@ floats in float32, narrow integers in int32), rounding once at the end.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from bedrax.core import dtypes
@@ -16,24 +19,31 @@ from bedrax.numpy_backend.numbers import convert, narrow, native
 from bedrax.numpy_backend.quiet import quietly
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
+if TYPE_CHECKING:
+    from bedrax.core.ir import Eqn
+    from bedrax.core.tracing import Primitive
+    from bedrax.numpy_backend.program_source import Writer
 
-class Kernels(dict):
+
+class Kernels(dict[Any, Any]):
     """`dtype -> function(*arrays)` for one primitive; `compute` sees native dtypes."""
 
-    def __init__(self, prim, compute, arity, params=None):
+    def __init__(
+        self, prim: Primitive, compute: Callable[..., Any], arity: int, params: dict[str, Any] | None = None
+    ) -> None:
         super().__init__()
-        self.prim = prim
+        self.prim: Primitive = prim
         self.compute = compute
         self.arity = arity
-        self.params = params or {}
+        self.params: Any | dict[Any, Any] = params or {}
 
-    def source(self, write, eqn, *operands):
+    def source(self, write: Writer, eqn: Eqn, *operands: str) -> str:
         """An expression: NumPy's own operation where that is all there is to it, else a call of the kernel."""
         dtype = eqn.invars[0].aval.dtype
         text = ufunc_source(self.compute, dtype, eqn.outvars[0].aval.dtype, operands)
         return text or f"{write.bind(self[dtype], str(self.prim))}({write.arrays(operands)})"
 
-    def __missing__(self, dtype):
+    def __missing__(self, dtype: np.dtype[Any]) -> Callable[..., Any]:
         aval = scalar_aval(dtype)
         out = self.prim.abstract_eval(*[aval] * self.arity, **self.params).dtype
         wide, compute = native(dtype), self.compute
@@ -60,7 +70,7 @@ _SIGNS = {
     np.less_equal: "<=", np.greater: ">", np.greater_equal: ">=",
 }  # fmt: skip
 # What kernels that treat other dtypes in their own way do to floats.
-_of_floats: dict = {}
+_of_floats: dict[Any, Any] = {}
 
 
 def _gives(compute, dtype: np.dtype, out: np.dtype) -> bool:
@@ -70,7 +80,7 @@ def _gives(compute, dtype: np.dtype, out: np.dtype) -> bool:
     return compute.resolve_dtypes((dtype,) * compute.nin + (None,) * compute.nout)[-1] == out
 
 
-def ufunc_source(compute, dtype: np.dtype, out: np.dtype, operands) -> str | None:
+def ufunc_source(compute: Callable[..., Any], dtype: np.dtype, out: np.dtype, operands: tuple[str, ...]) -> str | None:
     """The expression of an operation that is one of NumPy's on `dtype`, or None."""
     if dtype.kind == "f":
         compute = _of_floats.get(compute, compute)
@@ -82,12 +92,12 @@ def ufunc_source(compute, dtype: np.dtype, out: np.dtype, operands) -> str | Non
     return f"{sign}{operands[0]}" if compute.nin == 1 else f"{operands[0]} {sign} {operands[1]}"
 
 
-def checked(prim, *args, **params):
+def checked(prim: Primitive, *args: np.ndarray[Any, Any], **params: Any) -> ShapedArray | list[ShapedArray]:
     """Apply the shape rule, for the errors it raises."""
     return prim.abstract_eval(*[ShapedArray(x.shape, x.dtype) for x in args], **params)
 
 
-def unary(prim, compute):
+def unary(prim: Primitive, compute: Callable[..., Any]) -> None:
     """A row: `compute(ndarray) -> ndarray or scalar`."""
     kernels = Kernels(prim, compute, 1)
 
@@ -98,7 +108,7 @@ def unary(prim, compute):
     source_rules.add(prim, kernels.source)
 
 
-def nary(prim, compute, arity=2):
+def nary(prim: Primitive, compute: Callable[..., Any], arity: int = 2) -> None:
     """A row for operands of equal dtype, whose shapes are equal or ()."""
     kernels = Kernels(prim, compute, arity)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bedrax.lax.primitives import indexing as p
@@ -16,7 +18,7 @@ def _starts(operand, indices, numbers, sizes, clip: bool):
       For each dimension of the operand, an array over the windows, or 0; and which windows are wholly inside.
     """
     batch = indices.shape[:-1]
-    starts: list = [0] * operand.ndim
+    starts: list[Any] = [0] * operand.ndim
     inside = np.ones(batch, np.bool_)
     # Indices beyond int64 are out of bounds anyhow.
     indices = np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices

@@ -1,5 +1,9 @@
 """NumPy evaluation of random bits."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from bedrax.core import dtypes
@@ -12,7 +16,9 @@ def _rotate_left(x, r):
     return (x << np.uint32(r)) | (x >> np.uint32(32 - r))
 
 
-def threefry(key1, key2, x1, x2):
+def threefry(
+    key1: np.ndarray[Any, Any], key2: np.ndarray[Any, Any], x1: np.ndarray[Any, Any], x2: np.ndarray[Any, Any]
+) -> tuple[Any, ...]:
     """The hash of uint32 arrays."""
     with np.errstate(over="ignore"):  # sums are modulo 2**32
         return p.threefry_hash((key1, key2), x1, x2, np.add, np.bitwise_xor, _rotate_left, np.uint32)

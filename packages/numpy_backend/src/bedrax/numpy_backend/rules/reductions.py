@@ -6,6 +6,9 @@ narrow floats), and wrap around in integers, as XLA does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
 import numpy as np
 
 from bedrax.core import dtypes
@@ -15,7 +18,11 @@ from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.quiet import quietly
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
-rule = numpy_rules.rule
+if TYPE_CHECKING:
+    from bedrax.core.ir import Jaxpr
+
+
+rule: Final = numpy_rules.rule
 _native = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64")))
 
 
@@ -100,7 +107,7 @@ rule(reductions.argmax_p)(_position(np.argmax))
 rule(reductions.argmin_p)(_position(np.argmin))
 
 
-def elementwise_program(jaxpr):
+def elementwise_program(jaxpr: Jaxpr) -> Callable[..., Any]:
     """A jaxpr of scalars as a function of equally shaped arrays.
 
     Programs of elementwise primitives run on whole arrays; others, once per element.

@@ -1,13 +1,17 @@
 """What the shaping primitives mean, in NumPy."""
 
+from __future__ import annotations
+
 import math
+from typing import Final
 
 import numpy as np
 
 from bedrax.lax.primitives import shaping
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
-rule, written = numpy_rules.rule, source_rules.rule
+rule: Final = numpy_rules.rule
+written: Final = source_rules.rule
 
 
 @rule(shaping.broadcast_in_dim_p)

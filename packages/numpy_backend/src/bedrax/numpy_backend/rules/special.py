@@ -7,6 +7,7 @@ composed (`bedrax.lax.decompositions.special`).
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def _in_float64(prim, compute):
             wide = np.broadcast_arrays(*[x.astype(_F64) for x in args])
             return np.asarray(compute(*wide)).astype(dtype)
 
-    accepted: set = set()
+    accepted: set[Any] = set()
     numpy_rules.add(prim, rule, "float64")
 
 

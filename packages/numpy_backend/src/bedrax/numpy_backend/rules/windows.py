@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from bedrax.lax.primitives import elementwise, reductions
@@ -12,7 +14,7 @@ from bedrax.numpy_backend.rules.reductions import accumulator, elementwise_progr
 from bedrax.numpy_backend.rules.shaping import _pad
 from bedrax.numpy_backend.tables import numpy_rules
 
-rule = numpy_rules.rule
+rule: Final = numpy_rules.rule
 
 _UFUNCS = {p.reduce_window_sum_p: np.add, p.reduce_window_max_p: np.maximum, p.reduce_window_min_p: np.minimum}
 

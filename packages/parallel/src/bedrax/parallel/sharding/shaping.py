@@ -1,6 +1,9 @@
 """How results of shaping are split."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 from bedrax.lax.primitives import shaping as p
 from bedrax.parallel.explicit import elementwise, sharding_rules
@@ -24,7 +27,7 @@ def _reshape(op, *, new_sizes, dimensions):
     if dimensions is not None:
         raise op.error("the axes are read in another order", _ADVICE)
     old, spec, new = op.types[0].shape, op.specs[0], list(new_sizes)
-    found: list = [None] * len(new)
+    found: list[Any] = [None] * len(new)
     i = j = 0
     while i < len(old) or j < len(new):  # the next group of axes with a common size
         i1, j1 = i + 1, j + 1

@@ -7,8 +7,8 @@ import warnings
 import bedrax.numpy as jnp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.defining import ArrayLike
 
 
 def matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:

@@ -9,11 +9,11 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.lax.matrices import adjoint
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.defining import ArrayLike
 from bedrax.scipy.linalg.arguments import complexified, matrices
 
 __all__ = [

@@ -12,9 +12,9 @@ from bedrax.autodiff import jvp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.matrices import adjoint
 from bedrax.lax.primitives import linalg as factor
-from bedrax.scipy.defining import ArrayLike
 from bedrax.scipy.linalg.arguments import complexified, matrices
 
 __all__ = ["expm", "expm_frechet", "funm", "sqrtm"]

@@ -11,9 +11,9 @@ import bedrax.numpy as jnp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, concrete_int, inexact, promoted
-from bedrax.scipy.defining import ArrayLike
 
 __all__ = [
     "block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard",

@@ -19,9 +19,9 @@ import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["Rotation", "Slerp"]
 

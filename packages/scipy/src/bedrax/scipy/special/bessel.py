@@ -8,8 +8,9 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import concrete_int
-from bedrax.scipy.defining import ArrayLike, floats, special, widened
+from bedrax.scipy.defining import floats, special, widened
 
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 

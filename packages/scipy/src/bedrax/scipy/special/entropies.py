@@ -6,9 +6,10 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import axes_tuple, inexact
 from bedrax.numpy.logsumexp import logsumexp
-from bedrax.scipy.defining import ArrayLike, floats, special
+from bedrax.scipy.defining import floats, special
 
 __all__ = [
     "boxcox", "boxcox1p", "entr", "expit", "kl_div", "log_softmax", "logit", "logsumexp", "rel_entr", "softmax",

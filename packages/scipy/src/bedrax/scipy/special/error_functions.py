@@ -12,8 +12,9 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import array, inexact
-from bedrax.scipy.defining import ArrayLike, derivatives, floats, special, widened
+from bedrax.scipy.defining import derivatives, floats, special, widened
 from bedrax.scipy.special import chebyshev as series
 from bedrax.scipy.special.chebyshev import chebyshev
 

@@ -11,8 +11,9 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import aligned, array, concrete_int, inexact
-from bedrax.scipy.defining import ArrayLike, floats, special, widened
+from bedrax.scipy.defining import floats, special, widened
 
 __all__ = [
     "bernoulli", "beta", "betainc", "betaln", "comb", "digamma", "factorial", "gamma", "gammainc", "gammaincc",

@@ -12,8 +12,9 @@ from bedrax.autodiff import jvp
 from bedrax.core import dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import array, concrete_int
-from bedrax.scipy.defining import ArrayLike, floats
+from bedrax.scipy.defining import floats
 
 __all__ = ["lpmn", "lpmn_values", "sph_harm_y"]
 

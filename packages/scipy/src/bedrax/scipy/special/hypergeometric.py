@@ -10,7 +10,8 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
-from bedrax.scipy.defining import ArrayLike, special, widened
+from bedrax.core.typing import ArrayLike
+from bedrax.scipy.defining import special, widened
 from bedrax.scipy.special.gamma_family import gammasgn
 
 __all__ = ["hyp1f1", "hyp2f1"]

@@ -10,7 +10,8 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.scipy.defining import ArrayLike, derivatives, floats, special, widened
+from bedrax.core.typing import ArrayLike
+from bedrax.scipy.defining import derivatives, floats, special, widened
 from bedrax.scipy.special import chebyshev as series
 from bedrax.scipy.special.chebyshev import chebyshev
 

@@ -9,9 +9,9 @@ from typing import Any
 import bedrax.numpy as jnp
 from bedrax import lax, pytree, random
 from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import inexact
 from bedrax.numpy.logsumexp import logsumexp
-from bedrax.scipy.defining import ArrayLike
 from bedrax.scipy.special import ndtr
 
 __all__ = ["gaussian_kde"]

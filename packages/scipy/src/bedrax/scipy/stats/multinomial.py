@@ -5,8 +5,8 @@ from __future__ import annotations
 import bedrax.numpy as jnp
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import inexact
-from bedrax.scipy.defining import ArrayLike
 from bedrax.scipy.special import gammaln, xlogy
 
 __all__ = ["logpmf", "pmf"]

@@ -8,8 +8,8 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import aligned, inexact
-from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["logpdf", "pdf"]
 

@@ -10,7 +10,8 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.scipy.defining import ArrayLike, floats
+from bedrax.core.typing import ArrayLike
+from bedrax.scipy.defining import floats
 from bedrax.scipy.special import entr, gammaincc, gammaln, xlogy
 from bedrax.scipy.stats.families import discrete, whole
 

@@ -11,9 +11,9 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, axis_index, inexact
-from bedrax.scipy.defining import ArrayLike
 
 __all__ = ["ModeResult", "mode", "rankdata", "sem"]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from bedrax.core.array import Array
 from bedrax.core.ir import Literal, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.tracing import current, eval_trace
@@ -12,13 +15,15 @@ from bedrax.state.tables import discharge_rules
 from bedrax.state.types import Cell, Ref
 
 
-def write_back(refs, written, values, owned=None) -> None:
+def write_back(
+    refs: tuple[Any, ...], written: list[int] | tuple[int, ...], values: list[Array], owned: list[bool] | None = None
+) -> None:
     """Write the last values of references, which stand behind the results of an operation."""
     for n, (i, value) in enumerate(zip(written, values, strict=True)):
         write_whole(refs[i], value, owned is not None and owned[n])
 
 
-def values_of(args) -> list:
+def values_of(args: tuple[Any, ...]) -> list[Any]:
     """Arguments with what references hold in their place."""
     return [read_whole(x) if isinstance(x, Ref) else x for x in args]
 

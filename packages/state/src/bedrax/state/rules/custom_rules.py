@@ -28,9 +28,11 @@ from bedrax.state.types import Cell
 class PureRule(RuleOfProgram):
     """A rule with references, as the rule of the pure function; `types` are those of the arguments, references too."""
 
-    types: tuple
+    types: tuple[Any, ...]
 
-    refs = property(lambda self: [i for i, a in enumerate(self.types) if a.mutable])
+    @property
+    def refs(self) -> Any:
+        return [i for i, a in enumerate(self.types) if a.mutable]
 
     def _purely(self, fun: Callable, values: Sequence[Any], mutable: Sequence[Any]) -> tuple[list, Any]:
         """Run a function of references; `mutable` has the types of those that are references, else None."""
@@ -43,7 +45,7 @@ class PureRule(RuleOfProgram):
         program, aux = staging.trace_to_jaxpr(flat, [aval_of(x) for x in values], kind=DischargeTrace)
         return run(program, *values), aux
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list, list]:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Results and what references hold, and the tangents of both (or `Zero`)."""
         self.own(tangents, [type(t) is not Zero for t in tangents])
         given = list(tangents) if self.rule.symbolic_zeros else [instantiate(t) for t in tangents]
@@ -67,7 +69,7 @@ class PureRule(RuleOfProgram):
         tails = [Zero.of(x) if i in still else pushed_on[i] for i, x in zip(self.refs, finals, strict=True)]
         return [*out[:n], *finals], [*moved, *tails]
 
-    def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list, list, PurePullback]:
+    def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], PurePullback]:
         """Results and what references hold, residuals, and what reads these."""
 
         def forward(*xs):
@@ -99,12 +101,14 @@ class PurePullback:
     bwd: Any
     count: int
     hidden: int
-    refs: tuple
-    moves: tuple
+    refs: tuple[Any, ...]
+    moves: tuple[Any, ...]
 
-    logs = property(lambda self: getattr(self.bwd, "logs", False))
+    @property
+    def logs(self) -> Any:
+        return getattr(self.bwd, "logs", False)
 
-    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list:
+    def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """A cotangent or None per argument."""
         back = [*[None] * self.hidden, *self.bwd(residuals, cts[: self.count])]
         for i, ct in zip(self.refs, cts[self.count :], strict=True):
