@@ -21,12 +21,12 @@ class UnspecifiedOutputShapeDtype:
 
 
 def call_tf(
-    callable_tf: Callable,
+    callable_tf: Callable[..., Any],
     has_side_effects: bool = True,
     ordered: bool = False,
     output_shape_dtype: Any = UnspecifiedOutputShapeDtype(),  # noqa: B008
     call_tf_graph: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """Call a TensorFlow function from a program of arrays.
 
     Outside `jit` (and `scan`, ...), TensorFlow runs the function eagerly. Inside, TensorFlow compiles

@@ -110,7 +110,7 @@ def _inside(array: Any, owner: np.ndarray) -> bool:
     return begin <= array.unsafe_buffer_pointer() < begin + owner.nbytes
 
 
-def run_eagerly(fun: Any, args: Sequence[Any]) -> list:
+def run_eagerly(fun: Any, args: Sequence[Any]) -> list[Any]:
     """Tensors that the `TfFunction` returns for concrete arrays, computed now."""
     return outside_graphs(lambda: fun.run(*map(to_tensor, args)))
 
@@ -139,7 +139,7 @@ def calls_here() -> bool:
     return tf.executing_eagerly() and not hasattr(_thread, "helps")
 
 
-def outside_graphs(action: Callable) -> Any:
+def outside_graphs(action: Callable[..., Any]) -> Any:
     """``action()``, out of the graph that TensorFlow may be tracing, and of our transformations.
 
     The former is in another thread then: in `tf.init_scope`, gradient tapes would record nothing.

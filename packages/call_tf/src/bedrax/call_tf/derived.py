@@ -13,7 +13,7 @@ from bedrax.tf import tensorflow as tf
 _ZERO = "zero"  # tf.UnconnectedGradients.ZERO, before TensorFlow is loaded
 
 
-def pulled_back(fun: Any, active: Sequence[bool], out_active: Sequence[bool]) -> Callable:
+def pulled_back(fun: Any, active: Sequence[bool], out_active: Sequence[bool]) -> Callable[..., Any]:
     """``(*args, *cotangents of inexact results) -> gradients of active args``."""
 
     def vjp_tf(*tensors):
@@ -30,7 +30,7 @@ def pulled_back(fun: Any, active: Sequence[bool], out_active: Sequence[bool]) ->
     return vjp_tf
 
 
-def summed(fun: Any, stacked: Sequence[bool], _: None) -> Callable:
+def summed(fun: Any, stacked: Sequence[bool], _: None) -> Callable[..., Any]:
     """The function with the sums, along axis 0, of those results that stand for arguments that were not stacked."""
 
     def summed_tf(*tensors):
@@ -39,7 +39,7 @@ def summed(fun: Any, stacked: Sequence[bool], _: None) -> Callable:
     return summed_tf
 
 
-def pushed_forward(fun: Any, active: Sequence[bool], out_active: Sequence[bool]) -> Callable:
+def pushed_forward(fun: Any, active: Sequence[bool], out_active: Sequence[bool]) -> Callable[..., Any]:
     """``(*args, *tangents of active args) -> tangents of inexact results``, the transpose of the transpose.
 
     Unlike TensorFlow's accumulators this goes through loops and respects custom gradients.
@@ -59,7 +59,7 @@ def pushed_forward(fun: Any, active: Sequence[bool], out_active: Sequence[bool])
     return jvp_tf
 
 
-def batched(fun: Any, mapped: Sequence[bool], effects: bool) -> Callable:
+def batched(fun: Any, mapped: Sequence[bool], effects: bool) -> Callable[..., Any]:
     """The function on stacks (along axis 0) of mapped arguments.
 
     TensorFlow vectorizes it, where it can; otherwise it loops. With effects there is one call for each element, in
@@ -82,7 +82,7 @@ def batched(fun: Any, mapped: Sequence[bool], effects: bool) -> Callable:
             call = lambda row: one(row, others)
         return tf.map_fn(call, rows, fn_output_signature=types, parallel_iterations=1)
 
-    in_graph: list = []
+    in_graph: list[Any] = []
 
     def vmap_tf(*tensors):
         rows = [x for x, m in zip(tensors, mapped, strict=True) if m]

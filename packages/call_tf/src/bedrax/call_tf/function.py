@@ -27,26 +27,30 @@ class TfFunction:
     """
 
     def __init__(
-        self, callable_tf: Callable, name: str, in_tree: Any, declared: tuple[Any, Sequence[ShapedArray]] | None
-    ):
+        self,
+        callable_tf: Callable[..., Any],
+        name: str,
+        in_tree: Any,
+        declared: tuple[Any, Sequence[ShapedArray]] | None,
+    ) -> None:
         self.callable_tf = callable_tf
         self.name = name
         self.in_tree = in_tree
         self.declared = declared
         self._last = threading.local()
         self._staged: Any = None
-        self._out_trees: dict[tuple, Any] = {}  # by types of tensors
-        self._traces: dict[tuple, Any] = {}  # of a `tf.function`, by types of arrays
+        self._out_trees: dict[tuple[Any, ...], Any] = {}  # by types of tensors
+        self._traces: dict[tuple[Any, ...], Any] = {}  # of a `tf.function`, by types of arrays
         self._has_traces: bool | None = None  # not known yet
-        self._derived: dict[tuple, TfFunction] = {}
+        self._derived: dict[tuple[Any, ...], TfFunction] = {}
         # Of a function on stacks: that on elements, ... The derivative is that of the elements, on stacks: TensorFlow
         # differentiates neither its loops nor its vectorization well.
         self._stacks: tuple[TfFunction, tuple[bool, ...], bool] | None = None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.name
 
-    def __call__(self, *tensors) -> list:
+    def __call__(self, *tensors: Any) -> list[Any]:
         """Call the user's function; results are tensors of canonical dtypes, as declared.
 
         Raises:
@@ -54,14 +58,14 @@ class TfFunction:
         """
         return self.run(*tensors)
 
-    def run(self, *tensors) -> list:
+    def run(self, *tensors: Any) -> list[Any]:
         results, tree = self.results(tensors)
         self._last.out_tree = tree
         if not border.calls_here():  # who asked for the results is elsewhere, or comes later
             self._out_trees[_types_of(tensors)] = tree
         return results
 
-    def results(self, tensors: Sequence[Any], arrays: Sequence[Any] | None = None) -> tuple[list, Any]:
+    def results(self, tensors: Sequence[Any], arrays: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
         """The results as `run` returns them, and their structure.
 
         Args:
@@ -98,7 +102,7 @@ class TfFunction:
         if self._has_traces:
             self._traces[key] = self.callable_tf.get_concrete_function(*args, **kwargs)
 
-    def structured(self, call: Callable, args: Sequence[Any]) -> Any:
+    def structured(self, call: Callable[..., Any], args: Sequence[Any]) -> Any:
         """The results of ``call()``, which calls this function with `args`, in their structure.
 
         That is the structure of a call in this thread meanwhile, or else of one at these types.

@@ -24,7 +24,9 @@ _HOLDS = {"==": int.__eq__, ">=": int.__ge__, "<=": int.__le__}
 Env = Mapping[str, int]
 
 
-def inferred_shapes(avals: Sequence[ShapedArray], shapes_at: Callable[[list], list | None]) -> list[tuple] | None:
+def inferred_shapes(
+    avals: Sequence[ShapedArray], shapes_at: Callable[[list[Any]], list[Any] | None]
+) -> list[tuple[Any, ...]] | None:
     """The shapes of results, in terms of the symbolic dimensions of the arguments; None if they are not found.
 
     Args:
@@ -34,7 +36,7 @@ def inferred_shapes(avals: Sequence[ShapedArray], shapes_at: Callable[[list], li
     sizes = [d for a in avals for d in a.shape if dims.is_symbolic(d)]
     names = sorted(set().union(*[d.variables for d in sizes]))
     terms = _terms(names, scope)
-    seen: list[tuple[Env, list]] = []
+    seen: list[tuple[Env, list[Any]]] = []
     for env in _environments(names, scope, sizes):
         static = [a.update(shape=tuple([_at(d, env) for d in a.shape])) for a in avals]
         shapes = shapes_at(static)

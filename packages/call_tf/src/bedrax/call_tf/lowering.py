@@ -152,7 +152,7 @@ def emit_tf_embedded_graph_custom_call(
     has_side_effects: bool,
     ordered: bool,
     output_avals: Any,
-) -> list:
+) -> list[Any]:
     """Call a concrete function from a program that TensorFlow's ``XlaCallModule`` will run.
 
     Args:

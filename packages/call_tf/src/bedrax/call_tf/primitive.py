@@ -9,6 +9,8 @@ Parameters: `fun` (a `TfFunction`), `output_avals` (declared types of the result
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 import numpy as np
 
 from bedrax.autodiff.tables import Zero, flags, instantiate, jvp_rules, live, spread, transpose_rules
@@ -25,13 +27,13 @@ from bedrax.tf.tables import tf_calls
 class _TfEffect(effects.Effect):
     __slots__ = ()
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(type(self))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return type(self).__name__
 
 
@@ -47,8 +49,8 @@ class CallTfOrderedEffect(_TfEffect):
     __slots__ = ()
 
 
-call_tf_effect = CallTfEffect()
-call_tf_ordered_effect = CallTfOrderedEffect()
+call_tf_effect: Final = CallTfEffect()
+call_tf_ordered_effect: Final = CallTfOrderedEffect()
 for _type in (CallTfEffect, CallTfOrderedEffect):
     for _allowed in (
         effects.lowerable_effects, effects.control_flow_allowed_effects, effects.remat_allowed_effects,
@@ -58,7 +60,7 @@ for _type in (CallTfEffect, CallTfOrderedEffect):
 effects.ordered_effects.add_type(CallTfOrderedEffect)
 effects.shardable_ordered_effects.add_type(CallTfOrderedEffect)
 
-call_tf_p = Primitive("call_tf", multiple_results=True)
+call_tf_p: Final = Primitive("call_tf", multiple_results=True)
 print_rules.add(call_tf_p, lambda params: {**params, "fun": params["fun"].name})
 
 
@@ -102,12 +104,12 @@ tf_calls.add(call_tf_p, _in_place)
 # ---- derivatives
 
 
-call_tf_tangent_p = Primitive("call_tf_tangent", multiple_results=True)
+call_tf_tangent_p: Final = Primitive("call_tf_tangent", multiple_results=True)
 print_rules.add(call_tf_tangent_p, lambda params: {**params, "fun": params["fun"].name})
 effect_rules.add(call_tf_tangent_p, _effects)
 
 
-def forward_call(params: dict) -> dict:
+def forward_call(params: dict[str, Any]) -> dict[Any, Any]:
     """Parameters of the call that computes a tangent."""
     params = dict(params)
     active, types = params.pop("active"), params.pop("out_avals")

@@ -15,16 +15,17 @@ from bedrax.core.avals import abstractify
 from bedrax.core.ir import DebugInfo
 from bedrax.core.signatures import Signature, leaf_names, normalized, parameter_names
 from bedrax.extend.linear_util import WrappedFun, transformation2, transformation_with_aux2
+from bedrax.pytree import PyTreeDef
 
 
-def shaped_abstractify(x: Any):
+def shaped_abstractify(x: Any) -> Any:
     """The type of an array, or of any object with a shape and dtype."""
     return abstractify(x)
 
 
 def debug_info(
-    traced_for: str, fun: Callable, args: Sequence, kwargs: dict, *, static_argnums=(), static_argnames=(),
-    result_paths_thunk: Callable | None = None, sourceinfo: str | None = None, signature: Any = None,
+    traced_for: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], *, static_argnums: tuple[int, ...]=(), static_argnames: tuple[str, ...]=(),
+    result_paths_thunk: Callable[..., Any] | None = None, sourceinfo: str | None = None, signature: Any = None,
 ) -> DebugInfo:  # fmt: skip
     """Names for messages about a function traced with these arguments.
 
@@ -61,12 +62,14 @@ def _flatten_positional_call(inner, store, in_tree, *leaves):
     return out
 
 
-def flatten_fun(fun: WrappedFun, in_tree, *, use_eq_store: bool = False, unk_names: bool = False):
+def flatten_fun(
+    fun: WrappedFun, in_tree: PyTreeDef, *, use_eq_store: bool = False, unk_names: bool = False
+) -> tuple[WrappedFun, Callable[..., Any]]:
     """`fun` on leaves, for `in_tree` of ``(args, kwargs)``; also a thunk for the treedef of its result."""
     return transformation_with_aux2(_flatten_call, fun, in_tree)
 
 
-def flatten_fun_nokwargs(fun: WrappedFun, in_tree, *, use_eq_store: bool = False, unk_names: bool = False):
+def flatten_fun_nokwargs(fun: WrappedFun, in_tree: Any, *, use_eq_store: bool = False, unk_names: bool = False) -> Any:
     """`fun` on leaves, for `in_tree` of its positional arguments; also a thunk for the treedef of its result."""
     return transformation_with_aux2(_flatten_positional_call, fun, in_tree)
 
@@ -92,7 +95,7 @@ def infer_argnums_and_argnames(
     return positions, names
 
 
-def flatten_axes(name: str, treedef, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False) -> list:
+def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False) -> list[Any]:
     """One entry of a prefix tree per leaf of `treedef` (None counts as an entry).
 
     Raises:
@@ -116,7 +119,9 @@ def _with_fixed(inner, fixed, dynamic, *args, **kwargs):
     return inner(*merged, **kwargs)
 
 
-def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_args_hashable: bool = True):
+def argnums_partial(
+    f: WrappedFun, dyn_argnums: Any, args: Sequence[Any], require_static_args_hashable: bool = True
+) -> Any:
     """(`f` of the chosen positional arguments only, those arguments)."""
     positions = normalized(dyn_argnums, len(args), "argnums_partial: dyn_argnums", distinct=True)
     fixed = tuple((i, x) for i, x in enumerate(args) if i not in positions)
@@ -129,7 +134,7 @@ def argnums_partial(f: WrappedFun, dyn_argnums, args: Sequence, require_static_a
     return transformation2(_with_fixed, f, fixed, positions), tuple(args[i] for i in positions)
 
 
-def donation_vector(donate_argnums, donate_argnames, in_tree, kws: bool = True) -> tuple[bool, ...]:
+def donation_vector(donate_argnums: Any, donate_argnames: Any, in_tree: Any, kws: bool = True) -> tuple[bool, ...]:
     """A boolean per leaf of ``(args, kwargs)``: whether it is donated."""
     args_tree, kwargs_tree = in_tree.children() if kws else (in_tree, None)
     flags: list[bool] = []
@@ -141,7 +146,7 @@ def donation_vector(donate_argnums, donate_argnames, in_tree, kws: bool = True) 
     return tuple(flags)
 
 
-def rebase_donate_argnums(donate_argnums, static_argnums) -> tuple[int, ...]:
+def rebase_donate_argnums(donate_argnums: Any, static_argnums: Any) -> tuple[int, ...]:
     """Donated positions, counted without the static arguments."""
     static = sorted(static_argnums)
     clash = set(static) & set(donate_argnums)
@@ -152,11 +157,11 @@ def rebase_donate_argnums(donate_argnums, static_argnums) -> tuple[int, ...]:
     return tuple(sorted(i - sum(s < i for s in static) for i in donate_argnums))
 
 
-def safe_map(f: Callable, *lists) -> list:
+def safe_map(f: Callable[..., Any], *lists: Any) -> list[Any]:
     """`map` of lists of equal length, as a list."""
     return [f(*xs) for xs in zip(*lists, strict=True)]
 
 
-def safe_zip(*lists) -> list:
+def safe_zip(*lists: Any) -> list[Any]:
     """`zip` of lists of equal length, as a list."""
     return list(zip(*lists, strict=True))

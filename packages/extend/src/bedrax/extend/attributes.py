@@ -10,7 +10,7 @@ from bedrax.core.tracing import Primitive, Trace
 class _AppliesAProgram:
     """Whether a primitive is declared to apply a program. A subclass may set its own attribute."""
 
-    def __get__(self, prim: Primitive | None, owner: type | None = None):
+    def __get__(self, prim: Primitive | None, owner: type | None = None) -> bool:
         return prim is not None and prim.family == "calls" and programs.states(prim)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
+from bedrax.core.array import Array
+from bedrax.core.typing import DTypeLike
 from bedrax.lax.primitives.callbacks import io_callback, pure_callback
 
 __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
@@ -36,24 +38,33 @@ class Buffer:
     """An argument or a result of a callback. ``numpy.asarray(buffer)`` is its memory, which is writable for a
     result."""
 
-    def __init__(self, array: np.ndarray, writeable: bool):
-        self._array, self.writeable = array, writeable
+    def __init__(self, array: np.ndarray, writeable: bool) -> None:
+        self._array = array
+        self.writeable = writeable
         array.flags.writeable = writeable
 
-    shape = property(lambda self: self._array.shape)
-    ndim = property(lambda self: self._array.ndim)
-    dtype = property(lambda self: self._array.dtype)
+    @property
+    def shape(self) -> Any:
+        return self._array.shape
 
-    def __array__(self, dtype=None, copy=None):
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    @property
+    def dtype(self) -> Any:
+        return self._array.dtype
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self._array, dtype, copy=copy)
 
-    def __dlpack__(self, **options):
+    def __dlpack__(self, **options: Any) -> Any:
         return self._array.__dlpack__(**options)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> Any:
         return self._array.__dlpack_device__()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Buffer({self.dtype.name}{list(self.shape)}, writeable={self.writeable})"
 
 
@@ -61,7 +72,7 @@ def buffer_callback(
     callback: Callable[..., None], result_shape_dtypes: Any, *, has_side_effect: bool = False,
     vmap_method: str | None = None, input_output_aliases: dict[int, int] | None = None,
     command_buffer_compatible: bool = False,
-) -> Callable:  # fmt: skip
+) -> Callable[..., Any]:  # fmt: skip
     """Returns a function of arrays that calls Python code, which fills the buffers of the results.
 
     Args:
@@ -96,13 +107,13 @@ def buffer_callback(
 class _Fill:
     """A callback that returns the arrays that another callback writes. Equal ones share compiled code."""
 
-    callback: Callable
-    types: tuple
+    callback: Callable[..., Any]
+    types: tuple[Any, ...]
     tree: Any
-    aliases: tuple
+    aliases: tuple[Any, ...]
     ranks: tuple[int, ...]
 
-    def __call__(self, *args):
+    def __call__(self, *args: Array) -> Array:
         given = [np.asarray(x) for x in pytree.tree_leaves(args)]
         lead = [x.shape[: x.ndim - rank] for x, rank in zip(given, self.ranks, strict=True)]
         batch = np.broadcast_shapes(*lead)

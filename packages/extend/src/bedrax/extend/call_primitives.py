@@ -52,7 +52,10 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
 
 
 def register_call_primitive_rules(
-    prim: Primitive, name: str | None = None, transpose_rule: Callable | None = None, inline_jax_late: bool = True
+    prim: Primitive,
+    name: str | None = None,
+    transpose_rule: Callable[..., Any] | None = None,
+    inline_jax_late: bool = True,
 ) -> None:
     """Register all rules of a primitive that calls the program in its parameter `call_jaxpr`.
 
@@ -137,7 +140,7 @@ def register_call_primitive_rules(
     lowering_rules.add(prim, lower, "program")
 
 
-def eval_jaxpr_transpose(prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Jaxpr, **params: Any) -> list:
+def eval_jaxpr_transpose(prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Jaxpr, **params: Any) -> list[Any]:
     """A transpose rule of a call that replaces the call by the transposed operations.
 
     Args:

@@ -101,14 +101,14 @@ class _Session(cmd.Cmd):
 
     prompt = "(jdb) "
 
-    def __init__(self, frames: list[Frame], values: list[dict], stdin: Any, stdout: Any):
+    def __init__(self, frames: list[Frame], values: list[dict[Any, Any]], stdin: Any, stdout: Any) -> None:
         super().__init__(stdin=stdin, stdout=stdout)
         self.use_rawinput = stdin is None
         self.frames, self.at = frames, 0
         plain = lambda x: np.asarray(x) if np.ndim(x) else x
         self.values = [pytree.tree_map(plain, v) for v in values]
 
-    def preloop(self):
+    def preloop(self) -> None:
         self._say("Entering jdb:")
         self._show()
 
@@ -128,19 +128,19 @@ class _Session(cmd.Cmd):
         except Exception as error:  # from the user's input
             self._say(f"*** {type(error).__name__}: {error}")
 
-    def do_p(self, arg):
+    def do_p(self, arg: str) -> None:
         """p expression: print the value of an expression of the variables of the frame."""
         self._print(arg, repr)
 
-    def do_pp(self, arg):
+    def do_pp(self, arg: Any) -> None:
         """pp expression: like p, over several lines."""
         self._print(arg, pprint.pformat)
 
-    def do_up(self, arg):
+    def do_up(self, arg: str) -> None:
         """up: go to the caller of this frame."""
         self._go(1, "the outermost frame")
 
-    def do_down(self, arg):
+    def do_down(self, arg: str) -> None:
         """down: go to the frame that this one called."""
         self._go(-1, "the innermost frame")
 
@@ -151,12 +151,12 @@ class _Session(cmd.Cmd):
             self.at += step
             self._show()
 
-    def do_where(self, arg):
+    def do_where(self, arg: str) -> None:
         """where: show all frames, outermost first."""
         for at in reversed(range(len(self.frames))):
             self._show(at)
 
-    def do_list(self, arg):
+    def do_list(self, arg: str) -> None:
         """list: show the lines around this one."""
         f = self.frames[self.at]
         for n in range(max(f.first_line, f.line - 5), f.line + 6):
@@ -164,19 +164,19 @@ class _Session(cmd.Cmd):
             if line:
                 self._say(f"{'->' if n == f.line else '  '} {n:4} {line}")
 
-    def do_continue(self, arg):
+    def do_continue(self, arg: str) -> bool:
         """continue: continue the program."""
         return True
 
-    def do_quit(self, arg):
+    def do_quit(self, arg: str) -> None:
         """quit: end the program with an error."""
         raise bdb.BdbQuit("the program was ended by the debugger's command quit")
 
-    def default(self, line):
+    def default(self, line: str) -> None:
         """Other input is an expression to print."""
         self._print(line, repr)
 
-    def emptyline(self):
+    def emptyline(self) -> None:
         """Ignore an empty line."""
 
     do_u, do_d, do_l, do_c, do_q = do_up, do_down, do_list, do_continue, do_quit

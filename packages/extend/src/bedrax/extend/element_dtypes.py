@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from bedrax.core import avals, dtypes, executors
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import DTypeLike
 from bedrax.lax.tables import decompositions
 from bedrax.parallel.explicit import sharding_rules
 
@@ -42,10 +43,22 @@ class ElementDType(dtypes.ExtendedDType):
     _rules: Any
 
     _element = property(lambda self: self._rules.physical_element_aval(self))
-    element_shape = property(lambda self: tuple(self._element.shape))
-    element_dtype = property(lambda self: np.dtype(self._element.dtype))
-    itemsize = property(lambda self: self._element.size * self.element_dtype.itemsize)
-    tangent_dtype = property(lambda self: self._rules.tangent_dtype(self))
+
+    @property
+    def element_shape(self) -> Any:
+        return tuple(self._element.shape)
+
+    @property
+    def element_dtype(self) -> Any:
+        return np.dtype(self._element.dtype)
+
+    @property
+    def itemsize(self) -> Any:
+        return self._element.size * self.element_dtype.itemsize
+
+    @property
+    def tangent_dtype(self) -> Any:
+        return self._rules.tangent_dtype(self)
 
     @staticmethod
     def physical_value(x: EArray) -> Any:
@@ -102,19 +115,21 @@ class PrimalTangentDType(ElementDType):
     __slots__ = ("_tangent_dtype", "name", "primal_dtype")
     _rules = _PrimalTangentRules
 
-    def __init__(self, primal_dtype: np.dtype, tangent_dtype: np.dtype, name: str):
-        self.primal_dtype, self._tangent_dtype, self.name = primal_dtype, tangent_dtype, name
+    def __init__(self, primal_dtype: np.dtype, tangent_dtype: np.dtype, name: str) -> None:
+        self.primal_dtype = primal_dtype
+        self._tangent_dtype = tangent_dtype
+        self.name = name
 
     def _key(self) -> tuple:
         return self.primal_dtype, self._tangent_dtype, self.name
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is PrimalTangentDType and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return PrimalTangentDType, self._key()
 
 
@@ -141,8 +156,8 @@ def supports_inf(dtype: Any) -> bool:
 # ---- conversions: the identity on the arrays that represent the elements
 
 
-to_edtype_p = Primitive("to_edtype")
-from_edtype_p = Primitive("from_edtype")
+to_edtype_p: Final = Primitive("to_edtype")
+from_edtype_p: Final = Primitive("from_edtype")
 
 
 @to_edtype_p.abstract
@@ -210,12 +225,22 @@ class EArray(Array):
 
     __slots__ = ("_data", "aval")
 
-    def __init__(self, aval: ShapedArray, data: Any):
-        self.aval, self._data = aval, data
+    def __init__(self, aval: ShapedArray, data: Any) -> None:
+        self.aval = aval
+        self._data = data
 
-    shape = property(lambda self: self.aval.shape)
-    dtype = property(lambda self: self.aval.dtype)
-    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
+    @property
+    def shape(self) -> Any:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def nbytes(self) -> Any:
+        return self.aval.size * self.aval.dtype.itemsize
+
     sharding, device, _committed, committed = map(_of_data, ("sharding", "device", "_committed", "committed"))
     is_fully_addressable, is_fully_replicated = map(_of_data, ("is_fully_addressable", "is_fully_replicated"))
     devices, is_deleted, delete, copy_to_host_async, on_device_size_in_bytes, unsafe_buffer_pointer = map(
@@ -239,20 +264,20 @@ class EArray(Array):
 
     __copy__ = copy
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return EArray, (self.aval, self._data)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DTypeLike | None = None, copy: Any = None) -> np.ndarray[Any, Any]:
         raise TypeError(
             f"an array of dtype {self.aval.dtype} is none of NumPy's; convert it to {self.aval.dtype.element_dtype} first"
         )
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.aval.shape:
             raise TypeError("len() of unsized object")
         return self.aval.shape[0]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"EArray({np.asarray(self._data)}, dtype={self.aval.dtype})"
 
 

@@ -6,11 +6,11 @@ reason -> (name, default[, condition on the option]).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from bedrax.core.config import Flag, flag
 
-INERT: dict[str, tuple[tuple, ...]] = {
+INERT: dict[str, tuple[tuple[Any, ...], ...]] = {
     "there is only one implementation here": (
         ("jax_use_direct_linearize", True), ("jax_use_simplified_jaxpr_constants", False), ("jax_scan3", False),
         ("jax_remat3", False), ("jax_custom_vjp3", False), ("jax_refs_to_pins", False),
@@ -84,7 +84,7 @@ def _declare(why: str, name: str, default: Any, options: dict | None = None) -> 
 _declared = {row[0]: _declare(why, *row) for why, rows in INERT.items() for row in rows}
 
 # Options that are also names of the public interface.
-allow_f16_reductions = _declared["jax_allow_f16_reductions"]
-auto_pcast = _declared["jax_auto_pcast"]
-jax2tf_associative_scan_reductions = _declared["jax2tf_associative_scan_reductions"]
-remove_size_one_mesh_axis_from_type = _declared["jax_remove_size_one_mesh_axis_from_type"]
+allow_f16_reductions: Final = _declared["jax_allow_f16_reductions"]
+auto_pcast: Final = _declared["jax_auto_pcast"]
+jax2tf_associative_scan_reductions: Final = _declared["jax2tf_associative_scan_reductions"]
+remove_size_one_mesh_axis_from_type: Final = _declared["jax_remove_size_one_mesh_axis_from_type"]

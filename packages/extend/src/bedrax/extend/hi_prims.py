@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from bedrax import pytree
 from bedrax.autodiff.accumulators import GradAccum, NullAccum, ValAccum
@@ -92,14 +92,14 @@ class Types(NamedTuple):
     def tangents(self) -> Types:
         return Types(tuple(a.to_tangent_aval() for a in self.avals), self.tree)
 
-    def leaves(self, values: Any, what: str) -> list:
+    def leaves(self, values: Any, what: str) -> list[Any]:
         """The leaves of a tree of values (or `Zero`)."""
         try:
             return self.tree.flatten_up_to(values)
         except (TypeError, ValueError) as e:
             raise TypeError(f"{what}: expected values of structure {self.tree}, got {values!r}") from e
 
-    def groups(self, arrays: Sequence[Any]) -> list[list]:
+    def groups(self, arrays: Sequence[Any]) -> list[list[Any]]:
         """The arrays of each leaf."""
         rest = iter(arrays)
         return [[next(rest) for _ in a.lo_ty()] for a in self.avals]
@@ -108,7 +108,7 @@ class Types(NamedTuple):
         """The tree of values of the arrays that represent them."""
         return self.tree.unflatten([a.raise_val(*xs) for a, xs in zip(self.avals, self.groups(arrays), strict=True)])
 
-    def lowered(self, values: Any, what: str) -> list:
+    def lowered(self, values: Any, what: str) -> list[Any]:
         """The arrays of a tree of values."""
         leaves = self.leaves(values, what)
         return [low for a, x in zip(self.avals, leaves, strict=True) for low in a.lower_val(x)]
@@ -119,7 +119,7 @@ class Types(NamedTuple):
             [_raised_tangent(a, xs) for a, xs in zip(self.avals, self.groups(arrays), strict=True)]
         )
 
-    def lowered_tangents(self, values: Any, what: str) -> list:
+    def lowered_tangents(self, values: Any, what: str) -> list[Any]:
         """An array or `Zero` for each array that represents a primal."""
         leaves = self.leaves(values, what)
         return [low for a, t in zip(self.avals, leaves, strict=True) for low in _lowered_tangent(a, t)]
@@ -169,8 +169,11 @@ class RefAccum(GradAccum):
       ref: the reference. Default: one of zeros, made at the first cotangent.
     """
 
-    def __init__(self, aval: AbstractValue, ref: Any = None):
-        self.aval, self.ref = aval, ref
+    ref: Any
+
+    def __init__(self, aval: AbstractValue, ref: Any = None) -> None:
+        self.aval = aval
+        self.ref = ref
 
     def inst(self) -> RefAccum:
         """Make the reference if there is none; returns the object itself."""
@@ -221,20 +224,20 @@ class HiPrim:
     - ``pp_params() -> dict``: the printed parameters.
     """
 
-    in_avals: tuple
+    in_avals: tuple[Any, ...]
     out_aval: Any
     params: dict[str, Any]
     effects: Effects = frozenset()
     skip_linearization_on_zero_tangents: bool = False
 
-    def __init__(self):
+    def __init__(self) -> None:
         missing = [name for name in ("in_avals", "out_aval", "params") if not hasattr(self, name)]
         if missing:
             raise AttributeError(f"{type(self).__name__} sets {', '.join(missing)} before it calls super().__init__()")
         self.inputs, self.outputs = Types.of(tuple(self.in_avals)), Types.of(self.out_aval)
         self.in_avals_flat, self.in_tree = list(self.inputs.avals), self.inputs.tree
         self.out_avals_flat, self.out_tree = list(self.outputs.avals), self.outputs.tree
-        self.holds_references = any(a.mutable for a in (*self.inputs.arrays(), *self.outputs.arrays()))
+        self.holds_references: bool = any(a.mutable for a in (*self.inputs.arrays(), *self.outputs.arrays()))
         self.__dict__.update(self.params)
 
     def _data(self) -> tuple:
@@ -274,16 +277,16 @@ class HiPrim:
     def expand(self, *args: Any) -> Any:
         raise self._lacks("evaluation", "`expand`")
 
-    def jvp(self, primals: tuple, tangents: tuple) -> tuple:
+    def jvp(self, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
         raise self._lacks("forward mode (jvp)", "`jvp`", ", or set `jvp = jvp_from_lin`")
 
-    def lin(self, nzs_in: tuple, *primals: Any) -> tuple:
+    def lin(self, nzs_in: tuple[Any, ...], *primals: Any) -> tuple[Any, ...]:
         raise self._lacks("linearize", "`lin` and `linearized`", ", or set `lin, linearized = linearize_from_jvp`")
 
     def linearized(self, residuals: Any, *tangents: Any) -> Any:
         raise self._lacks("linearize", "`linearized`")
 
-    def vjp_fwd(self, nzs_in: tuple, /, *args: Any) -> tuple:
+    def vjp_fwd(self, nzs_in: tuple[Any, ...], /, *args: Any) -> tuple[Any, ...]:
         raise self._lacks(
             "reverse mode (grad)", "`vjp_fwd`", ", or set `vjp_fwd, vjp_bwd_retval = vjp_from_jvp` (or `vjp_from_lin`)"
         )
@@ -316,10 +319,10 @@ class HiPrim:
     def transpose(self, out_ct: Any, *maybe_accums: Any) -> None:
         raise self._lacks("transposition", "`transpose`")
 
-    def batch(self, axis_data: AxisData, args: tuple, dims: tuple) -> tuple:
+    def batch(self, axis_data: AxisData, args: tuple[Any, ...], dims: tuple[Any, ...]) -> tuple[Any, ...]:
         raise self._lacks("vmap", "`batch`")
 
-    def dce(self, used_outs: Any, live_ins: Any) -> tuple:
+    def dce(self, used_outs: Any, live_ins: Any) -> tuple[Any, ...]:
         """Keep everything."""
         return pytree.tree_map(lambda _: True, tuple(self.in_avals)), self
 
@@ -359,7 +362,7 @@ def _records() -> bool:
 
 # ---- the primitive of a call, and its rules. params: prim (a HiPrim)
 
-hi_call_p = Primitive("hi_call", multiple_results=True)
+hi_call_p: Final = Primitive("hi_call", multiple_results=True)
 
 
 @hi_call_p.abstract
@@ -428,10 +431,10 @@ class Residuals(NamedTuple):
     """The structure of residuals of a forward rule: a tree of `types`; its leaves that are not values are `fixed`."""
 
     types: Types
-    fixed: tuple
+    fixed: tuple[Any, ...]
 
     @classmethod
-    def taken(cls, residuals: Any) -> tuple[Residuals, list]:
+    def taken(cls, residuals: Any) -> tuple[Residuals, list[Any]]:
         """(the structure, the arrays)."""
         leaves, tree = pytree.tree_flatten(residuals, is_leaf=_is_zero)
         fixed, avals, arrays = [], [], []
@@ -483,7 +486,7 @@ def _linearize(primals, tangents, *, prim: HiPrim):
 # ---- the linear part of a call with a rule of reverse mode. Its operands: residuals, primals (if the operation has a
 # rule for tangents in forward mode), and tangents of the arrays that are `active`.
 
-hi_linear_p = Primitive("hi_linear", multiple_results=True)
+hi_linear_p: Final = Primitive("hi_linear", multiple_results=True)
 custom_rules.logging[hi_linear_p] = lambda params: params["prim"].defines("vjp_bwd_retval_logs")
 
 
@@ -528,7 +531,7 @@ def _accums(prim: HiPrim, active: Sequence[bool]) -> list:
 
 def _collected(prim: HiPrim, accums: Sequence[Any], active: Sequence[bool]) -> list:
     """A cotangent or None for each active array, and None for the others."""
-    arrays: list = []
+    arrays: list[Any] = []
     for accum in accums:
         if isinstance(accum, ValAccum):
             found = _lowered_tangent(accum.aval, accum.freeze())
@@ -575,15 +578,15 @@ def _batch(axis, args, dims, *, prim: HiPrim):
 class _Tangents:
     """The positions of the differentiated arguments; a leaf of residuals that is not a value."""
 
-    nzs: tuple
+    nzs: tuple[Any, ...]
 
-    def split(self, prim: HiPrim, trees: Sequence[Any]) -> list:
+    def split(self, prim: HiPrim, trees: Sequence[Any]) -> list[Any]:
         """The arrays that represent the differentiated arguments, from a tree for each argument."""
         flags = prim.inputs.leaves(self.nzs, "nzs_in")
         rows = prim.inputs.groups(prim.inputs.lowered_tangents(tuple(trees), "tangents"))
         return [instantiate_zeros(t) for row, f in zip(rows, flags, strict=True) if f for t in row]
 
-    def joined(self, prim: HiPrim, arrays: Sequence[Any]) -> tuple:
+    def joined(self, prim: HiPrim, arrays: Sequence[Any]) -> tuple[Any, ...]:
         """The opposite of `split`: `Zero` for the other arguments."""
         rest = iter(arrays)
         flags = prim.inputs.leaves(self.nzs, "nzs_in")
@@ -591,7 +594,7 @@ class _Tangents:
                 for f, a in zip(flags, prim.inputs.avals, strict=True) for low in a.lo_ty()]  # fmt: skip
         return prim.inputs.raised_tangents(lows)
 
-    def types(self, prim: HiPrim) -> list:
+    def types(self, prim: HiPrim) -> list[Any]:
         flags = prim.inputs.leaves(self.nzs, "nzs_in")
         return [low.to_tangent_aval() for f, a in zip(flags, prim.inputs.avals, strict=True) if f for low in a.lo_ty()]
 
@@ -669,22 +672,22 @@ def _bwd_from_lin(self: HiPrim, res: Any, outgrad: Any, /) -> tuple:
 
 
 class _LinRules(NamedTuple):
-    lin: Callable
-    linearized: Callable
+    lin: Callable[..., Any]
+    linearized: Callable[..., Any]
 
 
 class _VJPRules(NamedTuple):
-    vjp_fwd: Callable
-    vjp_bwd_retval: Callable
+    vjp_fwd: Callable[..., Any]
+    vjp_bwd_retval: Callable[..., Any]
 
 
 # Values for class attributes: ``lin, linearized = linearize_from_jvp``, and so on.
-linearize_from_jvp = _LinRules(_lin_from_jvp, _linearized_from_jvp)
-vjp_from_jvp = _VJPRules(_vjp_fwd_from_jvp, _bwd_from_jvp)
-vjp_from_lin = _VJPRules(_vjp_fwd_from_lin, _bwd_from_lin)
+linearize_from_jvp: Final = _LinRules(_lin_from_jvp, _linearized_from_jvp)
+vjp_from_jvp: Final = _VJPRules(_vjp_fwd_from_jvp, _bwd_from_jvp)
+vjp_from_lin: Final = _VJPRules(_vjp_fwd_from_lin, _bwd_from_lin)
 
 
-def jvp_from_lin(self: HiPrim, primals: tuple, tangents: tuple) -> tuple:
+def jvp_from_lin(self: HiPrim, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
     """The rule `jvp` from `lin` and `linearized`, for a class attribute: ``jvp = jvp_from_lin``.
 
     Args:
@@ -707,7 +710,7 @@ class MappingSpec:
     """The mapping of a value of a library's type, instead of the number of an axis. Libraries derive from it."""
 
 
-def bdims_at_front(axis_data: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> tuple:
+def bdims_at_front(axis_data: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, ...]:
     """Batches with the mapped axis first. Values that are not mapped are repeated.
 
     Args:
@@ -731,7 +734,9 @@ def unmap_avals(axis_data: AxisData, avals: Any, dims: Any) -> Any:
     return tree.unflatten([unmapped_aval(axis_data.size, d, a) for a, d in zip(leaves, axes, strict=True)])
 
 
-def vmap_rule(axis_data: AxisData, f: Callable, in_axes: Any, out_axes: Any, *, sum_match: bool = False) -> Callable:
+def vmap_rule(
+    axis_data: AxisData, f: Callable[..., Any], in_axes: Any, out_axes: Any, *, sum_match: bool = False
+) -> Callable[..., Any]:
     """A function on batches, for a rule `batch`.
 
     Args:
@@ -779,7 +784,7 @@ def vmap_rule(axis_data: AxisData, f: Callable, in_axes: Any, out_axes: Any, *, 
 
 def _spread(axes: Any, tree: Any, is_leaf: Callable = _is_zero) -> list:
     """One axis or None per leaf of a tree, from axes for a prefix of it."""
-    spread: list = []
+    spread: list[Any] = []
 
     def add(axis, part):
         spread.extend([axis] * len(pytree.tree_leaves(part, is_leaf=is_leaf)))

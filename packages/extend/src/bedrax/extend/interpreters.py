@@ -11,8 +11,8 @@ with their own primitives, which the user documentation describes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -27,37 +27,43 @@ from bedrax.batching.tables import batch_rules, elementwise
 from bedrax.batching.tables import to_front as _to_front
 from bedrax.batching.trace import batch_jaxpr, place_all
 from bedrax.core import dtypes, executors, staging
-from bedrax.core.avals import aval_functions, aval_of
+from bedrax.core.array import Array
+from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.ir import Jaxpr, run
+from bedrax.core.typing import ArrayLike
 from bedrax.extend.unsupported import refuse_options
 from bedrax.lax.axes import broadcast_axis, move_axis
 from bedrax.lax.filling import zeros_of
+
+if TYPE_CHECKING:
+    from bedrax.core.tracing import Primitive
 
 
 class TableView(MutableMapping):
     """A rule table as a writable dictionary. `adapt` converts a library's rule into the form of the column."""
 
-    def __init__(self, table: Column, adapt: Callable = lambda rule: rule):
-        self.table, self.adapt = table, adapt
+    def __init__(self, table: Column, adapt: Callable[..., Any] = lambda rule: rule) -> None:
+        self.table = table
+        self.adapt = adapt
 
-    def __getitem__(self, prim):
+    def __getitem__(self, prim: Primitive) -> Any:
         return self.table[prim]
 
-    def __setitem__(self, prim, rule):
+    def __setitem__(self, prim: Primitive, rule: Callable[..., Any]) -> None:
         self.table.replace(prim, self.adapt(rule))
 
-    def __delitem__(self, prim):
+    def __delitem__(self, prim: Primitive) -> None:
         dict.__delitem__(self.table, prim)
         self.table.kinds.pop(prim, None)
 
-    def __contains__(self, prim):
+    def __contains__(self, prim: object) -> bool:
         return prim in self.table
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return dict.__iter__(self.table)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return dict.__len__(self.table)
 
 
@@ -69,14 +75,14 @@ def _with_parts_of_axis(rule):
     return lambda axis, args, dims, **params: rule(axis.size, axis.name, None, tuple(args), tuple(dims), **params)
 
 
-primitive_jvps = TableView(ad_tables.jvp_rules)
-primitive_transposes = TableView(ad_tables.transpose_rules)
-primitive_batchers = TableView(batch_rules, _without_axis)
-axis_primitive_batchers = TableView(batch_rules, _with_parts_of_axis)
-fancy_primitive_batchers = TableView(batch_rules)
+primitive_jvps: Final = TableView(ad_tables.jvp_rules)
+primitive_transposes: Final = TableView(ad_tables.transpose_rules)
+primitive_batchers: Final = TableView(batch_rules, _without_axis)
+axis_primitive_batchers: Final = TableView(batch_rules, _with_parts_of_axis)
+fancy_primitive_batchers: Final = TableView(batch_rules)
 
 
-def defjvp(primitive, *jvprules) -> None:
+def defjvp(primitive: Primitive, *jvprules: Callable[..., Any]) -> None:
     """Register the derivative of a primitive with one result: the sum of a term for each operand.
 
     Args:
@@ -90,12 +96,12 @@ def defjvp(primitive, *jvprules) -> None:
     ad_tables.jvp(primitive, *map(drop_answer, jvprules))
 
 
-def defjvp2(primitive, *jvprules) -> None:
+def defjvp2(primitive: Any, *jvprules: Any) -> None:
     """`defjvp` with formulas that also take the result: ``(t, ans, *primals, **params) -> tangent``, or None."""
     ad_tables.jvp(primitive, *jvprules)
 
 
-def deflinear2(primitive, transpose_rule) -> None:
+def deflinear2(primitive: Any, transpose_rule: Any) -> None:
     """Register a primitive as linear in all of its operands together: its derivative is itself.
 
     Args:
@@ -105,12 +111,12 @@ def deflinear2(primitive, transpose_rule) -> None:
     ad_tables.linear(primitive, transpose_rule)
 
 
-def deflinear(primitive, transpose_rule) -> None:
+def deflinear(primitive: Any, transpose_rule: Any) -> None:
     """`deflinear2` with a rule that does not take the operands: ``(ct, **params) -> [cotangent per operand]``."""
     ad_tables.linear(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
 
 
-def defbilinear(prim, lhs_rule, rhs_rule) -> None:
+def defbilinear(prim: Primitive, lhs_rule: Any, rhs_rule: Any) -> None:
     """Register a primitive as linear in each of its two operands, like a product.
 
     Args:
@@ -120,18 +126,18 @@ def defbilinear(prim, lhs_rule, rhs_rule) -> None:
     ad_tables.bilinear(prim, lhs_rule, rhs_rule)
 
 
-def defvectorized(prim) -> None:
+def defvectorized(prim: Primitive) -> None:
     """Register the batching rule of an elementwise primitive with one operand: it is applied to the batch."""
     elementwise(prim)
 
 
-def defbroadcasting(prim) -> None:
+def defbroadcasting(prim: Primitive) -> None:
     """Register the batching rule of an elementwise primitive with several operands: the axes of their batches are
     aligned."""
     elementwise(prim)
 
 
-def defreducer(prim) -> None:
+def defreducer(prim: Primitive) -> None:
     """Register the batching rule of a primitive with one operand, which reduces it over the axes in the parameter
     `axes`.
 
@@ -149,12 +155,12 @@ def defreducer(prim) -> None:
     batch_rules.add(prim, rule, "reducer")
 
 
-def apply_primitive(prim, *args, **params):
+def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
     """Compile one operation and run it on arrays. It evaluates primitives that have no `impl`."""
     return executors.get().apply(prim, args, params)
 
 
-def bdim_at_front(x, bdim, size, mesh_axis=None):
+def bdim_at_front(x: ArrayLike, bdim: int, size: int, mesh_axis: str | None = None) -> Array:
     """A batch with the mapped axis first.
 
     Args:
@@ -165,13 +171,13 @@ def bdim_at_front(x, bdim, size, mesh_axis=None):
     return _to_front(x, bdim, size)
 
 
-def broadcast(x, sz, axis, mesh_axis=None):
+def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: str | None = None) -> Array:
     """`x` repeated `sz` times along a new axis, which is axis `axis` of the result."""
     refuse_options("broadcast", mesh_axis=mesh_axis)
     return broadcast_axis(x, sz, axis)
 
 
-def moveaxis(x, src, dst):
+def moveaxis(x: ArrayLike, src: Any, dst: Any) -> Any:
     """`x` with axis `src` moved to be axis `dst`; the others keep their order."""
     return move_axis(x, src, dst)
 
@@ -179,22 +185,22 @@ def moveaxis(x, src, dst):
 not_mapped: Any = None
 
 
-def instantiate_zeros(tangent):
+def instantiate_zeros(tangent: Zero | ArrayLike) -> Array:
     """A tangent as a value: an array of zeros for `Zero`; other tangents unchanged."""
     return instantiate(tangent)
 
 
-def zeros_like_aval(aval):
+def zeros_like_aval(aval: AbstractValue) -> Any:
     """An array of zeros of the shape and the dtype of a type."""
     return zeros_of(aval)
 
 
-def add_jaxvals(x, y):
+def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Any:
     """The sum of two values of one type, such as two cotangents; `Zero` adds nothing."""
     return ad_tables.add_tangents(x, y)
 
 
-def get_primitive_transpose(p):
+def get_primitive_transpose(p: Any) -> Any:
     """The transpose rule of a primitive: ``(ct, *args, **params) -> [cotangent or None per operand]``.
 
     Raises:
@@ -203,8 +209,8 @@ def get_primitive_transpose(p):
     return ad_tables.transpose_rules[p]
 
 
-is_undefined_primal = ad_tables.is_undefined
-add_tangents = ad_tables.add_tangents
+is_undefined_primal: Final = ad_tables.is_undefined
+add_tangents: Final = ad_tables.add_tangents
 UndefinedPrimal = ad_tables.UndefinedPrimal
 
 
@@ -220,7 +226,7 @@ class _Handlers(dict):
     Needed by TensorFlow Probability (its variables).
     """
 
-    def __setitem__(self, cls: type, handler: Callable) -> None:
+    def __setitem__(self, cls: type, handler: Callable[..., Any]) -> None:
         if handler is not _canonical:
             raise NotImplementedError(
                 f"canonicalize_dtype_handlers: values of {cls.__name__} can be read as numpy.ndarray is, whose handler may be"
@@ -231,13 +237,13 @@ class _Handlers(dict):
 
 
 pytype_aval_mappings = aval_functions
-canonicalize_dtype_handlers = _Handlers({np.ndarray: _canonical})
+canonicalize_dtype_handlers: Final = _Handlers({np.ndarray: _canonical})
 
 
 def jvp(
-    fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, instantiate: bool = True,
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, instantiate: bool = True,
     transform_stack: bool = True,
-) -> tuple:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """Push tangents through a function of flat values that returns a list (with `has_aux`: a pair of the list and
     more).
 
@@ -303,11 +309,11 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequen
 class _ZeroIfMapped:
     """For `batch_jaxpr_axes`: a result is mapped at axis 0 if it is mapped."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "zero_if_mapped"
 
 
-zero_if_mapped = _ZeroIfMapped()
+zero_if_mapped: Final = _ZeroIfMapped()
 
 
 def batch_jaxpr_axes(
@@ -336,8 +342,8 @@ def batch_jaxpr_axes(
 
 
 def register_vmappable(
-    data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable, from_elt: Callable,
-    make_iota: Callable | None,
+    data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable[..., Any], from_elt: Callable[..., Any],
+    make_iota: Callable[..., Any] | None,
 ) -> None:  # fmt: skip
     """Register the `vmap` of a class of pytrees whose static data depend on their shapes.
 

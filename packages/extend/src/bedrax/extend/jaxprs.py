@@ -12,7 +12,7 @@ that end in ``DO_NOT_USE`` are upstream's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,16 +31,18 @@ class _ViewOf(type):
 
     target: type
 
-    def __instancecheck__(cls, x):
+    def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, cls.target)
 
-    def __subclasscheck__(cls, kind):
+    def __subclasscheck__(cls, kind: type) -> bool:
         return issubclass(kind, cls.target)
 
-    def __call__(cls, *args, **kwargs):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         return cls.make(*args, **kwargs)
 
-    __signature__ = property(lambda cls: signature_of(cls.make))
+    @property
+    def __signature__(cls) -> Any:
+        return signature_of(cls.make)
 
 
 def _program(
@@ -83,7 +85,7 @@ class Jaxpr(metaclass=_ViewOf):
       NotImplementedError: if `is_high` is true.
     """
 
-    target = ir.Jaxpr
+    target: type = ir.Jaxpr
     make = staticmethod(_program)
 
 
@@ -93,17 +95,25 @@ class ClosedJaxpr(metaclass=_ViewOf):
     The arguments are those of `Jaxpr`.
     """
 
-    target = ir.Jaxpr
+    target: type = ir.Jaxpr
     make = staticmethod(_program)
 
 
 class JaxprEqn(metaclass=_ViewOf):
     """An equation, with the operands first: ``outvars = primitive[params] invars``."""
 
-    target = ir.Eqn
+    target: type = ir.Eqn
 
     @staticmethod
-    def make(invars, outvars, primitive, params, effs=ir.no_effects, source_info=None, ctx=None) -> ir.Eqn:
+    def make(
+        invars: Any,
+        outvars: Any,
+        primitive: Any,
+        params: dict[str, Any],
+        effs: Any = ir.no_effects,
+        source_info: Any = None,
+        ctx: Any = None,
+    ) -> ir.Eqn:
         """An equation.
 
         Args:
@@ -117,12 +127,20 @@ class JaxprEqn(metaclass=_ViewOf):
         return ir.Eqn(primitive, invars, outvars, params, frozenset(effs), where)
 
 
-def new_jaxpr_eqn(invars, outvars, primitive, params, effects=ir.no_effects, source_info=None, ctx=None) -> ir.Eqn:
+def new_jaxpr_eqn(
+    invars: Any,
+    outvars: Any,
+    primitive: Any,
+    params: dict[str, Any],
+    effects: Any = ir.no_effects,
+    source_info: Any = None,
+    ctx: Any = None,
+) -> ir.Eqn:
     """An equation: see `JaxprEqn`, whose `effs` are the `effects` here."""
     return JaxprEqn.make(invars, outvars, primitive, params, effects, source_info, ctx)
 
 
-def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: bool = True) -> list:
+def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: bool = True) -> list[Any]:
     """Run a program under the current trace: see `bedrax.core.ir.eval_jaxpr`.
 
     Args:
@@ -144,12 +162,12 @@ class CallPrimitive(tracing.Primitive):
     It has no rules except those that are registered: ``def_impl(call_impl)`` is one for evaluation.
     """
 
-    def __init__(self, name: str):
+    def __init__(self, name: str) -> None:
         super().__init__(name, multiple_results=True)
         self.call_primitive = True
 
 
-def call_impl(f: Any, *args, **params) -> list:
+def call_impl(f: Any, *args: Any, **params: Any) -> list[Any]:
     """Apply a function, wrapped (`jax.extend.linear_util`) or not, to `args`. `params` only describe the call."""
     return getattr(f, "call_wrapped", f)(*args)
 
@@ -159,7 +177,7 @@ def gensym() -> Callable[[Any], ir.Var]:
     return ir.Var
 
 
-def jaxprs_in_params(params: dict) -> Iterator[ir.Jaxpr]:
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[ir.Jaxpr]:
     """The programs in an equation's params, also in tuples and lists, but not those inside these programs."""
     for value in params.values():
         yield from (v for v in (value if isinstance(value, tuple | list) else (value,)) if type(v) is ir.Jaxpr)
@@ -208,8 +226,8 @@ def valid_jaxtype(x: Any) -> bool:
     return avals.is_valid_value(x)
 
 
-array_types = frozenset({np.ndarray, Array})
-no_effects = ir.no_effects
+array_types: Final = frozenset({np.ndarray, Array})
+no_effects: Final = ir.no_effects
 
 
 def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
@@ -236,29 +254,29 @@ def full_lower(val: Any) -> Any:
 class set_current_trace:
     """Context manager: a trace (or None: evaluation) is the current one of the entering thread."""
 
-    def __init__(self, trace: Any, check_leaks: bool = False):
+    def __init__(self, trace: Any, check_leaks: bool = False) -> None:
         refuse_options("set_current_trace", check_leaks=check_leaks)
         self.trace = trace if trace is not None else tracing.eval_trace
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         config.note_entered(self, tracing.current.trace)
         tracing.current.trace = self.trace
         return self.trace
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         tracing.current.trace = config.end_entered(self)
 
 
 class take_current_trace:
     """Context manager: returns the current trace of the entering thread; inside, evaluation is current."""
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         saved = tracing.current.trace
         config.note_entered(self, saved)
         tracing.current.trace = tracing.eval_trace
         return saved
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         tracing.current.trace = config.end_entered(self)
 
 
@@ -268,7 +286,7 @@ def find_top_trace(_: Any) -> tracing.Trace:
 
 
 class _AnyTrace(type):
-    def __instancecheck__(cls, x):
+    def __instancecheck__(cls, x: object) -> bool:
         return type.__instancecheck__(cls, x) or (cls is Trace and isinstance(x, tracing.Trace))
 
 
@@ -277,12 +295,12 @@ class Trace(tracing.Trace, metaclass=_AnyTrace):
 
     __slots__ = ()
 
-    def process(self, prim: tracing.Primitive, args: tuple, params: dict) -> Any:
+    def process(self, prim: tracing.Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Process one operation. Inside, evaluation is current."""
         with tracing.set_trace(tracing.eval_trace):
             return self.process_primitive(prim, args, ir.described(prim, params))
 
-    def process_primitive(self, primitive: tracing.Primitive, tracers: Any, params: dict) -> Any:
+    def process_primitive(self, primitive: tracing.Primitive, tracers: Any, params: dict[str, Any]) -> Any:
         """The same as `process` of the system's traces."""
         raise NotImplementedError(f"{type(self).__name__} does not define process_primitive")
 
@@ -300,7 +318,7 @@ def nonempty_axis_env_DO_NOT_USE() -> bool:
     return bool(tracing.current.axes)
 
 
-def unsafe_get_axis_names_DO_NOT_USE() -> list:
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
     """The names of the axes in scope, outermost first."""
     return list(tracing.current.axes)
 

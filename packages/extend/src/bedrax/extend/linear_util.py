@@ -15,6 +15,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from bedrax.pytree import PyTreeDef
+
 
 class StoreException(Exception):
     """A `Store` was read before it was filled, or filled twice."""
@@ -26,7 +28,7 @@ class Store:
     __slots__ = ("_value",)
     _EMPTY = object()
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._value = self._EMPTY
 
     def store(self, value: Any) -> None:
@@ -43,7 +45,7 @@ class Store:
             raise StoreException("nothing is stored: the function has not been called yet")
         return self._value
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self._value is not self._EMPTY
 
 
@@ -58,14 +60,29 @@ class WrappedFun:
 
     __slots__ = ("debug_info", "f", "f_transformed", "in_type", "params", "stores", "transforms")
 
-    def __init__(self, f, f_transformed, transforms, stores, params, in_type, debug_info):
-        self.f, self.f_transformed = f, f_transformed
-        self.transforms, self.stores = transforms, stores
-        self.params, self.in_type, self.debug_info = params, in_type, debug_info
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        f_transformed: Callable[..., Any],
+        transforms: tuple[tuple[Any, ...], ...],
+        stores: tuple[Store | None, ...],
+        params: dict[str, Any],
+        in_type: Any,
+        debug_info: Any,
+    ) -> None:
+        self.f = f
+        self.f_transformed = f_transformed
+        self.transforms = transforms
+        self.stores = stores
+        self.params = params
+        self.in_type = in_type
+        self.debug_info = debug_info
 
-    __name__ = property(lambda self: getattr(self.f, "__name__", "<unnamed wrapped function>"))
+    @property
+    def __name__(self) -> Any:
+        return getattr(self.f, "__name__", "<unnamed wrapped function>")
 
-    def wrap(self, transformation: Callable, static: tuple, store: Store | None) -> WrappedFun:
+    def wrap(self, transformation: Callable[..., Any], static: tuple[Any, ...], store: Store | None) -> WrappedFun:
         """The function with one more transformation."""
         inner = self.f_transformed
         given = static if store is None else (store, *static)
@@ -74,40 +91,44 @@ class WrappedFun:
             (store, *self.stores), self.params, None, self.debug_info,
         )  # fmt: skip
 
-    def call_wrapped(self, *args, **kwargs):
+    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
         return self.f_transformed(*args, **kwargs)
 
     def with_unknown_names(self) -> WrappedFun:
         return self
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, WrappedFun) and (
             (self.f, self.transforms, self.params) == (other.f, other.transforms, other.params)
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.f, self.transforms, self.params))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         names = " under ".join([*(t.__name__ for t, _ in self.transforms), str(self.f)])
         return f"WrappedFun({names})"
 
 
-def wrap_init(f: Callable, params: dict | None = None, *, debug_info: Any = None) -> WrappedFun:
+def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None) -> WrappedFun:
     """A function without transformations; `params` are passed to it by keyword."""
     params = params or {}
     called = functools.partial(f, **params) if params else f
     return WrappedFun(f, called, (), (), tuple(sorted(params.items())), None, debug_info)
 
 
-def transformation2(gen: Callable, fun: WrappedFun, *gen_static_args) -> WrappedFun:
+def transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: int) -> WrappedFun:
     """Add ``gen(inner, *static, *args, **kwargs) -> result`` to `fun`."""
     return fun.wrap(gen, gen_static_args, None)
 
 
 def transformation_with_aux2(
-    gen: Callable, fun: WrappedFun, *gen_static_args, use_eq_store: bool = False, unk_names: bool = False
+    gen: Callable[..., Any],
+    fun: WrappedFun,
+    *gen_static_args: PyTreeDef,
+    use_eq_store: bool = False,
+    unk_names: bool = False,
 ) -> tuple[WrappedFun, Callable[[], Any]]:
     """Add ``gen(inner, store, *static, *args, **kwargs) -> result``. Also returns a function that reads the store.
 
@@ -125,7 +146,7 @@ def _run_generator(generator: Callable, inner: Callable, static: tuple, args: tu
     return running.send(inner(*inner_args, **inner_kwargs))
 
 
-def transformation(gen: Callable, fun: WrappedFun | None = None, *gen_static_args) -> Any:
+def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_static_args: int) -> Any:
     """Add a transformation written as a generator, ``(args, kwargs) = yield``, then ``yield result``.
 
     Without `fun`, returns a decorator.
@@ -140,7 +161,7 @@ def transformation(gen: Callable, fun: WrappedFun | None = None, *gen_static_arg
     return fun.wrap(apply, gen_static_args, None)
 
 
-def transformation_with_aux(gen: Callable, fun: WrappedFun | None = None, *gen_static_args) -> Any:
+def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_static_args: Any) -> Any:
     """Like `transformation`; the generator yields ``(result, second result)`` last."""
     if fun is None:
         return functools.partial(transformation_with_aux, gen)
@@ -155,7 +176,7 @@ def transformation_with_aux(gen: Callable, fun: WrappedFun | None = None, *gen_s
     return fun.wrap(apply, gen_static_args, store), lambda: store.val
 
 
-def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
+def merge_linear_aux(aux1: Callable[..., Any], aux2: Callable[..., Any]) -> tuple[bool, Any]:
     """The value of the filled one of two stores: (whether it is the first, value)."""
     try:
         first = aux1()
@@ -168,9 +189,9 @@ def merge_linear_aux(aux1: Callable, aux2: Callable) -> tuple[bool, Any]:
     raise StoreException("both functions were called, so the value is ambiguous")
 
 
-def cache(call: Callable, *, explain: Callable | None = None) -> Callable:
+def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Memoize ``call(wrapped_fun, *args)`` by the function's identity, its transformations and the arguments."""
-    known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+    known: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     @functools.wraps(call)
     def memoized(fun: WrappedFun, *args):

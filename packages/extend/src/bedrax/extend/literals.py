@@ -40,7 +40,7 @@ class TypedNdArray(np.ndarray):
 
     weak_type: bool
 
-    def __new__(cls, val: Any, weak_type: bool = False):
+    def __new__(cls, val: Any, weak_type: bool = False) -> TypedNdArray:
         self = np.asarray(val).view(cls)
         self.weak_type = bool(weak_type)
         return self
@@ -48,7 +48,7 @@ class TypedNdArray(np.ndarray):
     def __array_finalize__(self, source: Any) -> None:
         self.weak_type = getattr(source, "weak_type", False)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return TypedNdArray, (np.asarray(self), self.weak_type)
 
 

@@ -42,7 +42,7 @@ def fuse_limit() -> Hinted:
     return Hinted(pairs_of("fuse_limit", {"FUSE_LIMIT": True}))
 
 
-def xla_metadata_call(f: Callable | None = None, /, **meta: Any) -> Callable:
+def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: Any) -> Callable[..., Any]:
     """`f` as a function of the module, with pairs for the compiler at its calls.
 
     Unlike with `set_xla_metadata`, the pairs belong to the call: the calls in derivatives have them, too.
@@ -57,7 +57,9 @@ def xla_metadata_call(f: Callable | None = None, /, **meta: Any) -> Callable:
     return xla_metadata_call2(f, meta)
 
 
-def xla_metadata_call2(f: Any = None, /, metadata: dict | None = None, *, ad_metadata: dict | str = "same") -> Callable:
+def xla_metadata_call2(
+    f: Any = None, /, metadata: dict[str, Any] | None = None, *, ad_metadata: dict[str, Any] | str = "same"
+) -> Callable[..., Any]:
     """`xla_metadata_call` with the pairs as a dictionary, and others for derivatives.
 
     Args:
@@ -87,7 +89,7 @@ def xla_metadata_call2(f: Any = None, /, metadata: dict | None = None, *, ad_met
     return decorator if f is None else decorator(f)
 
 
-def must_fuse_call(identifier: str) -> Callable[[Callable], Callable]:
+def must_fuse_call(identifier: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: XLA puts all operations of a function into one fusion.
 
     Its calls have the pair ``MUST_FUSE = identifier``. XLA's compiler for TPUs reads it, others ignore it.
@@ -98,7 +100,7 @@ def must_fuse_call(identifier: str) -> Callable[[Callable], Callable]:
     return xla_metadata_call(MUST_FUSE=identifier)
 
 
-def scheduling_group(name: str) -> Callable[[Callable], Callable]:
+def scheduling_group(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: the compiler schedules the operations of a function together.
 
     Its calls have the pair ``scheduling_group = name``, which XLA's schedulers for TPUs and GPUs read.
@@ -110,9 +112,9 @@ def scheduling_group(name: str) -> Callable[[Callable], Callable]:
 
 
 def program_order(
-    f: Callable | None = None, *, enforce: bool, strict_in_out: bool | tuple[bool, bool] = False,
+    f: Callable[..., Any] | None = None, *, enforce: bool, strict_in_out: bool | tuple[bool, bool] = False,
     exclude_argnames: str | Sequence[str] | None = None,
-) -> Callable:  # fmt: skip
+) -> Callable[..., Any]:  # fmt: skip
     """`f` with its operations executed in the order of its code.
 
     Args:

@@ -11,6 +11,6 @@ upstream_dialects = _loaded.registry  # MLIR's own dialects
 class JaxIrContext(_loaded.ir.Context):
     """A new context with the dialects of our modules. Modules of different contexts cannot be combined."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         mlir.register_dialects(self, upstream_dialects)

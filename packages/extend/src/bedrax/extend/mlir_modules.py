@@ -27,7 +27,7 @@ class ShardingContext:
     """The axis context of a program for some devices that the compiler partitions."""
 
     num_devices: int
-    device_assignment: tuple | None = None
+    device_assignment: tuple[Any, ...] | None = None
     abstract_mesh: Any = None
 
 
@@ -36,7 +36,7 @@ class SPMDAxisContext:
     """The axis context of a program that is written per device, for some axes of a mesh."""
 
     mesh: Mesh
-    manual_axes: frozenset = frozenset()
+    manual_axes: frozenset[Any] = frozenset()
 
 
 AxisContext = ShardingContext | SPMDAxisContext
@@ -46,7 +46,7 @@ AxisContext = ShardingContext | SPMDAxisContext
 class LoweringParameters:
     """Parameters of a lowering. Constants are always written into the module."""
 
-    override_lowering_rules: tuple | None = None
+    override_lowering_rules: tuple[Any, ...] | None = None
     global_constant_computation: bool = False
     for_export: bool = False
     export_ignore_forward_compatibility: bool = False
@@ -59,8 +59,13 @@ class ShapePolyLoweringState(NamedTuple):
     dim_vars: tuple[str, ...] = ()
     lowering_platforms: tuple[str, ...] | None = None
 
-    has_platform_index_argument = property(lambda self: len(self.lowering_platforms or ()) > 1)
-    uses_dim_vars = property(lambda self: bool(self.dim_vars))
+    @property
+    def has_platform_index_argument(self) -> Any:
+        return len(self.lowering_platforms or ()) > 1
+
+    @property
+    def uses_dim_vars(self) -> Any:
+        return bool(self.dim_vars)
 
 
 class LoweringResult(NamedTuple):
@@ -68,7 +73,7 @@ class LoweringResult(NamedTuple):
 
     module: Any
     keepalive: Any
-    host_callbacks: list
+    host_callbacks: list[Any]
     shape_poly_state: ShapePolyLoweringState
 
 
@@ -144,7 +149,7 @@ def lower_jaxpr_to_fun(
 def jaxpr_subcomp(
     ctx: LoweringRuleContext, jaxpr: Jaxpr, name_stack: Any, tokens: TokenSet, consts_for_constvars: Sequence[Any],
     *args: Any, dim_var_values: Sequence[Any] = (), const_lowering: Any = None, outer_traceback: Any = None,
-) -> tuple[list, TokenSet]:  # fmt: skip
+) -> tuple[list[Any], TokenSet]:  # fmt: skip
     """Append the equations of a program at the position of the current rule.
 
     Args:
@@ -161,7 +166,7 @@ def jaxpr_subcomp(
     return inline(ctx.inner.block, jaxpr, args, list(consts_for_constvars)), tokens
 
 
-def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list:
+def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
     """Values in the structure of types, some of which are tuples: the inverse of `flatten_ir_values`."""
     rest = iter(xs)
     out = [tuple(next(rest) for _ in y) if isinstance(y, tuple | list) else next(rest) for y in ys]

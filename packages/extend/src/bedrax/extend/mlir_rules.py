@@ -10,7 +10,7 @@ Needed by Equinox (`register_lowering`, `lower_fun`), and by libraries that call
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -26,11 +26,15 @@ from bedrax.xla_backend.lowering.build import Block, array_constant
 from bedrax.xla_backend.lowering.program import LoweringContext, Program
 from bedrax.xla_backend.lowering.types import ir
 
+if TYPE_CHECKING:
+    from bedrax.core.tracing import Primitive
+
+
 Value = ir.Value
 Token = ir.Value
 LoweringRule = Callable[..., Sequence[Any]]
 MeshAxisName = Any
-lowerable_effects = effects.lowerable_effects
+lowerable_effects: Final = effects.lowerable_effects
 
 # Kinds of channels in StableHLO's send and recv.
 DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3
@@ -39,26 +43,26 @@ DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3
 class TokenSet:
     """Tokens of ordered effects, by effect."""
 
-    def __init__(self, tokens: Any = ()):
+    def __init__(self, tokens: Any = ()) -> None:
         self._tokens = dict(tokens)
 
-    def get(self, effect):
+    def get(self, effect: Any) -> Any:
         """The token of an effect."""
         return self._tokens[effect]
 
-    def effects(self):
+    def effects(self) -> Any:
         """The effects with a token."""
         return set(self._tokens)
 
-    def items(self):
+    def items(self) -> Any:
         """Pairs of effect and token."""
         return tuple(self._tokens.items())
 
-    def tokens(self):
+    def tokens(self) -> Any:
         """The tokens."""
         return tuple(self._tokens.values())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._tokens)
 
 
@@ -67,15 +71,32 @@ class ModuleContext:
 
     __slots__ = ("program",)
 
-    def __init__(self, program: Program):
-        self.program = program
+    def __init__(self, program: Program) -> None:
+        self.program: Program = program
 
-    context = property(lambda self: types.context)
-    module = property(lambda self: self.program.module)
-    symbol_table = property(lambda self: ir.SymbolTable(self.program.module.operation))
-    ip = property(lambda self: ir.InsertionPoint(self.program.body))
-    host_callbacks = property(lambda self: self.program.host_callbacks)
-    keepalives = property(lambda self: self.program.keepalives)
+    @property
+    def context(self) -> Any:
+        return types.context
+
+    @property
+    def module(self) -> Any:
+        return self.program.module
+
+    @property
+    def symbol_table(self) -> Any:
+        return ir.SymbolTable(self.program.module.operation)
+
+    @property
+    def ip(self) -> Any:
+        return ir.InsertionPoint(self.program.body)
+
+    @property
+    def host_callbacks(self) -> Any:
+        return self.program.host_callbacks
+
+    @property
+    def keepalives(self) -> Any:
+        return self.program.keepalives
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -103,16 +124,23 @@ class LoweringRuleContext:
       tokens_in, tokens_out: tokens of the equation's ordered effects.
     """
 
-    def __init__(self, inner: LoweringContext):
-        self.inner = inner
-        self.module_context = ModuleContext(inner.program)
-        self.primitive = inner.prim
-        self.avals_in = list(inner.avals_in)
-        self.avals_out = list(inner.avals_out)
+    tokens_out: TokenSet
+
+    def __init__(self, inner: LoweringContext) -> None:
+        self.inner: LoweringContext = inner
+        self.module_context: ModuleContext = ModuleContext(inner.program)
+        self.primitive: Any = inner.prim
+        self.avals_in: list[Any] = list(inner.avals_in)
+        self.avals_out: list[Any] = list(inner.avals_out)
         self.tokens_out: TokenSet | None = None
 
-    platforms = property(lambda self: self.module_context.platforms)
-    dim_var_values = property(lambda self: tuple(self.inner.program.dim_values.values()))
+    @property
+    def platforms(self) -> Any:
+        return self.module_context.platforms
+
+    @property
+    def dim_var_values(self) -> Any:
+        return tuple(self.inner.program.dim_values.values())
 
     @property
     def tokens_in(self) -> TokenSet:
@@ -146,7 +174,7 @@ def _inner(ctx: Any) -> LoweringContext:
     return ctx.inner if isinstance(ctx, LoweringRuleContext) else ctx
 
 
-def adapt(rule: Callable) -> Callable:
+def adapt(rule: Callable[..., Any]) -> Callable[..., Any]:
     """A library's rule as a rule of the StableHLO column."""
 
     def adapted(ctx, *operands, **params):
@@ -158,8 +186,8 @@ def adapt(rule: Callable) -> Callable:
 
 
 def register_lowering(
-    prim, rule: Callable, platform: str | None = None, inline: bool = True, cacheable: bool = True
-) -> Callable:
+    prim: Primitive, rule: Callable[..., Any], platform: str | None = None, inline: bool = True, cacheable: bool = True
+) -> Callable[..., Any]:
     """Set the StableHLO rule of a primitive.
 
     Args:
@@ -183,7 +211,7 @@ def register_lowering(
     return rule
 
 
-def lower_fun(fun: Callable, multiple_results: bool = True) -> Callable:
+def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., Any]:
     """A rule from a function of arrays.
 
     Args:
@@ -203,7 +231,7 @@ def lower_fun(fun: Callable, multiple_results: bool = True) -> Callable:
     return rule
 
 
-_listed: dict[Callable, Callable] = {}
+_listed: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
 def _as_list(fun: Callable) -> Callable:
@@ -226,7 +254,7 @@ def aval_to_ir_type(ctx: Any, aval: AbstractValue | None = None) -> Any:
     return types.type_of(ctx if aval is None else aval)
 
 
-def aval_to_ir_types(ctx: Any, aval: AbstractValue | None = None) -> tuple:
+def aval_to_ir_types(ctx: Any, aval: AbstractValue | None = None) -> tuple[Any, ...]:
     """The MLIR types that represent `aval`: one. The context may be left out."""
     return (aval_to_ir_type(ctx, aval),)
 
@@ -270,11 +298,11 @@ def ir_attribute(val: Any) -> Any:
     return types.ffi_attribute(val) if isinstance(val, np.generic) else types.attribute(val)
 
 
-_constant_handlers: dict[type, Callable] = {}
+_constant_handlers: dict[type, Callable[..., Any]] = {}
 ConstantHandler = Callable[..., Any]
 
 
-def register_constant_handler(type_: type, handler_fun: Callable) -> None:
+def register_constant_handler(type_: type, handler_fun: Callable[..., Any]) -> None:
     """Register the conversion of values of a type to constants: ``handler_fun(val, aval) -> value``."""
     _constant_handlers[type_] = handler_fun
 
@@ -293,7 +321,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: AbstractValue | N
     return array_constant(Block(None, ir.InsertionPoint.current), val, aval)
 
 
-def ir_constants(val: Any, *, const_lowering: Any = None, aval: AbstractValue | None = None) -> tuple:
+def ir_constants(val: Any, *, const_lowering: Any = None, aval: AbstractValue | None = None) -> tuple[Any, ...]:
     """The values that represent a constant: one."""
     return (ir_constant(val, aval=aval),)
 
@@ -304,12 +332,12 @@ def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
 
 
 # Containers of values for one object, such as the list of an operation's results.
-ir_tree_registry = pytree.PyTreeRegistry(enable_none=False)
+ir_tree_registry: Final = pytree.PyTreeRegistry(enable_none=False)
 ir_tree_registry.register_node(ir.OpResultList, lambda xs: (list(xs), None), lambda _, xs: list(xs))
-ir_type_handlers = types.type_handlers
+ir_type_handlers: Final = types.type_handlers
 
 
-def flatten_ir_values(xs: Any) -> list:
+def flatten_ir_values(xs: Any) -> list[Any]:
     """Values, from nested containers of them (those of `ir_tree_registry`)."""
     return ir_tree_registry.flatten(xs)[0]
 
@@ -328,7 +356,7 @@ def lower_with_sharding_in_types(ctx: Any, op: Any, aval: AbstractValue) -> Any:
 
 def core_call_lowering(
     ctx: Any, *args: Any, name: str, backend: Any = None, inline_jax_late: bool = False, call_jaxpr: Jaxpr, **params: Any
-) -> list:  # fmt: skip
+) -> list[Any]:  # fmt: skip
     """Call a program as a function of the module.
 
     Args:
@@ -350,10 +378,10 @@ def core_call_lowering(
 
 
 def emit_python_callback(
-    ctx: Any, callback: Callable, token: Any, operands: Sequence[Any], operand_avals: Sequence[ShapedArray],
+    ctx: Any, callback: Callable[..., Any], token: Any, operands: Sequence[Any], operand_avals: Sequence[ShapedArray],
     result_avals: Sequence[ShapedArray], *, has_side_effect: bool, returns_token: bool = True, partitioned: bool = False,
     sharding: Any = None,
-) -> tuple:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """Call a Python function when the program runs.
 
     Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from bedrax.autodiff.linearization import Node, Tape, split_jaxpr
 from bedrax.core import dead_code, staging
@@ -15,7 +15,7 @@ from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal
 from bedrax.core.signatures import signature_of
 from bedrax.core.tables import programs, wires, with_programs
-from bedrax.core.tracing import current, entered
+from bedrax.core.tracing import Primitive, current, entered
 from bedrax.extend.hi_prims import hi_call_p
 from bedrax.extend.interpreters import TableView
 from bedrax.extend.partial_values import PartialVal
@@ -23,7 +23,9 @@ from bedrax.extend.unsupported import refuse_options
 from bedrax.lax.tables import decompositions
 
 
-def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False):
+def trace_to_jaxpr_nounits(
+    fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[Any], list[Any]]:
     """Run a flat function on partly known values.
 
     Args:
@@ -51,8 +53,8 @@ def trace_to_jaxpr_nounits(fun: Any, pvals: Sequence[PartialVal], instantiate: b
 
 
 def trace_to_jaxpr_dynamic(
-    fun: Any, in_avals: Sequence[AbstractValue], *, keep_inputs=None, lower=False, auto_dce=False
-):
+    fun: Any, in_avals: Sequence[AbstractValue], *, keep_inputs: Any = None, lower: bool = False, auto_dce: bool = False
+) -> tuple[Jaxpr, list[Any], list[Any]]:
     """Record a flat function: (program, types of its results, values of its constants)."""
     refuse_options("trace_to_jaxpr_dynamic", keep_inputs=keep_inputs, lower=lower, auto_dce=auto_dce)
     info = getattr(fun, "debug_info", None)
@@ -118,16 +120,18 @@ class _DeadCodeRules(TableView):
     """The rules that shrink equations: ``rule(used results, live arguments, equation)``, or without the second
     argument."""
 
-    def __getitem__(self, prim):
+    def __getitem__(self, prim: Primitive) -> Any:
         return _library_form(self.table[prim])
 
 
-dce_rules = _DeadCodeRules(dead_code.dead_code_rules, _own_form)
+dce_rules: Final = _DeadCodeRules(dead_code.dead_code_rules, _own_form)
 JaxprTracer = Node
 Val = Any
 
 
-def dce_jaxpr_consts(jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False) -> tuple:
+def dce_jaxpr_consts(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Any, ...]:
     """(the program for the used results only, which constants it needs, which arguments). Unused constants are
     removed."""
     smaller, used = dce_jaxpr(jaxpr, used_outputs, instantiate)
@@ -181,7 +185,7 @@ def prune_closed_jaxpr_outputs(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Ja
 
 
 def abstract_eval_fun(
-    fun: Callable, *avals: AbstractValue, debug_info: Any = None, **params: Any
+    fun: Callable[..., Any], *avals: AbstractValue, debug_info: Any = None, **params: Any
 ) -> list[AbstractValue]:
     """The types of the results of a flat function.
 

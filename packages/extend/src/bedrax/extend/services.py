@@ -72,8 +72,14 @@ def get_compile_options(
 
 
 def create_compile_options(
-    computation, tuple_args, allow_prop_to_inputs, allow_prop_to_outputs, backend, np_dev, compiler_options
-):
+    computation: Any,
+    tuple_args: Any,
+    allow_prop_to_inputs: Any,
+    allow_prop_to_outputs: Any,
+    backend: Any,
+    np_dev: Any,
+    compiler_options: Any,
+) -> Any:
     """XLA's options for a program on an array of devices; see `get_compile_options`."""
     options = get_compile_options(
         1, np.size(np_dev), [d.id for d in np.ravel(np_dev)], compiler_options, backend=backend
@@ -93,8 +99,8 @@ def register_backend_cache(cache: Any, for_what: str) -> None:
 
 
 def register_backend_factory(
-    name: str, factory: Callable, *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False,
-    make_topology: Callable | None = None, c_api: Any = None,
+    name: str, factory: Callable[..., Any], *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False,
+    make_topology: Callable[..., Any] | None = None, c_api: Any = None,
 ) -> None:  # fmt: skip
     """Register a platform by the function that makes its client.
 
@@ -140,7 +146,7 @@ class PipelineStage(enum.IntEnum):
     POST_SCHEDULER = 1
 
 
-def clear_hlo_module_transformation(name: str, stage=PipelineStage.PRE_SCHEDULER, platforms=None) -> bool:
+def clear_hlo_module_transformation(name: str, stage: Any = PipelineStage.PRE_SCHEDULER, platforms: Any = None) -> bool:
     """Whether a transformation of this name existed: always False, because none can be registered."""
     return False
 

@@ -71,17 +71,17 @@ def set_name_stack(name_stack: NameStack) -> Iterator[None]:
         _current.names = saved
 
 
-def reset_name_stack() -> contextlib.AbstractContextManager:
+def reset_name_stack() -> contextlib.AbstractContextManager[Any]:
     """Context manager: inside, there are no named scopes."""
     return set_name_stack(NameStack())
 
 
-def transform_name_stack(name: str) -> contextlib.AbstractContextManager:
+def transform_name_stack(name: str) -> contextlib.AbstractContextManager[Any]:
     """Context manager: the scopes are those of a transformed function: ``name(outer/inner)``."""
     return set_name_stack(NameStack((f"{name}({current_name_stack()})",)))
 
 
-def user_context(traceback: Any, *, name_stack: NameStack | None = None) -> contextlib.AbstractContextManager:
+def user_context(traceback: Any, *, name_stack: NameStack | None = None) -> contextlib.AbstractContextManager[Any]:
     """Context manager: the named scopes of `name_stack`. Source locations inside are still those of the user's
     frames."""
     return contextlib.nullcontext() if name_stack is None else set_name_stack(name_stack)

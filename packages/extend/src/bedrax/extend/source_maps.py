@@ -95,7 +95,7 @@ class SourceMap:
 class MappingsGenerator:
     """Makes `Mappings` from segments with absolute positions."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lines: Mappings = []
         self._before = [0, 0, 0, 0, 0]
 
@@ -165,7 +165,7 @@ def filter_passes(regex: str) -> Sequence[Pass]:
 
 
 def generate_sourcemaps(
-    f: Callable, passes: Sequence[Pass], **pass_kwargs: Any
+    f: Callable[..., Any], passes: Sequence[Pass], **pass_kwargs: Any
 ) -> Callable[..., Sequence[SourceMapDump]]:
     """A function of the arguments of `f` that returns a dump for each pass.
 
@@ -185,7 +185,13 @@ def canonicalize_filename(file_name: str) -> str:
     return re.sub(r"^.*\.runfiles/[^/]*/", "", file_name)
 
 
-def compile_with_env(f: Callable, f_args: Sequence, f_kwargs: dict, env_flags: dict, compiler_flags: dict) -> Any:
+def compile_with_env(
+    f: Callable[..., Any],
+    f_args: Sequence[Any],
+    f_kwargs: dict[str, Any],
+    env_flags: dict[Any, Any],
+    compiler_flags: dict[str, Any],
+) -> Any:
     """The compiled function, with variables of the environment set while it is compiled."""
     with contextlib.ExitStack() as stack:
         for name, value in env_flags.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from bedrax.extend import refused
 
@@ -102,16 +102,17 @@ def _function(name: str) -> Callable[..., Any]:
     return function
 
 
-register_hlo_module_transformation = _function("register_hlo_module_transformation")
+register_hlo_module_transformation: Final = _function("register_hlo_module_transformation")
 
 attr_get, control_dep, schedule = map(_function, _HINTS)
 register_roofline, register_standard_roofline, roofline, roofline_and_grad = map(_function, _ROOFLINE)
-make_error_array = _function("make_error_array")
+make_error_array: Final = _function("make_error_array")
 
 # ---- kernels: names that need cores, and the kernels for TPUs that keras imports
 
-fused = _function("fused")
-GridMapping, register_lowering_rule = _function("GridMapping"), _function("register_lowering_rule")
+fused: Final = _function("fused")
+GridMapping: Final = _function("GridMapping")
+register_lowering_rule: Final = _function("register_lowering_rule")
 CausalMask, MultiHeadMask, NumpyMask, SegmentIds, make_splash_mha = map(_function, _ATTENTION)
 
 # ---- types of libraries. Flax declares some at import (nnx.variablelib)
@@ -120,5 +121,5 @@ CausalMask, MultiHeadMask, NumpyMask, SegmentIds, make_splash_mha = map(_functio
 class HiPspec:
     """The distribution of values of a `HiType` over a mesh. The constructor raises NotImplementedError."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise refusal("HiPspec")

@@ -9,6 +9,7 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Tracer
+from bedrax.core.typing import DTypeLike
 from bedrax.tf import tensorflow as tf
 from bedrax.tf.types import numpy_dtype, tf_dtype
 
@@ -18,15 +19,15 @@ class KeyWords:
 
     __slots__ = ("dtype", "tensor")
 
-    def __init__(self, tensor: Any, dtype: Any):
-        self.tensor = tensor
-        self.dtype = dtype
+    def __init__(self, tensor: Any, dtype: Any) -> None:
+        self.tensor: Any = tensor
+        self.dtype: Any = dtype
 
-    def __tf_flatten__(self):
+    def __tf_flatten__(self) -> Any:
         return self.dtype, (self.tensor,)
 
     @classmethod
-    def __tf_unflatten__(cls, dtype, parts):
+    def __tf_unflatten__(cls, dtype: DTypeLike, parts: Any) -> Any:
         return KeyWords(parts[0], dtype)
 
 
@@ -96,7 +97,7 @@ def to_tensor(x: Any) -> Argument:
 OUTSIDE = "jax2tf.convert must be used outside all JAX transformations: a converted function is one of TensorFlow."
 
 
-def outer_shape(argument: Argument) -> tuple:
+def outer_shape(argument: Argument) -> tuple[Any, ...]:
     """The shape as an array; None for sizes that are not known."""
     shape = tuple(argument.tensor.shape)
     if dtypes.is_extended(argument.dtype):

@@ -15,10 +15,10 @@ from bedrax.jax2tf import arguments
 class PolyShape(tuple):
     """A shape specification as a tuple of dimension specifications (older spelling of a string)."""
 
-    def __new__(cls, *dim_specs):
+    def __new__(cls, *dim_specs: Any) -> Any:
         return tuple.__new__(cls, dim_specs)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "(" + ", ".join("..." if d is ... else "_" if d is None else str(d) for d in self) + ")"
 
 
@@ -31,17 +31,19 @@ class Call:
       jaxpr: the program.
     """
 
-    def __init__(self, fun: Callable, args, kwargs, polymorphic_shapes, constraints):
-        self.name = function_name(fun)
+    def __init__(
+        self, fun: Callable[..., Any], args: Any, kwargs: Any, polymorphic_shapes: Any, constraints: Any
+    ) -> None:
+        self.name: str = function_name(fun)
         args, kwargs = arguments.without_wrappers(args), arguments.without_wrappers(kwargs)
         leaves, self.in_tree = pytree.tree_flatten((tuple(args), kwargs))
         given = [arguments.to_tensor(x) for x in leaves]
-        self.tensors = [x.tensor for x in given]
+        self.tensors: list[Any] = [x.tensor for x in given]
         shapes = [arguments.outer_shape(x) for x in given]
         specs = specifications(self.in_tree, args, kwargs, polymorphic_shapes)
         symbolic = shape_poly.symbolic_shapes(shapes, specs, constraints)
-        self.avals = [ShapedArray(s, x.dtype) for s, x in zip(symbolic, given, strict=True)]
-        self.flat = staging.flat_fun(fun, self.in_tree)
+        self.avals: list[ShapedArray] = [ShapedArray(s, x.dtype) for s, x in zip(symbolic, given, strict=True)]
+        self.flat: Callable[..., Any] = staging.flat_fun(fun, self.in_tree)
         self.jaxpr, self.out_tree = staging.trace_to_jaxpr(self.flat, self.avals)
 
     @property
@@ -49,12 +51,14 @@ class Call:
         """Whether a size of an argument is not known."""
         return not all(dims.is_constant_shape(a.shape) for a in self.avals)
 
-    def unflatten(self, outs):
+    def unflatten(self, outs: Any) -> Any:
         """The results as the function returns them."""
         return pytree.tree_unflatten(self.out_tree, outs)
 
 
-def specifications(in_tree, args: Sequence, kwargs: dict, polymorphic_shapes: Any) -> list[str | None]:
+def specifications(
+    in_tree: Any, args: Sequence[Any], kwargs: dict[str, Any], polymorphic_shapes: Any
+) -> list[str | None]:
     """The shape specification of each leaf of the arguments, from a pytree prefix of specifications.
 
     Raises:

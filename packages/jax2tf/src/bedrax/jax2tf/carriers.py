@@ -6,40 +6,41 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from bedrax.core.typing import ArrayLike
 from bedrax.tf import tensorflow as tf
 
 # What TensorFlow's kernels cannot do arithmetic in -> a dtype that holds every value.
 _NARROW_INTS = ("int2", "uint2", "int4", "uint4")
 
 
-def is_narrow_int(tf_dtype) -> bool:
+def is_narrow_int(tf_dtype: Any) -> bool:
     """Whether elements have fewer than 8 bits."""
     return tf_dtype.name in _NARROW_INTS
 
 
-def is_narrow_float(tf_dtype) -> bool:
+def is_narrow_float(tf_dtype: Any) -> bool:
     """Whether elements are floats of 8 bits or fewer."""
     return tf_dtype.name.startswith(("float8", "float4"))
 
 
-def has_kernels(tf_dtype) -> bool:
+def has_kernels(tf_dtype: Any) -> bool:
     """Whether TensorFlow's kernels take the dtype at all."""
     return not (is_narrow_int(tf_dtype) or is_narrow_float(tf_dtype))
 
 
-def carrier(tf_dtype) -> Any:
+def carrier(tf_dtype: Any) -> Any:
     """The dtype to compute in: itself, or int32 for narrow integers and float32 for narrow floats."""
     if is_narrow_int(tf_dtype):
         return tf.int32
     return tf.float32 if is_narrow_float(tf_dtype) else tf_dtype
 
 
-def accumulator(tf_dtype) -> Any:
+def accumulator(tf_dtype: Any) -> Any:
     """The dtype for sums, products and what rounds as they do: float32 for floats of 16 bits and fewer, int32 for narrow integers."""
     return tf.float32 if tf_dtype in (tf.float16, tf.bfloat16) else carrier(tf_dtype)
 
 
-def cast(x, tf_dtype) -> Any:
+def cast(x: ArrayLike, tf_dtype: Any) -> Any:
     """Convert where values are known to fit, or should wrap around (integers) or be rounded (floats)."""
     if x.dtype == tf_dtype:
         return x
@@ -63,7 +64,7 @@ def cast(x, tf_dtype) -> Any:
     return tf.cast(x, tf_dtype)
 
 
-def in_carrier(rule: Callable, target: Callable | None = None) -> Callable:
+def in_carrier(rule: Callable[..., Any], target: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """A rule for operands of one dtype, applied in the dtype that `target` (default `carrier`) says.
 
     Results of that dtype are converted back.
@@ -83,7 +84,7 @@ def in_carrier(rule: Callable, target: Callable | None = None) -> Callable:
     return converted
 
 
-def moved(rule: Callable) -> Callable:
+def moved(rule: Callable[..., Any]) -> Callable[..., Any]:
     """A rule that only moves elements, for dtypes without kernels too: those travel as int8 or float32."""
 
     def target(tf_dtype):

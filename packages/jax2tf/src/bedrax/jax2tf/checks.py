@@ -23,7 +23,7 @@ from bedrax.xla_backend.export import DisabledSafetyCheck
 SHAPE_ASSERTIONS = "shape_assertions"  # the check of sizes, as TensorFlow calls it
 
 
-def checked_sizes(call: Any, tensors: Sequence[Any], options: Any) -> tuple[dict[str, Any], list]:
+def checked_sizes(call: Any, tensors: Sequence[Any], options: Any) -> tuple[dict[str, Any], list[Any]]:
     """Values of the dimension variables, and the tensors, which wait for the check of their sizes.
 
     Raises:
@@ -31,7 +31,7 @@ def checked_sizes(call: Any, tensors: Sequence[Any], options: Any) -> tuple[dict
     """
     if not call.is_symbolic:
         return {}, list(tensors)
-    found: list[tuple] = []
+    found: list[tuple[Any, ...]] = []
     dynamic: dict[int, Any] = {}
 
     def size(arg: int, axis: int):
@@ -86,7 +86,7 @@ def _asserting(found, holds) -> Callable:
     """A branch that fails by TensorFlow's plain assertions, which TFLite and TF.js drop."""
 
     def refuse():
-        done: list = []
+        done: list[Any] = []
         for (_, _, _, message, values), fits in zip(found, holds, strict=True):
             with tf.control_dependencies(done):  # the first one that fails is the one to report
                 given = [_tensor(values[int(i)]) for i in _HOLES.findall(message)]

@@ -18,7 +18,7 @@ _PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
 
 def convert(
-    fun_jax: Callable,
+    fun_jax: Callable[..., Any],
     *,
     polymorphic_shapes: Any = None,
     polymorphic_constraints: Sequence[str] = (),
@@ -26,8 +26,8 @@ def convert(
     enable_xla: bool = True,
     native_serialization: bool | str | None = None,
     native_serialization_platforms: Sequence[str] | None = None,
-    native_serialization_disabled_checks: Sequence = (),
-) -> Callable:
+    native_serialization_disabled_checks: Sequence[Any] = (),
+) -> Callable[..., Any]:
     """A function that TensorFlow can run, differentiate and save.
 
     Args:

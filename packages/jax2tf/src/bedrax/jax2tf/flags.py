@@ -1,11 +1,15 @@
 """Options of the bridge to TensorFlow."""
 
+from __future__ import annotations
+
+from typing import Final
+
 from bedrax.core.config import flag
 
-default_native_serialization = flag(
+default_native_serialization: Final = flag(
     "jax2tf_default_native_serialization", False,
     "jax2tf.convert writes StableHLO rather than TF ops, unless told otherwise")  # fmt: skip
-compile_jitted = flag(
+compile_jitted: Final = flag(
     "jax2tf_compile_jitted", False,
     "functions that jax2tf.convert makes of jitted functions are compiled by TensorFlow's XLA")  # fmt: skip
 

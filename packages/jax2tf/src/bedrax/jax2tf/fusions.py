@@ -26,21 +26,21 @@ from bedrax.tf import tensorflow as tf
 class Fused(NamedTuple):
     """An equation computed otherwise: ``build(ctx, *tensors)`` of `operands` instead of its rule of its own."""
 
-    operands: tuple
-    build: Callable
+    operands: tuple[Any, ...]
+    build: Callable[..., Any]
 
 
 class Step(NamedTuple):
     """One operation of a plan: an equation, what it is computed of and how (None: by its rule), and what dies with it."""
 
     eqn: Eqn
-    operands: tuple
-    build: Callable | None
+    operands: tuple[Any, ...]
+    build: Callable[..., Any] | None
     implicit: bool
-    last: tuple
+    last: tuple[Any, ...]
 
 
-_patterns: dict[Any, list[Callable]] = {}
+_patterns: dict[Any, list[Callable[..., Any]]] = {}
 
 
 def _pattern(*prims):
@@ -55,18 +55,18 @@ def _pattern(*prims):
 class _Program:
     """A program that patterns are looked for in."""
 
-    def __init__(self, jaxpr: Jaxpr):
+    def __init__(self, jaxpr: Jaxpr) -> None:
         self.made = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
         self.uses = collections.Counter(v for eqn in jaxpr.eqns for v in eqn.invars if type(v) is not Literal)
         self.uses.update(v for v in jaxpr.outvars if type(v) is not Literal)
         self.known = {v: c for v, c in zip(jaxpr.constvars, jaxpr.consts, strict=True) if v.aval.shape == ()}
 
-    def by(self, atom, *prims) -> Eqn | None:
+    def by(self, atom: Any, *prims: Any) -> Eqn | None:
         """The equation that computes `atom`, if its primitive is one of `prims`."""
         eqn = None if atom is None or type(atom) is Literal else self.made.get(atom)
         return eqn if eqn is not None and eqn.primitive in prims else None
 
-    def number(self, atom) -> float | None:
+    def number(self, atom: Any) -> float | None:
         """The value of a scalar that is known, broadcast or not."""
         while (eqn := self.by(atom, broadcast_in_dim_p, convert_element_type_p)) is not None:
             atom = eqn.invars[0]
@@ -75,7 +75,7 @@ class _Program:
             return None
         return None if np.iscomplexobj(value) else float(value)
 
-    def bound(self, atom, largest: bool) -> tuple[Any, float] | None:
+    def bound(self, atom: Any, largest: bool) -> tuple[Any, float] | None:
         """(x, c) where `atom` is the larger (smaller) of x and the number c: by its primitive, or selected."""
         eqn = self.by(atom, p.max_p if largest else p.min_p)
         if eqn is not None:
@@ -89,7 +89,7 @@ class _Program:
         limit, value = self.number(test.invars[1]), self.number(eqn.invars[2])
         return (eqn.invars[1], value) if value is not None and value == limit else None
 
-    def along(self, atom, axis: int, rank: int):
+    def along(self, atom: Any, axis: int, rank: int) -> Any:
         """What `atom` repeats along an axis: an operand of one axis less; None if it does not."""
         while (eqn := self.by(atom, broadcast_in_dim_p, reshape_p, p.stop_gradient_p)) is not None:
             inner, shape = eqn.invars[0], atom.aval.shape
@@ -455,7 +455,7 @@ def plan(jaxpr: Jaxpr) -> list[Step]:
         return found
     program = _Program(jaxpr)
     needed = {v for v in jaxpr.outvars if type(v) is not Literal}
-    steps: list = []
+    steps: list[Any] = []
     for eqn in reversed(jaxpr.eqns):
         if not eqn.effects and eqn.outvars and not any(v in needed for v in eqn.outvars):
             continue

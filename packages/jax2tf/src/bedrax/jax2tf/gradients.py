@@ -35,7 +35,9 @@ _NOT_SAVED = (
 _FORGOTTEN = "gradient_is_saved_by_SaveOptions_experimental_custom_gradients_True"
 
 
-def with_derivative(call: Call, run: Callable, options: Options, convert: Callable, guarded: bool) -> list:
+def with_derivative(
+    call: Call, run: Callable[..., Any], options: Options, convert: Callable[..., Any], guarded: bool
+) -> list[Any]:
     """Run, with our derivative as TensorFlow's gradient, or with an error in its place.
 
     Args:

@@ -9,15 +9,16 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bedrax.core import config, dims, dtypes, source
 from bedrax.core.exact import exact_items
-from bedrax.core.ir import Jaxpr, Literal
+from bedrax.core.ir import Eqn, Jaxpr, Literal
 from bedrax.core.passes import all_equations
 from bedrax.core.staging import program_of
+from bedrax.core.typing import DTypeLike
 from bedrax.jax2tf import fusions
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import as_list
@@ -25,16 +26,20 @@ from bedrax.lax import element_types
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 
+if TYPE_CHECKING:
+    from bedrax.core.avals import AbstractValue
+    from bedrax.core.tracing import Primitive
+
 
 class Size:
     """A size that is not known before the program runs: a scalar int32 tensor with the arithmetic of dimensions."""
 
     __slots__ = ("tensor",)
 
-    def __init__(self, tensor):
-        self.tensor = tensor
+    def __init__(self, tensor: Any) -> None:
+        self.tensor: Any = tensor
 
-    def __neg__(self):
+    def __neg__(self) -> Any:
         return Size(-self.tensor)
 
 
@@ -67,23 +72,23 @@ class Context:
         "primitive",
     )  # fmt: skip
 
-    def __init__(self, enable_xla: bool, dim_env: dict[str, Any]):
-        self.enable_xla = enable_xla
-        self.dim_env = dim_env
+    def __init__(self, enable_xla: bool, dim_env: dict[str, Any]) -> None:
+        self.enable_xla: bool = enable_xla
+        self.dim_env: dict[str, Any] = dim_env
         self.dim_values: dict[Any, Any] = {}
-        self.avals_in: list = []
-        self.avals_out: list = []
+        self.avals_in: list[Any] = []
+        self.avals_out: list[Any] = []
         self.primitive: Any = None
-        self.implicit_broadcast = False
+        self.implicit_broadcast: bool = False
         self._home = _current_graph()
         self._constants: dict[Any, Any] = {}
 
     @property
-    def aval_out(self):
+    def aval_out(self) -> Any:
         """Type of the only result."""
         return self.avals_out[0]
 
-    def dim(self, d) -> Any:
+    def dim(self, d: Any) -> Any:
         """A dimension as an int, or as a scalar int32 tensor if it is symbolic."""
         if dims.is_constant_dim(d):
             return int(d)
@@ -95,7 +100,7 @@ class Context:
                 self.dim_values[d] = found
         return found
 
-    def shape(self, shape: Sequence) -> Any:
+    def shape(self, shape: Sequence[Any]) -> Any:
         """A shape as an int32 vector: a constant, or computed if it is symbolic."""
         if dims.is_constant_shape(shape):
             return self.integers(shape)
@@ -105,11 +110,11 @@ class Context:
         """An int32 vector."""
         return self.constant(np.asarray(values, np.int32).reshape(-1))
 
-    def run(self, jaxpr: Jaxpr, *tensors) -> list:
+    def run(self, jaxpr: Jaxpr, *tensors: Any) -> list[Any]:
         """Convert a program applied to tensors, in place."""
         return run_program(self, jaxpr, tensors)
 
-    def constant(self, value, dtype=None) -> Any:
+    def constant(self, value: Any, dtype: DTypeLike | None = None) -> Any:
         """A NumPy value as a constant tensor; equal small ones are one tensor."""
         value = np.asarray(value, None if dtype == dtypes.float0 else dtype)
         if value.size > _SMALL or dtype == dtypes.float0 or _current_graph() is not self._home:
@@ -120,7 +125,7 @@ class Context:
             found = self._constants[key] = types.constant(value, dtype)
         return found
 
-    def closed_over(self, value, aval) -> Any:
+    def closed_over(self, value: Any, aval: AbstractValue) -> Any:
         """A constant that a program closes over; a large one is one tensor for all graphs, gradients' among them."""
         value = types.constant_value(value, aval)
         return self.constant(value) if value.nbytes <= _LARGE else _shared_constant(value)
@@ -131,7 +136,7 @@ class Context:
         made.dim_values = dict(self.dim_values)
         return made
 
-    def composed(self, function: Callable, tensors: Sequence[Any], params: dict) -> Any:
+    def composed(self, function: Callable[..., Any], tensors: Sequence[Any], params: dict[str, Any]) -> Any:
         """Convert ``function(*arrays, **params)``, written with lax functions, applied to the operands (or their bases).
 
         All conversions share one TensorFlow function per function, types and parameters; a short program is converted
@@ -148,7 +153,7 @@ class Context:
             found = _programs[key] = self._program(function, params)
         return self._results(self.called(found, tensors, self.primitive.name))
 
-    def called(self, program: Jaxpr, tensors: Sequence[Any], name: str) -> list:
+    def called(self, program: Jaxpr, tensors: Sequence[Any], name: str) -> list[Any]:
         """A program applied to tensors, by a TensorFlow function of its own that all calls of it share; in place if short."""
         if self._is_short(program):
             return run_program(self.inner(), program, tensors)
@@ -170,7 +175,7 @@ class Context:
             return True
         return next(itertools.islice(all_equations(program), _SHORT - 1, None), None) is None
 
-    def in_place(self, function: Callable, tensors: Sequence[Any], params: dict) -> Any:
+    def in_place(self, function: Callable[..., Any], tensors: Sequence[Any], params: dict[str, Any]) -> Any:
         """The same, without a TensorFlow function of its own."""
         return self._results(run_program(self.inner(), self._program(function, params), tensors))
 
@@ -215,7 +220,7 @@ def _shared_constant(value: np.ndarray) -> Any:
     return found
 
 
-_shared: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+_shared: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
 # The programs of compositions; each keeps the TensorFlow functions that were made of it.
 _programs: dict[Any, Jaxpr] = {}
@@ -223,7 +228,7 @@ _MOST_PROGRAMS = 1024
 _SHORT = 8  # equations
 
 
-def rule_for(ctx: Context, prim):
+def rule_for(ctx: Context, prim: Primitive) -> Any:
     """The rule (or decomposition) that converts `prim`."""
     if element_types.moves_elements(prim, ctx.avals_in, ctx.avals_out):
         return _on_bases(prim)
@@ -240,7 +245,7 @@ def _on_bases(prim):
     return rule
 
 
-def convert_eqn(ctx: Context, eqn, tensors: Sequence[Any]) -> list:
+def convert_eqn(ctx: Context, eqn: Eqn, tensors: Sequence[Any]) -> list[Any]:
     """Convert one equation applied to tensors."""
     prim = eqn.primitive
     saved = ctx.avals_in, ctx.avals_out, ctx.primitive
@@ -254,7 +259,7 @@ def convert_eqn(ctx: Context, eqn, tensors: Sequence[Any]) -> list:
     return list(out) if prim.multiple_results else [out]
 
 
-def run_program(ctx: Context, jaxpr: Jaxpr, tensors: Sequence[Any]) -> list:
+def run_program(ctx: Context, jaxpr: Jaxpr, tensors: Sequence[Any]) -> list[Any]:
     """Convert a program applied to tensors.
 
     Args:
@@ -264,7 +269,7 @@ def run_program(ctx: Context, jaxpr: Jaxpr, tensors: Sequence[Any]) -> list:
     Returns:
       One tensor per result.
     """
-    env: dict = {}
+    env: dict[Any, Any] = {}
     for var, value in zip(jaxpr.constvars, jaxpr.consts, strict=True):
         env[var] = value if isinstance(value, tf.Tensor | tf.Variable) else ctx.closed_over(value, var.aval)
     env.update(zip(jaxpr.invars, tensors, strict=True))

@@ -70,7 +70,7 @@ def get_thread_local_state_call_tf_concrete_function_list() -> list[Any] | None:
 PartitionsOrReplicated = tuple[int, ...] | None  # what `split_to_logical_devices` is given
 
 
-def eval_polymorphic_shape(fun_jax: Callable, *, polymorphic_shapes: Any = None) -> Callable:
+def eval_polymorphic_shape(fun_jax: Callable[..., Any], *, polymorphic_shapes: Any = None) -> Callable[..., Any]:
     """The types of a function's results where sizes of its arguments are not known.
 
     Args:

@@ -7,7 +7,7 @@ StableHLO knows, its names of platforms, its types, and checks while sizes are k
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bedrax.core import dims, dtypes
 from bedrax.shape_poly import solve_dims
@@ -18,6 +18,10 @@ from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend import export
 from bedrax.xla_backend.lowering import modules
 from bedrax.xla_backend.tables import find_rule, lowering_rules
+
+if TYPE_CHECKING:
+    from bedrax.core.ir import Jaxpr
+
 
 # The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it reads since 2.16.
 STABLEHLO_VERSION = "1.13.7"
@@ -32,7 +36,7 @@ _NOT_IN_TENSORFLOW = {
 }
 
 
-def runner(call, platforms: Sequence[str] | None, disabled_checks: Sequence[Any]) -> Callable:
+def runner(call: Any, platforms: Sequence[str] | None, disabled_checks: Sequence[Any]) -> Callable[..., Any]:
     """What runs a converted call: a function of its tensors that returns the tensors of its results.
 
     Args:
@@ -54,9 +58,9 @@ def runner(call, platforms: Sequence[str] | None, disabled_checks: Sequence[Any]
 
 
 def call_module(
-    module: bytes, tensors: Sequence[Any], out_avals: Sequence, platforms: Sequence[str], disabled_checks: Sequence[Any],
+    module: bytes, tensors: Sequence[Any], out_avals: Sequence[Any], platforms: Sequence[str], disabled_checks: Sequence[Any],
     functions: Sequence[Any] = (), version: int = CALLING_CONVENTION,
-) -> list:  # fmt: skip
+) -> list[Any]:  # fmt: skip
     """The tensors that a serialized module computes from those that it takes."""
     from tensorflow.compiler.tf2xla.python import xla
 
@@ -79,7 +83,7 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
     jaxpr = call.jaxpr
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
     names = [f"args[{i}]" for i in range(len(call.avals))]
-    functions: list = []
+    functions: list[Any] = []
     outer = tf_functions.set(functions)
     try:
         lowered = modules.lower(jaxpr, "jit_" + call.name, targets, kept, names=names, find_rule=_find_rule)
@@ -105,14 +109,14 @@ def _find_rule(prim: Any, platform: str) -> Callable:
     return find_rule(prim, platform)
 
 
-def portable(jaxpr, name: str, platforms: Sequence[str], kept: tuple[int, ...], names: Sequence[str]) -> bytes:
+def portable(jaxpr: Jaxpr, name: str, platforms: Sequence[str], kept: tuple[int, ...], names: Sequence[str]) -> bytes:
     """A program without calls of TensorFlow functions as a module that TensorFlow reads."""
     program = modules.lower(jaxpr, name, platforms, kept, names=names, find_rule=_find_rule).program
     modules.decompose(program.module)
     return modules.serialize(program.module, STABLEHLO_VERSION)
 
 
-def check_kernels(name: str, found, platforms: Sequence[str]) -> None:
+def check_kernels(name: str, found: Any, platforms: Sequence[str]) -> None:
     """Raise NotImplementedError if a program calls kernels that TensorFlow's runtime does not have."""
     for platform in platforms:
         missing = [t for t in sorted(found) if t.startswith(_NOT_IN_TENSORFLOW[platform])]

@@ -10,6 +10,7 @@ them), never TensorFlow's XLA operations, so ``enable_xla=False`` converts as mu
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from bedrax.core.columns import Column
 from bedrax.lax.tables import decompositions
@@ -26,7 +27,7 @@ def _composed(prim) -> Callable | None:
     return lambda ctx, *tensors, **params: ctx.composed(decomposition, tensors, params)
 
 
-tf_rules = Column(
+tf_rules: Final = Column(
     "TF ops", "bedrax.jax2tf.lowering", signature="rule(ctx, *tensors, **params) -> tensor, or list of them",
     otherwise=_composed,
 )  # fmt: skip

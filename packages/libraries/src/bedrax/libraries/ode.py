@@ -112,7 +112,7 @@ def _solve(f, y0, times, rtol, atol, mxstep, hmax):
 
 
 def odeint(
-    func: Callable, y0: Any, t: Array, *args: Any, rtol: float = 1.4e-8, atol: float = 1.4e-8,
+    func: Callable[..., Any], y0: Any, t: Array, *args: Any, rtol: float = 1.4e-8, atol: float = 1.4e-8,
     mxstep: float = np.inf, hmax: float = np.inf,
 ) -> Any:  # fmt: skip
     """The solution of ``dy/dt = func(y, t, *args)`` at given times.

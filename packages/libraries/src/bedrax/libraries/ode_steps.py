@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import bedrax.numpy as jnp
+from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.libraries.ode import ERROR, NODES, WEIGHTS
 from bedrax.numpy.flatten_util import ravel_pytree
 
@@ -25,7 +27,7 @@ _MIDDLE = (
 )  # fmt: skip
 
 
-def ravel_first_arg(f: Callable, unravel: Callable, debug_info: Any = None) -> Callable:
+def ravel_first_arg(f: Callable[..., Any], unravel: Callable[..., Any], debug_info: Any = None) -> Callable[..., Any]:
     """``f(y, *args)`` of pytrees as a function of a vector `y`, with a vector as result.
 
     Args:
@@ -35,12 +37,14 @@ def ravel_first_arg(f: Callable, unravel: Callable, debug_info: Any = None) -> C
     return lambda y, *args: ravel_pytree(f(unravel(y), *args))[0]
 
 
-def ravel_first_arg_(fun: Any, unravel: Callable) -> Any:
+def ravel_first_arg_(fun: Any, unravel: Callable[..., Any]) -> Any:
     """`ravel_first_arg` of a `WrappedFun` (`jax.extend.linear_util`), which stays one."""
     return fun.wrap(lambda inner, unravel, y, *args: ravel_first_arg(inner, unravel)(y, *args), (unravel,), None)
 
 
-def runge_kutta_step(func: Callable, y0, f0, t0, dt) -> tuple:
+def runge_kutta_step(
+    func: Callable[..., Any], y0: ArrayLike, f0: ArrayLike, t0: ArrayLike, dt: ArrayLike
+) -> tuple[Any, ...]:
     """One step of ``dy/dt = func(y, t)``.
 
     Args:
@@ -58,7 +62,9 @@ def runge_kutta_step(func: Callable, y0, f0, t0, dt) -> tuple:
     return y1, slopes[-1], error, jnp.stack(slopes)
 
 
-def fit_4th_order_polynomial(y0, y1, y_mid, dy0, dy1, dt) -> tuple:
+def fit_4th_order_polynomial(
+    y0: ArrayLike, y1: ArrayLike, y_mid: ArrayLike, dy0: ArrayLike, dy1: ArrayLike, dt: ArrayLike
+) -> tuple[Any, ...]:
     """The polynomial in the share of a step, highest power first, from values at its ends and in the middle, and slopes.
 
     Args:
@@ -79,18 +85,18 @@ def fit_4th_order_polynomial(y0, y1, y_mid, dy0, dy1, dt) -> tuple:
     )
 
 
-def interp_fit_dopri(y0, y1, k, dt):
+def interp_fit_dopri(y0: ArrayLike, y1: ArrayLike, k: Array, dt: ArrayLike) -> Array:
     """`fit_4th_order_polynomial` of a step with the slopes `k` that `runge_kutta_step` gives, as one array ``[5, n]``."""
     middle = y0 + dt * sum(w * slope for w, slope in zip(_MIDDLE, k, strict=True))
     return jnp.asarray(fit_4th_order_polynomial(y0, y1, middle, k[0], k[-1], dt))
 
 
-def abs2(x):
+def abs2(x: ArrayLike) -> Array:
     """The square of the absolute value: real, also where `x` is complex."""
     return x.real**2 + x.imag**2 if jnp.iscomplexobj(x) else x**2
 
 
-def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
+def mean_error_ratio(error_estimate: ArrayLike, rtol: float, atol: float, y0: ArrayLike, y1: ArrayLike) -> Array:
     """The root of the mean square of errors in units of what is tolerated: a step is good up to 1.
 
     Args:
@@ -102,7 +108,14 @@ def mean_error_ratio(error_estimate, rtol, atol, y0, y1):
     return jnp.sqrt(jnp.mean(abs2(error_estimate / tolerated)))
 
 
-def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfactor=0.2, order=5.0):
+def optimal_step_size(
+    last_step: float,
+    mean_error_ratio: float,
+    safety: float = 0.9,
+    ifactor: float = 10.0,
+    dfactor: float = 0.2,
+    order: float = 5.0,
+) -> Array:
     """The length of the next step, from that of the last one and its error.
 
     Args:
@@ -117,7 +130,9 @@ def optimal_step_size(last_step, mean_error_ratio, safety=0.9, ifactor=10.0, dfa
     return last_step * jnp.where(mean_error_ratio == 0, ifactor, jnp.clip(factor, least, ifactor))
 
 
-def initial_step_size(fun: Callable, t0, y0, order, rtol, atol, f0):
+def initial_step_size(
+    fun: Callable[..., Any], t0: float, y0: ArrayLike, order: int, rtol: float, atol: float, f0: ArrayLike
+) -> Array:
     """The length of the first step: Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I", II.4.
 
     Args:

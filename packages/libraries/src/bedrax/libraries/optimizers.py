@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections import namedtuple
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
 
 import bedrax.numpy as jnp
 from bedrax import pytree
+from bedrax.core.array import Array
 
 __all__ = [
     "InitFn", "Params", "ParamsFn", "Schedule", "State", "Step", "UpdateFn", "Updates", "JoinPoint", "Optimizer", "OptimizerState", "adagrad", "adam", "adamax", "clip_grads", "constant",
@@ -35,12 +36,12 @@ ParamsFn = Callable[["OptimizerState"], Params]
 class Optimizer(NamedTuple):
     """Three functions."""
 
-    init_fn: Callable
-    update_fn: Callable
-    params_fn: Callable
+    init_fn: Callable[..., Any]
+    update_fn: Callable[..., Any]
+    params_fn: Callable[..., Any]
 
 
-OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
+OptimizerState: Final = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
 OptimizerState.__doc__ = (
     """The states of all parameters: flat, with the structure of the parameters and of each state."""
 )
@@ -64,7 +65,9 @@ def _states(state: OptimizerState) -> list:
     return [pytree.tree_unflatten(d, x) for d, x in zip(state.subtree_defs, state.packed_state, strict=True)]
 
 
-def optimizer(opt_maker: Callable[..., tuple[Callable, Callable, Callable]]) -> Callable[..., Optimizer]:
+def optimizer(
+    opt_maker: Callable[..., tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]],
+) -> Callable[..., Optimizer]:
     """Decorator: a maker of an optimizer of one array becomes one of an optimizer of pytrees."""
 
     @functools.wraps(opt_maker)
@@ -95,10 +98,10 @@ def optimizer(opt_maker: Callable[..., tuple[Callable, Callable, Callable]]) -> 
 class JoinPoint:
     """A subtree of a pytree of parameters that marks where the state of one parameter begins."""
 
-    def __init__(self, subtree: Any):
+    def __init__(self, subtree: Any) -> None:
         self.subtree = subtree
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         yield self.subtree
 
 
@@ -120,14 +123,14 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
 
 
 @optimizer
-def sgd(step_size):
+def sgd(step_size: float) -> tuple[Callable[..., Any], ...]:
     """Gradient descent: ``x -= step_size * g``."""
     step_size = make_schedule(step_size)
     return lambda x: x, lambda i, g, x: x - step_size(i) * g, lambda x: x
 
 
 @optimizer
-def momentum(step_size, mass: float):
+def momentum(step_size: float, mass: float) -> tuple[Callable[..., Any], ...]:
     """Gradient descent with momentum: ``v = mass * v + g``, ``x -= step_size * v``."""
     step_size = make_schedule(step_size)
 
@@ -140,7 +143,7 @@ def momentum(step_size, mass: float):
 
 
 @optimizer
-def nesterov(step_size, mass: float):
+def nesterov(step_size: float, mass: float) -> tuple[Callable[..., Any], ...]:
     """Nesterov's momentum: as `momentum`, with the step along ``mass * v + g`` for the new v."""
     step_size = make_schedule(step_size)
 
@@ -157,7 +160,7 @@ def _inverse_root(x):
 
 
 @optimizer
-def adagrad(step_size, momentum: float = 0.9):
+def adagrad(step_size: float, momentum: float = 0.9) -> tuple[Callable[..., Any], ...]:
     """Adagrad (Duchi, Hazan and Singer 2011), with momentum: gradients over the root of their sum of squares."""
     step_size = make_schedule(step_size)
 
@@ -171,7 +174,7 @@ def adagrad(step_size, momentum: float = 0.9):
 
 
 @optimizer
-def rmsprop(step_size, gamma: float = 0.9, eps: float = 1e-8):
+def rmsprop(step_size: float, gamma: float = 0.9, eps: float = 1e-8) -> tuple[Callable[..., Any], ...]:
     """RMSProp (Hinton): gradients over the root of the running mean of their squares."""
     step_size = make_schedule(step_size)
 
@@ -184,7 +187,9 @@ def rmsprop(step_size, gamma: float = 0.9, eps: float = 1e-8):
 
 
 @optimizer
-def rmsprop_momentum(step_size, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9):
+def rmsprop_momentum(
+    step_size: float, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
+) -> tuple[Callable[..., Any], ...]:
     """`rmsprop` with momentum of its steps."""
     step_size = make_schedule(step_size)
 
@@ -198,7 +203,7 @@ def rmsprop_momentum(step_size, gamma: float = 0.9, eps: float = 1e-8, momentum:
 
 
 @optimizer
-def adam(step_size, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8):
+def adam(step_size: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple[Callable[..., Any], ...]:
     """Adam (Kingma and Ba 2015): running means of gradients and of their squares, without their bias to 0."""
     step_size = make_schedule(step_size)
 
@@ -214,7 +219,7 @@ def adam(step_size, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8):
 
 
 @optimizer
-def adamax(step_size, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8):
+def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
     """AdaMax (Kingma and Ba 2015): `adam` with the decaying maximum in place of the mean of squares."""
     step_size = make_schedule(step_size)
 
@@ -229,7 +234,7 @@ def adamax(step_size, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8):
 
 
 @optimizer
-def sm3(step_size, momentum: float = 0.9):
+def sm3(step_size: Any, momentum: float = 0.9) -> Any:
     """SM3 (Anil et al. 2019): Adagrad with sums of squares kept per row, column, ... in place of per element."""
     step_size = make_schedule(step_size)
 
@@ -253,23 +258,27 @@ def sm3(step_size, momentum: float = 0.9):
 # ---- schedules ------------------------------------------------------------------------------------------
 
 
-def constant(step_size) -> Callable:
+def constant(step_size: float) -> Callable[..., Any]:
     """The same step size for all steps."""
     return lambda i: step_size
 
 
-def exponential_decay(step_size, decay_steps, decay_rate) -> Callable:
+def exponential_decay(step_size: float, decay_steps: int, decay_rate: float) -> Callable[..., Any]:
     """``step_size * decay_rate ** (i / decay_steps)``."""
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
-def inverse_time_decay(step_size, decay_steps, decay_rate, staircase: bool = False) -> Callable:
+def inverse_time_decay(
+    step_size: float, decay_steps: int, decay_rate: float, staircase: bool = False
+) -> Callable[..., Any]:
     """``step_size / (1 + decay_rate * i / decay_steps)``; with `staircase`, of whole quotients."""
     whole = jnp.floor if staircase else lambda x: x
     return lambda i: step_size / (1 + decay_rate * whole(i / decay_steps))
 
 
-def polynomial_decay(step_size, decay_steps, final_step_size, power: float = 1.0) -> Callable:
+def polynomial_decay(
+    step_size: float, decay_steps: int, final_step_size: float, power: float = 1.0
+) -> Callable[..., Any]:
     """From `step_size` to `final_step_size` within `decay_steps`, along ``(1 - i / decay_steps) ** power``."""
 
     def schedule(i):
@@ -279,7 +288,7 @@ def polynomial_decay(step_size, decay_steps, final_step_size, power: float = 1.0
     return schedule
 
 
-def piecewise_constant(boundaries: Any, values: Any) -> Callable:
+def piecewise_constant(boundaries: Any, values: Any) -> Callable[..., Any]:
     """``values[k]`` for steps up to ``boundaries[k]``, in order; one value more than boundaries."""
     boundaries, values = jnp.asarray(boundaries), jnp.asarray(values)
     if boundaries.ndim != 1 or values.ndim != 1 or values.shape[0] != boundaries.shape[0] + 1:
@@ -290,7 +299,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Callable:
     return lambda i: values[jnp.sum(i > boundaries)]
 
 
-def make_schedule(scalar_or_schedule) -> Callable:
+def make_schedule(scalar_or_schedule: float) -> Callable[..., Any]:
     """A schedule as it is; a number as a constant one."""
     if callable(scalar_or_schedule):
         return scalar_or_schedule
@@ -302,12 +311,12 @@ def make_schedule(scalar_or_schedule) -> Callable:
 # ---- gradients ------------------------------------------------------------------------------------------
 
 
-def l2_norm(tree: Any):
+def l2_norm(tree: Any) -> Array:
     """The Euclidean norm of all elements of a pytree."""
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in pytree.tree_leaves(tree)))
 
 
-def clip_grads(grad_tree: Any, max_norm):
+def clip_grads(grad_tree: Any, max_norm: float) -> dict[str, Array]:
     """Gradients scaled down, where their `l2_norm` is above `max_norm`, to this norm."""
     norm = l2_norm(grad_tree)
     return pytree.tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

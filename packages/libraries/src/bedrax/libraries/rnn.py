@@ -64,7 +64,7 @@ def unpack_lstm_weights(
     count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     if jnp.shape(weights) != (count,):
         raise ValueError(f"this LSTM has {count} weights in one vector, got an array of shape {jnp.shape(weights)}")
-    parts: tuple[dict, dict, dict, dict] = ({}, {}, {}, {})
+    parts: tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any], dict[Any, Any]] = ({}, {}, {}, {})
     at = 0
     for kind, number, shape in _shapes(input_size, hidden_size, num_layers, bidirectional):
         size = int(np.prod(shape))
@@ -152,7 +152,7 @@ def lstm(
 def lstm_fwd(
     x: Array, h_0: Array, c_0: Array, w: Array, seq_lengths: Array, input_size: int, hidden_size: int, num_layers: int,
     dropout: float, bidirectional: bool, precision: Any = None,
-) -> tuple:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """(the results of `lstm`, what `lstm_bwd` needs)."""
     sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     return lstm(x, h_0, c_0, w, seq_lengths, *sizes), (x, h_0, c_0, w, seq_lengths)
@@ -160,8 +160,8 @@ def lstm_fwd(
 
 def lstm_bwd(
     input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool, precision: Any,
-    residuals: tuple, gradients: tuple,
-) -> tuple:  # fmt: skip
+    residuals: tuple[Any, ...], gradients: tuple[Any, ...],
+) -> tuple[Any, ...]:  # fmt: skip
     """The cotangents of the arguments of `lstm`, of those of its results; None for `seq_lengths`."""
     *given, lengths = residuals
     sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)

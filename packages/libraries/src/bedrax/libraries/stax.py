@@ -10,6 +10,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import bedrax.numpy as jnp
 from bedrax import lax, nn, random
@@ -25,9 +26,9 @@ __all__ = [
 
 Layer = tuple[Callable, Callable]
 
-glorot = initializers.glorot_normal
-randn = initializers.normal
-logsoftmax = nn.log_softmax
+glorot: Final = initializers.glorot_normal
+randn: Final = initializers.normal
+logsoftmax: Final = nn.log_softmax
 
 
 def _eval_shape(fun: Callable, *shapes: Sequence[int]) -> tuple[int, ...]:
@@ -38,7 +39,7 @@ def _eval_shape(fun: Callable, *shapes: Sequence[int]) -> tuple[int, ...]:
     return (-1, *out[1:]) if open_batch else tuple(out)
 
 
-def Dense(out_dim: int, W_init: Callable = glorot(), b_init: Callable = randn()) -> Layer:  # noqa: B008
+def Dense(out_dim: int, W_init: Callable[..., Any] = glorot(), b_init: Callable[..., Any] = randn()) -> Layer:  # noqa: B008
     """``x @ W + b``."""
 
     def init(rng, input_shape):
@@ -75,7 +76,7 @@ def _general(convolve, dimension_numbers, out_chan, filter_shape, strides, paddi
 
 
 def GeneralConv(
-    dimension_numbers, out_chan: int, filter_shape, strides=None, padding="VALID", W_init=None, b_init=randn(1e-6)  # noqa: B008
+    dimension_numbers: tuple[str, ...], out_chan: int, filter_shape: tuple[int, ...], strides: tuple[int, ...] | None=None, padding: str="VALID", W_init: Any=None, b_init: Callable[..., Any]=randn(1e-6)  # noqa: B008
 ) -> Layer:  # fmt: skip
     """A convolution with the layouts ``(inputs, kernel, outputs)``, such as ``("NHWC", "HWIO", "NHWC")``."""
     return _general(
@@ -84,20 +85,20 @@ def GeneralConv(
 
 
 def GeneralConvTranspose(
-    dimension_numbers, out_chan: int, filter_shape, strides=None, padding="VALID", W_init=None, b_init=randn(1e-6)  # noqa: B008
+    dimension_numbers: tuple[str, ...], out_chan: int, filter_shape: tuple[int, ...], strides: tuple[int, ...] | None=None, padding: str="VALID", W_init: Any=None, b_init: Callable[..., Any]=randn(1e-6)  # noqa: B008
 ) -> Layer:  # fmt: skip
     """A transposed convolution; arguments as for `GeneralConv`."""
     return _general(lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
 
 
-Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
-Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
-ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
+Conv: Final = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
+Conv1DTranspose: Final = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+ConvTranspose: Final = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
 
 
 def BatchNorm(
-    axis=(0, 1, 2), epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_init=initializers.zeros,
-    gamma_init=initializers.ones,
+    axis: tuple[int, ...]=(0, 1, 2), epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_init: Callable[..., Any]=initializers.zeros,
+    gamma_init: Callable[..., Any]=initializers.ones,
 ) -> Layer:  # fmt: skip
     """Inputs less their mean over `axis`, over their standard deviation; times gamma, plus beta."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -120,22 +121,22 @@ def BatchNorm(
     return init, apply
 
 
-def elementwise(fun: Callable, **fun_kwargs) -> Layer:
+def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     """A layer without parameters that applies `fun`."""
     return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
-Tanh = elementwise(jnp.tanh)
-Relu = elementwise(nn.relu)
-Exp = elementwise(jnp.exp)
-LogSoftmax = elementwise(nn.log_softmax, axis=-1)
-Softmax = elementwise(nn.softmax, axis=-1)
-Softplus = elementwise(nn.softplus)
-Sigmoid = elementwise(nn.sigmoid)
-Elu = elementwise(nn.elu)
-Gelu = elementwise(nn.gelu)
-LeakyRelu = elementwise(nn.leaky_relu)
-Selu = elementwise(nn.selu)
+Tanh: Final = elementwise(jnp.tanh)
+Relu: Final = elementwise(nn.relu)
+Exp: Final = elementwise(jnp.exp)
+LogSoftmax: Final = elementwise(nn.log_softmax, axis=-1)
+Softmax: Final = elementwise(nn.softmax, axis=-1)
+Softplus: Final = elementwise(nn.softplus)
+Sigmoid: Final = elementwise(nn.sigmoid)
+Elu: Final = elementwise(nn.elu)
+Gelu: Final = elementwise(nn.gelu)
+LeakyRelu: Final = elementwise(nn.leaky_relu)
+Selu: Final = elementwise(nn.selu)
 
 
 def _pool(initial, combine, finish, window_shape, strides, padding, spec) -> Layer:
@@ -161,26 +162,28 @@ def _mean(out, x, window, strides, padding):
     return out / lax.reduce_window(jnp.ones_like(x), 0.0, lax.add, window, strides, padding)
 
 
-def MaxPool(window_shape, strides=None, padding="VALID", spec=None) -> Layer:
+def MaxPool(
+    window_shape: tuple[int, ...], strides: tuple[int, ...] | None = None, padding: str = "VALID", spec: Any = None
+) -> Layer:
     """Maxima of windows; `spec` is the layout, ``NHWC`` by default."""
     return _pool(-math.inf, lax.max, _unchanged, window_shape, strides, padding, spec)
 
 
-def SumPool(window_shape, strides=None, padding="VALID", spec=None) -> Layer:
+def SumPool(window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None) -> Layer:
     """Sums of windows."""
     return _pool(0.0, lax.add, _unchanged, window_shape, strides, padding, spec)
 
 
-def AvgPool(window_shape, strides=None, padding="VALID", spec=None) -> Layer:
+def AvgPool(window_shape: tuple[int, ...], strides: Any = None, padding: str = "VALID", spec: Any = None) -> Layer:
     """Means of windows, over the elements within the input."""
     return _pool(0.0, lax.add, _mean, window_shape, strides, padding, spec)
 
 
-Flatten = (
+Flatten: Final = (
     lambda rng, input_shape: ((input_shape[0], math.prod(input_shape[1:])), ()),
     lambda params, inputs, **kwargs: jnp.reshape(inputs, (inputs.shape[0], -1)),
 )
-Identity = (lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: inputs)
+Identity: Final = (lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: inputs)
 
 
 def FanOut(num: int) -> Layer:
@@ -188,7 +191,7 @@ def FanOut(num: int) -> Layer:
     return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
 
-FanInSum = (
+FanInSum: Final = (
     lambda rng, input_shapes: (input_shapes[0], ()),
     lambda params, inputs, **kwargs: functools.reduce(operator.add, inputs),
 )
@@ -260,7 +263,7 @@ def parallel(*layers: Layer) -> Layer:
     return init, apply
 
 
-def shape_dependent(make_layer: Callable[[tuple], Layer]) -> Layer:
+def shape_dependent(make_layer: Callable[[tuple[Any, ...]], Layer]) -> Layer:
     """The layer that `make_layer` makes when the shape of its input is known."""
     return (
         lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),

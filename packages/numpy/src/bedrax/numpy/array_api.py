@@ -27,7 +27,7 @@ class NamespaceInfo:
         """The default device is the executor's choice."""
         return None
 
-    def devices(self) -> list:
+    def devices(self) -> list[Any]:
         """The devices that arrays can live on."""
         return [None, *executors.get().devices()]
 

@@ -67,7 +67,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 
 
 @one_program(static=("axis", "edge_order"))
-def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None):
+def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None) -> Any:
     """Derivatives by central differences inside and one-sided ones at the ends.
 
     Args:
@@ -242,7 +242,9 @@ def interp(
 
 
 @one_program(static=("mode", "precision", "preferred_element_type"))
-def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, preferred_element_type=None) -> Array:
+def convolve(
+    a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
     """Discrete convolution of two vectors.
 
     Args:
@@ -259,7 +261,9 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision=None, 
 
 
 @one_program(static=("mode", "precision", "preferred_element_type"))
-def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision=None, preferred_element_type=None) -> Array:
+def correlate(
+    a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
     """Cross-correlation of two vectors: sums of ``a[n + k] * conj(v[n])``; arguments as for `convolve`."""
     return _convolve("correlate", a, v, mode, precision, preferred_element_type)
 

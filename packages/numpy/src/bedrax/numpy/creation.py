@@ -185,7 +185,7 @@ def _leaf_types(x: Any, seen: dict) -> bool:
 
 
 def _from_sequence(x: Any, dtype: Any) -> Array:
-    seen: dict = {}
+    seen: dict[Any, Any] = {}
     if not _leaf_types(x, seen):
         if dtype is None:
             kind = next(iter(seen), float)
@@ -337,7 +337,7 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     return asarray(np.fromstring(string=string, dtype=dtypes.as_dtype(dtype), count=count, sep=sep))
 
 
-def fromfile(*args, **kwargs):
+def fromfile(*args: Any, **kwargs: Any) -> None:
     """Not available: reading a file is not a pure function. Use ``jnp.asarray(np.fromfile(...))``."""
     raise NotImplementedError(
         "jnp.fromfile: a file may change between two calls, so reading it is no pure function; write"
@@ -345,7 +345,7 @@ def fromfile(*args, **kwargs):
     )
 
 
-def fromiter(*args, **kwargs):
+def fromiter(*args: Any, **kwargs: Any) -> None:
     """Not available: consuming an iterator is not a pure function. Use ``jnp.asarray(np.fromiter(...))``."""
     raise NotImplementedError(
         "jnp.fromiter: an iterator can be read once, so reading it is no pure function; write"

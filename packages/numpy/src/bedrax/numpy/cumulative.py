@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from bedrax import lax
@@ -49,8 +49,8 @@ def _cumulative(name: str, what: str, function: Callable) -> Callable[..., Array
     return one_program(named(cumulative, name, __name__, text), static=("axis", "dtype", "out"))
 
 
-cumsum = _cumulative("cumsum", "sums", cumulate.cumsum)
-cumprod = _cumulative("cumprod", "products", cumulate.cumprod)
+cumsum: Final = _cumulative("cumsum", "sums", cumulate.cumsum)
+cumprod: Final = _cumulative("cumprod", "products", cumulate.cumprod)
 
 
 def _along_axis(name: str, function: Callable, start: int) -> Callable[..., Array]:
@@ -82,5 +82,5 @@ def _along_axis(name: str, function: Callable, start: int) -> Callable[..., Arra
     return one_program(named(cumulative, name, __name__, text), static=("axis", "dtype", "include_initial"))
 
 
-cumulative_sum = _along_axis("cumulative_sum", cumsum, 0)
-cumulative_prod = _along_axis("cumulative_prod", cumprod, 1)
+cumulative_sum: Final = _along_axis("cumulative_sum", cumsum, 0)
+cumulative_prod: Final = _along_axis("cumulative_prod", cumprod, 1)

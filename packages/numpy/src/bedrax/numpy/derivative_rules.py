@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from bedrax import lax
 from bedrax.core import dtypes
@@ -14,10 +15,10 @@ from bedrax.core.avals import aval_of
 from bedrax.lax.operators import _select
 from bedrax.lax.primitives import elementwise as ops
 
-_log_add_exp_rule: Callable | None = None
+_log_add_exp_rule: Callable[..., Any] | None = None
 
 
-def log_add_exp() -> Callable:
+def log_add_exp() -> Callable[..., Any]:
     """The function with its derivative ``exp(x - out) dx + exp(y - out) dy``, which is right of any order."""
     global _log_add_exp_rule
     if _log_add_exp_rule is not None:
@@ -64,10 +65,10 @@ def _sinc_series(n: int) -> list[float]:
     return out
 
 
-_sinc_derivative: Callable | None = None
+_sinc_derivative: Callable[..., Any] | None = None
 
 
-def sinc() -> Callable:
+def sinc() -> Callable[..., Any]:
     global _sinc_derivative
     if _sinc_derivative is not None:
         return _sinc_derivative
@@ -92,7 +93,7 @@ def sinc() -> Callable:
             series = lax.mul(series, inner)
         return _select(small, series, value)
 
-    rules: dict[int, Callable] = {}
+    rules: dict[int, Callable[..., Any]] = {}
 
     def rule(n: int) -> Callable:
         if n not in rules:

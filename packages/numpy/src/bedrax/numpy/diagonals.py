@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.core.avals import aval_of
+from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.operators import power
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index
 from bedrax.numpy.creation import asarray, ones, place
 from bedrax.numpy.manipulation import moveaxis, resize
 from bedrax.numpy.searching import nonzero
+
+if TYPE_CHECKING:
+    from bedrax.autodiff.linearization import Node
 
 
 @one_program(static=("shape", "compare", "dtype"))
@@ -227,7 +231,7 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
     return triu_indices(n, k, m)
 
 
-def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:
+def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:
     """The indices where a function like `triu` of an ``n x n`` matrix of ones is not zero.
 
     Args:
@@ -262,7 +266,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     return lax.pow(v, exponents) if dtypes.is_inexact(v.dtype) else power(v, exponents)
 
 
-def masked_diagonal(x, aval, axis1: int, axis2: int, offset=0):
+def masked_diagonal(x: Node | ArrayLike, aval: ShapedArray, axis1: int, axis2: int, offset: int = 0) -> Array | Node:
     """`x` with zeros off the diagonal of two axes."""
     row = lax.broadcasted_iota(np.int32, aval.shape, axis1)
     column = lax.broadcasted_iota(np.int32, aval.shape, axis2)

@@ -45,7 +45,7 @@ def _np_dtype(x: Any) -> np.dtype:
     return dtypes.as_dtype(x) if not isinstance(x, (int, float, complex)) else dtypes.dtype_of(x)
 
 
-_KINDS: dict[str, tuple] = {
+_KINDS: dict[str, tuple[Any, ...]] = {
     "bool": (np.bool_,), "signed integer": (np.signedinteger,), "unsigned integer": (np.unsignedinteger,),
     "integral": (np.integer,), "real floating": (np.floating,), "complex floating": (np.complexfloating,),
     "numeric": (np.number,),
@@ -135,7 +135,7 @@ def iterable(y: Any) -> bool:
     return np.iterable(y)
 
 
-def shape(a: Any) -> tuple:
+def shape(a: Any) -> tuple[Any, ...]:
     """The shape of an array, a scalar, or anything that has a `.shape`."""
     found = getattr(a, "shape", None)
     if isinstance(found, tuple):

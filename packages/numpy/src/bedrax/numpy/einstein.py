@@ -16,6 +16,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import lattice
 from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
 from bedrax.numpy.arguments import typed
@@ -64,7 +65,7 @@ def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tupl
         longest = max(longest, hidden)
         resolved.append(_expand(term, hidden))
     if output is None:
-        counts: dict = {}
+        counts: dict[Any, Any] = {}
         for term in resolved:
             for c in term:
                 counts[c] = counts.get(c, 0) + 1
@@ -82,7 +83,7 @@ def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tupl
 
 
 def _expand(term: list, hidden: int) -> tuple:
-    out: list = []
+    out: list[Any] = []
     for c in term:
         out.extend(map(_Ellipsis, range(hidden - 1, -1, -1)) if c is ... else [c])
     return tuple(out)
@@ -102,16 +103,16 @@ def _arguments(subscripts, operands: tuple) -> tuple:
 class _Step(NamedTuple):
     """One contraction: take operands out of the list, multiply them, append the result."""
 
-    positions: tuple
-    operands: tuple  # per operand: (pairs of axes of repeated labels, axes to sum, axes of size 1 to drop)
-    numbers: tuple | None  # of the product of two, None for one
-    permutation: tuple | None
+    positions: tuple[Any, ...]
+    operands: tuple[Any, ...]  # per operand: (pairs of axes of repeated labels, axes to sum, axes of size 1 to drop)
+    numbers: tuple[Any, ...] | None  # of the product of two, None for one
+    permutation: tuple[Any, ...] | None
 
 
 @functools.lru_cache(2048)
 def _steps(inputs: tuple, output: tuple, shapes: tuple, optimize: Any) -> tuple:
     """The program of contractions for operands with these labels and shapes."""
-    sizes: dict = {}
+    sizes: dict[Any, Any] = {}
     for term, shape in zip(inputs, shapes, strict=True):
         for c, d in zip(term, shape, strict=True):
             known = sizes.setdefault(c, d)
@@ -257,8 +258,8 @@ def _prepare(x, spec):
 
 
 def einsum(
-    subscripts, /, *operands, out: None = None, optimize: str | bool | list = "auto", precision=None,
-    preferred_element_type=None, _dot_general: Callable | None = None, out_sharding=None,
+    subscripts: np.ndarray[Any, Any] | str, /, *operands: Any, out: None = None, optimize: str | bool | list[Any] = "auto", precision: Any=None,
+    preferred_element_type: np.dtype[Any] | type | None=None, _dot_general: Callable[..., Any] | None = None, out_sharding: Any=None,
 ) -> Array:  # fmt: skip
     """Sum of products in Einstein's notation.
 
@@ -324,7 +325,9 @@ def _contracted(values, steps, precision, dtype, dot_general):
     return values[0]
 
 
-def einsum_path(subscripts, /, *operands, optimize: bool | str | list = "auto") -> tuple[list[tuple[int, ...]], Any]:
+def einsum_path(
+    subscripts: str, /, *operands: ArrayLike, optimize: bool | str | list[Any] = "auto"
+) -> tuple[list[tuple[int, ...]], Any]:
     """The order in which `einsum` would contract its operands, found by the package opt_einsum.
 
     Args:
@@ -337,7 +340,7 @@ def einsum_path(subscripts, /, *operands, optimize: bool | str | list = "auto") 
     arrays, labels_of = _arguments(subscripts, operands)
     avals = [typed("einsum_path", i, x)[1] for i, x in enumerate(arrays)]
     inputs, output = labels_of(tuple(v.ndim for v in avals))
-    sizes: dict = {}
+    sizes: dict[Any, Any] = {}
     for term, v in zip(inputs, avals, strict=True):
         for c, d in zip(term, v.shape, strict=True):
             sizes[c] = d if dims.definitely_equal(sizes.get(c, 1), 1) else sizes[c]

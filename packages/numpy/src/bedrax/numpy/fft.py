@@ -17,7 +17,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.core.typing import ArrayLike
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact
 
@@ -246,7 +246,7 @@ def _frequencies(name: str, count: int, n: int, d: ArrayLike, dtype, device, pos
 
 
 @one_program(static=("n", "dtype", "device"))
-def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype=None, device=None) -> Array:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None) -> Array:
     """The frequencies of `fft` in cycles per unit: 0, 1, ... and then the negative ones, over ``n * d``.
 
     Args:
@@ -259,7 +259,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype=None, device=None) -> Array:
     return _frequencies("fftfreq", n, n, d, dtype, device, lambda k: jnp.where(k < half, k, k - n))
 
 
-def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype=None, device=None) -> Array:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: type | None = None, device: Any = None) -> Array:
     """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``; arguments as for `fftfreq`."""
     return _frequencies("rfftfreq", n // 2 + 1 if not np.ndim(n) else 0, n, d, dtype, device, lambda k: k)
 

@@ -12,7 +12,7 @@ from bedrax.core.avals import aval_of
 from bedrax.lax import lattice
 
 
-def ravel_pytree(pytree_: Any = None, /, **given) -> tuple[Any, Callable]:
+def ravel_pytree(pytree_: Any = None, /, **given: Any) -> tuple[Any, Callable[..., Any]]:
     """Concatenate the leaves of a pytree into one vector.
 
     Args:

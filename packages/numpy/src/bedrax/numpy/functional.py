@@ -38,7 +38,9 @@ def _core_sizes(args: Sequence[Array], terms: list[tuple[str, ...]], sizes: dict
                 raise ValueError(f"inconsistent size for core dimension {label!r}: {n} vs {expected}")
 
 
-def vectorize(pyfunc: Callable, *, excluded: Any = frozenset(), signature: str | None = None) -> Callable:
+def vectorize(
+    pyfunc: Callable[..., Any], *, excluded: Any = frozenset(), signature: str | None = None
+) -> Callable[..., Any]:
     """A function of scalars (or of arrays with given core dimensions) as one of arrays, with broadcasting.
 
     Args:
@@ -114,7 +116,7 @@ def _mapped_over_leading_axes(function: Callable, values: Sequence[Array], ranks
     plans, kept = [], []
     for x, shape in zip(values, shapes, strict=True):
         offset = len(batch) - len(shape)
-        plan: list = [None] * offset
+        plan: list[Any] = [None] * offset
         for n, joint in zip(shape, batch[offset:], strict=True):
             stretched = dims.definitely_equal(n, 1) and not dims.definitely_equal(joint, 1)
             plan.append(None if stretched else 0)
@@ -133,7 +135,7 @@ def _repeated(function: Callable, n: Any) -> Callable:
     return lambda *args: pytree.tree_map(widen, function(*args))
 
 
-def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
     """A function of vectors, applied to all vectors along an axis.
 
     Args:
@@ -154,7 +156,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs
     return function(x)
 
 
-def apply_over_axes(func: Callable, a: Any, axes: Any) -> Array:
+def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
     """A reduction applied along several axes, one after the other, keeping the rank.
 
     Args:

@@ -39,7 +39,7 @@ class NonConcreteBooleanIndexError(errors.JAXIndexError):
 
     __module__ = "jax.errors"  # where users know it from
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: Any) -> None:
         super().__init__(
             f"an array is indexed by a traced mask of type {errors.shaped(tracer)}, whose elements decide the shape of the"
             f" result.{errors.origin_of(tracer)}\n"
@@ -83,14 +83,14 @@ class Plan(NamedTuple):
       block: the common shape of the index arrays.
     """
 
-    shape: tuple
-    axes: tuple
-    layout: tuple
-    block: tuple
+    shape: tuple[Any, ...]
+    axes: tuple[Any, ...]
+    layout: tuple[Any, ...]
+    block: tuple[Any, ...]
 
     @property
-    def result_shape(self) -> tuple:
-        out: list = []
+    def result_shape(self) -> tuple[Any, ...]:
+        out: list[Any] = []
         for source in self.layout:
             if source == NEW:
                 out.append(1)
@@ -100,7 +100,7 @@ class Plan(NamedTuple):
                 out.append(self.kept(source))
         return tuple(out)
 
-    def kept(self, axis: int):
+    def kept(self, axis: int) -> int:
         """The length of what stays of an axis."""
         kind = self.axes[axis]
         return self.shape[axis] if kind[0] == FULL else kind[1] if kind[0] == WINDOW else kind[2]
@@ -118,8 +118,8 @@ class Index(NamedTuple):
     """
 
     plan: Plan
-    starts: list
-    arrays: list
+    starts: list[Any]
+    arrays: list[Any]
     static: bool
     inside: bool
 
@@ -211,13 +211,13 @@ class _Reading(NamedTuple):
     """
 
     plan: Plan
-    starts: tuple
-    arrays: tuple
+    starts: tuple[Any, ...]
+    arrays: tuple[Any, ...]
     static: bool
-    shape: tuple | None
+    shape: tuple[Any, ...] | None
 
 
-def read(shape: tuple, idx: Any, wrap: bool = True) -> tuple[Index, tuple | None]:
+def read(shape: tuple[Any, ...], idx: Any, wrap: bool = True) -> tuple[Index, tuple[Any, ...] | None]:
     """Read an index into arrays of a shape; with `wrap`, known negative positions count from the end.
 
     Returns:
@@ -233,8 +233,8 @@ def read(shape: tuple, idx: Any, wrap: bool = True) -> tuple[Index, tuple | None
         if isinstance(idx, list):
             raise TypeError(_LISTS)
         idx = (idx,)
-    forms: list = []
-    values: list = []
+    forms: list[Any] = []
+    values: list[Any] = []
     for position, i in enumerate(idx):
         kind = type(i)
         if kind is int:
@@ -249,7 +249,7 @@ def read(shape: tuple, idx: Any, wrap: bool = True) -> tuple[Index, tuple | None
         else:
             _read_value(i, position, forms, values)
     plan, starts_of, arrays_of, static, shape = _reading(shape, tuple(forms))
-    starts: list = []
+    starts: list[Any] = []
     inside = static
     for k, size, start, last in starts_of:
         if k >= 0:
@@ -274,7 +274,7 @@ _WINDOW, _COMPUTED_WINDOW = "a window", "a window whose start is computed"  # wi
 
 def _read_slice(s: Slice, position: int, forms: list, values: list) -> None:
     """Add the form of a `Slice`, and its start."""
-    start: list = []
+    start: list[Any] = []
     _read_value(s.start, position, start, values)
     if start not in ([_POSITION], [_SCALAR]):
         raise TypeError(f"a slice starts at an integer, got {s} at position {position}")
@@ -316,14 +316,14 @@ def _read_value(i: Any, position: int, forms: list, values: list) -> None:
 class _Reader:
     """Reads the forms of entries one after the other; each method reads one kind."""
 
-    def __init__(self, shape: tuple, has_array: bool):
+    def __init__(self, shape: tuple[Any, ...], has_array: bool) -> None:
         self.shape = shape
         self.has_array = has_array
-        self.axes: list = []
-        self.layout: list = []
-        self.starts: list = []
-        self.arrays: list = []
-        self.blocks: list = []
+        self.axes: list[Any] = []
+        self.layout: list[Any] = []
+        self.starts: list[Any] = []
+        self.arrays: list[Any] = []
+        self.blocks: list[Any] = []
         self.values = 0
         self.position = 0
         # Of index arrays and points: where the group stands, and whether something stands between its members.
@@ -348,7 +348,7 @@ class _Reader:
             self.layout.append(len(self.axes))
             self.axes.append((FULL,))
 
-    def slice(self, bounds: tuple) -> None:
+    def slice(self, bounds: tuple[Any, ...]) -> None:
         axis = len(self.axes)
         size = self.shape[axis]
         self.layout.append(axis)
@@ -378,12 +378,12 @@ class _Reader:
         self.starts.append((self.value(), self.shape[len(self.axes)], None, None))
         self.axes.append((POINT,))
 
-    def array(self, block: tuple) -> None:
+    def array(self, block: tuple[Any, ...]) -> None:
         self.axes.append((ARRAY, len(self.arrays)))
         self.arrays.append(self.value())
         self.blocks.append(block)
 
-    def mask(self, shape: tuple, hits: tuple) -> None:
+    def mask(self, shape: tuple[Any, ...], hits: tuple[Any, ...]) -> None:
         axis = len(self.axes)
         for k, n in enumerate(shape):
             if not dims.definitely_equal(self.shape[axis + k], n):
@@ -395,7 +395,7 @@ class _Reader:
             self.array(hits)
 
     def plan(self) -> Plan:
-        block: tuple = ()
+        block: tuple[Any, ...] = ()
         if self.arrays:
             try:
                 block = shaping.broadcast_shapes(*self.blocks)
@@ -453,7 +453,7 @@ def _reading(shape: tuple, forms: tuple) -> _Reading:
 
 def _with_axes_of_flags(shape: tuple, forms: tuple, missing: int) -> tuple:
     """A scalar bool is an index array for an axis of length 1 made for it."""
-    new: list = []
+    new: list[Any] = []
     axis = 0
     for form in forms:
         if type(form) is tuple and form[0] is _FLAG:

@@ -198,7 +198,7 @@ def _index_dtype(shape: tuple, kinds: set = frozenset()) -> np.dtype:
     return dtypes.canonicalize_dtype(np.int64) if wide else _INT32
 
 
-def takes_nothing(plan: Plan, kinds: tuple = (POINT, ARRAY)) -> bool:
+def takes_nothing(plan: Plan, kinds: tuple[Any, ...] = (POINT, ARRAY)) -> bool:
     """Whether an axis without elements has an index of these kinds, and no element is asked for.
 
     Raises:
@@ -258,7 +258,7 @@ def _gather_plan(plan: Plan) -> tuple[GatherDimensionNumbers, tuple, tuple]:
     A RANGE axis counts as an index array of its own, so that the same numbers serve scatters.
     """
     offset, position = [], 0
-    batch: list = []
+    batch: list[Any] = []
     for source in plan.layout:
         if source == NEW:
             continue
@@ -279,10 +279,12 @@ def _gather_plan(plan: Plan) -> tuple[GatherDimensionNumbers, tuple, tuple]:
     return GatherDimensionNumbers(tuple(offset), gone, mapped), tuple(batch), sizes
 
 
-def index_vectors(plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wraps: tuple, batch: tuple) -> Any:
+def index_vectors(
+    plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wraps: tuple[Any, ...], batch: tuple[Any, ...]
+) -> Any:
     """The integer array whose last axis holds, for each window, where it starts along the mapped axes."""
-    shape: list = []
-    where: dict = {}
+    shape: list[Any] = []
+    where: dict[Any, Any] = {}
     for source in batch:
         if source == ARRAYS:
             where[ARRAYS] = tuple(range(len(shape), len(shape) + len(plan.block)))

@@ -10,7 +10,7 @@ import functools
 import math
 import operator
 from collections import namedtuple
-from typing import Any
+from typing import Any, Final
 
 import bedrax.numpy as jnp
 import numpy as np
@@ -18,7 +18,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.core.typing import ArrayLike
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.choices import one_of
 from bedrax.lax.matrices import adjoint
 from bedrax.lax.primitives import linalg as factor
@@ -41,11 +41,11 @@ def _result(name: str, fields: str, of: str) -> type:
     return made
 
 
-EigResult = _result("EigResult", "eigenvalues eigenvectors", "eig")
-EighResult = _result("EighResult", "eigenvalues eigenvectors", "eigh")
-QRResult = _result("QRResult", "Q R", "qr")
-SlogdetResult = _result("SlogdetResult", "sign logabsdet", "slogdet")
-SVDResult = _result("SVDResult", "U S Vh", "svd")
+EigResult: Final = _result("EigResult", "eigenvalues eigenvectors", "eig")
+EighResult: Final = _result("EighResult", "eigenvalues eigenvectors", "eigh")
+QRResult: Final = _result("QRResult", "Q R", "qr")
+SlogdetResult: Final = _result("SlogdetResult", "sign logabsdet", "slogdet")
+SVDResult: Final = _result("SVDResult", "U S Vh", "svd")
 
 
 def _matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
@@ -83,7 +83,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
 
 
 @one_program(static=("mode",))
-def qr(a: ArrayLike, mode: str = "reduced"):
+def qr(a: ArrayLike, mode: str = "reduced") -> QRResult | Array:
     """Orthonormal Q and upper triangular R with ``a = Q @ R``.
 
     Args:
@@ -107,7 +107,7 @@ def qr(a: ArrayLike, mode: str = "reduced"):
 def svd(
     a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
-):  # fmt: skip
+) -> SVDResult | Array:  # fmt: skip
     """Singular value decomposition: ``a = U @ diag(S) @ Vh``.
 
     Args:
@@ -233,7 +233,7 @@ def inv(a: ArrayLike) -> Array:
     return solve(a, jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape))
 
 
-def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False):
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False) -> tuple[Array, ...]:
     """Least squares: the x of least norm among those that minimize ``norm(a @ x - b)``.
 
     Args:
@@ -528,7 +528,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     return SlogdetResult(unit * _plain_determinant(q), jnp.sum(jnp.log(size), axis=-1))
 
 
-def cond(x: ArrayLike, p=None) -> Array:
+def cond(x: ArrayLike, p: float | str | None = None) -> Array:
     """Condition numbers ``norm(x, p) * norm(inv(x), p)``; infinite for singular matrices.
 
     Args:
@@ -587,7 +587,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     return jnp.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
-def trace(x: ArrayLike, /, *, offset: int = 0, dtype=None) -> Array:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of matrices in the last two axes."""
     return products.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 

@@ -20,7 +20,7 @@ __all__ = ["logmeanexp", "logsumexp"]
 def logsumexp(
     a: ArrayLike, axis: int | Sequence[int] | None = None, b: ArrayLike | None = None, keepdims: bool = False,
     return_sign: bool = False, where: ArrayLike | None = None,
-):  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """``log(sum(b * exp(a)))``, computed without overflow.
 
     Args:

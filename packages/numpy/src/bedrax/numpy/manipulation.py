@@ -241,7 +241,7 @@ def broadcast_arrays(*args: Any) -> list[Array]:
         raise ValueError(f"Incompatible shapes for broadcasting: shapes={shapes}") from None
 
 
-def broadcast_shapes(*shapes: Any) -> tuple:
+def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
     """The shape that arrays of these shapes have after broadcasting.
 
     Raises:

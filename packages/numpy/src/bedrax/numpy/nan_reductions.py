@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from bedrax import lax
@@ -39,8 +39,8 @@ def _fold(name: str, what: str, plain: Callable, neutral: int) -> Callable[..., 
     return one_program(function, static=("axis", "dtype", "out", "keepdims"), arrays=("initial", "where"))
 
 
-nansum = _fold("nansum", "sum", reductions.sum, 0)
-nanprod = _fold("nanprod", "product", reductions.prod, 1)
+nansum: Final = _fold("nansum", "sum", reductions.sum, 0)
+nanprod: Final = _fold("nanprod", "product", reductions.prod, 1)
 
 
 def _extreme(name: str, what: str, reduce: Callable, worst: float) -> Callable[..., Array]:
@@ -59,8 +59,8 @@ def _extreme(name: str, what: str, reduce: Callable, worst: float) -> Callable[.
     return one_program(function, static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 
 
-nanmax = _extreme("nanmax", "largest", reductions.max, -np.inf)
-nanmin = _extreme("nanmin", "smallest", reductions.min, np.inf)
+nanmax: Final = _extreme("nanmax", "largest", reductions.max, -np.inf)
+nanmin: Final = _extreme("nanmin", "smallest", reductions.min, np.inf)
 
 
 def _position(name: str, what: str, find: Callable, worst: float) -> Callable[..., Array]:
@@ -76,8 +76,8 @@ def _position(name: str, what: str, find: Callable, worst: float) -> Callable[..
     return one_program(function, static=("axis", "out", "keepdims"))
 
 
-nanargmax = _position("nanargmax", "largest", reductions.argmax, -np.inf)
-nanargmin = _position("nanargmin", "smallest", reductions.argmin, np.inf)
+nanargmax: Final = _position("nanargmax", "largest", reductions.argmax, -np.inf)
+nanargmin: Final = _position("nanargmin", "smallest", reductions.argmin, np.inf)
 
 
 def _cumulative(name: str, plain: Callable, neutral: int) -> Callable[..., Array]:
@@ -88,8 +88,8 @@ def _cumulative(name: str, plain: Callable, neutral: int) -> Callable[..., Array
     return one_program(function, static=("axis", "dtype", "out"))
 
 
-nancumsum = _cumulative("nancumsum", cumulative.cumsum, 0)
-nancumprod = _cumulative("nancumprod", cumulative.cumprod, 1)
+nancumsum: Final = _cumulative("nancumsum", cumulative.cumsum, 0)
+nancumprod: Final = _cumulative("nancumprod", cumulative.cumprod, 1)
 
 
 def _counted(x: Array, where: Any) -> Array:

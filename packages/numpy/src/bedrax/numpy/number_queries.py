@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import zero_like
@@ -14,7 +18,7 @@ from bedrax.numpy.ufuncs import _is_inf, imag
 
 
 @one_program
-def isfinite(x, /):
+def isfinite(x: ArrayLike, /) -> Array:
     """Whether elements are neither infinite nor nan."""
     x = operand("isfinite", x)
     dtype = aval_of(x).dtype
@@ -26,7 +30,7 @@ def isfinite(x, /):
 
 
 @one_program
-def isinf(x, /):
+def isinf(x: ArrayLike, /) -> Array:
     """Whether elements are infinite."""
     x = operand("isinf", x)
     dtype = aval_of(x).dtype
@@ -38,7 +42,7 @@ def isinf(x, /):
 
 
 @one_program
-def isnan(x, /):
+def isnan(x: Array, /) -> Array:
     """Whether elements are nan."""
     x = operand("isnan", x)
     if not dtypes.is_inexact(aval_of(x).dtype):
@@ -59,24 +63,24 @@ def _signed_inf(name: str, x, out, value: float):
 
 
 @one_program(static=("out",))
-def isposinf(x, /, out=None):
+def isposinf(x: ArrayLike, /, out: Any = None) -> Any:
     """Whether elements are positive infinity."""
     return _signed_inf("isposinf", x, out, np.inf)
 
 
 @one_program(static=("out",))
-def isneginf(x, /, out=None):
+def isneginf(x: ArrayLike, /, out: Any = None) -> Any:
     """Whether elements are negative infinity."""
     return _signed_inf("isneginf", x, out, -np.inf)
 
 
-def iscomplex(x):
+def iscomplex(x: ArrayLike) -> Array:
     """Whether elements have an imaginary part other than 0."""
     x = imag(x)
     return lax.ne(x, zero_like(aval_of(x)))
 
 
-def isreal(x):
+def isreal(x: ArrayLike) -> Any:
     """Whether elements have the imaginary part 0."""
     x = imag(x)
     return lax.eq(x, zero_like(aval_of(x)))

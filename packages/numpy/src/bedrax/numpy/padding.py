@@ -64,7 +64,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs: Any) -> Array:
+def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """An array with elements added at the ends of its axes.
 
     Args:
@@ -83,7 +83,7 @@ def pad(array: Any, pad_width: Any, mode: str | Callable = "constant", **kwargs:
     """
     x = lax.asarray(operand("pad", array))
     if isinstance(pad_width, dict):
-        widths: list = [(0, 0)] * x.ndim
+        widths: list[Any] = [(0, 0)] * x.ndim
         for axis, w in pad_width.items():
             widths[axis] = _pairs(w, 1, "pad_width", _width)[0]
     else:

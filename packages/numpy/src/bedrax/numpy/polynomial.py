@@ -212,7 +212,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 def polyfit(
     x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
     w: ArrayLike | None = None, cov: bool | str = False,
-):  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """The polynomial of degree `deg` that fits samples best, by least squares.
 
     Args:

@@ -11,7 +11,7 @@ import itertools
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from bedrax import lax
@@ -19,9 +19,9 @@ from bedrax.core import dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
-from bedrax.core.typing import ArrayLike
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax import lattice
-from bedrax.lax.primitives.contractions import canonical_precision, dot_general_p
+from bedrax.lax.primitives.contractions import Precision, canonical_precision, dot_general_p
 from bedrax.numpy.arguments import axis_index, refuse_out, typed
 from bedrax.numpy.diagonals import masked_diagonal
 from bedrax.numpy.einstein import einsum
@@ -47,10 +47,10 @@ def _result_type(x, y, preferred) -> tuple[np.dtype, bool]:
 class _Plan(NamedTuple):
     """How to multiply two arrays: drop dimensions of size 1, `dot_general`, transpose."""
 
-    numbers: tuple
-    squeeze_lhs: tuple = ()
-    squeeze_rhs: tuple = ()
-    permutation: tuple | None = None
+    numbers: tuple[Any, ...]
+    squeeze_lhs: tuple[Any, ...] = ()
+    squeeze_rhs: tuple[Any, ...] = ()
+    permutation: tuple[Any, ...] | None = None
 
 
 def _apply(plan: _Plan, a, b, x, y, precision, preferred, out_sharding=None):
@@ -78,7 +78,14 @@ def _dot_plan(m: int, n: int) -> _Plan:
 
 
 @one_program(static=("precision", "preferred_element_type", "out_sharding"))
-def dot(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: str | None = None,
+    preferred_element_type: type | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Sum of products over the last axis of `a` and the second to last axis of `b` (its only one for rank 1).
 
     Args:
@@ -140,7 +147,14 @@ def _matmul_plan(xs: tuple, ys: tuple) -> _Plan:
 
 
 @one_program(static=("precision", "preferred_element_type", "out_sharding"))
-def matmul(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None, out_sharding=None) -> Array:
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: str | None = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Matrix product, broadcast over leading batch dimensions; vectors act as a row or a column.
 
     Args:
@@ -162,7 +176,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type
 
 
 @one_program(static=("precision", "preferred_element_type"))
-def vdot(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None) -> Array:
+def vdot(a: ArrayLike, b: ArrayLike, *, precision: str | None = None, preferred_element_type: Any = None) -> Array:
     """Sum of ``conj(a) * b`` over all elements; both operands are flattened.
 
     Raises:
@@ -180,7 +194,7 @@ def _ravel(x, aval):
 
 
 @one_program(static=("precision", "preferred_element_type"))
-def inner(a: ArrayLike, b: ArrayLike, *, precision=None, preferred_element_type=None) -> Array:
+def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum of products over the last axes of both operands; a scalar multiplies the other operand.
 
     Returns:
@@ -216,7 +230,9 @@ def _times(a, b):
 
 
 @one_program(static=("axis", "precision", "preferred_element_type"))
-def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision=None, preferred_element_type=None) -> Array:
+def vecdot(
+    x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
     """Sum of ``conj(x1) * x2`` along one axis, broadcast over the others.
 
     Raises:
@@ -267,8 +283,8 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @one_program(static=("axes", "precision", "preferred_element_type", "out_sharding"))
 def tensordot(
-    a: ArrayLike, b: ArrayLike, axes: int | Sequence = 2, *, precision=None, preferred_element_type=None,
-    out_sharding=None,
+    a: ArrayLike, b: ArrayLike, axes: int | Sequence[Any] = 2, *, precision: Precision | None=None, preferred_element_type: Any=None,
+    out_sharding: Any=None,
 ) -> Array:  # fmt: skip
     """Sum of products over chosen axes.
 
@@ -375,7 +391,12 @@ def _cross(a: ArrayLike, b: ArrayLike, axisa: int, axisb: int, axisc: int) -> Ar
 
 @one_program(static=("offset", "axis1", "axis2", "dtype", "out"))
 def trace(
-    a: ArrayLike, offset: int | ArrayLike = 0, axis1: int = 0, axis2: int = 1, dtype=None, out: None = None
+    a: ArrayLike,
+    offset: int | ArrayLike = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
 ) -> Array:
     """Sum of the diagonal elements over two axes.
 
@@ -404,7 +425,7 @@ def trace(
     return lax.reduce_sum(a, (axis1, axis2))
 
 
-def multi_dot(arrays: Sequence[ArrayLike], *, precision=None) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
     """Product of two or more matrices, in the order of multiplications that costs the least.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from bedrax import lax
@@ -265,7 +265,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     return lax.stack([lax.broadcasted_iota(dtype, shape, d) for d in range(len(shape))], 0)
 
 
-def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
     """An array whose element at each position is a function of its indices.
 
     Args:
@@ -302,10 +302,10 @@ def _axis_of(s: slice, what: str) -> Array:
 class _Grid:
     """Coordinate arrays of a grid, by slices: ``start:stop:step``, or ``start:stop:nj`` for n points."""
 
-    def __init__(self, name: str, sparse: bool):
+    def __init__(self, name: str, sparse: bool) -> None:
         self.name, self.sparse = name, sparse
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _axis_of(key, self.name)
         axes = promote_axes([_axis_of(k, self.name) for k in key])
@@ -314,11 +314,11 @@ class _Grid:
             return grid
         return stack(grid, 0) if grid else lax.full((0,), 0, dtypes.default_int_dtype())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"jax.numpy.{self.name}"
 
 
-def promote_axes(axes: list) -> list:
+def promote_axes(axes: list[Any]) -> list[Any]:
     """Vectors of one dtype."""
     if not axes:
         return axes
@@ -326,8 +326,8 @@ def promote_axes(axes: list) -> list:
     return [lax.convert_element_type(a, dtype) for a in axes]
 
 
-mgrid = _Grid("mgrid", False)
-ogrid = _Grid("ogrid", True)
+mgrid: Final = _Grid("mgrid", False)
+ogrid: Final = _Grid("ogrid", True)
 
 
 class _Join:
@@ -337,10 +337,10 @@ class _Join:
     join, to what rank to bring the parts, and where their own axes go.
     """
 
-    def __init__(self, name: str, axis: int, rank: int, where: int):
+    def __init__(self, name: str, axis: int, rank: int, where: int) -> None:
         self.name, self.axis, self.rank, self.where = name, axis, rank, where
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: tuple[Any, ...]) -> Array:
         key = key if isinstance(key, tuple) else (key,)
         axis, rank, where = self.axis, self.rank, self.where
         if key and isinstance(key[0], str):
@@ -370,23 +370,23 @@ class _Join:
             parts.append(part)
         return concatenate(parts, axis)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"jax.numpy.{self.name}"
 
 
-r_ = _Join("r_", 0, 1, -1)
-c_ = _Join("c_", -1, 2, 0)
+r_: Final = _Join("r_", 0, 1, -1)
+c_: Final = _Join("c_", -1, 2, 0)
 
 
 class _IndexExpression:
     """Makes the index that stands in brackets: ``s_[1:3, ::2]``."""
 
-    def __init__(self, always_tuple: bool):
+    def __init__(self, always_tuple: bool) -> None:
         self.always_tuple = always_tuple
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         return (key,) if self.always_tuple and not isinstance(key, tuple) else key
 
 
-index_exp = _IndexExpression(True)
-s_ = _IndexExpression(False)
+index_exp: Final = _IndexExpression(True)
+s_: Final = _IndexExpression(False)

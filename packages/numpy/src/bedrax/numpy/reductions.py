@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from bedrax import lax
@@ -125,8 +125,8 @@ def _fold(name: str, what: str, on_numbers: tuple, on_bools: tuple, identity: in
     return one_program(function, static=static, arrays=("initial", "where"))
 
 
-sum = _fold("sum", "sum", (reduce_ops.reduce_sum, lax.add), (reduce_ops.reduce_or, lax.bitwise_or), 0)
-prod = _fold("prod", "product", (reduce_ops.reduce_prod, lax.mul), (reduce_ops.reduce_and, lax.bitwise_and), 1)
+sum: Final = _fold("sum", "sum", (reduce_ops.reduce_sum, lax.add), (reduce_ops.reduce_or, lax.bitwise_or), 0)
+prod: Final = _fold("prod", "product", (reduce_ops.reduce_prod, lax.mul), (reduce_ops.reduce_and, lax.bitwise_and), 1)
 
 
 def _extreme(
@@ -206,7 +206,8 @@ def minmax(
     return tuple(find("minmax", a, axis, keepdims, bound, where) for find, bound in zip((_min, _max), bounds))
 
 
-amax, amin = max, min
+amax: Final = max
+amin: Final = min
 
 
 def _truth(name: str, which: str, reduce: Callable, identity: bool) -> Callable[..., Array]:
@@ -224,8 +225,8 @@ def _truth(name: str, which: str, reduce: Callable, identity: bool) -> Callable[
     return one_program(function, static=("axis", "out", "keepdims"), arrays=("where",))
 
 
-all = _truth("all", "all elements are", reduce_ops.reduce_and, True)
-any = _truth("any", "some element is", reduce_ops.reduce_or, False)
+all: Final = _truth("all", "all elements are", reduce_ops.reduce_and, True)
+any: Final = _truth("any", "some element is", reduce_ops.reduce_or, False)
 
 
 def _order_of_complex(x, axis: int):
@@ -269,8 +270,8 @@ def _position(name: str, what: str, find: Callable) -> Callable[..., Array]:
     return one_program(named(function, name, __name__, text), static=("axis", "out", "keepdims"))
 
 
-argmax = _position("argmax", "largest", lax.argmax)
-argmin = _position("argmin", "smallest", lax.argmin)
+argmax: Final = _position("argmax", "largest", lax.argmax)
+argmin: Final = _position("argmin", "smallest", lax.argmin)
 
 
 def _float_target(name: str, dtype: Any, own: Any) -> Any:

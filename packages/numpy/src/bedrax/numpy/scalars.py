@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.numpy.creation import asarray
 
 
@@ -14,11 +15,11 @@ class ScalarType(type):
 
     dtype: np.dtype
 
-    def __call__(cls, x: Any):
+    def __call__(cls, x: Any) -> Array:
         """`x` as an array of this dtype."""
         return asarray(x, dtype=cls.dtype)
 
-    def __eq__(cls, other):
+    def __eq__(cls, other: object) -> bool:
         if cls is other:
             return True
         dtype = cls.dtype
@@ -26,10 +27,10 @@ class ScalarType(type):
             return dtype.type is other
         return isinstance(other, np.dtype) and dtype == other
 
-    def __hash__(cls):
+    def __hash__(cls) -> int:
         return hash(cls.dtype.type)
 
-    def __instancecheck__(cls, x):
+    def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, cls.dtype.type)
 
 
@@ -48,4 +49,4 @@ globals().update(SCALAR_TYPES)
 
 if TYPE_CHECKING:
 
-    def __getattr__(name): ...  # the table's names; with a type, mypy 2.4 fails in circles of imports
+    def __getattr__(name: str) -> None: ...  # the table's names; with a type, mypy 2.4 fails in circles of imports

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from bedrax import lax
@@ -96,9 +96,9 @@ def _define(name: str):
     return segment
 
 
-segment_sum = _define("segment_sum")
-segment_prod = _define("segment_prod")
-segment_min = _define("segment_min")
-segment_max = _define("segment_max")
+segment_sum: Final = _define("segment_sum")
+segment_prod: Final = _define("segment_prod")
+segment_min: Final = _define("segment_min")
+segment_max: Final = _define("segment_max")
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

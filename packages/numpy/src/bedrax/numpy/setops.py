@@ -65,7 +65,7 @@ def unique(
     ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: ArrayLike | None = None,
     sorted: bool = True,
-):  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """The different values of an array, sorted.
 
     Args:
@@ -203,7 +203,7 @@ def _filling(like: Array, size: Any, fill: Any) -> Array:
 def intersect1d(
     ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False, *,
     size: int | None = None, fill_value: ArrayLike | None = None,
-):  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """The values that occur in both arrays, sorted.
 
     Args:

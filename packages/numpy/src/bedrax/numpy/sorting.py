@@ -15,7 +15,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.core.typing import ArrayLike
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.choices import one_of
 from bedrax.lax.primitives.sorting import take_along
 from bedrax.numpy.arguments import array, arrays, axis_index, promoted
@@ -65,7 +65,7 @@ def sort(
 @one_program(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
     a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
-    descending: bool = False, dtype=None,
+    descending: bool = False, dtype: DTypeLike | None=None,
 ) -> Array:  # fmt: skip
     """The positions that put the elements along an axis in ascending order.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import bedrax.numpy as jnp
 import numpy as np
@@ -14,7 +14,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
-from bedrax.core.typing import ArrayLike
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import aligned, array, axes_tuple, concrete_int, inexact, promoted, refuse_out
 from bedrax.numpy.sorting import search
@@ -29,7 +29,7 @@ __all__ = [
 def average(
     a: ArrayLike, axis: int | Sequence[int] | None = None, weights: ArrayLike | None = None, returned: bool = False,
     keepdims: bool = False,
-):  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """Weighted average.
 
     Args:
@@ -66,7 +66,7 @@ def average(
 @one_program(static=("rowvar", "bias", "ddof", "dtype"), arrays=("y", "fweights", "aweights"))
 def cov(
     m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
-    fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype=None,
+    fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype: DTypeLike | None=None,
 ) -> Array:  # fmt: skip
     """Covariance matrix.
 
@@ -141,7 +141,7 @@ def _observation_weights(name: str, weights: Array, x: Array) -> Array:
 
 
 @one_program(static=("rowvar", "dtype"), arrays=("y",))
-def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype=None) -> Array:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """Pearson's correlation coefficients; arguments as for `cov`."""
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
@@ -276,7 +276,7 @@ def _shares(name: str, text: str, ignore_nan: bool, parts: int = 1) -> Callable[
     return one_program(named(function, name, __name__, text), static=static, arrays=("weights",))
 
 
-quantile = _shares(
+quantile: Final = _shares(
     "quantile",
     """The values below which a share `q` of the elements lies.
 
@@ -301,15 +301,17 @@ quantile = _shares(
     """,
     False,
 )
-nanquantile = _shares("nanquantile", "`quantile` of the elements that are not NaN; NaN where there is none.", True)
-nanpercentile = _shares("nanpercentile", "`nanquantile` of ``q / 100``.", True, 100)
+nanquantile: Final = _shares(
+    "nanquantile", "`quantile` of the elements that are not NaN; NaN where there is none.", True
+)
+nanpercentile: Final = _shares("nanpercentile", "`nanquantile` of ``q / 100``.", True, 100)
 
 
 @one_program(static=("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding"), arrays=("weights",))
 def percentile(
     a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
     overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
-    out_sharding=None,
+    out_sharding: Any=None,
 ) -> Array:  # fmt: skip
     """`quantile` of ``q / 100``."""
     _no_out("percentile", out, overwrite_input)
@@ -332,8 +334,10 @@ def _middle(name: str, text: str, ignore_nan: bool) -> Callable[..., Array]:
     return one_program(function, static=("axis", "out", "overwrite_input", "keepdims"))
 
 
-median = _middle("median", "The middle element, or the mean of the two there; NaN where an element is NaN.", False)
-nanmedian = _middle("nanmedian", "`median` of the elements that are not NaN.", True)
+median: Final = _middle(
+    "median", "The middle element, or the mean of the two there; NaN where an element is NaN.", False
+)
+nanmedian: Final = _middle("nanmedian", "`median` of the elements that are not NaN.", True)
 
 
 def _no_out(name: str, out: Any, overwrite_input: bool) -> None:
@@ -347,7 +351,7 @@ def _no_out(name: str, out: Any, overwrite_input: bool) -> None:
 
 def bincount(
     x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None,
-    out_sharding=None,
+    out_sharding: Any=None,
 ) -> Array:  # fmt: skip
     """How often each integer 0, 1, 2... occurs.
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import operators
 from bedrax.lax.operators import documentation, documented, inexact2
 from bedrax.lax.primitives import elementwise as ops
@@ -32,7 +34,7 @@ _BOOL = dtypes.bool_dtype
 # ---- kinds of functions: how operands are prepared ---------------------------------------------------------
 
 
-def inexact1(name: str, bind: Callable) -> Callable:
+def inexact1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
     """Of one operand; integers and bools become floats."""
 
     def function(x, /):
@@ -44,7 +46,7 @@ def inexact1(name: str, bind: Callable) -> Callable:
     return function
 
 
-def logical1(name: str, bind: Callable) -> Callable:
+def logical1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
     """Of one operand, read as truth values."""
 
     def function(x, /):
@@ -53,7 +55,7 @@ def logical1(name: str, bind: Callable) -> Callable:
     return function
 
 
-def logical2(name: str, bind: Callable) -> Callable:
+def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
     """Of two operands, read as truth values."""
 
     def function(x, y, /):
@@ -64,7 +66,7 @@ def logical2(name: str, bind: Callable) -> Callable:
 
 
 # name -> (kind, operation, what it computes). `positional` names follow NumPy where people pass them by keyword.
-_TABLE: dict[str, tuple[Callable, Callable, str]] = {
+_TABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
     "exp": (inexact1, ops.exp_p.bind, "exponential"),
     "exp2": (inexact1, ops.exp2_p.bind, "``2 ** x``"),
     "expm1": (inexact1, ops.expm1_p.bind, "``exp(x) - 1``, accurate near 0"),
@@ -96,7 +98,7 @@ for _name, (_kind, _bind, _what) in _TABLE.items():
 
 if TYPE_CHECKING:
 
-    def __getattr__(name): ...  # the table's names; with a type, mypy 2.4 fails in circles of imports
+    def __getattr__(name: str) -> None: ...  # the table's names; with a type, mypy 2.4 fails in circles of imports
 
 
 # ---- ufuncs with methods ---------------------------------------------------------------------------------------
@@ -143,14 +145,14 @@ def _min(x, y, /):
 
 
 @one_program
-def log_add_exp(x, y, /):
+def log_add_exp(x: Array, y: ArrayLike, /) -> Array:
     """``log(exp(x) + exp(y))`` without overflow."""
     x, y = promote("logaddexp", (x, y), True)
     return derivative_rules.log_add_exp()(x, y)
 
 
 @one_program
-def log_add_exp2(x, y, /):
+def log_add_exp2(x: ArrayLike, y: ArrayLike, /) -> Any:
     """``log2(2 ** x + 2 ** y)`` without overflow."""
     x, y = promote("logaddexp2", (x, y), True)
     ln2 = ops.scalar_like(x, math.log(2))
@@ -172,20 +174,20 @@ _and, _orr, _xor = (
     for n, p in (("logical_and", ops.and_p), ("logical_or", ops.or_p), ("logical_xor", ops.xor_p))
 )  # fmt: skip
 
-add = _ufunc(operators.add, 2, "add", "sum", 0, "sum", "cumsum", "add")
-subtract = _ufunc(operators.subtract, 2, "subtract", "difference", at="subtract")
-multiply = _ufunc(operators.multiply, 2, "multiply", "product", 1, "prod", "cumprod", "multiply")
-maximum = _ufunc(_max, 2, "maximum", "maximum; nan wins", reduce="max", at="max")
-minimum = _ufunc(_min, 2, "minimum", "minimum; nan wins", reduce="min", at="min")
-negative = _ufunc(operators.negative, 1, "negative", "``-x``")
-bitwise_and = _ufunc(operators.bitwise_and, 2, "bitwise_and", "AND of bits or bools", -1)
-bitwise_or = _ufunc(operators.bitwise_or, 2, "bitwise_or", "OR of bits or bools", 0)
-bitwise_xor = _ufunc(operators.bitwise_xor, 2, "bitwise_xor", "exclusive OR of bits or bools", 0)
-logical_and = _ufunc(_and, 2, "logical_and", "``x1 and x2`` of truth values", True, "all")
-logical_or = _ufunc(_orr, 2, "logical_or", "``x1 or x2`` of truth values", False, "any")
-logical_xor = _ufunc(_xor, 2, "logical_xor", "exclusive or of truth values", False)
-logaddexp = _ufunc(log_add_exp, 2, "logaddexp", "``log(exp(x1) + exp(x2))``", -np.inf)
-logaddexp2 = _ufunc(log_add_exp2, 2, "logaddexp2", "``log2(2**x1 + 2**x2)``", -np.inf)
+add: Final = _ufunc(operators.add, 2, "add", "sum", 0, "sum", "cumsum", "add")
+subtract: Final = _ufunc(operators.subtract, 2, "subtract", "difference", at="subtract")
+multiply: Final = _ufunc(operators.multiply, 2, "multiply", "product", 1, "prod", "cumprod", "multiply")
+maximum: Final = _ufunc(_max, 2, "maximum", "maximum; nan wins", reduce="max", at="max")
+minimum: Final = _ufunc(_min, 2, "minimum", "minimum; nan wins", reduce="min", at="min")
+negative: Final = _ufunc(operators.negative, 1, "negative", "``-x``")
+bitwise_and: Final = _ufunc(operators.bitwise_and, 2, "bitwise_and", "AND of bits or bools", -1)
+bitwise_or: Final = _ufunc(operators.bitwise_or, 2, "bitwise_or", "OR of bits or bools", 0)
+bitwise_xor: Final = _ufunc(operators.bitwise_xor, 2, "bitwise_xor", "exclusive OR of bits or bools", 0)
+logical_and: Final = _ufunc(_and, 2, "logical_and", "``x1 and x2`` of truth values", True, "all")
+logical_or: Final = _ufunc(_orr, 2, "logical_or", "``x1 or x2`` of truth values", False, "any")
+logical_xor: Final = _ufunc(_xor, 2, "logical_xor", "exclusive or of truth values", False)
+logaddexp: Final = _ufunc(log_add_exp, 2, "logaddexp", "``log(exp(x1) + exp(x2))``", -np.inf)
+logaddexp2: Final = _ufunc(log_add_exp2, 2, "logaddexp2", "``log2(2**x1 + 2**x2)``", -np.inf)
 
 
 # ---- composed functions: powers, logarithms, angles ------------------------------------------------------------
@@ -204,12 +206,16 @@ def _of_floats(name: str, what: str, formula: Callable) -> Callable:
     return one_program(documented(function, name, what, __name__))
 
 
-log10 = _of_floats("log10", "logarithm to base 10", lambda x: lax.div(lax.log(x), _constant(x, math.log(10))))
-deg2rad = _of_floats("deg2rad", "conversion from degrees to radians", lambda x: lax.mul(x, _constant(x, math.pi / 180)))
-rad2deg = _of_floats("rad2deg", "conversion from radians to degrees", lambda x: lax.mul(x, _constant(x, 180 / math.pi)))
+log10: Final = _of_floats("log10", "logarithm to base 10", lambda x: lax.div(lax.log(x), _constant(x, math.log(10))))
+deg2rad: Final = _of_floats(
+    "deg2rad", "conversion from degrees to radians", lambda x: lax.mul(x, _constant(x, math.pi / 180))
+)
+rad2deg: Final = _of_floats(
+    "rad2deg", "conversion from radians to degrees", lambda x: lax.mul(x, _constant(x, 180 / math.pi))
+)
 
 
-def square(x, /):
+def square(x: ArrayLike, /) -> Array:
     """Elementwise ``x * x``."""
     x = operand("square", x)
     if aval_of(x).dtype == _BOOL:
@@ -217,20 +223,20 @@ def square(x, /):
     return ops.square_p.bind(x)
 
 
-def reciprocal(x, /):
+def reciprocal(x: ArrayLike, /) -> Any:
     """Elementwise ``1 / x``, as floats."""
     return lax.reciprocal(inexact("reciprocal", x))
 
 
 @one_program
-def float_power(x, y, /):
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Elementwise ``x ** y``, as floats."""
     x, y = promote("float_power", (x, y), True)
     return ops.pow_p.bind(x, y)
 
 
 @one_program
-def hypot(x1, x2, /):
+def hypot(x1: Array, x2: Array, /) -> Array:
     """Elementwise ``sqrt(x1**2 + x2**2)`` without overflow.
 
     Raises:
@@ -258,7 +264,7 @@ def _is_inf(x):
     return lax.eq(lax.abs(x), _constant(x, np.inf))
 
 
-def fabs(x, /):
+def fabs(x: ArrayLike, /) -> Any:
     """Elementwise absolute value as a float; not of complex numbers."""
     x = inexact("fabs", x)
     if dtypes.is_complex(aval_of(x).dtype):
@@ -267,7 +273,7 @@ def fabs(x, /):
 
 
 @one_program
-def sinc(x, /):
+def sinc(x: ArrayLike, /) -> Array:
     """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are right, too."""
     return derivative_rules.sinc()(inexact("sinc", x))
 
@@ -275,7 +281,7 @@ def sinc(x, /):
 # ---- composed functions: signs, rounding, parts of numbers --------------------------------------------------------
 
 
-def sign(x, /):
+def sign(x: Array, /) -> Array:
     """Elementwise sign: -1, 0 or 1; nan for nan; ``x / abs(x)`` for complex numbers."""
     return lax.sign(operand("sign", x))
 
@@ -285,20 +291,20 @@ def _is_whole(x) -> bool:
     return dtypes.is_integer(dtype) or dtype == _BOOL
 
 
-def floor(x, /):
+def floor(x: ArrayLike, /) -> Array:
     """Elementwise largest integer not above `x`, in the dtype of `x`."""
     x = operand("floor", x)
     return lax.asarray(x) if _is_whole(x) else lax.floor(x)
 
 
-def ceil(x, /):
+def ceil(x: Array, /) -> Array:
     """Elementwise smallest integer not below `x`, in the dtype of `x`."""
     x = operand("ceil", x)
     return lax.asarray(x) if _is_whole(x) else lax.ceil(x)
 
 
 @one_program
-def trunc(x):
+def trunc(x: ArrayLike) -> Any:
     """Elementwise integer part of `x`, in the dtype of `x`."""
     x = operand("trunc", x)
     if _is_whole(x):
@@ -316,13 +322,13 @@ def _by_part(function: Callable, x):
 
 
 @one_program
-def rint(x, /):
+def rint(x: ArrayLike, /) -> Any:
     """Elementwise nearest integer, halves to even, as a float."""
     return _by_part(lambda v: lax.round(v, _EVEN), inexact("rint", x))
 
 
 @one_program(static=("decimals", "out"))
-def round(a, decimals: int = 0, out=None):
+def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
     """Elementwise rounding to `decimals` digits after the point, halves to even.
 
     Args:
@@ -355,7 +361,7 @@ def round(a, decimals: int = 0, out=None):
 
 
 @one_program
-def signbit(x, /):
+def signbit(x: Array, /) -> Array:
     """Whether the sign bit is set, elementwise: of negative numbers, -0.0, and some nans."""
     (x,) = promote_dtypes("signbit", (x,))
     dtype = aval_of(x).dtype
@@ -373,7 +379,7 @@ def signbit(x, /):
 
 
 @one_program
-def copysign(x1, x2, /):
+def copysign(x1: Array, x2: Array, /) -> Array:
     """Elementwise magnitude of `x1` with the sign of `x2`."""
     x, y = promote("copysign", (x1, x2), True)
     if dtypes.is_complex(aval_of(x).dtype):
@@ -383,7 +389,7 @@ def copysign(x1, x2, /):
 
 
 @one_program
-def heaviside(x1, x2, /):
+def heaviside(x1: ArrayLike, x2: float, /) -> Array:
     """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive."""
     x, y = promote("heaviside", (x1, x2), True)
     weak = aval_of(x1).weak_type and aval_of(x2).weak_type
@@ -394,7 +400,7 @@ def heaviside(x1, x2, /):
 
 
 @one_program(static=("copy",), arrays=("posinf", "neginf"))
-def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(x: ArrayLike, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """Replace nan and infinities.
 
     Args:
@@ -432,7 +438,7 @@ _PLAIN_FLOATS = frozenset(np.dtype(d) for d in (np.float16, dtypes.bfloat16, np.
 
 
 @one_program
-def frexp(x, /):
+def frexp(x: ArrayLike, /) -> tuple[Array, ...]:
     """(significand, exponent) with ``x = significand * 2**exponent`` and significand in [0.5, 1); 0 for 0."""
     x = inexact("frexp", x)
     dtype = aval_of(x).dtype
@@ -459,7 +465,7 @@ def frexp(x, /):
 
 
 @one_program
-def ldexp(x1, x2, /):
+def ldexp(x1: Array, x2: Array, /) -> Array:
     """Elementwise ``x1 * 2**x2`` with integers `x2`, without overflow in between."""
     x, n = operand("ldexp", x1), operand("ldexp", x2, 1)
     kind = aval_of(n).dtype
@@ -486,7 +492,7 @@ def ldexp(x1, x2, /):
 
 
 @one_program(static=("out",))
-def modf(x, /, out=None):
+def modf(x: ArrayLike, /, out: Any = None) -> Any:
     """(fractional part, integer part), both with the sign of `x`, as floats."""
     if out is not None:
         raise NotImplementedError("jnp.modf: out is not supported, as arrays are immutable; use what is returned")
@@ -497,7 +503,7 @@ def modf(x, /, out=None):
 
 
 @one_program
-def spacing(x, /):
+def spacing(x: ArrayLike, /) -> Any:
     """Elementwise distance to the next float away from zero, with the sign of `x`."""
     x = inexact("spacing", x)
     if dtypes.is_complex(aval_of(x).dtype):
@@ -521,7 +527,7 @@ def spacing(x, /):
 
 
 @one_program
-def fmod(x1, x2, /):
+def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Elementwise remainder with the sign of the dividend, as C's ``fmod``; an integer modulo 0 is 0."""
     x, y, dtype = operators._as_numbers("fmod", x1, x2)
     if dtypes.is_integer(dtype):
@@ -532,14 +538,14 @@ def fmod(x1, x2, /):
 
 
 @one_program
-def fmax(x1, x2):
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Any:
     """Elementwise maximum that ignores nan where only one operand is nan."""
     x, y = _full_pair(*promote("fmax", (x1, x2)))
     return _prefer(x, y, lax.max)
 
 
 @one_program
-def fmin(x1, x2):
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise minimum that ignores nan where only one operand is nan."""
     x, y = _full_pair(*promote("fmin", (x1, x2)))
     return _prefer(x, y, lax.min)
@@ -553,7 +559,7 @@ def _prefer(x, y, choose):
 
 
 @one_program
-def gcd(x1, x2):
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise greatest common divisor of integers; not negative."""
     x, y = _integers("gcd", x1, x2)
     if dtypes.is_signed_integer(aval_of(x).dtype):
@@ -573,7 +579,7 @@ def gcd(x1, x2):
 
 
 @one_program
-def lcm(x1, x2):
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Any:
     """Elementwise least common multiple of integers; not negative."""
     x, y = _integers("lcm", x1, x2)
     if dtypes.is_signed_integer(aval_of(x).dtype):
@@ -591,7 +597,7 @@ def _integers(name, x1, x2):
     return _full_pair(x, y)
 
 
-def bitwise_count(x, /):
+def bitwise_count(x: ArrayLike, /) -> Any:
     """Elementwise number of bits set in the absolute value, as uint8."""
     x = operand("bitwise_count", x)
     dtype = aval_of(x).dtype
@@ -605,26 +611,26 @@ def bitwise_count(x, /):
 # ---- complex numbers ------------------------------------------------------------------------------------------------
 
 
-def real(val, /):
+def real(val: Array, /) -> Array:
     """Elementwise real part."""
     x = operand("real", val)
     return lax.real(x) if dtypes.is_complex(aval_of(x).dtype) else lax.asarray(x)
 
 
-def imag(val, /):
+def imag(val: ArrayLike, /) -> Array:
     """Elementwise imaginary part; zeros for real numbers."""
     x = operand("imag", val)
     return lax.imag(x) if dtypes.is_complex(aval_of(x).dtype) else lax.full_like(x, 0)
 
 
-def conjugate(x, /):
+def conjugate(x: Array, /) -> Array:
     """Elementwise complex conjugate; real numbers as they are."""
     x = operand("conjugate", x)
     return lax.conj(x) if dtypes.is_complex(aval_of(x).dtype) else lax.asarray(x)
 
 
 @one_program(static=("deg",))
-def angle(z, deg: bool = False):
+def angle(z: ArrayLike, deg: bool = False) -> Any:
     """Elementwise angle of complex numbers, in radians, or with `deg` in degrees."""
     z = operand("angle", z)
     if not dtypes.is_complex(aval_of(z).dtype):

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import bedrax.numpy as jnp
+import numpy as np
 from bedrax import lax
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.promotion import broadcast, operand
 from bedrax.numpy import creation, manipulation, reductions, selection
 from bedrax.numpy.functional import vectorize
@@ -31,16 +34,18 @@ class ufunc:
     """
 
     def __init__(
-        self, func: Callable, /, nin: int, nout: int, *, name: str | None = None, nargs: int | None = None,
-        identity: Any = None, call: Callable | None = None, reduce: Callable | None = None,
-        accumulate: Callable | None = None, at: Callable | None = None, reduceat: Callable | None = None,
-    ):  # fmt: skip
+        self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None, nargs: int | None = None,
+        identity: Any = None, call: Callable[..., Any] | None = None, reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None, at: Callable[..., Any] | None = None, reduceat: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
         if not callable(func):
             raise TypeError(f"ufunc: a function is needed, got {func!r}")
         if nargs is not None and nargs != nin + nout:
             raise ValueError(f"ufunc: nargs must be nin + nout = {nin + nout}, got {nargs}")
         self._func = func
-        self.nin, self.nout, self.nargs = nin, nout, nin + nout
+        self.nin = nin
+        self.nout = nout
+        self.nargs = nin + nout
         self.identity = identity
         self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "function")
         self.__doc__ = getattr(func, "__doc__", None) or type(self).__doc__
@@ -52,24 +57,24 @@ class ufunc:
         ])  # fmt: skip
         self._fast = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         if getattr(jnp, self.__name__, None) is self:
             return _of_numpy, (self.__name__,)
         return frompyfunc, (self._func, self.nin, self.nout)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((ufunc, self._func, self.__name__, self.nin, self.nout))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ufunc) and (
             (self._func, self.__name__, self.nin, self.nout, self.identity)
             == (other._func, other.__name__, other.nin, other.nout, other.identity)
         )
 
-    def __call__(self, *args, out=None, where=None):
+    def __call__(self, *args: Any, out: Any = None, where: Any = None) -> Array:
         """The function of `args`, elementwise.
 
         Raises:
@@ -93,7 +98,16 @@ class ufunc:
         if self.nout != 1:
             raise ValueError(f"{self.__name__}.{method} folds functions of one result, this one gives {self.nout}")
 
-    def reduce(self, a, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    def reduce(
+        self,
+        a: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Array:
         """Combine the elements along an axis, from the first to the last.
 
         Args:
@@ -150,7 +164,7 @@ class ufunc:
         out = lax.scan(step, carry, (first(x), first(mask)))[0]
         return manipulation.expand_dims(out, axes) if keepdims else out
 
-    def accumulate(self, a, axis=0, dtype=None, out=None):
+    def accumulate(self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: Any = None) -> Array:
         """All partial results of the reduction along an axis; of the shape of `a`."""
         self._need_binary("accumulate")
         _no_out(self, "accumulate", out)
@@ -171,7 +185,14 @@ class ufunc:
         rest = lax.scan(step, lax.convert_to(first, kind, False), lax.slice_in_dim(x, 1, None))[1]
         return manipulation.moveaxis(lax.concatenate([lax.expand_dims(first, (0,)), rest], 0), 0, axis)
 
-    def at(self, a, indices, b=None, *, inplace=True):
+    def at(
+        self,
+        a: ArrayLike,
+        indices: int | tuple[np.ndarray[Any, Any], int],
+        b: int | None = None,
+        *,
+        inplace: bool = True,
+    ) -> Array:
         """``a.at[indices]`` with the function applied, once for every index, repeated ones too.
 
         Raises:
@@ -198,13 +219,15 @@ class ufunc:
 
         return lax.reshape(lax.scan(step, flat, (manipulation.ravel(places), values))[0], a.shape)
 
-    def outer(self, a, b, /):
+    def outer(self, a: ArrayLike, b: ArrayLike, /) -> Array:
         """The function of all pairs of an element of `a` and one of `b`; of shape ``a.shape + b.shape``."""
         self._need_binary("outer")
         x, y = (lax.asarray(operand(f"{self.__name__}.outer", v, i)) for i, v in enumerate((a, b)))
         return self(lax.expand_dims(x, range(x.ndim, x.ndim + y.ndim)), lax.expand_dims(y, range(x.ndim)))
 
-    def reduceat(self, a, indices, axis=0, dtype=None, out=None):
+    def reduceat(
+        self, a: ArrayLike, indices: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: Any = None
+    ) -> Array:
         """Reductions of the slices that start at `indices` and end at the next index (or the end).
 
         Where an index is not below the next, the result is the element itself.
@@ -246,7 +269,7 @@ def _no_out(self: ufunc, method: str, out: Any) -> None:
         raise NotImplementedError(f"jnp.{self.__name__}.{method}: out is not supported; arrays are immutable")
 
 
-def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
     """A `ufunc` from a function of scalars.
 
     Args:

@@ -13,6 +13,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax import lattice
 from bedrax.lax.dynamic_slices import dynamic_update_slice
 from bedrax.lax.operators import power, true_divide
@@ -31,13 +32,13 @@ class At:
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Any):
-        self.array = array
+    def __init__(self, array: Any) -> None:
+        self.array: Any = array
 
     def __getitem__(self, index: Any) -> Update:
         return Update(self.array, index)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"At({self.array!r})"
 
 
@@ -56,11 +57,11 @@ class Update:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Any, index: Any):
-        self.array = array
-        self.index = index
+    def __init__(self, array: Any, index: Any) -> None:
+        self.array: Any = array
+        self.index: Any = index
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Update({self.array!r}, {self.index!r})"
 
     def get(
@@ -81,7 +82,7 @@ class Update:
         return indexing.get(x, *options)
 
     def apply(
-        self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        self, func: Callable[..., Any], *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:  # fmt: skip
         """`func`, a function of one element, applied to the elements, once for every index."""
@@ -140,7 +141,16 @@ def _read(x: Any, idx: Any, wrap: bool) -> tuple[Any, Index]:
     return (x if shape is None else lax.reshape(x, shape)), index
 
 
-def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):
+def update(
+    x: Array,
+    idx: slice | tuple[Any, ...] | ArrayLike,
+    values: Any,
+    name: str,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | None = None,
+    wrap: bool = True,
+) -> Array:
     """``x.at[idx].<name>(values)``."""
     shape = x.shape
     x, index = _read(x, idx, wrap)
@@ -148,7 +158,16 @@ def update(x, idx, values, name, indices_are_sorted=False, unique_indices=False,
     return out if out.shape is shape or out.shape == shape else lax.reshape(out, shape)
 
 
-def update_at(x, index, values, name, indices_are_sorted=False, unique_indices=False, mode=None, wrap=True):
+def update_at(
+    x: Array,
+    index: Index,
+    values: Any,
+    name: str,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | None = None,
+    wrap: bool = True,
+) -> Array:
     """`update` at an index that has been read."""
     values = _values(x, values, name)
     mode = GatherScatterMode.from_any(mode)

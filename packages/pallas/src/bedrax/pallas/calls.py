@@ -79,7 +79,7 @@ def is_spec(x: Any) -> bool:
 
 def specs_of(what: str, specs: Any, tree: Any) -> list[BlockSpec]:
     """One spec for each leaf of a tree."""
-    leaves: list = []
+    leaves: list[Any] = []
     if isinstance(specs, list) and isinstance(tree, tuple):
         specs = tuple(specs)
     if isinstance(tree, list) and isinstance(specs, tuple):
@@ -103,11 +103,11 @@ class Blocks(NamedTuple):
 
     spec: BlockSpec
     dims: tuple[Dim, ...]
-    shape: tuple  # of the array
-    padded: tuple  # pairs (before, behind)
+    shape: tuple[Any, ...]  # of the array
+    padded: tuple[Any, ...]  # pairs (before, behind)
 
     @classmethod
-    def of(cls, spec: BlockSpec, shape: tuple) -> Blocks:
+    def of(cls, spec: BlockSpec, shape: tuple[Any, ...]) -> Blocks:
         dims = read_dims(spec, shape)
         padded = tuple(
             d.padding if d.elements else (0, -n % d.size if d.size else 0) for n, d in zip(shape, dims, strict=True)
@@ -115,7 +115,7 @@ class Blocks(NamedTuple):
         return cls(spec, dims, shape, padded)
 
     @property
-    def block_shape(self) -> tuple:
+    def block_shape(self) -> tuple[Any, ...]:
         return tuple(d.size for d in self.dims if d.stays)
 
     def pad(self, x: Any) -> Any:
@@ -132,7 +132,7 @@ class Blocks(NamedTuple):
         low = [before for before, _ in self.padded]
         return lax.slice(x, low, [a + n for a, n in zip(low, self.shape, strict=True)])
 
-    def start(self, ids: Sequence[Any], prefetched: Sequence[Ref]) -> list:
+    def start(self, ids: Sequence[Any], prefetched: Sequence[Ref]) -> list[Any]:
         """Where the block of a run starts."""
         index_map = self.spec.index_map
         if index_map is None or self.spec.block_shape is None:
@@ -149,7 +149,7 @@ class Blocks(NamedTuple):
             for i, d in zip(index, self.dims, strict=True)
         ]
 
-    def take(self, x: Any, start: list) -> Any:
+    def take(self, x: Any, start: list[Any]) -> Any:
         """The block that starts there."""
         if not self.dims:
             return x
@@ -157,11 +157,11 @@ class Blocks(NamedTuple):
         gone = tuple(i for i, d in enumerate(self.dims) if not d.stays)
         return lax.squeeze(block, gone) if gone else block
 
-    def ref(self, x: Any, start: list) -> Ref:
+    def ref(self, x: Any, start: list[Any]) -> Ref:
         """A reference to the block that starts there, in the memory of its spec."""
         return new_ref(self.take(x, start), memory_space=self.spec.memory_space)
 
-    def put(self, x: Any, start: list, block: Any) -> Any:
+    def put(self, x: Any, start: list[Any], block: Any) -> Any:
         """The array with the block in its place."""
         if not self.dims:
             return block
@@ -172,7 +172,15 @@ class Blocks(NamedTuple):
 class _Call:
     """A kernel and all that was said about it; `run` interprets it."""
 
-    def __init__(self, kernel, name: str, out_shape: Any, spec: GridSpec, aliases: dict, debug: bool):
+    def __init__(
+        self,
+        kernel: Callable[..., Any],
+        name: str,
+        out_shape: Any,
+        spec: GridSpec,
+        aliases: dict[Any, Any],
+        debug: bool,
+    ) -> None:
         self.kernel, self.name, self.out_shape, self.spec = kernel, name, out_shape, spec
         self.aliases, self.debug = aliases, debug
         self.sizes, _ = read_grid(spec.grid)
@@ -240,7 +248,7 @@ class _Call:
         return scratch_memory(self.spec.scratch_shapes)
 
 
-def scratch_memory(shapes: Any) -> tuple[list, dict]:
+def scratch_memory(shapes: Any) -> tuple[list[Any], dict[Any, Any]]:
     """References for the scratch memory of a kernel: its last arguments, and those by name."""
     if isinstance(shapes, dict):
         return [], {k: allocate(v) for k, v in shapes.items()}
@@ -264,7 +272,7 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
     return f(*map(allocate, types), **{k: allocate(v) for k, v in kw_types.items()})
 
 
-def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable:
+def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable[..., Any]:
     """Decorator form of `run_scoped`: the function gets its own arguments first, then the memory."""
 
     def decorate(f):

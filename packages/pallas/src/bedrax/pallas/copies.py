@@ -102,7 +102,7 @@ class AsyncCopyDescriptor:
     src_sem: Any = None
     is_remote = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         src, dst = as_view(self.src_ref), as_view(self.dst_ref)
         if src.shape != dst.shape or src.dtype != dst.dtype:
             raise ValueError(

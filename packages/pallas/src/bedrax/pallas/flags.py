@@ -1,7 +1,11 @@
 """Options of kernels."""
 
+from __future__ import annotations
+
+from typing import Final
+
 from bedrax.core.config import flag
 
-enable_debug_checks = flag(
+enable_debug_checks: Final = flag(
     "jax_pallas_enable_debug_checks", False, "what kernels check by debug_check is checked", keyed=True
 )

@@ -40,11 +40,25 @@ class Fusion:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.func(*args, **kwargs)
 
-    shape = property(lambda self: pytree.tree_map(lambda t: t.shape, self.out_type))
-    dtype = property(lambda self: pytree.tree_map(lambda t: t.dtype, self.out_type))
-    type = property(lambda self: self.out_type)
-    in_shape = property(lambda self: pytree.tree_map(lambda t: t.shape, self.in_type))
-    in_dtype = property(lambda self: pytree.tree_map(lambda t: t.dtype, self.in_type))
+    @property
+    def shape(self) -> Any:
+        return pytree.tree_map(lambda t: t.shape, self.out_type)
+
+    @property
+    def dtype(self) -> Any:
+        return pytree.tree_map(lambda t: t.dtype, self.out_type)
+
+    @property
+    def type(self) -> Any:
+        return self.out_type
+
+    @property
+    def in_shape(self) -> Any:
+        return pytree.tree_map(lambda t: t.shape, self.in_type)
+
+    @property
+    def in_dtype(self) -> Any:
+        return pytree.tree_map(lambda t: t.dtype, self.in_type)
 
 
 class _Seen(threading.local):
@@ -127,7 +141,9 @@ def fuse(
     return call
 
 
-def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Callable[..., Any], tuple, tuple]:
+def get_fusion_values(
+    fusion: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
     """The arrays that a function closes over, and the function with these as its first argument.
 
     Args:
@@ -321,7 +337,7 @@ def pull_block_spec(
     return pull
 
 
-def shape_of(x: Any) -> tuple:
+def shape_of(x: Any) -> tuple[Any, ...]:
     """The shape of an array, or of what has one."""
     return abstractify(x).shape if not hasattr(x, "shape") else tuple(x.shape)
 
@@ -374,7 +390,7 @@ def push_block_spec(
 def push_pull_block_spec(
     f: Callable[..., Any], *block_specs: Any, scalar_prefetch_handler: Any = None, grid_len: int | None = None,
     **block_spec_kwargs: Any,
-) -> Callable[..., tuple]:  # fmt: skip
+) -> Callable[..., tuple[Any, ...]]:  # fmt: skip
     """Which blocks a function of a kernel's results needs of the values that it takes besides them, and makes.
 
     Args:

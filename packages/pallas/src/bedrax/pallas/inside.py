@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,14 +24,14 @@ from bedrax.state import Ref, empty_ref, new_ref
 
 
 class _Grids(threading.local):
-    stack: tuple = ()  # (program ids, sizes) of the grids around us
+    stack: tuple[Any, ...] = ()  # (program ids, sizes) of the grids around us
 
 
 _grids = _Grids()
 
 
 @contextmanager
-def in_grid(ids: Sequence[Any], sizes: Sequence[Any]):
+def in_grid(ids: Sequence[Any], sizes: Sequence[Any]) -> Iterator[None]:
     """The kernel is run at this place of the grid."""
     saved, _grids.stack = _grids.stack, (*_grids.stack, (tuple(ids), tuple(sizes)))
     try:
@@ -40,9 +40,9 @@ def in_grid(ids: Sequence[Any], sizes: Sequence[Any]):
         _grids.stack = saved
 
 
-def position(n: Any, sizes: Sequence[Any]) -> list:
+def position(n: Any, sizes: Sequence[Any]) -> list[Any]:
     """The place in the grid of the run number `n`."""
-    ids: list = []
+    ids: list[Any] = []
     n = lax.convert_element_type(n, np.int32)
     for size in reversed(sizes):
         size = np.int32(size) if isinstance(size, (int, np.integer)) else lax.convert_element_type(size, np.int32)
@@ -51,7 +51,7 @@ def position(n: Any, sizes: Sequence[Any]) -> list:
     return ids
 
 
-def grid_around(what: str) -> tuple[tuple, tuple]:
+def grid_around(what: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """(program ids, sizes) of the grid around us.
 
     Raises:
@@ -93,7 +93,7 @@ def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
 
 def loop(
     lower: Any, upper: Any, *, init_carry: Any = None, step: Any = 1, unroll: int | bool | None = None
-) -> Callable:
+) -> Callable[..., Any]:
     """Decorator that runs a function for ``i = lower, lower + step, ...`` below `upper`.
 
     Args:
@@ -223,7 +223,7 @@ _filling = _Filling()
 
 
 @contextmanager
-def memory_starts(as_zero: bool):
+def memory_starts(as_zero: bool) -> Iterator[None]:
     """Memory that is made in this context holds 0, or what shows that nothing was written to it."""
     saved, _filling.zero = _filling.zero, as_zero
     try:
@@ -294,7 +294,7 @@ def type_of(x: Any) -> ShapedArray:
     return getattr(aval, "inner_aval", aval)
 
 
-def named(kernel: Callable) -> str:
+def named(kernel: Callable[..., Any]) -> str:
     """What messages call a kernel."""
     while isinstance(kernel, functools.partial):
         kernel = kernel.func

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -146,13 +146,13 @@ def _bit_by_bit(scatter: Callable[[Any, Any], Any], x: Any, val: Any) -> Any:
     return lax.fori_loop(0, dtypes.iinfo(x.dtype).bits, add, lax.full_like(x, 0))
 
 
-atomic_add = _atomic("atomic_add", "ref[idx] + val", lax.add, "add")
-atomic_max = _atomic("atomic_max", "maximum(ref[idx], val)", lax.max, "max")
-atomic_min = _atomic("atomic_min", "minimum(ref[idx], val)", lax.min, "min")
-atomic_and = _atomic("atomic_and", "ref[idx] & val", lax.bitwise_and, "min", bits=True)
-atomic_or = _atomic("atomic_or", "ref[idx] | val", lax.bitwise_or, "max", bits=True)
-atomic_xor = _atomic("atomic_xor", "ref[idx] ^ val", lax.bitwise_xor, "add", bits=True)
-atomic_xchg = _atomic("atomic_xchg", "val", lambda old, val: val)
+atomic_add: Final = _atomic("atomic_add", "ref[idx] + val", lax.add, "add")
+atomic_max: Final = _atomic("atomic_max", "maximum(ref[idx], val)", lax.max, "max")
+atomic_min: Final = _atomic("atomic_min", "minimum(ref[idx], val)", lax.min, "min")
+atomic_and: Final = _atomic("atomic_and", "ref[idx] & val", lax.bitwise_and, "min", bits=True)
+atomic_or: Final = _atomic("atomic_or", "ref[idx] | val", lax.bitwise_or, "max", bits=True)
+atomic_xor: Final = _atomic("atomic_xor", "ref[idx] ^ val", lax.bitwise_xor, "add", bits=True)
+atomic_xchg: Final = _atomic("atomic_xchg", "val", lambda old, val: val)
 
 
 def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:

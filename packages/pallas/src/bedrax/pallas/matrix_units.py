@@ -21,9 +21,9 @@ from bedrax.state.operations import as_view
 
 @dataclass
 class _Unit:
-    staged: dict = field(default_factory=dict)  # staging register -> weights
+    staged: dict[Any, Any] = field(default_factory=dict)  # staging register -> weights
     loaded: Any = None
-    results: deque = field(default_factory=deque)
+    results: deque[Any] = field(default_factory=deque)
 
 
 _units: weakref.WeakKeyDictionary[Any, dict[int, _Unit]] = weakref.WeakKeyDictionary()

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -56,7 +56,9 @@ class MemorySpace(enum.Enum):
         return MemoryRef(ShapedArray(tuple(shape), dtype), self)
 
 
-GMEM, SMEM, REGS = MemorySpace.GMEM, MemorySpace.SMEM, MemorySpace.REGS
+GMEM: Final = MemorySpace.GMEM
+SMEM: Final = MemorySpace.SMEM
+REGS: Final = MemorySpace.REGS
 
 
 class OOBFillMode(enum.IntEnum):
@@ -125,7 +127,7 @@ class BlockSpec(_BlockSpec):
     collective_axes: tuple[Hashable, ...] | None = None
     oob_fill_mode: OOBFillMode = OOBFillMode.ZEROS
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.transforms or self.collective_axes:
             raise NotImplementedError(
                 "BlockSpec: memory has one layout here, and blocks of a cluster follow one another; leave transforms and"
@@ -147,8 +149,14 @@ class Barrier:
     num_barriers: int | Sequence[int] = ()
     orders_tensor_core: bool = False
 
-    dtype = property(lambda self: np.dtype(np.int32))
-    memory_space = property(lambda self: self)
+    @property
+    def dtype(self) -> Any:
+        return np.dtype(np.int32)
+
+    @property
+    def memory_space(self) -> Any:
+        return self
+
     starts_as_zero = True
 
     @property
@@ -177,7 +185,10 @@ class WGMMAAccumulatorRef:
 
     memory_space = MemorySpace.REGS
     starts_as_zero = True
-    inner_aval = property(lambda self: ShapedArray(tuple(self.shape), np.dtype(self.dtype)))
+
+    @property
+    def inner_aval(self) -> Any:
+        return ShapedArray(tuple(self.shape), np.dtype(self.dtype))
 
     @classmethod
     def init(cls, array: Any) -> WGMMAAccumulatorRef:
@@ -207,7 +218,7 @@ class Mesh:
     thread_name: str | None = None
     kernel_name: str | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if len(self.grid) != len(self.grid_names) or len(self.cluster) != len(self.cluster_names):
             raise ValueError(f"Mesh: there is a name per axis of grid and cluster, got {self}")
         if (self.num_threads is None) != (self.thread_name is None):
@@ -310,9 +321,12 @@ def _atomic(name: str, doc: str) -> Callable[..., None]:
     return operation
 
 
-atomic_add, atomic_max = _atomic("atomic_add", "ref[...] + val"), _atomic("atomic_max", "maximum(ref[...], val)")
-atomic_min, atomic_and = _atomic("atomic_min", "minimum(ref[...], val)"), _atomic("atomic_and", "ref[...] & val")
-atomic_or, atomic_xor = _atomic("atomic_or", "ref[...] | val"), _atomic("atomic_xor", "ref[...] ^ val")
+atomic_add: Final = _atomic("atomic_add", "ref[...] + val")
+atomic_max: Final = _atomic("atomic_max", "maximum(ref[...], val)")
+atomic_min: Final = _atomic("atomic_min", "minimum(ref[...], val)")
+atomic_and: Final = _atomic("atomic_and", "ref[...] & val")
+atomic_or: Final = _atomic("atomic_or", "ref[...] | val")
+atomic_xor: Final = _atomic("atomic_xor", "ref[...] ^ val")
 
 
 def _reduction(name: str, doc: str) -> Callable[..., Any]:
@@ -333,8 +347,10 @@ def _reduction(name: str, doc: str) -> Callable[..., Any]:
     return operation
 
 
-sum, max = _reduction("sum", "The sum"), _reduction("max", "The largest element")
-min, prod = _reduction("min", "The least element"), _reduction("prod", "The product")
+sum: Final = _reduction("sum", "The sum")
+max: Final = _reduction("max", "The largest element")
+min: Final = _reduction("min", "The least element")
+prod: Final = _reduction("prod", "The product")
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any = None) -> Any:

@@ -114,9 +114,17 @@ class BufferedRef:
         both = self.in_buffer_count and self.out_buffer_count
         return self.in_buffer_count + self.out_buffer_count - bool(both)
 
-    is_input = property(lambda self: self.buffer_type in (BufferType.INPUT, BufferType.INPUT_OUTPUT))
-    is_output = property(lambda self: self.buffer_type in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT))
-    is_input_output = property(lambda self: self.buffer_type is BufferType.INPUT_OUTPUT)
+    @property
+    def is_input(self) -> Any:
+        return self.buffer_type in (BufferType.INPUT, BufferType.INPUT_OUTPUT)
+
+    @property
+    def is_output(self) -> Any:
+        return self.buffer_type in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
+
+    @property
+    def is_input_output(self) -> Any:
+        return self.buffer_type is BufferType.INPUT_OUTPUT
 
     def with_spec(self, spec: BlockSpec) -> BufferedRef:
         """Buffers like these for another `BlockSpec`."""
@@ -214,12 +222,22 @@ def _parts(what: str, specs: tuple, refs: tuple, buffered: Sequence[Any]) -> tup
 class _Pipeline:
     """What `emit_pipeline` was called with, and what can be done with it."""
 
-    def __init__(self, body, grid, in_specs, out_specs, core_axis, core_axis_name, semantics, explicit):
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        grid: tuple[int, ...],
+        in_specs: list[BlockSpec],
+        out_specs: list[BlockSpec],
+        core_axis: int | None,
+        core_axis_name: str | None,
+        semantics: tuple[str, ...] | None,
+        explicit: bool,
+    ) -> None:
         self.body, self.grid, self.explicit = body, tuple(grid), explicit
         self.in_specs, self.out_specs = _listed(in_specs), _listed(out_specs)
         self.shared = (core_axis, core_axis_name, semantics)
 
-    def split(self, refs: tuple) -> tuple[tuple, tuple]:
+    def split(self, refs: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         count = len(self.in_specs)
         if len(refs) != count + len(self.out_specs):
             raise ValueError(

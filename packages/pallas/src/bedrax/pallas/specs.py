@@ -7,7 +7,7 @@ import enum
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -38,11 +38,12 @@ class MemorySpace(enum.Enum):
         """Memory of this kind for an array."""
         return MemoryRef(ShapedArray(tuple(shape), dtype), self)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.value
 
 
-ANY, HOST = MemorySpace.ANY, MemorySpace.HOST
+ANY: Final = MemorySpace.ANY
+HOST: Final = MemorySpace.HOST
 
 
 class SemaphoreType(enum.Enum):
@@ -97,8 +98,13 @@ class MemoryRef:
     inner_aval: Any
     memory_space: Any
 
-    shape = property(lambda self: self.inner_aval.shape)
-    dtype = property(lambda self: self.inner_aval.dtype)
+    @property
+    def shape(self) -> Any:
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner_aval.dtype
 
 
 class Blocked(NamedTuple):
@@ -125,7 +131,7 @@ class Squeezed:
     """One position of an axis, which the block does not have. None stands for it."""
 
 
-squeezed = Squeezed()
+squeezed: Final = Squeezed()
 
 
 @dataclass(frozen=True)
@@ -175,7 +181,7 @@ class Buffered:
     revisit: RevisitMode | None = None
     prefetched_count: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         counts = self.buffer_count if isinstance(self.buffer_count, tuple) else (self.buffer_count,)
         if len(counts) > 2 or any(n < 1 for n in counts):
             raise ValueError(f"Buffered: buffer_count is 1 or more, or a pair of such numbers, got {self.buffer_count}")
@@ -211,11 +217,11 @@ class BlockSpec:
 class _NoBlockSpec:
     """Stands for the block that is the whole array."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "NoBlockSpec"
 
 
-no_block_spec = _NoBlockSpec()
+no_block_spec: Final = _NoBlockSpec()
 
 
 @dataclass
@@ -246,7 +252,7 @@ class PrefetchScalarGridSpec(GridSpec):
     def __init__(
         self, num_scalar_prefetch: int, grid: Any = (), in_specs: Any = no_block_spec, out_specs: Any = no_block_spec,
         scratch_shapes: Any = (),
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
         self.num_scalar_prefetch = num_scalar_prefetch
 
@@ -275,16 +281,16 @@ class CompilerParams:
 class Options:
     """Options for a compiler or an interpreter of kernels for TPUs, by name. They are carried along: none applies here."""
 
-    def __init__(self, **options: Any):
+    def __init__(self, **options: Any) -> None:
         self.__dict__.update(options)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and vars(self) == vars(other)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(tuple(sorted(vars(self), key=str)))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
@@ -349,7 +355,7 @@ class TPUCompilerParams(CompilerParams):
 _NO_RACES = "runs, cores and threads follow one another here, so none of them race"
 _IMITATED = "arrays are what they are on this machine; no device is imitated"
 # Options of an interpreter that imitates hardware: name -> (default, the other values that mean something here, why not more).
-INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple, str]] = {
+INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "detect_races": (False, (), _NO_RACES),
     "on_race": ("raise", ("warn",), "it is 'raise' or 'warn'"),
     "out_of_bounds_reads": (
@@ -368,7 +374,7 @@ INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple, str]] = {
     "allow_hbm_allocation_in_run_scoped": (False, (True,), "it is a boolean"),
     "buffer_bounds": ("logical", (), _IMITATED),
 }
-GPU_INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple, str]] = {
+GPU_INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "num_tma_threads_per_device": (5, (), _NO_RACES),
     "inline_mgpu": ("error", (), "instructions of a GPU that are written inline do not run here"),
 }
@@ -394,7 +400,7 @@ class InterpretParams(Options):
 
     table = INTERPRETER_OPTIONS
 
-    def __init__(self, **options: Any):
+    def __init__(self, **options: Any) -> None:
         unknown = sorted(options.keys() - self.table.keys())
         if unknown:
             raise TypeError(f"{type(self).__name__} has no {', '.join(unknown)}; it has {', '.join(self.table)}")
@@ -418,7 +424,9 @@ class InterpretGPUParams(InterpretParams):
       NotImplementedError: if another value is given; it says why.
     """
 
-    table = {k: v for k, v in INTERPRETER_OPTIONS.items() if k not in _TPU_ONLY} | GPU_INTERPRETER_OPTIONS
+    table: dict[str, tuple[Any, tuple[Any, ...], str]] = {
+        k: v for k, v in INTERPRETER_OPTIONS.items() if k not in _TPU_ONLY
+    } | GPU_INTERPRETER_OPTIONS
 
 
 for _kind in (InterpretParams, InterpretGPUParams):  # what help() shows
@@ -426,8 +434,12 @@ for _kind in (InterpretParams, InterpretGPUParams):  # what help() shows
         [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=row[0]) for name, row in _kind.table.items()]
     )
 
-VMEM, SMEM, HBM = MemorySpace.VMEM, MemorySpace.SMEM, MemorySpace.HBM
-CMEM, SEMAPHORE, VMEM_SHARED = MemorySpace.CMEM, MemorySpace.SEMAPHORE, MemorySpace.VMEM_SHARED
+VMEM: Final = MemorySpace.VMEM
+SMEM: Final = MemorySpace.SMEM
+HBM: Final = MemorySpace.HBM
+CMEM: Final = MemorySpace.CMEM
+SEMAPHORE: Final = MemorySpace.SEMAPHORE
+VMEM_SHARED: Final = MemorySpace.VMEM_SHARED
 PARALLEL, ARBITRARY = GridDimensionSemantics.PARALLEL, GridDimensionSemantics.ARBITRARY
 CORE_PARALLEL, SUBCORE_PARALLEL = GridDimensionSemantics.CORE_PARALLEL, GridDimensionSemantics.SUBCORE_PARALLEL
 
@@ -441,7 +453,7 @@ class Dim(NamedTuple):
     padding: tuple[int, int]
 
 
-def read_dims(spec: BlockSpec, shape: tuple) -> tuple[Dim, ...]:
+def read_dims(spec: BlockSpec, shape: tuple[Any, ...]) -> tuple[Dim, ...]:
     """The axes of the blocks of an array of a shape.
 
     Raises:
@@ -473,7 +485,7 @@ def read_dims(spec: BlockSpec, shape: tuple) -> tuple[Dim, ...]:
     return tuple(found)
 
 
-def read_grid(grid: Any) -> tuple[tuple, tuple]:
+def read_grid(grid: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """(sizes, names or None) of the axes of a grid."""
     entries = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
     named = [e if isinstance(e, tuple) else (None, e) for e in entries]

@@ -9,10 +9,11 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core import dims, dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 
 
-def shape_of(shape: Any) -> tuple:
+def shape_of(shape: Any) -> tuple[Any, ...]:
     """A shape argument as a tuple.
 
     Raises:
@@ -52,7 +53,7 @@ def int_dtype(name: str, dtype: Any) -> np.dtype:
     return found
 
 
-def joint_shape(shape: Any, *parameters: Any) -> tuple:
+def joint_shape(shape: Any, *parameters: Any) -> tuple[Any, ...]:
     """The shape of samples: as given, which the parameters must broadcast to; None: the parameters' joint one.
 
     Raises:
@@ -68,14 +69,14 @@ def joint_shape(shape: Any, *parameters: Any) -> tuple:
     return shape
 
 
-def as_dtype(x: Any, dtype: np.dtype):
+def as_dtype(x: Any, dtype: np.dtype) -> Array:
     """A parameter as an array (or NumPy scalar) of `dtype`."""
     if isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
         return np.asarray(x).astype(dtype)
     return lax.convert_element_type(x, dtype)
 
 
-def broadcast_to(x: Any, shape: tuple):
+def broadcast_to(x: Any, shape: tuple[Any, ...]) -> Array:
     """`x` broadcast to `shape` as NumPy does."""
     own = aval_of(x).shape
     if own == shape:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bedrax import lax
+from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.random_bits import PARITY
 from bedrax.random import threefry
 
@@ -30,7 +32,7 @@ def _rotated(x, r: int):
 
 
 @one_program
-def threefry4x32(key: Sequence, block: Sequence) -> list:
+def threefry4x32(key: Sequence[Any], block: Sequence[Any]) -> list[Any]:
     """Twenty rounds; key and block have four words."""
     keys = [*key, _XOR([*key, np.uint32(PARITY)])]
     x = [lax.add(a, k) for a, k in zip(block, keys, strict=False)]
@@ -53,7 +55,7 @@ def _product(x, factor: int) -> tuple:
 
 
 @one_program
-def philox4x32(key: Sequence, block: Sequence) -> list:
+def philox4x32(key: Sequence[Any], block: Sequence[Any]) -> list[Any]:
     """Ten rounds; a key has two words, a block four."""
     x = list(block)
     for _ in range(10):
@@ -64,7 +66,7 @@ def philox4x32(key: Sequence, block: Sequence) -> list:
 
 
 @one_program
-def philox2x32(key: Sequence, block: Sequence) -> list:
+def philox2x32(key: Sequence[Any], block: Sequence[Any]) -> list[Any]:
     """Ten rounds; a key has one word, a block two."""
     (k,), x = key, list(block)
     for _ in range(10):
@@ -84,7 +86,7 @@ class BlockCipher(NamedTuple):
       wide: which words make the high and the low half of 64 bits (by exclusive or).
     """
 
-    hash: Callable
+    hash: Callable[..., Any]
     key_words: int
     block_words: int
     seed_is_key: bool
@@ -101,7 +103,7 @@ class BlockCipher(NamedTuple):
     def _keys(self, words: Sequence, shape: tuple):
         return lax.concatenate([lax.reshape(x, (*shape, 1)) for x in words[: self.key_words]], len(shape))
 
-    def seed(self, number):
+    def seed(self, number: Array) -> Array:
         """The key of a seed, an integer of rank 0."""
         halves = threefry.seed(number)
         words = [threefry.key_word(halves, i) for i in (0, 1)]
@@ -110,15 +112,15 @@ class BlockCipher(NamedTuple):
             return self._keys(self.hash([*words, *zero[2:]], zero), ())
         return self._keys(self.hash(zero[: self.key_words], [*words, *zero[2:]]), ())
 
-    def split(self, key, shape: tuple):
+    def split(self, key: ArrayLike, shape: tuple[Any, ...]) -> Array:
         """Keys of shape ``(*shape, key_words)``."""
         return self._keys(self._hashed(key, threefry.counts(shape), self.block_words - 2), shape)
 
-    def fold_in(self, key, data):
+    def fold_in(self, key: ArrayLike, data: Array) -> Array:
         """The key for a number (uint32, rank 0) under `key`."""
         return self._keys(self._hashed(key, [lax.full((), _ZERO), data], self.block_words - 2), ())
 
-    def bits(self, key, bit_width: int, shape: tuple):
+    def bits(self, key: ArrayLike, bit_width: int, shape: tuple[Any, ...]) -> Array:
         """Uniformly distributed unsigned integers of 8, 16, 32 or 64 bits."""
         words = self._hashed(key, threefry.counts(shape), 0)
         if bit_width == 64:
@@ -126,7 +128,7 @@ class BlockCipher(NamedTuple):
         return lax.convert_element_type(_XOR(words), np.dtype(f"uint{bit_width}"))
 
 
-ciphers = {
+ciphers: Final = {
     "threefry4x32": (BlockCipher(threefry4x32, 4, 4, True, ((0, 2), (1, 3))), "fry4"),
     "philox4x32": (BlockCipher(philox4x32, 2, 4, False, ((0,), (1,))), "phx4"),
     "philox2x32": (BlockCipher(philox2x32, 1, 2, False, ((0,), (1,))), "phx2"),

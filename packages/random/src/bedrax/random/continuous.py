@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
 from bedrax import lax
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike, DTypeLike, Shape
 from bedrax.lax import lattice
 from bedrax.lax.choices import one_of
 from bedrax.lax.primitives import linalg
@@ -40,7 +43,7 @@ def scalar(x: Any, dtype: np.dtype) -> np.ndarray:
 # ---- normal ----
 
 
-def normals(key, shape, dtype):
+def normals(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Standard normal numbers by inversion of the distribution function; complex ones have variance 1."""
     if dtypes.is_complex(dtype):
         real, imag = split_keys(key, 2)
@@ -52,14 +55,14 @@ def normals(key, shape, dtype):
     return lax.mul(scalar(math.sqrt(2.0), dtype), lax.erf_inv(u))
 
 
-normal = sampler(
+normal: Final = sampler(
     normals, name="normal", dtype=inexact_dtype,
     doc="Standard normal numbers. Complex ones have independent parts of variance one half.",
 )  # fmt: skip
 
 
 @sampler
-def truncated_normal(key, shape, dtype, lower, upper):
+def truncated_normal(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], lower: Array, upper: Array) -> Array:
     """Standard normal numbers in the open interval (lower, upper).
 
     Args:
@@ -80,7 +83,7 @@ _UNIT_SIGMA = np.float32(1.0)
 
 
 @sampler(dtype=inexact_dtype)
-def lognormal(key, shape, dtype, sigma=_UNIT_SIGMA):
+def lognormal(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], sigma: Array = _UNIT_SIGMA) -> Array:
     """Numbers whose logarithm is normal with mean 0 and standard deviation `sigma`.
 
     Args:
@@ -92,15 +95,15 @@ def lognormal(key, shape, dtype, sigma=_UNIT_SIGMA):
 # ---- inversions ----
 
 
-def exponentials(key, shape, dtype):
+def exponentials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers of density exp(-x): ``-log(1 - u)``."""
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
-exponential = sampler(exponentials, name="exponential", doc="Exponentially distributed numbers of mean 1.")
+exponential: Final = sampler(exponentials, name="exponential", doc="Exponentially distributed numbers of mean 1.")
 
 
-def gumbels(key, shape, dtype):
+def gumbels(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers of distribution function exp(-exp(-x)): ``-log(-log(u))``."""
     tiny = dtypes.finfo(dtype).tiny
     u = uniform_floats(key, shape, dtype, scalar(tiny, dtype), scalar(1, dtype))
@@ -108,14 +111,14 @@ def gumbels(key, shape, dtype):
 
 
 @sampler
-def cauchy(key, shape, dtype):
+def cauchy(key: ArrayLike, shape: Shape, dtype: DTypeLike) -> Any:
     """Numbers of the standard Cauchy distribution."""
     u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).eps, dtype), scalar(1, dtype))
     return lax.tan(lax.mul(scalar(math.pi, dtype), lax.sub(u, scalar(0.5, dtype))))
 
 
 @sampler
-def laplace(key, shape, dtype):
+def laplace(key: ArrayLike, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers of density exp(-abs(x)) / 2."""
     low = lax.add(scalar(-1, dtype), scalar(dtypes.finfo(dtype).epsneg, dtype))
     u = uniform_floats(key, shape, dtype, low, scalar(1, dtype))
@@ -123,7 +126,7 @@ def laplace(key, shape, dtype):
 
 
 @sampler
-def logistic(key, shape, dtype):
+def logistic(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers whose distribution function is the logistic sigmoid."""
     u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).tiny, dtype), scalar(1, dtype))
     return lax.log(lax.div(u, lax.sub(scalar(1, dtype), u)))
@@ -134,7 +137,14 @@ def _gumbel(key, formula, shape, dtype):
     return formula(key, shape, dtype)
 
 
-def gumbel(key, shape=(), dtype=None, mode=None, *, out_sharding=None):
+def gumbel(
+    key: ArrayLike,
+    shape: tuple[int, ...] = (),
+    dtype: type | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Numbers of the standard Gumbel distribution.
 
     Args:
@@ -164,7 +174,7 @@ def _gumbels_high(key, shape, dtype):
     return out if work == dtype else lax.convert_element_type(out, dtype)
 
 
-def gumbel_function(mode):
+def gumbel_function(mode: str | None) -> Callable[..., Any]:
     """The sampler of that mode, of a key, a shape and a dtype."""
     if mode is None:
         mode = "high" if flags.high_dynamic_range_gumbel.value else "low"
@@ -179,7 +189,7 @@ def gumbel_function(mode):
 
 
 @sampler
-def pareto(key, shape, dtype, b):
+def pareto(key: ArrayLike, shape: Shape, dtype: DTypeLike, b: ArrayLike) -> Any:
     """Numbers of density ``b / x ** (b + 1)`` on [1, inf).
 
     Args:
@@ -189,7 +199,7 @@ def pareto(key, shape, dtype, b):
 
 
 @sampler
-def rayleigh(key, shape, dtype, scale):
+def rayleigh(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], scale: Array) -> Array:
     """Lengths of vectors of two independent normal numbers of standard deviation `scale`.
 
     Args:
@@ -201,7 +211,7 @@ def rayleigh(key, shape, dtype, scale):
 
 
 @sampler
-def wald(key, shape, dtype, mean):
+def wald(key: ArrayLike, shape: Shape, dtype: DTypeLike, mean: ArrayLike) -> Any:
     """Numbers of the Wald (inverse Gaussian) distribution of the given mean and shape parameter 1.
 
     Args:
@@ -223,7 +233,7 @@ def wald(key, shape, dtype, mean):
 
 
 @sampler(shape=(), placement=False)
-def weibull_min(key, shape, dtype, scale, concentration):
+def weibull_min(key: ArrayLike, shape: Shape, dtype: DTypeLike, scale: ArrayLike, concentration: ArrayLike) -> Any:
     """Numbers whose survival function is ``exp(-(x / scale) ** concentration)``.
 
     Args:
@@ -233,16 +243,16 @@ def weibull_min(key, shape, dtype, scale, concentration):
     return lax.mul(lax.pow(exponentials(key, shape, dtype), lax.div(lax.full(shape, 1, dtype), concentration)), scale)
 
 
-def maxwells(key, shape, dtype):
+def maxwells(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Lengths of vectors of three independent standard normal numbers."""
     return lax.sqrt(lax.reduce_sum(lax.square(normals(key, (*shape, 3), dtype)), (len(shape),)))
 
 
-maxwell = sampler(maxwells, name="maxwell", doc="Numbers of the standard Maxwell distribution: speeds in a gas.")
+maxwell: Final = sampler(maxwells, name="maxwell", doc="Numbers of the standard Maxwell distribution: speeds in a gas.")
 
 
 @sampler(shape=(), placement=False)
-def double_sided_maxwell(key, shape, dtype, loc, scale):
+def double_sided_maxwell(key: ArrayLike, shape: Shape, dtype: DTypeLike, loc: ArrayLike, scale: ArrayLike) -> Any:
     """Numbers ``loc + scale * sign * m`` with `m` of the Maxwell distribution and a random sign.
 
     Args:
@@ -255,7 +265,9 @@ def double_sided_maxwell(key, shape, dtype, loc, scale):
 
 
 @sampler
-def triangular(key, shape, dtype, left, mode, right):
+def triangular(
+    key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], left: Array, mode: Array, right: Array
+) -> Array:
     """Numbers whose density rises linearly from `left` to `mode` and falls linearly to `right`.
 
     Args:
@@ -286,7 +298,7 @@ def _multivariate_normal(key, shape, dtype, method, mean, cov):
     return lax.add(broadcast_to(mean, (*shape, n)), moved)
 
 
-def covariance_factor(cov, method: str):
+def covariance_factor(cov: Array, method: str) -> Array:
     """A matrix A with ``A @ A.T == cov``."""
     if method == "cholesky":
         return linalg.cholesky(cov)
@@ -299,7 +311,16 @@ def covariance_factor(cov, method: str):
     return lax.mul(vectors, roots)
 
 
-def multivariate_normal(key, mean, cov, shape=None, dtype=None, method="cholesky", *, out_sharding=None):
+def multivariate_normal(
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Normal vectors of the given mean and covariance.
 
     Args:
@@ -352,7 +373,15 @@ def _orthogonal(key, shape, dtype, n, m):
     return q if n >= m else lax.transpose(q, (*range(rank - 2), rank - 1, rank - 2))
 
 
-def orthogonal(key, n, shape=(), dtype=None, m=None, *, out_sharding=None):
+def orthogonal(
+    key: ArrayLike,
+    n: int,
+    shape: tuple[int, ...] = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Uniformly distributed orthogonal (or unitary) matrices.
 
     Args:

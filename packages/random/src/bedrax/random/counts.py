@@ -9,13 +9,16 @@ geometric numbers (Devroye, chapter X).
 from __future__ import annotations
 
 import math
+from typing import Any, Final
 
 import numpy as np
 
 from bedrax import lax
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.random.arguments import as_dtype, broadcast_to, int_dtype, joint_shape
 from bedrax.random.continuous import normals, scalar
 from bedrax.random.keys import single_key
@@ -132,7 +135,9 @@ def _approximate_poisson(key, shape, dtype, work, rate):
 
 
 @sampler(dtype=int_dtype)
-def poisson(key, shape, dtype, lam, *, method="exact"):
+def poisson(
+    key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], lam: ArrayLike, *, method: str = "exact"
+) -> Array:
     """Poisson numbers; for the method ``"exact"`` the key must be of the ``threefry2x32`` implementation.
 
     Args:
@@ -182,7 +187,7 @@ def _parameter_dtype(*parameters) -> np.dtype:
 
 
 @sampler(dtype=int_dtype)
-def geometric(key, shape, dtype, p):
+def geometric(key: ArrayLike, shape: tuple[Any, ...], dtype: np.dtype[Any], p: Array) -> Array:
     """How many independent trials, each successful with probability `p`, until the first success: 1, 2, ...
 
     Args:
@@ -255,7 +260,7 @@ def _btrs(key, shape, dtype, n, p):
     return _transformed_rejection(key, shape, dtype, propose)
 
 
-def binomials(key, shape, dtype, n, p):
+def binomials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], n: Array, p: Array) -> Array:
     """Binomial numbers, as floats; `n` and `p` broadcast to `shape`."""
     n, p = (broadcast_to(as_dtype(x, dtype), shape) for x in (n, p))
     full = lambda x: lax.full(shape, x, dtype)
@@ -278,7 +283,7 @@ def binomials(key, shape, dtype, n, p):
     return lax.select(good, out, full(np.nan))
 
 
-binomial = sampler(
+binomial: Final = sampler(
     binomials, name="binomial", placement=False, doc="""How many of `n` independent trials succeed, each with probability `p`.
 
     Args:
@@ -316,7 +321,15 @@ def _multinomial(key, shape, dtype, unroll, n, p):
     return counts if work == dtype else lax.convert_element_type(counts, dtype)
 
 
-def multinomial(key, n, p, *, shape=None, dtype=None, unroll=1):
+def multinomial(
+    key: ArrayLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int = 1,
+) -> Array:
     """How often each category comes in `n` independent draws.
 
     Each category in turn takes a binomial number of the draws that are left.

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from bedrax import lax
+from bedrax.core.array import Array
 from bedrax.lax.primitives.random_bits import threefry2x32_p
 from bedrax.random import implementations, keys
 from bedrax.random.implementations import KeyImplementation
 
-threefry_prng_impl = implementations.threefry2x32
-rbg_prng_impl = implementations.rbg
-unsafe_rbg_prng_impl = implementations.unsafe_rbg
+threefry_prng_impl: Final = implementations.threefry2x32
+rbg_prng_impl: Final = implementations.rbg
+unsafe_rbg_prng_impl: Final = implementations.unsafe_rbg
 
 
 def define_prng_impl(
-    *, key_shape: tuple[int, ...], seed: Callable, split: Callable, random_bits: Callable, fold_in: Callable,
+    *, key_shape: tuple[int, ...], seed: Callable[..., Any], split: Callable[..., Any], random_bits: Callable[..., Any], fold_in: Callable[..., Any],
     name: str = "<unnamed>", tag: str = "?",
 ) -> KeyImplementation:  # fmt: skip
     """A generator, to be given as ``impl=`` where keys are made.
@@ -34,12 +35,12 @@ def define_prng_impl(
     return KeyImplementation(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
 
 
-def seed_with_impl(impl: KeyImplementation, seed: Any):
+def seed_with_impl(impl: KeyImplementation, seed: Any) -> Array:
     """A key of a generator, from an integer: `random_seed` with its arguments in the other order."""
     return random_seed(seed, impl)
 
 
-def random_seed(seeds: Any, impl: KeyImplementation):
+def random_seed(seeds: Any, impl: KeyImplementation) -> Array:
     """Keys of a generator, one for each of the integers.
 
     Args:
@@ -60,7 +61,7 @@ def random_seed(seeds: Any, impl: KeyImplementation):
     return out(seeds)
 
 
-def threefry_2x32(keypair: Any, count: Any):
+def threefry_2x32(keypair: Any, count: Any) -> Any:
     """The Threefry block cipher: two uint32 words of key applied to an array of uint32 counters.
 
     The first half of the counters are the first words of the blocks, the second half the second ones. An odd number of

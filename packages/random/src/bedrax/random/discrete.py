@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.placement import placed
 from bedrax.numpy import searchsorted
 from bedrax.random.arguments import as_dtype, broadcast_to, shape_of
@@ -63,7 +65,7 @@ def _permute_slices(key, x, axis):
     return take(x, order, axis)
 
 
-def take(x, indices, axis: int):
+def take(x: ArrayLike, indices: Array, axis: int) -> Array:
     """Slices of `x` at valid `indices` along `axis`."""
     shape = aval_of(x).shape
     where = aval_of(indices).shape
@@ -95,7 +97,9 @@ def _is_int(x) -> bool:
     return isinstance(x, (Array, np.ndarray)) and not aval_of(x).shape and dtypes.is_integer(aval_of(x).dtype)
 
 
-def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
+def permutation(
+    key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False, *, out_sharding: Any = None
+) -> Array:
     """A random permutation.
 
     Args:
@@ -123,7 +127,16 @@ def permutation(key, x, axis=0, independent=False, *, out_sharding=None):
 # ---- categories ----
 
 
-def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None, *, out_sharding=None):
+def categorical(
+    key: ArrayLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: tuple[int, ...] | None = None,
+    replace: bool = True,
+    mode: Any = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Indices of categories, drawn with probabilities proportional to ``exp(logits)``.
 
     The maximum of independent Gumbel numbers shifted by the logits is at a category with its probability (Devroye,
@@ -194,7 +207,15 @@ def _categories_apart(key, prefix, shape, axis, mode, logits):
 # ---- members ----
 
 
-def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
+def choice(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: tuple[int, ...] = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: Any = None,
+) -> Array:
     """Random members of an array.
 
     Args:

@@ -8,6 +8,7 @@ than 95 of 100. For a < 1, the number for a + 1 times ``u^(1/a)``.
 from __future__ import annotations
 
 import math
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,10 +17,12 @@ from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
 from bedrax.batching import vmap
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.primitives.placement import placed
 from bedrax.lax.tables import decompositions
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, shape_of
@@ -34,7 +37,7 @@ __all__ = [
     "ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "random_gamma_p", "t",
 ]  # fmt: skip
 
-random_gamma_p = Primitive("random_gamma")
+random_gamma_p: Final = Primitive("random_gamma")
 print_rules.add(random_gamma_p, without_implementation)
 
 
@@ -160,7 +163,14 @@ def _approximate(key, shape, dtype, a):
     return lax.select(a >= 0, out, lax.full(shape, np.nan, work))
 
 
-def gammas(key, shape, dtype, a, log_space: bool = False, method: str = "exact"):
+def gammas(
+    key: ArrayLike,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    a: ArrayLike,
+    log_space: bool = False,
+    method: str = "exact",
+) -> Array:
     """Gamma numbers (or their logarithms) of parameter `a`, which broadcasts to `shape`."""
     impl = aval_of(key).dtype.implementation
     a = broadcast_to(as_dtype(a, dtype), shape)
@@ -172,7 +182,7 @@ def gammas(key, shape, dtype, a, log_space: bool = False, method: str = "exact")
 
 
 @sampler
-def gamma(key, shape, dtype, a, *, method="exact"):
+def gamma(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], a: Array, *, method: str = "exact") -> Array:
     """Numbers of density proportional to ``x ** (a - 1) * exp(-x)``.
 
     Derivatives with respect to `a` are those of the number at a fixed value of the distribution function; by the
@@ -185,7 +195,7 @@ def gamma(key, shape, dtype, a, *, method="exact"):
 
 
 @sampler
-def loggamma(key, shape, dtype, a, *, method="exact"):
+def loggamma(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], a: Array, *, method: str = "exact") -> Array:
     """Logarithms of gamma numbers, exact also where these are too small for the dtype.
 
     Args:
@@ -195,7 +205,9 @@ def loggamma(key, shape, dtype, a, *, method="exact"):
 
 
 @sampler
-def beta(key, shape, dtype, a, b, *, method="exact"):
+def beta(
+    key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], a: Array, b: Array, *, method: str = "exact"
+) -> Array:
     """Numbers in [0, 1] of density proportional to ``x ** (a - 1) * (1 - x) ** (b - 1)``.
 
     Args:
@@ -220,7 +232,14 @@ def _dirichlet(key, shape, dtype, alpha):
     return lax.div(x, lax.broadcast_in_dim(lax.reduce_sum(x, (axis,)), full, kept))
 
 
-def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
+def dirichlet(
+    key: ArrayLike,
+    alpha: ArrayLike,
+    shape: tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Vectors of positive numbers with sum 1, of the Dirichlet distribution.
 
     Args:
@@ -248,7 +267,9 @@ def dirichlet(key, alpha, shape=None, dtype=None, *, out_sharding=None):
 
 
 @sampler
-def chisquare(key, shape, dtype, df, *, method="exact"):
+def chisquare(
+    key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], df: Array, *, method: str = "exact"
+) -> Array:
     """Sums of the squares of `df` standard normal numbers; `df` need not be whole.
 
     Args:
@@ -260,7 +281,7 @@ def chisquare(key, shape, dtype, df, *, method="exact"):
 
 
 @sampler
-def f(key, shape, dtype, dfnum, dfden):
+def f(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], dfnum: Array, dfden: Array) -> Array:
     """Numbers of the F distribution: quotients of chi-square numbers over their degrees of freedom.
 
     Args:
@@ -277,7 +298,7 @@ def f(key, shape, dtype, dfnum, dfden):
 
 
 @sampler
-def t(key, shape, dtype, df):
+def t(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], df: Array) -> Array:
     """Numbers of Student's t distribution.
 
     Args:
@@ -288,7 +309,7 @@ def t(key, shape, dtype, df):
     return lax.mul(normals(for_normal, shape, dtype), lax.sqrt(lax.div(half, gammas(for_gamma, shape, dtype, half))))
 
 
-def generalized_normals(key, shape, dtype, p):
+def generalized_normals(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], p: float) -> Array:
     """Numbers of density proportional to ``exp(-abs(x) ** p)``."""
     for_gamma, for_sign = split_keys(key, 2)
     power = scalar(1 / p, dtype)
@@ -299,7 +320,9 @@ def generalized_normals(key, shape, dtype, p):
 _generalized_normal = one_program(generalized_normals, static=("shape", "dtype", "p"), everywhere=True)
 
 
-def generalized_normal(key, p, shape=(), dtype=None, *, out_sharding=None):
+def generalized_normal(
+    key: ArrayLike, p: float, shape: tuple[int, ...] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
+) -> Array:
     """Numbers of density proportional to ``exp(-abs(x) ** p)``.
 
     Args:
@@ -326,7 +349,15 @@ def _ball(key, shape, dtype, d, p):
     return lax.div(g, lax.broadcast_in_dim(norm, (*shape, d), range(len(shape))))
 
 
-def ball(key, d, p=2, shape=(), dtype=None, *, out_sharding=None):
+def ball(
+    key: ArrayLike,
+    d: int,
+    p: int = 2,
+    shape: tuple[int, ...] = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Points uniform in the unit ball of the p-norm.
 
     Args:

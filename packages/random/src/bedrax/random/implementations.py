@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -34,20 +34,20 @@ class KeyImplementation(NamedTuple):
     """
 
     key_shape: tuple[int, ...]
-    seed: Callable
-    split: Callable
-    random_bits: Callable
-    fold_in: Callable
+    seed: Callable[..., Any]
+    split: Callable[..., Any]
+    random_bits: Callable[..., Any]
+    fold_in: Callable[..., Any]
     name: str = "<unnamed>"
     tag: str = "?"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return self.tag
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other or (type(other) is KeyImplementation and tuple(self) == tuple(other))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.name, self.tag, self.key_shape))
 
 
@@ -92,11 +92,11 @@ def _generated_fold_in(key, data):
     return lax.bitwise_xor(key, lax.index_in_dim(words, _STRIDE - 1, 0, keepdims=False))
 
 
-threefry2x32 = KeyImplementation(
+threefry2x32: Final = KeyImplementation(
     threefry.KEY_SHAPE, threefry.seed, threefry.split, threefry.bits, threefry.fold_in, "threefry2x32", "fry"
 )
-rbg = KeyImplementation((4,), _double_seed, _split_halves, _generate, _fold_in_halves, "rbg", "rbg")
-unsafe_rbg = KeyImplementation(
+rbg: Final = KeyImplementation((4,), _double_seed, _split_halves, _generate, _fold_in_halves, "rbg", "rbg")
+unsafe_rbg: Final = KeyImplementation(
     (4,), _double_seed, _generated_split, _generate, _generated_fold_in, "unsafe_rbg", "urbg"
 )
 
@@ -117,7 +117,7 @@ for _name, (_c, _tag) in block_ciphers.ciphers.items():
     register(KeyImplementation((_c.key_words,), _c.seed, _c.split, _c.bits, _c.fold_in, _name, _tag))
 
 
-def find(spec=None) -> KeyImplementation:
+def find(spec: KeyImplementation | str | None = None) -> KeyImplementation:
     """The implementation of that name (or itself, or of that key dtype); None: of ``jax_default_prng_impl``.
 
     Raises:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,21 +14,22 @@ from bedrax.core import avals, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.tracing import Primitive
+from bedrax.core.typing import DTypeLike, Shape
 from bedrax.random.implementations import KeyImplementation, find, implementations
 
-random_wrap_p = Primitive("random_wrap")  # keys from a base; its rules stand in `primitives`, with the others'
+random_wrap_p: Final = Primitive("random_wrap")  # keys from a base; its rules stand in `primitives`, with the others'
 
 
 class KeyDType(dtypes.ExtendedDType):
     """The dtype of keys of one implementation; prints as ``key<tag>``."""
 
     __slots__ = ("element_shape", "implementation", "itemsize", "name")
-    type = dtypes.prng_key
-    element_dtype = np.dtype(np.uint32)
+    type: type = dtypes.prng_key
+    element_dtype: np.dtype[Any] = np.dtype(np.uint32)
 
     implementation: KeyImplementation
 
-    def __new__(cls, implementation: KeyImplementation):
+    def __new__(cls, implementation: KeyImplementation) -> KeyDType:
         found = _dtypes.get(implementation)
         if found is None:
             found = _dtypes[implementation] = object.__new__(cls)
@@ -39,7 +41,7 @@ class KeyDType(dtypes.ExtendedDType):
 
     _impl = property(lambda self: self.implementation)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _dtype_of_name, (self.implementation.name,)
 
     # What evaluators ask of an extended dtype.
@@ -54,7 +56,7 @@ class KeyDType(dtypes.ExtendedDType):
         """The array of keys, of type `aval`, with that base."""
         return KeyArray(aval.dtype, base)
 
-    def zeros(self, shape):
+    def zeros(self, shape: Shape) -> Any:
         """Keys whose bases are zeros (what `jax.numpy.zeros` makes)."""
         return random_wrap_p.bind(
             lax.full((*shape, *self.element_shape), 0, self.element_dtype), impl=self.implementation
@@ -92,7 +94,7 @@ def _shaped_like_keys(sharding: Any, rank: int) -> Any:
     return type(sharding)(sharding.mesh, type(spec)(*tuple(spec)[:rank]))
 
 
-_avals: dict[tuple, ShapedArray] = {}
+_avals: dict[tuple[Any, ...], ShapedArray] = {}
 
 
 class KeyArray(Array):
@@ -100,16 +102,16 @@ class KeyArray(Array):
 
     __slots__ = ("aval", "base", "marks")
 
-    def __init__(self, dtype: KeyDType, base: Any, marks: Any = None):
+    def __init__(self, dtype: KeyDType, base: Any, marks: Any = None) -> None:
         shape = base.shape
-        self.base = base
-        self.marks = marks  # where its keys have been used, while jax_debug_key_reuse is on
+        self.base: Any = base
+        self.marks: Any = marks  # where its keys have been used, while jax_debug_key_reuse is on
         aval = _avals.get((dtype, shape))
         if aval is None:
             if len(_avals) > 4096:
                 _avals.clear()
             aval = _avals[dtype, shape] = ShapedArray(shape[: len(shape) - len(dtype.element_shape)], dtype)
-        self.aval = aval
+        self.aval: ShapedArray = aval
 
     _base_array = property(lambda self: self.base)
     _impl = property(lambda self: self.aval.dtype.implementation)
@@ -118,10 +120,16 @@ class KeyArray(Array):
     device = _of_base("device")
     is_fully_addressable = _of_base("is_fully_addressable")
     is_fully_replicated = _of_base("is_fully_replicated")
-    nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
-    sharding = property(lambda self: _shaped_like_keys(self.base.sharding, len(self.aval.shape)))
 
-    def devices(self):
+    @property
+    def nbytes(self) -> Any:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    @property
+    def sharding(self) -> Any:
+        return _shaped_like_keys(self.base.sharding, len(self.aval.shape))
+
+    def devices(self) -> Any:
         """The devices that hold the keys."""
         return self.base.devices()
 
@@ -130,12 +138,12 @@ class KeyArray(Array):
         return KeyArray(self.aval.dtype, self.base.addressable_data(index))
 
     @property
-    def addressable_shards(self) -> list:
+    def addressable_shards(self) -> list[Any]:
         """The parts on this process's devices."""
         return [self._shard(s) for s in self.base.addressable_shards]
 
     @property
-    def global_shards(self) -> list:
+    def global_shards(self) -> list[Any]:
         """The parts on all devices."""
         return [self._shard(s) for s in self.base.global_shards]
 
@@ -143,7 +151,7 @@ class KeyArray(Array):
         data = None if shard.data is None else KeyArray(self.aval.dtype, shard.data)
         return type(shard)(shard.device, shard.index[: len(self.aval.shape)], shard.replica_id, data)
 
-    def block_until_ready(self):
+    def block_until_ready(self) -> Any:
         """Wait until the keys have been computed; returns them."""
         self.base.block_until_ready()
         return self
@@ -164,7 +172,7 @@ class KeyArray(Array):
         """Bytes that the keys take."""
         return self.base.on_device_size_in_bytes()
 
-    def unsafe_buffer_pointer(self):
+    def unsafe_buffer_pointer(self) -> Any:
         """Address of the buffer."""
         return self.base.unsafe_buffer_pointer()
 
@@ -176,21 +184,21 @@ class KeyArray(Array):
 
     __copy__ = copy
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
         import copy
 
         return KeyArray(self.aval.dtype, copy.deepcopy(self.base, memo))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return KeyArray, (self.aval.dtype, self.base)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DTypeLike | None = None, copy: Any = None) -> np.ndarray[Any, Any]:
         raise TypeError(
             "an array of keys cannot be converted to a NumPy array; jax.random.key_data(keys) gives the numbers that they"
             " are made of"
         )
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         raise TypeError("a key is neither true nor false")
 
     def _no_number(self, *_):
@@ -198,18 +206,18 @@ class KeyArray(Array):
 
     __int__ = __float__ = __complex__ = __index__ = _no_number
 
-    def item(self, *args):
+    def item(self, *args: Any) -> None:
         """Keys have no Python scalar."""
         self._no_number()
 
-    tolist = item
+    tolist: Callable[..., Any] = item
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.aval.shape:
             raise TypeError("len() of unsized object")
         return self.aval.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if not self.aval.shape:
             raise TypeError("iteration over a 0-d array")
         dtype = self.aval.dtype
@@ -221,12 +229,12 @@ class KeyArray(Array):
             for i, row in enumerate(self.base)
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Array({self.aval.shape}, dtype={self.aval.dtype.name}) overlaying:\n{np.asarray(self.base)}"
 
     __str__ = __repr__
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         return format(repr(self), spec)
 
 

@@ -13,6 +13,7 @@ from bedrax.core import config, dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Tracer
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.primitives.placement import placed
 from bedrax.random import flags, implementations
 from bedrax.random.arguments import shape_of
@@ -127,7 +128,7 @@ def _implementation(impl: Any, dtype: Any) -> KeyImplementation:
     return dtype.implementation
 
 
-def key(seed, *, impl=None, dtype=None):
+def key(seed: ArrayLike, *, impl: KeyImplementation | str | None = None, dtype: DTypeLike | None = None) -> Array:
     """A key from an integer.
 
     Args:
@@ -142,7 +143,7 @@ def key(seed, *, impl=None, dtype=None):
     return _seed("key", seed, _implementation(impl, dtype))
 
 
-def PRNGKey(seed, *, impl=None):
+def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
     """An untyped key: the numbers that `key` is made of, as a uint32 array.
 
     Functions of this module take untyped keys, too, and read them by ``jax_default_prng_impl``. New programs should use
@@ -152,12 +153,12 @@ def PRNGKey(seed, *, impl=None):
     return typed if flags.enable_custom_prng.value else random_unwrap_p.bind(typed)
 
 
-def key_dtype(impl_spec=None):
+def key_dtype(impl_spec: str | None = None) -> KeyDType:
     """The dtype of keys of the named (or default) implementation."""
     return KeyDType(implementations.find(impl_spec))
 
 
-def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
+def wrap_key_data(key_bits_array: Array, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
     """Keys from the numbers they are made of; `key_data` undoes it.
 
     Args:
@@ -173,14 +174,14 @@ def wrap_key_data(key_bits_array, *, impl=None, dtype=None):
     return random_wrap_p.bind(key_bits_array, impl=implementation)
 
 
-def key_data(keys):
+def key_data(keys: Array) -> Array:
     """The numbers that keys are made of: a uint32 array of shape ``(*keys.shape, *key_shape)``."""
     if type(keys) is KeyArray:
         return keys.base
     return random_unwrap_p.bind(typed_keys(keys)[0])
 
 
-def key_impl(keys):
+def key_impl(keys: Array) -> str:
     """The name of the keys' implementation (or the implementation itself if it is not registered)."""
     implementation = implementation_of(typed_keys(keys)[0])
     if implementations.implementations.get(implementation.name) is implementation:
@@ -188,7 +189,7 @@ def key_impl(keys):
     return implementation
 
 
-def clone(key):
+def clone(key: ArrayLike) -> Array:
     """The same key, which key-reuse checks take for a new one."""
     typed, untyped = typed_keys(key)
     out = random_clone_p.bind(typed)
@@ -198,7 +199,7 @@ def clone(key):
 # ---- keys from keys ----
 
 
-def split(key, num=2):
+def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """New keys of a key.
 
     Args:
@@ -224,7 +225,7 @@ def _shape_of(num) -> tuple:
         return dims.canonical_shape(num)
 
 
-def fold_in(key, data):
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """The key for a number, given a key: a way to number keys without splitting.
 
     Args:
@@ -249,7 +250,7 @@ def fold_in(key, data):
     return random_unwrap_p.bind(out) if untyped else out
 
 
-def bits(key, shape=(), dtype=None, *, out_sharding=None):
+def bits(key: ArrayLike, shape: tuple[int, ...] = (), dtype: str | None = None, *, out_sharding: Any = None) -> Array:
     """Uniformly distributed bits.
 
     Args:
@@ -268,6 +269,6 @@ def bits(key, shape=(), dtype=None, *, out_sharding=None):
     return placed(raw_bits(typed, dtype.itemsize * 8, shape_of(shape)), out_sharding)
 
 
-def raw_bits(key, bit_width: int, shape: tuple):
+def raw_bits(key: ArrayLike, bit_width: int, shape: tuple[Any, ...]) -> Array:
     """Bits of one typed key; `bits` without checks."""
     return random_bits_p.bind(key, impl=key.aval.dtype.implementation, bit_width=bit_width, shape=shape)

@@ -6,6 +6,9 @@ act on every key of an array alone, so batching brings the mapped axis to the fr
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
 import numpy as np
 
 import bedrax.batching.elements  # noqa: F401  # what operations on keys do to their bases
@@ -23,18 +26,22 @@ from bedrax.lax.element_types import base_aval
 from bedrax.lax.tables import decompositions
 from bedrax.random.key_array import KeyArray, KeyDType, random_wrap_p
 
+if TYPE_CHECKING:
+    from bedrax.random.implementations import KeyImplementation
+
+
 _U32 = np.dtype(np.uint32)
 __all__ = [
     "random_bits_p", "random_clone_p", "random_fold_in_p", "random_seed_p", "random_split_p", "random_unwrap_p",
     "random_wrap_p",
 ]  # fmt: skip
 
-random_seed_p = Primitive("random_seed")
-random_split_p = Primitive("random_split")
-random_fold_in_p = Primitive("random_fold_in")
-random_bits_p = Primitive("random_bits")
-random_unwrap_p = Primitive("random_unwrap")
-random_clone_p = Primitive("random_clone")
+random_seed_p: Final = Primitive("random_seed")
+random_split_p: Final = Primitive("random_split")
+random_fold_in_p: Final = Primitive("random_fold_in")
+random_bits_p: Final = Primitive("random_bits")
+random_unwrap_p: Final = Primitive("random_unwrap")
+random_clone_p: Final = Primitive("random_clone")
 
 
 # ---- types ----
@@ -76,7 +83,7 @@ def _bits_type(keys, *, impl, bit_width, shape):
     return ShapedArray((*keys.shape, *shape), np.dtype(f"uint{bit_width}"))
 
 
-def check_key_data(shape, dtype, impl) -> None:
+def check_key_data(shape: tuple[int, ...], dtype: np.dtype[Any], impl: KeyImplementation) -> None:
     """TypeError unless an array of this shape and dtype can be the base of keys of `impl`."""
     expected = impl.key_shape
     if tuple(shape[max(len(shape) - len(expected), 0) :]) != expected or dtype != _U32:
@@ -104,7 +111,7 @@ def _clone_type(keys):
     return keys
 
 
-def without_implementation(params):
+def without_implementation(params: dict[str, Any]) -> dict[str, Any]:
     """Jaxprs print what keys' types do not tell."""
     return {name: value for name, value in params.items() if name != "impl"}
 
@@ -159,7 +166,7 @@ for _prim, _function in _DECOMPOSITIONS.items():
 # ---- eager evaluation: one compiled function of bases, so that no executor needs to know keys ----
 
 
-def eager(prim, fun, static, keys: bool = True):
+def eager(prim: Primitive, fun: Callable[..., Any], static: tuple[str, ...], keys: bool = True) -> None:
     """Evaluate `prim`, which `fun` decomposes and whose results are keys or not, by compiling `fun` of bases."""
     program = one_program(fun, static=static, everywhere=True)
 

@@ -8,7 +8,7 @@ primitive is the column `key_rules`; programs that an operation holds are read a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -53,8 +53,8 @@ class Mark:
 
     __slots__ = ("used",)
 
-    def __init__(self, used: str | None = None):
-        self.used = used
+    def __init__(self, used: str | None = None) -> None:
+        self.used: str | None = used
 
 
 def is_keys(aval: Any) -> bool:
@@ -92,17 +92,17 @@ class Operation(NamedTuple):
     """
 
     prim: Any
-    params: dict
-    avals: Sequence
-    marks: Sequence
-    values: Callable
+    params: dict[str, Any]
+    avals: Sequence[Any]
+    marks: Sequence[Any]
+    values: Callable[..., Any]
     where: str
 
 
 class Reading:
     """One reading of an operation or a program: which marks it uses up, and where."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.used: dict[Mark, str] = {}
 
     def where_used(self, mark: Mark) -> str | None:
@@ -121,7 +121,7 @@ class Reading:
                 )
             self.used[mark] = where
 
-    def apply(self, op: Operation) -> list:
+    def apply(self, op: Operation) -> list[Any]:
         """The marks of the results of one operation."""
         uses = [u for u in programs_of(op.prim, op.params) if u.operands is not None]
         if not uses:
@@ -136,7 +136,7 @@ class Reading:
         self.used = after
         return _sound(results, op.avals)
 
-    def read(self, program: Any, args: Sequence, where: str = "") -> list:
+    def read(self, program: Any, args: Sequence[Any], where: str = "") -> list[Any]:
         """The marks of a program's results, given those of its arguments; `where` is said of all that it does."""
         env: dict[Any, Any] = dict(zip(program.invars, args, strict=True))
         known = dict(zip(program.constvars, program.consts))
@@ -163,13 +163,13 @@ class Reading:
         marks, avals = list(op.marks), op.avals
         before = set(self.used)
         rounds = next((u.rounds for u in uses if u.rounds is not None), None)
-        results: list = [None] * len(avals)
+        results: list[Any] = [None] * len(avals)
         for n in range(min(2, rounds) if type(rounds) is int else 2):
             for use in uses:
                 args = [None if i is None else marks[i] for i in use.operands]
                 edge = len(args) - use.slices
                 args[edge:] = [None if m is None else m[n, ...] for m in args[edge:]]
-                outs: list = [None] * len(avals)
+                outs: list[Any] = [None] * len(avals)
                 self._one(use, args, outs, op.where)
                 for operand, result in use.carries:
                     marks[operand] = outs[result]
@@ -213,7 +213,7 @@ def _new_keys(reading: Reading, op: Operation) -> list:
 
 def _moved(reading: Reading, op: Operation) -> list:
     """Elements are moved: marks are moved as NumPy moves their numbers."""
-    every: list = [None]  # what is filled in is 0
+    every: list[Any] = [None]  # what is filled in is 0
     args = []
     for i, m in enumerate(op.marks):
         if m is None:
@@ -234,7 +234,7 @@ def _moved(reading: Reading, op: Operation) -> list:
     return results
 
 
-key_rules = Column(
+key_rules: Final = Column(
     "key reuse", signature="rule(reading, operation) -> marks of the results",
     otherwise=lambda prim: _moved if prim.family in _MOVING else _new_keys,
 )  # fmt: skip
@@ -247,13 +247,13 @@ def _uses_up(reading: Reading, op: Operation) -> list:
     return _new_keys(reading, op)
 
 
-def programs_of(prim: Any, params: dict) -> Sequence[tables.Use]:
+def programs_of(prim: Any, params: dict[str, Any]) -> Sequence[tables.Use]:
     """How an operation applies the programs that it holds."""
     return tables.programs[prim](params) if tables.programs.states(prim) else ()
 
 
 @cached
-def equations_with_keys(program: Any) -> tuple:
+def equations_with_keys(program: Any) -> tuple[Any, ...]:
     """The equations that have keys among their operands or results, or in programs that they hold."""
     return tuple(
         eqn for eqn in program.eqns
@@ -266,7 +266,7 @@ def has_keys(program: Any) -> bool:
     return bool(equations_with_keys(program)) or any(is_keys(v.aval) for v in (*program.constvars, *program.outvars))
 
 
-def watch(prim: Any, args: Sequence, params: dict) -> Callable | None:
+def watch(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Callable[..., Any] | None:
     """Check an operation that is about to run, or (prim is None) a program that was recorded.
 
     Returns:

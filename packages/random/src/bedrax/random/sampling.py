@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import signature_of
@@ -25,9 +26,9 @@ _METHOD = """method: ``"exact"``, by rejection; or ``"approximate"``: without lo
 
 
 def sampler(
-    formula: Callable | None = None, /, *, name: str = "", doc: str = "", dtype: Callable = float_dtype,
-    shape: tuple | None = None, placement: bool = True,
-) -> Callable:  # fmt: skip
+    formula: Callable[..., Any] | None = None, /, *, name: str = "", doc: str = "", dtype: Callable[..., Any] = float_dtype,
+    shape: tuple[Any, ...] | None = None, placement: bool = True,
+) -> Callable[..., Any]:  # fmt: skip
     """Decorator: the sampler ``(key, *parameters, shape, dtype, *, out_sharding)`` of a formula.
 
     Args:

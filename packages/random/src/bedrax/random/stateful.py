@@ -90,7 +90,7 @@ def _shape(size: Any, *like: Any) -> tuple:
     return (size,) if isinstance(size, (int, np.integer)) else tuple(size)
 
 
-def broadcast(x: Any, shape: tuple, dtype: np.dtype) -> Any:
+def broadcast(x: Any, shape: tuple[Any, ...], dtype: np.dtype) -> Any:
     """`x` as an array of a dtype and of a shape that it can be broadcast to."""
     x = lax.convert_element_type(np.asarray(x) if isinstance(x, (list, tuple)) else x, dtype)
     return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - x.ndim, len(shape))))

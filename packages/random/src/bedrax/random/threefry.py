@@ -9,12 +9,15 @@ on nothing but the key and its own index.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from bedrax import lax
 from bedrax.core import dims
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.random_bits import threefry2x32_p
 from bedrax.random import flags
 
@@ -22,17 +25,17 @@ _U32 = np.dtype(np.uint32)
 KEY_SHAPE = (2,)
 
 
-def hash_pairs(key, x0, x1):
+def hash_pairs(key: ArrayLike, x0: Array, x1: Array) -> list[Array]:
     """The bijection, with the key of shape (2,), of the pairs (x0, x1): two uint32 arrays of their shape."""
     return threefry2x32_p.bind(key_word(key, 0), key_word(key, 1), x0, x1)
 
 
-def key_word(key, i: int):
+def key_word(key: ArrayLike, i: int) -> Array:
     """One of a key's numbers, of rank 0."""
     return lax.index_in_dim(key, i, 0, keepdims=False)
 
 
-def counts(shape) -> tuple:
+def counts(shape: tuple[int, ...]) -> tuple[Any, ...]:
     """The row-major index of each element of an array, as high and low halves."""
     if not shape:
         zero = lax.full((), 0, _U32)
@@ -66,7 +69,7 @@ def _times(x, step) -> tuple:
     return lax.mulhi(x, value), lax.mul(x, value)
 
 
-def seed(number):
+def seed(number: Array) -> Array:
     """The key of a seed, an integer of rank 0: its high and low halves."""
     dtype = aval_of(number).dtype
     if dtype.itemsize == 8:
@@ -81,7 +84,7 @@ def _u32(x):
     return lax.convert_element_type(x, _U32)
 
 
-def split(key, shape):
+def split(key: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Keys of shape ``(*shape, 2)``."""
     if flags.threefry_partitionable.value:
         pair = hash_pairs(key, *counts(shape))
@@ -89,13 +92,13 @@ def split(key, shape):
     return lax.reshape(_hash_sequence(key, lax.iota(_U32, math.prod(shape) * 2)), (*shape, 2))
 
 
-def fold_in(key, data):
+def fold_in(key: ArrayLike, data: Array) -> Array:
     """The key for a number (uint32, rank 0) under `key`: the hash of the key that the number seeds."""
     folded = seed(data)
     return lax.concatenate([lax.reshape(x, (1,)) for x in hash_pairs(key, key_word(folded, 0), key_word(folded, 1))], 0)
 
 
-def bits(key, bit_width: int, shape):
+def bits(key: ArrayLike, bit_width: int, shape: tuple[int, ...]) -> Array:
     """Uniformly distributed unsigned integers of 8, 16, 32 or 64 bits."""
     dtype = np.dtype(f"uint{bit_width}")
     if not flags.threefry_partitionable.value:
@@ -107,7 +110,7 @@ def bits(key, bit_width: int, shape):
     return mixed if bit_width == 32 else lax.convert_element_type(mixed, dtype)
 
 
-def joined(high, low):
+def joined(high: Array, low: Array) -> Array:
     """Numbers of 64 bits of two words each."""
     u64 = np.dtype(np.uint64)
     high, low = (lax.convert_element_type(x, u64) for x in (high, low))

@@ -9,8 +9,10 @@ import numpy as np
 
 from bedrax import lax
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike, DTypeLike, Shape
 from bedrax.lax.choices import one_of
 from bedrax.lax.primitives.placement import placed
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, joint_shape, shape_of
@@ -27,7 +29,7 @@ def _mantissa_bits(dtype: np.dtype) -> int:
     return ml_dtypes.finfo(dtype).nmant
 
 
-def unit_floats(key, shape: tuple, dtype: np.dtype):
+def unit_floats(key: ArrayLike, shape: tuple[Any, ...], dtype: np.dtype) -> Array:
     """Multiples of the dtype's spacing at 1, uniform in [0, 1).
 
     Random bits are the mantissa of a float of exponent 0, which lies in [1, 2).
@@ -44,7 +46,7 @@ def unit_floats(key, shape: tuple, dtype: np.dtype):
     return lax.sub(lax.bitcast_convert_type(lax.bitwise_or(bits, one.view(word)), dtype), one)
 
 
-def uniform_floats(key, shape: tuple, dtype: np.dtype, minval: Any, maxval: Any):
+def uniform_floats(key: ArrayLike, shape: tuple[Any, ...], dtype: np.dtype, minval: Any, maxval: Any) -> Array:
     """Uniform in [minval, maxval), which are of `dtype` and broadcast to `shape`."""
     unit = unit_floats(key, shape, dtype)
     minval, maxval = (broadcast_to(as_dtype(x, dtype), shape) for x in (minval, maxval))
@@ -56,7 +58,15 @@ _unit = one_program(unit_floats, static=("shape", "dtype"), everywhere=True)
 _uniform = one_program(uniform_floats, static=("shape", "dtype"), everywhere=True)
 
 
-def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0, *, out_sharding=None):
+def uniform(
+    key: ArrayLike,
+    shape: tuple[int, ...] = (),
+    dtype: np.dtype[Any] | type | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Uniformly distributed floats in [minval, maxval).
 
     Args:
@@ -128,13 +138,21 @@ def _clamped(bound, limits, dtype):
     return lax.convert_element_type(bound, dtype), above
 
 
-def split_keys(key, n: int) -> list:
+def split_keys(key: ArrayLike, n: int) -> list[Any]:
     """`n` new keys, as a list."""
     keys = random_split_p.bind(key, impl=key.aval.dtype.implementation, shape=(n,))
     return [lax.index_in_dim(keys, i, 0, keepdims=False) for i in range(n)]
 
 
-def randint(key, shape, minval, maxval, dtype=None, *, out_sharding=None):
+def randint(
+    key: ArrayLike,
+    shape: tuple[int, ...],
+    minval: ArrayLike,
+    maxval: int,
+    dtype: np.dtype[Any] | type | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Uniformly distributed integers in [minval, maxval).
 
     Args:
@@ -177,7 +195,14 @@ _low = one_program(_bernoulli_low, static=("shape",), everywhere=True)
 _high = one_program(_bernoulli_high, static=("shape",), everywhere=True)
 
 
-def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
+def bernoulli(
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: tuple[int, ...] | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Booleans that are True with probability `p`.
 
     Args:
@@ -197,7 +222,7 @@ def bernoulli(key, p=0.5, shape=None, mode="low", *, out_sharding=None):
     return placed((_low if mode == "low" else _high)(key, shape, as_dtype(p, aval.dtype)), out_sharding)
 
 
-def signs(key, shape, dtype):
+def signs(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Each of -1 and 1 with probability one half."""
     half = np.asarray(0.5, dtypes.default_float_dtype())
     yes = lax.convert_element_type(_bernoulli_low(key, shape, half), dtype)
@@ -208,7 +233,7 @@ def signs(key, shape, dtype):
 _rademacher = one_program(signs, static=("shape", "dtype"), everywhere=True)
 
 
-def rademacher(key, shape=(), dtype=None, *, out_sharding=None):
+def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None) -> Any:
     """Each of -1 and 1 with probability one half.
 
     Args:

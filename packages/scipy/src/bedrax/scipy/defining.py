@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from bedrax import lax
 from bedrax.autodiff import SymbolicZero, custom_jvp
@@ -14,7 +15,7 @@ from bedrax.core.typing import ArrayLike
 from bedrax.lax import promotion
 
 
-def floats(name: str, *xs: ArrayLike) -> list:
+def floats(name: str, *xs: ArrayLike) -> list[Any]:
     """The arguments as arrays of one shape and one real dtype; integers become floats.
 
     Raises:
@@ -29,7 +30,7 @@ def floats(name: str, *xs: ArrayLike) -> list:
     return out
 
 
-def widened(fun: Callable) -> Callable:
+def widened(fun: Callable[..., Any]) -> Callable[..., Any]:
     """`fun` of arrays of one dtype, with floats narrower than float32 computed in float32."""
 
     @functools.wraps(fun)
@@ -45,7 +46,7 @@ def widened(fun: Callable) -> Callable:
     return program
 
 
-def derivatives(*partials: Callable | None) -> Callable:
+def derivatives(*partials: Callable[..., Any] | None) -> Callable[..., Any]:
     """Decorator: give a function of arrays of one shape its partial derivatives, ``partial(result, *arguments)``.
 
     None stands for a derivative that is not known: asking for it raises `ValueError`.
@@ -75,7 +76,7 @@ def derivatives(*partials: Callable | None) -> Callable:
     return decorate
 
 
-def special(*partials: Callable | None, read: Callable = floats) -> Callable:
+def special(*partials: Callable[..., Any] | None, read: Callable[..., Any] = floats) -> Callable[..., Any]:
     """Decorator: the public function, one program, of a formula of arrays of one shape and one dtype.
 
     The formula, with its derivatives, is the attribute `formula` of the function.

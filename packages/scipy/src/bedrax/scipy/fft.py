@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -112,8 +113,10 @@ def _along_one(name: str, what: str, transform: Callable) -> Callable[..., Array
     return one_program(named(function, name, __name__, text), static=("type", "n", "axis", "norm"), everywhere=True)
 
 
-dct = _along_one("dct", r"The discrete cosine transform, :math:`y_k = 2 \sum_j x_j \cos(\pi k (2 j + 1) / 2 n)`.", _dct)
-idct = _along_one("idct", "The inverse of `dct`.", _idct)
+dct: Final = _along_one(
+    "dct", r"The discrete cosine transform, :math:`y_k = 2 \sum_j x_j \cos(\pi k (2 j + 1) / 2 n)`.", _dct
+)
+idct: Final = _along_one("idct", "The inverse of `dct`.", _idct)
 
 
 def _over_axes(
@@ -146,4 +149,5 @@ def _along_several(name: str, what: str, transform: Callable) -> Callable[..., A
     return named(function, name, __name__, text)
 
 
-dctn, idctn = _along_several("dctn", "`dct`", dct), _along_several("idctn", "`idct`", idct)
+dctn: Final = _along_several("dctn", "`dct`", dct)
+idctn: Final = _along_several("idctn", "`idct`", idct)

@@ -34,7 +34,7 @@ class RegularGridInterpolator:
     def __init__(
         self, points: Sequence[ArrayLike], values: ArrayLike, method: str = "linear", bounds_error: bool = False,
         fill_value: float | None = math.nan,
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         one_of("RegularGridInterpolator", "method", method, ("linear", "nearest"))
         if bounds_error:
             raise NotImplementedError("bounds_error: a traced program cannot raise; use fill_value.")
@@ -51,8 +51,11 @@ class RegularGridInterpolator:
             if p.shape[0] < 2:
                 raise ValueError(f"there must be at least two points in dimension {i}")
             grid.append(p.astype(values.dtype))
-        self.grid, self.values = tuple(grid), values
-        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        self.grid = tuple(grid)
+        self.values = values
+        self.method = method
+        self.bounds_error = bounds_error
+        self.fill_value = fill_value
 
     def __call__(self, xi: ArrayLike | tuple[ArrayLike, ...], method: str | None = None) -> Array:
         """The values at the points `xi`.

@@ -165,7 +165,7 @@ def _bfgs(fun: Callable, x0, *, maxiter=None, norm=np.inf, gtol=1e-5, line_searc
 
 
 def minimize(
-    fun: Callable[..., Array], x0: ArrayLike, args: tuple = (), *, method: str, tol: float | None = None,
+    fun: Callable[..., Array], x0: ArrayLike, args: tuple[Any, ...] = (), *, method: str, tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:  # fmt: skip
     """A local minimum of a function, which must be differentiable.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -115,7 +116,7 @@ def _checked(name: str, in1, in2, mode: str, method: str, precision, mirror: boo
     return _convolve(in1, in2, mode=mode, method=method, precision=precision, mirror=mirror, later=later)
 
 
-def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision=None) -> Array:
+def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
     """The convolution of two arrays of one rank.
 
     Args:
@@ -127,7 +128,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     return _checked("convolve", in1, in2, mode, method, precision, False)
 
 
-def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision=None) -> Array:
+def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
     """The correlation of two arrays of one rank: the convolution with `in2` reversed and conjugated."""
     return _checked("correlate", in1, in2, mode, method, precision, True)
 
@@ -142,14 +143,24 @@ def _two_dimensional(name: str, in1, in2, mode, boundary, fillvalue, precision, 
 
 
 def convolve2d(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision=None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: Any = None,
 ) -> Array:
     """The convolution of two matrices; only zeros beyond the boundary are implemented."""
     return _two_dimensional("convolve2d", in1, in2, mode, boundary, fillvalue, precision, False)
 
 
 def correlate2d(
-    in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision=None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: float = 0,
+    precision: Any = None,
 ) -> Array:
     """The correlation of two matrices; only zeros beyond the boundary are implemented."""
     return _two_dimensional("correlate2d", in1, in2, mode, boundary, fillvalue, precision, True)
@@ -336,8 +347,8 @@ def _spectra(
 
 
 def stft(
-    x: ArrayLike, fs: ArrayLike = 1.0, window="hann", nperseg: int = 256, noverlap: int | None = None,
-    nfft: int | None = None, detrend: bool | str | Callable = False, return_onesided: bool = True,
+    x: ArrayLike, fs: ArrayLike = 1.0, window: np.ndarray[Any, Any] | str | tuple[str, float]="hann", nperseg: int = 256, noverlap: int | None = None,
+    nfft: int | None = None, detrend: bool | str | Callable[..., Any] = False, return_onesided: bool = True,
     boundary: str | None = "zeros", padded: bool = True, axis: int = -1,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Short-time Fourier transforms.
@@ -370,8 +381,8 @@ def _median_bias(n: int) -> float:
 
 
 def csd(
-    x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window="hann", nperseg: int | None = None,
-    noverlap: int | None = None, nfft: int | None = None, detrend: str | Callable = "constant",
+    x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: np.ndarray[Any, Any] | str | tuple[str, float]="hann", nperseg: int | None = None,
+    noverlap: int | None = None, nfft: int | None = None, detrend: str | Callable[..., Any] = "constant",
     return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Array, Array]:  # fmt: skip
     """The cross spectral density of two signals, by Welch's method.
@@ -399,8 +410,8 @@ def csd(
 
 
 def welch(
-    x: ArrayLike, fs: ArrayLike = 1.0, window="hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, detrend: str | Callable = "constant", return_onesided: bool = True,
+    x: ArrayLike, fs: ArrayLike = 1.0, window: np.ndarray[Any, Any] | str | tuple[str, float]="hann", nperseg: int | None = None, noverlap: int | None = None,
+    nfft: int | None = None, detrend: str | Callable[..., Any] = "constant", return_onesided: bool = True,
     scaling: str = "density", axis: int = -1, average: str = "mean",
 ) -> tuple[Array, Array]:  # fmt: skip
     """The power spectral density of a signal, by Welch's method; arguments and result as for `csd`."""
@@ -412,7 +423,7 @@ def welch(
     static=("fs", "window", "nperseg", "noverlap", "nfft", "input_onesided", "boundary", "time_axis", "freq_axis")
 )
 def istft(
-    Zxx: ArrayLike, fs: ArrayLike = 1.0, window="hann", nperseg: int | None = None, noverlap: int | None = None,
+    Zxx: ArrayLike, fs: ArrayLike = 1.0, window: np.ndarray[Any, Any] | str | tuple[str, float]="hann", nperseg: int | None = None, noverlap: int | None = None,
     nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
     freq_axis: int = -2,
 ) -> tuple[Array, Array]:  # fmt: skip

@@ -7,6 +7,7 @@ to the dtype unless the record has its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
 from bedrax.core.passes import all_equations
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy_backend.executor import evaluate, to_numpy
 from bedrax.testing.records import ArgSpec, OpCase
 from bedrax.testing.typing import as_list, check_program, x64_if_needed
@@ -32,12 +34,19 @@ def tolerance(dtype: np.dtype) -> float:
     return eps * (_EPS_FACTOR[64 if eps < 1e-12 else 32] if eps < 1e-5 else 3)
 
 
-def as_numpy(x) -> np.ndarray:
+def as_numpy(x: ArrayLike) -> np.ndarray:
     """A result as a NumPy array."""
     return to_numpy(x)[0] if not isinstance(x, np.ndarray) else x
 
 
-def assert_same(actual, expected, rtol=None, atol=None, equal_nan=True, what: str = "") -> None:
+def assert_same(
+    actual: ArrayLike,
+    expected: np.ndarray[Any, Any],
+    rtol: float | None = None,
+    atol: Any = None,
+    equal_nan: bool = True,
+    what: str = "",
+) -> None:
     """Equal shapes and dtypes, and values within the tolerance."""
     actual, expected = as_numpy(actual), as_numpy(expected)
     assert actual.dtype == expected.dtype, f"{what}: dtype {actual.dtype}, expected {expected.dtype}"
@@ -352,7 +361,7 @@ def check_xla(case: OpCase) -> None:
 # ---- several devices ---------------------------------------------------------------------------
 
 
-def check_devices(case: OpCase, sharding) -> str | None:
+def check_devices(case: OpCase, sharding: Any) -> str | None:
     """A batch that is spread over devices, one element each, gives what the elements give, spread alike.
 
     Args:

@@ -32,7 +32,7 @@ from bedrax.core.tracing import Primitive
 class ArgSpec:
     """A random operand: uniform in [low, high), of any dtype; distinct values where `distinct`."""
 
-    shape: tuple = ()
+    shape: tuple[Any, ...] = ()
     dtype: Any = "float32"
     low: float = -2.0
     high: float = 2.0
@@ -57,7 +57,7 @@ class ArgSpec:
         return np.asarray(values).astype(dtype)
 
 
-def arg(shape: Sequence[int] = (), dtype: Any = "float32", low: float = -2.0, high: float = 2.0, **kw) -> ArgSpec:
+def arg(shape: Sequence[int] = (), dtype: Any = "float32", low: float = -2.0, high: float = 2.0, **kw: Any) -> ArgSpec:
     """Short for `ArgSpec`."""
     return ArgSpec(tuple(shape), dtype, low, high, **kw)
 
@@ -86,9 +86,9 @@ class OpCase:
 
     primitive: Primitive
     name: str
-    fun: Callable
-    args: tuple
-    oracle: Callable | None = None
+    fun: Callable[..., Any]
+    args: tuple[Any, ...]
+    oracle: Callable[..., Any] | None = None
     grad: tuple[int, ...] | None = None
     second: bool = True
     transpose: bool = True
@@ -156,7 +156,7 @@ def all_cases() -> list[OpCase]:
     return [case for _, module in _modules("bedrax.testing.cases") for case in module.CASES]
 
 
-def case_params(cases: Sequence[OpCase] | None = None):
+def case_params(cases: Sequence[OpCase] | None = None) -> list[Any]:
     """For ``pytest.mark.parametrize("case", case_params())``."""
     import pytest
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from bedrax.core import config, dtypes
@@ -10,20 +13,23 @@ from bedrax.core.staging import program_of
 from bedrax.core.typecheck import check_jaxpr
 from bedrax.testing.records import ArgSpec, OpCase, all_primitives
 
+if TYPE_CHECKING:
+    from bedrax.core.columns import Column
 
-def as_list(out) -> list:
+
+def as_list(out: Any) -> list[Any]:
     """The results of a function, one or several, as a list."""
     return list(out) if isinstance(out, tuple | list) else [out]
 
 
-def x64_if_needed(case: OpCase):
+def x64_if_needed(case: OpCase) -> Any:
     """A context in which the record's own dtypes exist."""
     kinds = {dtypes.as_dtype(a.dtype) if isinstance(a, ArgSpec) else np.asarray(a).dtype for a in case.args}
     wide = any(dtypes.canonicalize_dtype(d) != d for d in kinds)
     return config.enable_x64(True) if wide else config.enable_x64(config.enable_x64.value)
 
 
-def check_program(fun, args, what: str) -> None:
+def check_program(fun: Callable[..., Any], args: list[Any], what: str) -> None:
     """The program of `fun` for arguments like `args` is well typed."""
     program = program_of(lambda *xs: as_list(fun(*xs)), [aval_of(a) for a in args])
     try:
@@ -38,7 +44,7 @@ def check_types(case: OpCase) -> None:
         check_program(case.fun, case.make_args(), case.id)
 
 
-def check_complete(table, excused: dict | None = None) -> None:
+def check_complete(table: Column, excused: dict[Any, Any] | None = None) -> None:
     """Every primitive of core has a rule in `table`, or a written reason why not."""
     missing = []
     for prim in all_primitives():

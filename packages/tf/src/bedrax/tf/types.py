@@ -10,11 +10,12 @@ import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import ShapedArray
+from bedrax.core.typing import DTypeLike
 from bedrax.lax import element_types
 from bedrax.tf import tensorflow as tf
 
 
-def tf_dtype(dtype) -> Any:
+def tf_dtype(dtype: DTypeLike) -> Any:
     """TensorFlow's dtype for ours.
 
     Keys travel as their words, and zeros of int32 stand for the tangents of integers.
@@ -33,7 +34,7 @@ def tf_dtype(dtype) -> Any:
 
 
 @functools.lru_cache(256)
-def numpy_dtype(dtype) -> np.dtype:
+def numpy_dtype(dtype: DTypeLike) -> np.dtype:
     """Our dtype for TensorFlow's.
 
     Raises:
@@ -45,7 +46,7 @@ def numpy_dtype(dtype) -> np.dtype:
     return np.dtype(dtype.as_numpy_dtype)
 
 
-def static_shape(aval: ShapedArray) -> list:
+def static_shape(aval: ShapedArray) -> list[Any]:
     """The shape with None for symbolic dimensions, keys' trailing axes included."""
     shape = [int(d) if dims.is_constant_dim(d) else None for d in aval.shape]
     return shape + list(aval.dtype.element_shape) if dtypes.is_extended(aval.dtype) else shape

@@ -3,6 +3,10 @@
 Importing this package makes XLA the executor of `bedrax.core`.
 """
 
+from __future__ import annotations
+
+from typing import Final
+
 from bedrax.core import executors, offers
 from bedrax.core.jitting import jit
 from bedrax.xla_backend import array as _array
@@ -35,7 +39,7 @@ from bedrax.xla_backend.placement import (
 from bedrax.xla_backend.sharding import NamedSharding, Sharding, SingleDeviceSharding, make_mesh
 
 _array.install()
-executor = XlaExecutor()
+executor: Final = XlaExecutor()
 executors.provide(executor)
 offers.offer("sharding of types", "bedrax.xla_backend.sharding", "of_type")
 

@@ -457,6 +457,6 @@ def host_count(backend: str | None = None) -> int:
     return process_count(backend)
 
 
-def live_arrays(platform: str | None = None) -> list:
+def live_arrays(platform: str | None = None) -> list[Any]:
     """Every array that is alive on a platform's devices."""
     return get_backend(platform).live_arrays()

@@ -18,7 +18,7 @@ from bedrax.xla_backend import flags
 from bedrax.xla_backend.door import mlir, runtime
 
 
-def cached(client, module, executable_devices, options, compile_now: Callable[[], Any]) -> Any:
+def cached(client: Any, module: Any, executable_devices: Any, options: Any, compile_now: Callable[[], Any]) -> Any:
     """The executable of a module: a kept one, or one made now, which is kept if that took long enough."""
     if not flags.enable_compilation_cache.value or not flags.compilation_cache_dir.value:
         return compile_now()
@@ -44,7 +44,7 @@ def cached(client, module, executable_devices, options, compile_now: Callable[[]
     return executable
 
 
-def key(client, module, executable_devices, options) -> str:
+def key(client: Any, module: Any, executable_devices: Any, options: Any) -> str:
     """The name of a program's entry."""
     if flags.compilation_cache_include_metadata_in_key.value:
         text = mlir.bytecode(module)

@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -36,7 +36,11 @@ from bedrax.xla_backend.layout import Layout
 from bedrax.xla_backend.placement import Placement, partitioned_axes
 from bedrax.xla_backend.sharding import make_single_device_sharding
 
-logger = logging.getLogger("jax.compile")
+if TYPE_CHECKING:
+    from bedrax.xla_backend.lowering.program import Program
+
+
+logger: Final = logging.getLogger("jax.compile")
 
 _NATIVE_TREES = pytree.engine_name == "native"
 
@@ -71,7 +75,17 @@ def kept_arguments(jaxpr: Jaxpr) -> tuple[bool, ...]:
 class LoweredProgram:
     """A StableHLO module for a jaxpr, and what is needed to compile and run it."""
 
-    def __init__(self, jaxpr, name, placement, kept, donated, const_args, program, options):
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        name: str,
+        placement: Placement,
+        kept: tuple[bool, ...],
+        donated: tuple[bool, ...],
+        const_args: list[Any],
+        program: Program,
+        options: tuple[Any, ...],
+    ) -> None:
         self.jaxpr = jaxpr
         self.name = name
         self.placement = placement
@@ -81,9 +95,11 @@ class LoweredProgram:
         self.program = program
         self.options = options
 
-    module = property(lambda self: self.program.module)
+    @property
+    def module(self) -> Any:
+        return self.program.module
 
-    def compile(self, compiler_options: dict | None = None) -> LoadedProgram:
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> LoadedProgram:
         """Compile for the devices of the placement and load."""
         where = self.placement
         client = where.devices[0].client
@@ -132,7 +148,7 @@ def _timed(event: str) -> Callable[[Callable], Callable]:
 
 @_timed("/jax/core/compile/jaxpr_to_mlir_module_duration")
 def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool], keep_unused: bool = False,
-          compiler_options: tuple = (), platform: str | None = None, embed_constants: bool = False,
+          compiler_options: tuple[Any, ...] = (), platform: str | None = None, embed_constants: bool = False,
           result_names: Sequence[str] | None = None) -> LoweredProgram:  # fmt: skip
     """Make the StableHLO module of a program.
 
@@ -163,8 +179,10 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     kept = [i for i, k in enumerate(keeps) if k]
     hoisted = [not embed_constants and _hoist(v.aval) for v in jaxpr.constvars]
     constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
-    arg_attrs: list[dict] = [{} for _ in kept]
-    res_attrs: list[dict] = [{"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))]
+    arg_attrs: list[dict[str, Any]] = [{} for _ in kept]
+    res_attrs: list[dict[str, Any]] = [
+        {"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))
+    ]
     if any(donated):
         mark_donated(jaxpr, donated, dict(zip(kept, arg_attrs)))
     if placement.several:
@@ -242,7 +260,7 @@ def _hoist(aval: Any) -> bool:
     return aval.size * aval.dtype.itemsize > flags.embedded_constants_max_bytes.value
 
 
-def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dict]) -> None:
+def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dict[str, Any]]) -> None:
     """Pair each donated argument with a result of its type; warn about those that fit none."""
     free: dict[Any, list[int]] = {}
     for k, v in enumerate(jaxpr.outvars):
@@ -286,7 +304,7 @@ def _form(aval: Any) -> tuple:
     return base.shape, base.dtype
 
 
-def mark_sharding(attrs: dict, s: Any, aval: Any, partitioner: Any) -> None:
+def mark_sharding(attrs: dict[str, Any], s: Any, aval: Any, partitioner: Any) -> None:
     """Say in the attributes of an argument or a result how it is split."""
     if s is not None and aval.is_array:
         attrs.update(partitioner.attribute(s, len(element_types.base_aval(aval).shape)))
@@ -324,7 +342,7 @@ _OF_EFFORT = ("optimization_level", "memory_fitting_level")
 
 
 def compile_options(
-    num_partitions: int, devices: Sequence[Any], overrides: dict | None = None
+    num_partitions: int, devices: Sequence[Any], overrides: dict[Any, Any] | None = None
 ) -> runtime.CompileOptions:
     """XLA's options for a program over `num_partitions` devices, as `jax.config` and `overrides` say."""
     options = runtime.CompileOptions()
@@ -371,7 +389,9 @@ def compile_options(
 
 
 @_timed("/jax/core/compile/backend_compile_duration")
-def backend_compile_and_load(client, module, executable_devices, options, host_callbacks):
+def backend_compile_and_load(
+    client: Any, module: Any, executable_devices: Any, options: Any, host_callbacks: list[Callable[..., Any]]
+) -> Any:
     """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it.
 
     For devices of a topology that are not at hand, the executable cannot be run.
@@ -388,21 +408,23 @@ def backend_compile_and_load(client, module, executable_devices, options, host_c
 class LoadedProgram:
     """A program on its devices."""
 
-    def __init__(self, lowered: LoweredProgram, executable: runtime.LoadedExecutable):
+    in_layouts: list[None]
+
+    def __init__(self, lowered: LoweredProgram, executable: runtime.LoadedExecutable) -> None:
         jaxpr, where = lowered.jaxpr, lowered.placement
         self.lowered = lowered
         self.executable = executable
         self.name = lowered.name
         self.kept = lowered.kept
         self.committed = where.committed
-        self.out_avals = [v.aval for v in jaxpr.outvars]
-        self.kept_positions = [i for i, k in enumerate(self.kept) if k]
+        self.out_avals: list[Any] = [v.aval for v in jaxpr.outvars]
+        self.kept_positions: list[int] = [i for i, k in enumerate(self.kept) if k]
         self.effects = jaxpr.effects
-        self.ordered = any(e in effects.ordered_effects for e in jaxpr.effects)
-        self.plain_results = all(
+        self.ordered: bool = any(e in effects.ordered_effects for e in jaxpr.effects)
+        self.plain_results: bool = all(
             a.is_array and isinstance(a.dtype, np.dtype) and a.dtype != dtypes.float0 for a in self.out_avals
         )
-        self.only_arrays = all(a.is_array for a in jaxpr.in_avals) and all(
+        self.only_arrays: bool = all(a.is_array for a in jaxpr.in_avals) and all(
             a.is_array and a.dtype != dtypes.float0 for a in self.out_avals
         )
         physical = [element_types.base_aval(a) for a in self.out_avals if a.is_array]
@@ -424,7 +446,9 @@ class LoadedProgram:
             for c in lowered.const_args
         ]
         physical = [placement.placed_type(a, s) for a, s in zip(physical, self.out_shardings, strict=True)]
-        self.handlers = [_handler(a, s, where.committed) for a, s in zip(physical, self.out_shardings, strict=True)]
+        self.handlers: list[Any] = [
+            _handler(a, s, where.committed) for a, s in zip(physical, self.out_shardings, strict=True)
+        ]
         self.physical_avals = physical
 
     def _read_layouts(self, where: Placement) -> None:
@@ -477,7 +501,7 @@ class LoadedProgram:
                     given = sharding.from_hlo(hlo, device_list, mesh, len(aval.shape), like.get(len(aval.shape)))
             self.out_shardings.append(given)
 
-    def run(self, args: Sequence[Any]) -> list:
+    def run(self, args: Sequence[Any]) -> list[Any]:
         """Run on flat arguments (one per argument of the jaxpr); a value per result."""
         if flags.no_execution.value:
             raise RuntimeError(f"{self.name} was to be run, but jax_no_execution is on")

@@ -33,9 +33,9 @@ def _pairs(compute_type: str) -> Pairs:
 
 
 def compute_on(
-    f: Callable | str | None = None, *, compute_type: str | None = None, out_memory_spaces: Any = None,
+    f: Callable[..., Any] | str | None = None, *, compute_type: str | None = None, out_memory_spaces: Any = None,
     compiler_options: dict[str, Any] | None = None,
-) -> Callable | contextlib.AbstractContextManager:  # fmt: skip
+) -> Callable[..., Any] | contextlib.AbstractContextManager[Any]:  # fmt: skip
     """`f`, computed at a place that the compiler is told, with results in memories.
 
     The place is a pair of the call that XLA's compilers for GPUs and TPUs read. On CPU, host and device are the same.
@@ -83,8 +83,12 @@ def compute_on(
 
 
 def compute_on2(
-    f: Callable | None = None, *, compute_type: str, out_memory_spaces: Any, compiler_options: dict | None = None
-) -> Callable:
+    f: Callable[..., Any] | None = None,
+    *,
+    compute_type: str,
+    out_memory_spaces: Any,
+    compiler_options: dict[str, Any] | None = None,
+) -> Callable[..., Any]:
     """`compute_on` by its name in earlier versions."""
     return compute_on(
         f, compute_type=compute_type, out_memory_spaces=out_memory_spaces, compiler_options=compiler_options

@@ -21,12 +21,14 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import caches, config, effects, executors, source, tracing
 from bedrax.core import jitting as core_jitting
+from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.exact import exact_items
 from bedrax.core.facts import fact
 from bedrax.core.ir import Eqn, Jaxpr, Var
 from bedrax.core.tables import effect_rules
-from bedrax.core.tracing import Tracer, current, eval_trace
+from bedrax.core.tracing import Primitive, Tracer, current, eval_trace
+from bedrax.core.typing import ArrayLike
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.xla_backend import clients, dlpack, placement, room, stages
@@ -47,7 +49,7 @@ from bedrax.xla_backend.running import (
 from bedrax.xla_backend.sharding import resolve
 
 # What `clear_caches` empties besides C++'s cache.
-_runners: dict[Any, dict] = {}  # what was compiled for eager operations, by primitive and params
+_runners: dict[Any, dict[Any, Any]] = {}  # what was compiled for eager operations, by primitive and params
 _mixed: dict[Any, _Mixed] = {}  # the same, for primitives with params that are dtypes or members of enumerations
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
 other_caches: list[Callable[[], None]] = []  # of libraries
@@ -56,14 +58,14 @@ other_caches: list[Callable[[], None]] = []  # of libraries
 class XlaExecutor(executors.Executor):
     """Evaluates with XLA."""
 
-    array_types = (ArrayImpl,)
+    array_types: tuple[Any] = (ArrayImpl,)
     option_changed = staticmethod(runtime.option_changed)
     must_see_calls = staticmethod(runtime.set_must_see_calls)
     name = "xla"
     rank = 1
     compiles = True
     shares_memory = True
-    ready: dict[Any, dict | None] = {}
+    ready: dict[Any, dict[Any, Any] | None] = {}
 
     def resolve(self, where: Any, what: str, aval: Any) -> Any:
         """The place that a device, a sharding or a partition spec means."""
@@ -73,7 +75,7 @@ class XlaExecutor(executors.Executor):
         """`x` at a place."""
         return placement.reshard(x, to)
 
-    def apply(self, prim, args: tuple, params: dict) -> Any:
+    def apply(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
         mixed = _mixed.get(prim)
         runner = None if mixed is None else mixed.table.get(mixed.key(params))
@@ -117,7 +119,7 @@ class XlaExecutor(executors.Executor):
         return first_run(program, args, _params(program, prim.name), tree, placement.asked_by(prim, params))[0]
 
     def _eager_runner(self, prim, params):
-        programs: dict = {}
+        programs: dict[Any, Any] = {}
 
         def miss(*args):
             refuse_tracers(args)
@@ -131,11 +133,11 @@ class XlaExecutor(executors.Executor):
 
         return make_runner(prim.name, miss)
 
-    def run_program(self, jaxpr, args: tuple) -> list:
+    def run_program(self, jaxpr: Jaxpr, args: tuple[Any, ...]) -> list[Any]:
         """A whole program on flat arguments."""
         return self.run_jit(args, _params(jaxpr, "program"))
 
-    def run_jit(self, args: tuple, params: dict) -> list:
+    def run_jit(self, args: tuple[Any, ...], params: dict[str, Any]) -> list[Any]:
         """The `jit` primitive, met outside any trace."""
         jaxpr = params["jaxpr"]
         key = (
@@ -150,7 +152,7 @@ class XlaExecutor(executors.Executor):
 
         return make_runner(params["name"], miss)
 
-    def make_jitted(self, jitted):
+    def make_jitted(self, jitted: Callable[..., Any]) -> Callable[..., Any]:
         """What `jit` returns: C++ dispatch around `jitted`."""
         return make_jitted(jitted)
 
@@ -159,11 +161,11 @@ class XlaExecutor(executors.Executor):
         """An array that shares memory with another library's."""
         return dlpack.from_dlpack(x, device=device, copy=copy)
 
-    def devices(self, platform: str | None = None) -> list:
+    def devices(self, platform: str | None = None) -> list[Any]:
         """The devices of a platform, by default of the default one."""
         return clients.devices(platform)
 
-    def asarray(self, x: Any):
+    def asarray(self, x: Any) -> Array:
         """A concrete value as an array on a device."""
         if type(x) is ArrayImpl:
             return x
@@ -202,12 +204,12 @@ def _is_own_key(x: Any) -> bool:
 class _Mixed:
     """Runners by params of which some, by name, are dtypes or members of enumerations, and the others plain."""
 
-    def __init__(self, names: frozenset[str]):
+    def __init__(self, names: frozenset[str]) -> None:
         self.names = names
         self.missing = (...,) * len(names)
-        self.table: dict = {}
+        self.table: dict[Any, Any] = {}
 
-    def key(self, params: dict) -> tuple | None:
+    def key(self, params: dict[str, Any]) -> tuple[Any, ...] | None:
         """What stands for these params, None if nothing does."""
         plain = params.copy()
         own = tuple(map(plain.pop, self.names, self.missing))
@@ -216,7 +218,7 @@ class _Mixed:
         except ValueError:  # `marshal` does not know them
             return None
 
-    def keep(self, params: dict, runner: Callable) -> None:
+    def keep(self, params: dict[str, Any], runner: Callable[..., Any]) -> None:
         if (key := self.key(params)) is not None:
             _keep(self.table, key, runner)
 
@@ -261,7 +263,7 @@ def _explain_depth(error: SystemError, args, kwargs) -> None:
         pytree.tree_structure((args, kwargs))
 
 
-def make_jitted(jitted: core_jitting.Jitted):
+def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
     """jaxlib's C++ function around a `Jitted`, with the methods that users expect of ``jax.jit(f)``."""
 
     @source.api_boundary
@@ -369,20 +371,20 @@ def _hashable(x):
 class _ById:
     __slots__ = ("x",)
 
-    def __init__(self, x):
+    def __init__(self, x: ArrayLike) -> None:
         self.x = x
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, _ById) and self.x is other.x
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return id(self.x)
 
 
 class _ClearCache:
     """Forget every trace and executable of this function."""
 
-    def __init__(self, wrapped: Callable, jitted: core_jitting.Jitted, of_dynamic: Any = None):
+    def __init__(self, wrapped: Callable[..., Any], jitted: core_jitting.Jitted, of_dynamic: Any = None) -> None:
         self.wrapped, self.jitted, self.of_dynamic = wrapped, jitted, of_dynamic
 
     def __call__(self) -> None:
@@ -393,7 +395,9 @@ class _ClearCache:
             self.of_dynamic.cache_clear()
         self.jitted.clear_cache()
 
-    def __reduce__(self):  # what wraps a jitted function has its attributes, and is pickled with them
+    def __reduce__(
+        self,
+    ) -> tuple[Any, ...]:  # what wraps a jitted function has its attributes, and is pickled with them
         return _clearing, (self.jitted,)
 
 
@@ -418,7 +422,7 @@ room.forget.append(clear_caches)
 clients.forget.append(clear_caches)
 
 
-def forget(prim) -> None:
+def forget(prim: Primitive) -> None:
     """Forget what was compiled for eager operations of a primitive."""
     _runners.pop(prim, None)
     _mixed.pop(prim, None)

@@ -13,7 +13,7 @@ from bedrax.xla_backend.host import check_alive, host_value
 from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding, resolve
 
 
-def dlpack_device(self) -> tuple[int, int]:
+def dlpack_device(self: Any) -> tuple[int, int]:
     """``__dlpack_device__``: kind and number of the device that holds an array."""
     if type(sharding_of(self)) is not SingleDeviceSharding:
         raise ValueError(f"DLPack passes on arrays of one device; this one is placed by {sharding_of(self)}")
@@ -24,7 +24,7 @@ def dlpack_device(self) -> tuple[int, int]:
     return kind, device.local_hardware_id if device.platform != "cpu" else device.id
 
 
-def dlpack(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
     """``__dlpack__``: an array as a capsule that other libraries read."""
     if type(sharding_of(self)) is not SingleDeviceSharding:
         raise ValueError(f"DLPack passes on arrays of one device; this one is placed by {sharding_of(self)}")
@@ -52,7 +52,7 @@ def is_supported_dtype(dtype: Any) -> bool:
     return dtype.name == "bfloat16"
 
 
-def of_host(capsule: Any):
+def of_host(capsule: Any) -> Any:
     """An array on the CPU that shares the memory of a capsule from there.
 
     Raises:
@@ -61,7 +61,7 @@ def of_host(capsule: Any):
     return runtime.dlpack_managed_tensor_to_buffer(capsule, clients.backends()["cpu"].local_devices()[0], None)
 
 
-def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None):
+def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
     """An array that shares memory with another library's, through DLPack.
 
     Args:

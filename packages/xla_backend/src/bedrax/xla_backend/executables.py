@@ -70,22 +70,22 @@ class _Saved(NamedTuple):
     kept: tuple[bool, ...]
     donated: tuple[bool, ...]
     constants: list[np.ndarray]
-    options: tuple
+    options: tuple[Any, ...]
 
 
 class _Pickler(pickle.Pickler):
     """Devices are saved by their numbers."""
 
-    def persistent_id(self, obj):
+    def persistent_id(self, obj: Any) -> Any:
         return obj.id if isinstance(obj, runtime.Device) else None
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file, devices: dict):
+    def __init__(self, file: Any, devices: dict[Any, Any]) -> None:
         super().__init__(file)
         self.devices = devices
 
-    def persistent_load(self, pid):
+    def persistent_load(self, pid: Any) -> Any:
         if pid not in self.devices:
             raise ValueError(f"the program was compiled for device {pid}; there are {sorted(self.devices)}")
         return self.devices[pid]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
 from bedrax.core import dims, dtypes, effects, passes, source
 from bedrax.core.avals import aval_of
-from bedrax.core.ir import jaxpr_as_fun
+from bedrax.core.ir import Jaxpr, jaxpr_as_fun
 from bedrax.core.jitting import jit
 from bedrax.core.staging import program_of
 from bedrax.core.tables import device_rules, effect_rules
@@ -77,10 +77,10 @@ class DisabledSafetyCheck:
         """The custom call target that is allowed; None if this is another check."""
         return self._impl.removeprefix("custom_call:") if self._impl.startswith("custom_call:") else None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self._impl
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DisabledSafetyCheck({self._impl!r})"
 
 
@@ -112,17 +112,17 @@ class Exported:
 
     fun_name: str
     in_tree: Any
-    in_avals: tuple
+    in_avals: tuple[Any, ...]
     out_tree: Any
-    out_avals: tuple
-    _in_named_shardings: tuple
-    _out_named_shardings: tuple
-    in_shardings_hlo: tuple
-    out_shardings_hlo: tuple
+    out_avals: tuple[Any, ...]
+    _in_named_shardings: tuple[Any, ...]
+    _out_named_shardings: tuple[Any, ...]
+    in_shardings_hlo: tuple[Any, ...]
+    out_shardings_hlo: tuple[Any, ...]
     nr_devices: int
     platforms: tuple[str, ...]
-    ordered_effects: tuple
-    unordered_effects: tuple
+    ordered_effects: tuple[Any, ...]
+    unordered_effects: tuple[Any, ...]
     disabled_safety_checks: Sequence[DisabledSafetyCheck]
     mlir_module_serialized: bytes
     calling_convention_version: int
@@ -137,7 +137,7 @@ class Exported:
         module = modules.deserialize(self.mlir_module_serialized)
         return module.operation.get_asm(enable_debug_info=True) if serialized else module
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     __repr__ = __str__
@@ -149,11 +149,11 @@ class Exported:
             self.out_avals
         )
 
-    def in_shardings_jax(self, mesh) -> tuple:
+    def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
         """Shardings of the arguments over `mesh`, a mesh of as many devices as the program was lowered for."""
         return self._shardings(self.in_shardings_hlo, self.in_avals, mesh)
 
-    def out_shardings_jax(self, mesh) -> tuple:
+    def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
         """Shardings of the results over `mesh`; see `in_shardings_jax`."""
         return self._shardings(self.out_shardings_hlo, self.out_avals, mesh)
 
@@ -202,7 +202,7 @@ class Exported:
             levels.append({**fields, "disabled_safety_checks": [str(c) for c in exported.disabled_safety_checks]})
         return export_format.write(levels)
 
-    def call(self, *args, **kwargs) -> Any:
+    def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the program, here or inside other programs.
 
         Raises:
@@ -284,7 +284,7 @@ def _from_levels(levels: list[dict[str, Any]]) -> Exported:
 
 
 def export(
-    fun_jit: Callable,
+    fun_jit: Callable[..., Any],
     *,
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
@@ -349,7 +349,7 @@ def _names(traced) -> list[str]:
 
 
 def export_program(
-    jaxpr, name: str, in_tree, out_tree, platforms: tuple[str, ...], disabled: tuple = (), shardings: tuple | None = None,
+    jaxpr: Jaxpr, name: str, in_tree: Any, out_tree: Any, platforms: tuple[str, ...], disabled: tuple[Any, ...] = (), shardings: tuple[Any, ...] | None = None,
     names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
 ) -> Exported:  # fmt: skip
     """Export a traced program; see `export`.
@@ -482,7 +482,7 @@ def _no_gradient(aval) -> Any:
 
 # ---- calling ----
 
-call_exported_p = Primitive("call_exported", "calls", multiple_results=True)
+call_exported_p: Final = Primitive("call_exported", "calls", multiple_results=True)
 
 
 class _Everywhere:
@@ -490,7 +490,7 @@ class _Everywhere:
 
     assignment = None
 
-    def __init__(self, exported: Exported):
+    def __init__(self, exported: Exported) -> None:
         self.num_devices = exported.nr_devices
 
 

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bedrax import shape_poly
-from bedrax.core.avals import ShapedArray
+from bedrax.core.avals import AbstractValue, ShapedArray
 from bedrax.xla_backend import export_public, export_words
 from bedrax.xla_backend.door import runtime
 
@@ -33,14 +33,14 @@ MAGIC = b"BDXEXP02"
 # ---- types ----
 
 
-def write_aval(aval) -> list:
+def write_aval(aval: AbstractValue) -> list[Any]:
     """An array type as JSON."""
     if not aval.is_array:
         raise ValueError(f"exported programs cannot have values of type {aval} among their arguments and results")
     return [f"({', '.join(map(str, aval.shape))})", export_words.name_of_dtype(aval.dtype)]
 
 
-def read_aval(data: list, scope) -> ShapedArray:
+def read_aval(data: list[Any], scope: Any) -> ShapedArray:
     """The type that `write_aval` wrote."""
     text, name = data[:2]  # the third, in older ones: whether it was weak
     return ShapedArray(shape_poly.symbolic_shape(text, scope=scope), export_words.dtype_named(name))
@@ -70,7 +70,7 @@ def _each(function: Callable) -> Callable:
 
 
 # The fields of an exported program: how each is written to JSON, and read (types of arrays are read apart).
-FIELDS: dict[str, tuple[Callable, Callable]] = {
+FIELDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "fun_name": (_same, _same),
     "in_tree": (export_words.write_tree, export_words.read_tree),
     "out_tree": (export_words.write_tree, export_words.read_tree),

@@ -69,7 +69,7 @@ AXES = (AxisType.Auto, AxisType.Explicit)  # counted from 1
 
 
 # The fields that only this format has, and what they are where nothing is said.
-NAMED: dict[str, tuple] = {"_in_named_shardings": (), "_out_named_shardings": ()}
+NAMED: dict[str, tuple[Any, ...]] = {"_in_named_shardings": (), "_out_named_shardings": ()}
 
 
 class NoWord(ValueError):
@@ -310,7 +310,7 @@ def read(blob: bytes) -> list[dict[str, Any]]:
     Raises:
       ValueError: the bytes are something else, or damaged, or say what is not known here.
     """
-    more: dict = {}
+    more: dict[str, Any] = {}
     if blob[4:8] == IDENTIFIER:
         if digest(blob[:-16]) != blob[-16:]:
             raise ValueError("the exported program is damaged: its bytes are not those that were written")

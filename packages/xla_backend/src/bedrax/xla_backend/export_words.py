@@ -17,6 +17,7 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.core import dtypes, effects, offers
+from bedrax.pytree import PyTreeDef
 
 
 class _Registered(NamedTuple):
@@ -25,9 +26,9 @@ class _Registered(NamedTuple):
     cls: type
     kind: str
     name: str
-    write: Callable
-    read: Callable
-    build: Callable | None
+    write: Callable[..., Any]
+    read: Callable[..., Any]
+    build: Callable[..., Any] | None
 
 
 _by_class: dict[type, _Registered] = {}
@@ -99,7 +100,7 @@ def _is_namedtuple(cls: type) -> bool:
 # ---- trees ----
 
 
-def write_tree(tree) -> list:
+def write_tree(tree: PyTreeDef) -> list[Any]:
     """A treedef as JSON."""
     data = tree.node_data()
     if data is None:
@@ -127,7 +128,7 @@ def write_tree(tree) -> list:
     return [found.kind, found.name, base64.b64encode(bytes(found.write(aux))).decode(), children]
 
 
-def read_tree(data: list) -> Any:
+def read_tree(data: list[Any]) -> Any:
     """The treedef that `write_tree` wrote."""
     return pytree.tree_structure(_read_node(data))
 

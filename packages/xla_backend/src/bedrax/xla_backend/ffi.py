@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,13 +28,13 @@ class FfiEffect(effects.Effect):
 
     __slots__ = ()
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is FfiEffect
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(FfiEffect)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "FFI"
 
 
@@ -45,7 +45,7 @@ for _set in (effects.lowerable_effects, effects.control_flow_allowed_effects):
 # params: target_name, result_avals, attributes (pairs of a name and a hashable value), has_side_effect, vmap_method,
 # input_layouts, output_layouts (major to minor, or None), input_output_aliases (pairs), custom_call_api_version,
 # legacy_backend_config
-ffi_call_p = Primitive("ffi_call", multiple_results=True)
+ffi_call_p: Final = Primitive("ffi_call", multiple_results=True)
 ffi_call_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
 effect_rules.add(ffi_call_p, lambda *avals, has_side_effect, **_: {_effect} if has_side_effect else set())
 sharding_rules.add(ffi_call_p, nowhere)  # nobody knows what it does with the parts; `ffi_call` places its results
@@ -96,20 +96,20 @@ class _Value:
 
     __slots__ = ("key", "value")
 
-    def __init__(self, value: Any):
+    def __init__(self, value: Any) -> None:
         self.value = value
         if isinstance(value, np.ndarray):
             self.key: Any = (value.dtype.str, value.shape, value.tobytes())
         else:
             self.key = tuple(sorted((k, _hashable(v)) for k, v in value.items()))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is _Value and self.key == other.key
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.key)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self.value)
 
 
@@ -145,7 +145,7 @@ def ffi_call(
     input_output_aliases: dict[int, int] | None = None,
     custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
-) -> Callable:
+) -> Callable[..., Any]:
     """A function that calls a compiled one.
 
     Args:
@@ -170,7 +170,7 @@ def ffi_call(
     avals = [_type_of(x) for x in leaves]
     result_avals = tuple([ShapedArray(a.shape, dtypes.canonicalize_dtype(a.dtype)) if a.is_array else a for a in avals])
     if output_layouts is None:
-        out_layouts: tuple = (None,) * len(result_avals)
+        out_layouts: tuple[Any, ...] = (None,) * len(result_avals)
     else:
         given = output_layouts if isinstance(result_shape_dtypes, list | tuple) else [output_layouts]
         out_layouts = tuple(_layout(o, a) for o, a in zip(given, result_avals, strict=True))
@@ -269,7 +269,7 @@ autodiff_tables.transpose_rules.absent(ffi_call_p, why="it has no derivative, so
 def ffi_lowering(
     call_target_name: str, *, operand_layouts: Sequence[Any] | None = None, result_layouts: Sequence[Any] | None = None,
     backend_config: Any = None, skip_ffi_layout_processing: bool = False, **lowering_args: Any,
-) -> Callable:  # fmt: skip
+) -> Callable[..., Any]:  # fmt: skip
     """A lowering rule, for `jax.interpreters.mlir.register_lowering`, that calls a compiled function.
 
     Args:

@@ -20,7 +20,7 @@ _SCALARS = {"u8": ("<B", 1), "u16": ("<H", 2), "u32": ("<I", 4)}
 
 
 class _Reader:
-    def __init__(self, data: bytes, schema: Schema):
+    def __init__(self, data: bytes, schema: Schema) -> None:
         self.data, self.schema = data, schema
         self.left = len(data)  # bytes that tables may still claim: those that share their parts could unfold forever
 
@@ -80,7 +80,7 @@ def read(data: bytes, schema: Schema, name: str) -> dict[str, Any]:
 
 
 class _Writer:
-    def __init__(self, schema: Schema):
+    def __init__(self, schema: Schema) -> None:
         self.out, self.schema = bytearray(), schema
 
     def align(self, to: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from bedrax.core import config
 from bedrax.xla_backend import flags
@@ -61,7 +62,7 @@ for _options in _GUARDED.values():
             _set_guards(_flag.name, _flag)
 
 
-def asks_for(transfer: str) -> Callable[[Callable], Callable]:
+def asks_for(transfer: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator of functions that transfer because they were called to: "explicit_device_put" or "..._get"."""
 
     def decorate(fun: Callable) -> Callable:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.xla_backend.door.arrays import (
     copy_to_host,
     device_of,
@@ -34,26 +37,31 @@ class Shard:
 
     __slots__ = ("_data", "_replica_id", "_sharding", "device", "index")
 
-    def __init__(self, device, index, replica_id, data=None):
-        self.device = device
-        self.index = index
+    def __init__(self, device: Any, index: tuple[slice, ...], replica_id: int, data: Array | None = None) -> None:
+        self.device: Any = device
+        self.index: Any = index
         self._replica_id = replica_id
         self._data = data
 
-    replica_id = property(lambda self: self._replica_id)
-    data = property(lambda self: self._data)
+    @property
+    def replica_id(self) -> Any:
+        return self._replica_id
 
-    def __repr__(self):
+    @property
+    def data(self) -> Any:
+        return self._data
+
+    def __repr__(self) -> str:
         return f"Shard(device={self.device!r}, index={self.index}, replica_id={self._replica_id}, data={self._data})"
 
 
-def check_alive(x) -> None:
+def check_alive(x: Array) -> None:
     """Raise RuntimeError if an array was deleted or donated."""
     if x.is_deleted():
         raise RuntimeError(f"an array of type {x.aval.str_short()} is used after it was deleted or donated")
 
 
-def host_value(x) -> np.ndarray:
+def host_value(x: Array) -> np.ndarray:
     """The elements as a read-only `numpy.ndarray`; waits for them.
 
     Raises:
@@ -99,7 +107,7 @@ def _copied(x) -> tuple:
 
 def _numbered(x) -> dict:
     """Per device, the slices of the whole array that it holds, and which copy of them it is."""
-    copies: dict = {}
+    copies: dict[Any, Any] = {}
     found = {}
     for device, index in sharding_of(x).devices_indices_map(x.aval.shape).items():
         key = tuple((s.start, s.stop) for s in index)
@@ -108,7 +116,7 @@ def _numbered(x) -> dict:
     return found
 
 
-def addressable_shards(x) -> list[Shard]:
+def addressable_shards(x: Array) -> list[Shard]:
     """The parts on this process's devices."""
     check_alive(x)
     sharding = sharding_of(x)
@@ -120,7 +128,7 @@ def addressable_shards(x) -> list[Shard]:
     return [Shard(device, *numbered[device], part) for device, part in zip(devices, parts_of(x), strict=True)]
 
 
-def global_shards(x) -> list[Shard]:
+def global_shards(x: ArrayLike) -> list[Shard]:
     """The parts on all devices; those of other processes have no data."""
     mine = {s.device: s for s in addressable_shards(x)}
     if x.is_fully_addressable:

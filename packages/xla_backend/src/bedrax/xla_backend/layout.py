@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core.avals import aval_of
+from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.lax.primitives.placement import reshard_p
 from bedrax.xla_backend.door import runtime
 
@@ -17,10 +17,10 @@ class _Auto:
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "AUTO"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return "AUTO"
 
 
@@ -40,10 +40,10 @@ class Layout:
 
     __slots__ = ("major_to_minor", "sub_byte_element_size_in_bits", "tiling")
 
-    def __init__(self, major_to_minor, tiling=None, sub_byte_element_size_in_bits: int = 0):
-        self.major_to_minor = tuple(major_to_minor)
-        self.tiling = None if tiling is None else tuple(map(tuple, tiling))
-        self.sub_byte_element_size_in_bits = sub_byte_element_size_in_bits
+    def __init__(self, major_to_minor: Any, tiling: Any = None, sub_byte_element_size_in_bits: int = 0) -> None:
+        self.major_to_minor: tuple[Any, ...] = tuple(major_to_minor)
+        self.tiling: tuple[tuple[Any, ...], ...] | None = None if tiling is None else tuple(map(tuple, tiling))
+        self.sub_byte_element_size_in_bits: int = sub_byte_element_size_in_bits
 
     @classmethod
     def from_pjrt_layout(cls, pjrt_layout: Any) -> Layout:
@@ -56,7 +56,9 @@ class Layout:
         """The layout of an array on its device."""
         return x.format.layout
 
-    is_default = property(lambda self: self.text() == self._plain(len(self.major_to_minor)))
+    @property
+    def is_default(self) -> Any:
+        return self.text() == self._plain(len(self.major_to_minor))
 
     @staticmethod
     def _plain(ndim: int) -> str:
@@ -81,20 +83,20 @@ class Layout:
                 f" axes 0 to {len(aval_shape) - 1} once"
             )
 
-    def update(self, **changes) -> Layout:
+    def update(self, **changes: Any) -> Layout:
         """A copy with some fields changed."""
         return Layout(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
 
     def _key(self):
         return self.major_to_minor, self.tiling or (), self.sub_byte_element_size_in_bits
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is Layout and self._key() == other._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"Layout(major_to_minor={self.major_to_minor}, tiling={self.tiling},"
             f" sub_byte_element_size_in_bits={self.sub_byte_element_size_in_bits})"
@@ -106,31 +108,37 @@ class Format:
 
     __slots__ = ("layout", "sharding")
 
-    def __init__(self, layout: Layout | None = None, sharding: Any = None):
+    def __init__(self, layout: Layout | None = None, sharding: Any = None) -> None:
         if not (layout is None or layout is AUTO or isinstance(layout, Layout)):
             raise TypeError(f"Format: layout must be a Layout or None, got {layout!r} of type {type(layout)}")
-        self.layout, self.sharding = layout, sharding
+        self.layout = layout
+        self.sharding = sharding
 
     # What programs ask of a place: `bedrax.lax.primitives.placement`.
-    assignment = property(lambda self: None if self.sharding is None else self.sharding.assignment)
-    memory_kind = property(lambda self: None if self.sharding is None else self.sharding.memory_kind)
+    @property
+    def assignment(self) -> Any:
+        return None if self.sharding is None else self.sharding.assignment
 
-    def with_dimension(self, position: int, axes) -> Format:
+    @property
+    def memory_kind(self) -> Any:
+        return None if self.sharding is None else self.sharding.memory_kind
+
+    def with_dimension(self, position: int, axes: Sequence[int]) -> Format:
         """The format of a batch, whose new axis is the slowest in memory."""
         order = (position, *(i + (i >= position) for i in self.layout.major_to_minor))
         sharding = self.sharding if self.sharding is None else self.sharding.with_dimension(position, axes)
         return Format(self.layout.update(major_to_minor=order, tiling=None), sharding)
 
-    def sharding_of_type(self, aval) -> Any:
+    def sharding_of_type(self, aval: AbstractValue) -> Any:
         return aval.split if self.sharding is None else self.sharding.sharding_of_type(aval)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is Format and (self.layout, self.sharding) == (other.layout, other.sharding)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.layout, self.sharding))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Format(layout={self.layout}, sharding={self.sharding})"
 
 
@@ -154,7 +162,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
     return pytree.tree_unflatten(tree, placed)
 
 
-def explicit_layout(f: Callable | None = None, /, *, in_layouts: Any = None) -> Callable:
+def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: Any = None) -> Callable[..., Any]:
     """`f`, whose arguments lie in memory as a user says. The compiler chooses how results lie.
 
     Args:

@@ -59,7 +59,7 @@ def picture(
 ) -> str:  # fmt: skip
     """The grid of parts; each tells its devices."""
     rows, columns = (1, *shape) if len(shape) == 1 else shape
-    parts: dict[tuple[int, int], list] = {}
+    parts: dict[tuple[int, int], list[Any]] = {}
     for device, index in sharding.devices_indices_map(shape).items():
         starts = tuple([s.start or 0 for s in index])
         parts.setdefault((0, *starts) if len(shape) == 1 else starts, []).append(device)

@@ -11,12 +11,14 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.core import avals, dtypes, executors, source, tracing
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import jit
 from bedrax.core.passes import programs_in, speaking
 from bedrax.core.tables import device_rules, programs
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.placement import Memory, anywhere, reshard_p
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
@@ -24,6 +26,7 @@ from bedrax.parallel import AxisType, Mesh, PartitionSpec, meshes
 from bedrax.parallel.meshes import in_shape_of
 from bedrax.parallel.primitives import OnMesh, shard_map_p
 from bedrax.parallel.specs import UNCONSTRAINED, axes_of
+from bedrax.pytree import PyTreeDef
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import (
@@ -51,7 +54,7 @@ from bedrax.xla_backend.sharding import (
 _batched_device_put = runtime.batched_device_put
 
 
-def put_uncommitted(x: Any, weak_type: bool = False):
+def put_uncommitted(x: Any, weak_type: bool = False) -> Array:
     """A NumPy value on the default device, free to move."""
     return _put_host(x, make_single_device_sharding(clients.default_device()), False, weak_type)
 
@@ -74,7 +77,7 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
     return _batched_device_put(aval, sharding, parts, places, committed)
 
 
-def to_sharding(x: Any, sharding, committed: bool = True):
+def to_sharding(x: Any, sharding: Any, committed: bool = True) -> Array:
     """A concrete value as an array placed as `sharding` says."""
     kind = type(x)
     if kind is ArrayImpl:
@@ -85,7 +88,7 @@ def to_sharding(x: Any, sharding, committed: bool = True):
     return _put_host(value, sharding, committed, weak)
 
 
-def placed_type(aval: ShapedArray, sharding) -> ShapedArray:
+def placed_type(aval: ShapedArray, sharding: Any) -> ShapedArray:
     """The type of an array at a place."""
     told = sharding.sharding_of_type(aval)
     return aval if told == aval.split else aval.update(sharding=told)
@@ -105,7 +108,7 @@ def _move(x, sharding, committed: bool):
     return _put_host(host_value(x), sharding, committed, x.aval.weak_type)
 
 
-def with_layout(x, layout: Layout):
+def with_layout(x: ArrayLike, layout: Layout) -> Any:
     """An array in a layout: itself if it has it."""
     if Layout.from_pjrt_layout(x._pjrt_layout) == layout:
         return x
@@ -178,7 +181,7 @@ def _shares(x, y) -> bool:
 
 
 @asks_for("explicit_device_put")
-def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None):
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Place arrays on a device, or split them over several.
 
     Args:
@@ -210,7 +213,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 _LEAF_TYPES = frozenset({ArrayImpl, np.ndarray, HostArray, int, float, bool, complex})
 
 
-def per_leaf(prefix: Any, tree, what: str) -> list:
+def per_leaf(prefix: Any, tree: PyTreeDef, what: str) -> list[Any]:
     """One place, or one choice, for each leaf of a structure, from a pytree prefix of it."""
     if is_place(prefix):
         return [prefix] * tree.num_leaves
@@ -221,7 +224,7 @@ def per_leaf(prefix: Any, tree, what: str) -> list:
         raise ValueError(f"{what} is neither one value nor a pytree prefix of the values: {error}") from None
 
 
-def resolved_leaves(prefix: Any, tree, what: str, types: Sequence[Any]) -> tuple | None:
+def resolved_leaves(prefix: Any, tree: Any, what: str, types: Sequence[Any]) -> tuple[Any, ...] | None:
     """A place (or None) for each leaf of a structure, from a pytree prefix; None if nothing is asked for.
 
     Args:
@@ -232,7 +235,7 @@ def resolved_leaves(prefix: Any, tree, what: str, types: Sequence[Any]) -> tuple
     return tuple([resolve(s, what, aval) for s, aval in zip(per_leaf(prefix, tree, what), types, strict=True)])
 
 
-def with_sharding_constraint(x: Any, shardings: Any):
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """Say how the leaves of `x` are to be split; inside `jit`, the partitioner obeys.
 
     Args:
@@ -275,7 +278,7 @@ def _check_constraint(split: Any, s: Any, aval: Any) -> None:
 
 
 @asks_for("explicit_device_get")
-def device_get(x: Any):
+def device_get(x: Any) -> Any:
     """Copy to the host: a pytree of `numpy.ndarray` (scalars of Python stay as they are).
 
     Copies of all leaves are started before the first is waited for.
@@ -296,7 +299,7 @@ def _get_leaf(x):
     return x
 
 
-def block_until_ready(x: Any):
+def block_until_ready(x: Any) -> Any:
     """Wait until every array in the pytree `x` has been computed; returns `x`."""
     leaves = [v for v in pytree.tree_leaves(x) if hasattr(v, "block_until_ready")]
     arrays = [v for v in leaves if type(v) is ArrayImpl]
@@ -310,7 +313,7 @@ def block_until_ready(x: Any):
     return x
 
 
-def copy_to_host_async(x: Any):
+def copy_to_host_async(x: Any) -> Any:
     """Start copying every array in the pytree `x` to the host; returns `x`."""
     for v in pytree.tree_leaves(x):
         if hasattr(v, "copy_to_host_async"):
@@ -318,12 +321,14 @@ def copy_to_host_async(x: Any):
     return x
 
 
-def copy(x):
+def copy(x: Array) -> Array:
     """A new array with the same value and place, in memory of its own."""
     return copied(x, sharding_of(x), always=True)
 
 
-def make_array_from_callback(shape: Sequence[int], sharding, data_callback: Callable, dtype: Any = None):
+def make_array_from_callback(
+    shape: Sequence[int], sharding: NamedSharding, data_callback: Callable[..., Any], dtype: Any = None
+) -> Array:
     """An array whose parts a function makes.
 
     Args:
@@ -345,7 +350,9 @@ def make_array_from_callback(shape: Sequence[int], sharding, data_callback: Call
     return make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
 
 
-def make_array_from_single_device_arrays(shape: Sequence[int], sharding, arrays: Sequence[Any], *, dtype: Any = None):
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
+) -> Array:
     """An array from its parts, one on each addressable device of `sharding`.
 
     Raises:
@@ -379,7 +386,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding, arrays:
 
 
 @asks_for("explicit_device_put")
-def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]):
+def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     """Stack pytrees along a new leading axis that is split over `devices`, one part each."""
     if len(shards) != len(devices):
         raise ValueError(f"device_put_sharded needs one part per device, got {len(shards)} for {len(devices)} devices")
@@ -390,12 +397,12 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]):
     return pytree.tree_map(lambda *parts: to_sharding(np.stack([np.asarray(p) for p in parts]), where), *shards)
 
 
-def device_put_replicated(x: Any, devices: Sequence[Any]):
+def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     """A copy of the pytree `x` per device, along a new leading axis."""
     return device_put_sharded([x] * len(devices), devices)
 
 
-def check_and_rearrange(arrays: Sequence[Any], sharding, aval: ShapedArray) -> list:
+def check_and_rearrange(arrays: Sequence[Any], sharding: Any, aval: ShapedArray) -> list[Any]:
     """Check the parts of an array, and order them as the sharding does.
 
     Raises:
@@ -424,7 +431,7 @@ def check_and_rearrange(arrays: Sequence[Any], sharding, aval: ShapedArray) -> l
     return [arrays[position[d]] for d in wanted]
 
 
-def from_parts(aval: ShapedArray, sharding, parts: Sequence[Any], committed: bool = True):
+def from_parts(aval: ShapedArray, sharding: Any, parts: Sequence[Any], committed: bool = True) -> Array:
     """An array made of its parts, one per addressable device in the sharding's order."""
     parts = check_and_rearrange(parts, sharding, aval)
     aval = placed_type(aval, sharding)
@@ -444,8 +451,8 @@ class Asked(NamedTuple):
     `by` names the parameter that places the results, for messages.
     """
 
-    arguments: tuple | None = None
-    results: tuple | None = None
+    arguments: tuple[Any, ...] | None = None
+    results: tuple[Any, ...] | None = None
     device: Any = None
     by: str = "out_shardings"
 
@@ -453,7 +460,7 @@ class Asked(NamedTuple):
 NOTHING_ASKED = Asked()
 
 
-def asked_by(prim: tracing.Primitive, params: dict) -> Asked:
+def asked_by(prim: tracing.Primitive, params: dict[str, Any]) -> Asked:
     """What the params of an operation that runs by itself say of places: `shard_map` names those of its results.
 
     They do where all axes of a mesh of devices are named. Explicit axes are told by types.
@@ -478,13 +485,13 @@ class Placement(NamedTuple):
       layouts: those of the arguments, and of the results (None: row-major), where there are others.
     """
 
-    devices: tuple
+    devices: tuple[Any, ...]
     committed: bool
-    arguments: tuple = ()
-    results: tuple = ()
+    arguments: tuple[Any, ...] = ()
+    results: tuple[Any, ...] = ()
     several: bool = False
     mesh: Any = None
-    layouts: tuple | None = None
+    layouts: tuple[Any, ...] | None = None
 
 
 class Claim(NamedTuple):
@@ -509,7 +516,7 @@ def committed_sharding(x: Any) -> Any:
 @cached
 def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
     """What operations of a program and arrays that it captured say of devices: the first claim for each assignment."""
-    found: dict = {}
+    found: dict[Any, Any] = {}
 
     def claim(place, text):
         if place.assignment is not None:
@@ -529,10 +536,10 @@ def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
 
 
 @cached
-def meshes_inside(program: Jaxpr) -> frozenset:
+def meshes_inside(program: Jaxpr) -> frozenset[Any]:
     """The axes, with sizes, of the meshes that places and types in a program are over; None among them for a part that
     says by itself how it is split."""
-    found: set = set()
+    found: set[Any] = set()
     for eqn in program.eqns:
         for place in device_rules[eqn.primitive](eqn.params):
             found |= _axes_of_place(place)
@@ -551,7 +558,7 @@ def _axes_of_place(place: Any) -> set:
     return {place.mesh.shape_tuple if isinstance(place, NamedSharding | OnMesh) else None}
 
 
-def partitioned_axes(program: Jaxpr, where: Placement) -> tuple | None:
+def partitioned_axes(program: Jaxpr, where: Placement) -> tuple[Any, ...] | None:
     """The axes of the one mesh that all shardings of a program are over, None where there is more to say than that."""
     found = set(meshes_inside(program))
     for place in (*where.arguments, *where.results):
@@ -566,7 +573,7 @@ def _line(eqn) -> str:
     return f" at {file}:{line}"
 
 
-def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Claim], tuple, tuple]:
+def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Claim], tuple[Any, ...], tuple[Any, ...]]:
     """All claims on a call of a program, and the shardings of its arguments and results.
 
     Args:

@@ -50,9 +50,9 @@ class ProfileSession:
     """
 
     def __init__(
-        self, log_dir: str | os.PathLike | None = None, create_perfetto_link: bool = False,
+        self, log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: bool = False,
         create_perfetto_trace: bool = False, profiler_options: ProfileOptions | None = None,
-    ):  # fmt: skip
+    ) -> None:  # fmt: skip
         _refuse_link(create_perfetto_link)
         self._log_dir, self._perfetto, self._options = log_dir, create_perfetto_trace, profiler_options
         self._recorder: Any = None
@@ -106,7 +106,7 @@ class ProfileSession:
         return self.profile_data
 
     def export_profile_data(
-        self, log_dir: str | os.PathLike, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+        self, log_dir: str | os.PathLike[str], create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
         session_id: str | None = None,
     ) -> None:  # fmt: skip
         """Write what was recorded; see `export_profile_data`."""
@@ -154,7 +154,7 @@ def _export_to_xprof(profile_data: Any, folder: str) -> None:
 
 
 def export_profile_data(
-    profile_data: ProfileData | ProfileSession, log_dir: str | os.PathLike, create_perfetto_link: bool = False,
+    profile_data: ProfileData | ProfileSession, log_dir: str | os.PathLike[str], create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False, session_id: str | None = None,
 ) -> None:  # fmt: skip
     """Write a profile for TensorBoard and XProf.
@@ -189,7 +189,7 @@ def export_profile_data(
 
 
 def start_trace(
-    log_dir: str | os.PathLike | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+    log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> None:  # fmt: skip
     """Start recording what devices and the host do; `stop_trace` ends it.
@@ -221,7 +221,7 @@ def stop_trace() -> ProfileData:
 
 @contextlib.contextmanager
 def trace(
-    log_dir: str | os.PathLike | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+    log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[ProfileSession]:  # fmt: skip
     """Context manager: record what happens inside; see `start_trace`.
@@ -241,11 +241,11 @@ class StepTraceAnnotation(TraceAnnotation):
       kwargs: shown beside it; ``step_num`` numbers the steps.
     """
 
-    def __init__(self, name: str, **kwargs: Any):
+    def __init__(self, name: str, **kwargs: Any) -> None:
         super().__init__(name, _r=1, **kwargs)
 
 
-def annotate_function(func: Callable, name: str | None = None, **decorator_kwargs: Any) -> Callable:
+def annotate_function(func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any) -> Callable[..., Any]:
     """`func`, whose calls profiles show under a name (by default its own)."""
     name = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", "call")
 
@@ -298,7 +298,7 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     return gzip.compress(clients.get_backend(backend).heap_profile())
 
 
-def save_device_memory_profile(filename: str | os.PathLike, backend: str | None = None) -> None:
+def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None) -> None:
     """Write `device_memory_profile` to a file."""
     with open(filename, "wb") as file:
         file.write(device_memory_profile(backend))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 
-def renamed(**parameters: str) -> Callable[[Callable], Callable]:
+def renamed(**parameters: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a function some of whose parameters had other names.
 
     Args:

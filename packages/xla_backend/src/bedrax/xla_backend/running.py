@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bedrax import pytree
@@ -10,10 +10,11 @@ from bedrax.core import config, errors, tracing
 from bedrax.core.avals import aval_of
 from bedrax.core.facts import fact
 from bedrax.core.ir import Jaxpr, eval_jaxpr
-from bedrax.core.jitting import jit_p
+from bedrax.core.jitting import TracedCall, jit_p
 from bedrax.core.tracing import eval_trace
 from bedrax.lax.primitives.placement import reshard_p
 from bedrax.parallel.specs import UNCONSTRAINED
+from bedrax.pytree import PyTreeDef
 from bedrax.xla_backend import clients, placement
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
@@ -28,7 +29,14 @@ def _shard_arg_fallback(x: Any, s: Any, *layout: Any):
     return placed if wanted is None else placement.with_layout(placed, wanted)
 
 
-def make_pjit(name, fun, miss, static_argnums=(), static_argnames=(), key=()):
+def make_pjit(
+    name: str,
+    fun: Any,
+    miss: Callable[..., Any],
+    static_argnums: tuple[int, ...] = (),
+    static_argnames: tuple[str, ...] = (),
+    key: tuple[Any, ...] = (),
+) -> Callable[..., Any]:
     return runtime.pjit(
         name,
         fun,
@@ -41,7 +49,7 @@ def make_pjit(name, fun, miss, static_argnums=(), static_argnames=(), key=()):
     )
 
 
-def make_runner(name, miss):
+def make_runner(name: str, miss: Callable[..., Any]) -> Callable[..., Any]:
     """A dispatched function; with jit disabled, C++ calls `direct` instead."""
 
     def direct(*args, **kwargs):
@@ -51,7 +59,11 @@ def make_runner(name, miss):
 
 
 def load(
-    jaxpr: Jaxpr, args: Sequence[Any], params: dict, asked: Asked = NOTHING_ASKED, names=None
+    jaxpr: Jaxpr,
+    args: Sequence[Any],
+    params: dict[str, Any],
+    asked: Asked = NOTHING_ASKED,
+    names: LazyNames | None = None,
 ) -> compile_module.LoadedProgram:
     """The executable for a program and the places of its arguments; compiled once for each."""
     where = placement.choose_placement(jaxpr, args, asked)
@@ -68,7 +80,7 @@ def load(
     return fact(jaxpr, key, compiled)
 
 
-def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequence[Any]) -> list:
+def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     """Run; where debug options find a bad value, run again operation by operation to say which made it."""
     try:
         return program.run(args)
@@ -84,7 +96,12 @@ def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequen
 
 
 def first_run(
-    jaxpr: Jaxpr, args: Sequence[Any], params: dict, tree: Any, asked: Asked = NOTHING_ASKED, names: Any = None
+    jaxpr: Jaxpr,
+    args: Sequence[Any],
+    params: dict[str, Any],
+    tree: Any,
+    asked: Asked = NOTHING_ASKED,
+    names: Any = None,
 ) -> tuple[Any, Any]:
     """What a miss of C++ dispatch returns: the results as a tree, and what it needs to run the program by itself."""
     program = load(jaxpr, args, params, asked, names)
@@ -103,12 +120,12 @@ def refuse_tracers(args: Sequence[Any]) -> None:
             )
 
 
-def tree_of_list(n: int):
+def tree_of_list(n: int) -> PyTreeDef:
     """The structure of a list of `n` leaves."""
     return pytree.tree_structure([0] * n)
 
 
-def asked_of(jitted, call) -> Asked:
+def asked_of(jitted: Callable[..., Any], call: TracedCall) -> Asked:
     """What the options of `jit` say of places, by flat argument and result of a traced call."""
     options = jitted.options
     device = options["device"]
@@ -134,7 +151,7 @@ def asked_of(jitted, call) -> Asked:
     return Asked(arguments, results, device)
 
 
-def bind_placed(jitted, call, asked: Asked) -> list:
+def bind_placed(jitted: Callable[..., Any], call: TracedCall, asked: Asked) -> list[Any]:
     """Bind a traced call under a trace: there, its places are those of operations around it."""
     one = None if asked.device is None else make_single_device_sharding(asked.device)
 
@@ -157,14 +174,14 @@ def bind_placed(jitted, call, asked: Asked) -> list:
     return at(jitted.bind(call._replace(args=args)), asked.results, result)
 
 
-def to_run(call) -> dict:
+def to_run(call: TracedCall) -> dict[Any, Any]:
     """The `jit` parameters with which a traced call is run; where it may run twice, nothing is donated."""
     if config.debug_nans.value or config.debug_infs.value:
         return {**call.params, "donated_invars": (False,) * len(call.params["donated_invars"])}
     return call.params
 
 
-def result_names(out_tree) -> list[str]:
+def result_names(out_tree: PyTreeDef) -> list[str]:
     """How the results are called in the module: ``result['a'][0]``."""
     full = pytree.tree_unflatten(out_tree, [0] * out_tree.num_leaves)
     return ["result" + pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(full)[0]]
@@ -175,8 +192,8 @@ class LazyNames:
 
     __slots__ = ("tree",)
 
-    def __init__(self, tree):
-        self.tree = tree
+    def __init__(self, tree: PyTreeDef) -> None:
+        self.tree: Any = tree
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(result_names(self.tree))

@@ -13,7 +13,7 @@ import functools
 import math
 import types
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -66,7 +66,7 @@ copyreg.pickle(Mesh, _reduce_mesh)  # a device is found again by its number
 # ---- shardings ----
 
 
-def index_map(sharding, shape: tuple[int, ...]) -> dict:
+def index_map(sharding: Any, shape: tuple[int, ...]) -> dict[Any, Any]:
     """The slices of an array of `shape` that each device holds."""
     assignment = sharding._device_assignment
     return dict(zip(assignment, indices_of(sharding._to_xla_hlo_sharding(len(shape)), shape, len(assignment))))
@@ -87,7 +87,7 @@ def indices_of(hlo: runtime.HloSharding, shape: tuple[int, ...], num_devices: in
     dims = list(hlo.tile_assignment_dimensions())
     order = np.array(list(hlo.tile_assignment_devices())).reshape(dims)
     sizes = [n // c for n, c in zip(shape, counts)]
-    found: list = [None] * num_devices
+    found: list[Any] = [None] * num_devices
     for position, device in np.ndenumerate(order):
         found[device] = tuple(
             slice(None) if c == 1 else slice(p * n, (p + 1) * n) for p, n, c in zip(position, sizes, counts)
@@ -168,14 +168,23 @@ SingleDeviceSharding = runtime.SingleDeviceShardingBase
 class _SingleDeviceMethods:
     is_fully_replicated = True
     num_devices = 1
-    is_fully_addressable = property(lambda self: self._device.process_index == self._device.client.process_index())
-    device_set = property(lambda self: {self._device})
-    _device_assignment = property(lambda self: (self._device,))
+
+    @property
+    def is_fully_addressable(self) -> Any:
+        return self._device.process_index == self._device.client.process_index()
+
+    @property
+    def device_set(self) -> Any:
+        return {self._device}
+
+    @property
+    def _device_assignment(self) -> Any:
+        return (self._device,)
 
     def _to_xla_hlo_sharding(self, ndim):
         return _REPLICATED
 
-    def devices_indices_map(self, global_shape) -> dict:
+    def devices_indices_map(self, global_shape: Any) -> dict[Any, Any]:
         """The one device and the whole array."""
         return {self._device: (slice(None),) * len(global_shape)}
 
@@ -183,20 +192,20 @@ class _SingleDeviceMethods:
         """The same device, another kind of its memory."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self._device!r}, memory_kind={self._memory_kind})"
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self._device, self._memory_kind))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, SingleDeviceSharding)
             and self._device == other._device
             and self._memory_kind == other._memory_kind
         )
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _single_from_id, (self._device.platform, self._device.id, self._memory_kind)
 
 
@@ -212,10 +221,10 @@ def _single_from_id(platform, device_id, memory_kind):
     raise RuntimeError(f"there is no device {device_id} on platform {platform} to unpickle this sharding for")
 
 
-_single: dict[tuple, SingleDeviceSharding] = {}
+_single: dict[tuple[Any, ...], SingleDeviceSharding] = {}
 
 
-def make_single_device_sharding(device, memory_kind=None) -> SingleDeviceSharding:
+def make_single_device_sharding(device: Any, memory_kind: str | None = None) -> SingleDeviceSharding:
     """The (shared) sharding of a device."""
     found = _single.get((device, memory_kind))
     if found is None:
@@ -231,7 +240,7 @@ class Space(enum.Enum):
     Any = None
 
 
-memory = types.SimpleNamespace(Space=Space)  # what users know as `jax.memory`
+memory: Final = types.SimpleNamespace(Space=Space)  # what users know as `jax.memory`
 
 
 def is_place(x: Any) -> bool:
@@ -261,7 +270,7 @@ def resolve(where: Any, what: str, aval: Any = None) -> Any:
     return place
 
 
-def check_divides(place: NamedSharding, shape: tuple, what: str) -> None:
+def check_divides(place: NamedSharding, shape: tuple[Any, ...], what: str) -> None:
     """Raise ValueError, naming axis and sizes, if a dimension of `shape` is not split evenly."""
     if len(place.spec) > len(shape):
         raise ValueError(
@@ -351,7 +360,7 @@ class NamedSharding(runtime.NamedShardingBase):
         return self.mesh.size
 
     @property
-    def memory_kind(self):
+    def memory_kind(self) -> str:
         return self._memory_kind
 
     @property
@@ -361,10 +370,10 @@ class NamedSharding(runtime.NamedShardingBase):
         return self.mesh._flat_devices_tuple
 
     @property
-    def assignment(self):
+    def assignment(self) -> tuple[Any, ...]:
         return None if isinstance(self.mesh, AbstractMesh) else self._device_assignment
 
-    def with_dimension(self, position: int, axes) -> NamedSharding:
+    def with_dimension(self, position: int, axes: Sequence[int]) -> NamedSharding:
         """The sharding of a batch: its new dimension is split over `axes`, or (None) as the partitioner likes."""
         spec = (*self.spec, *(None,) * (position - len(self.spec)))
         if axes is None:
@@ -378,7 +387,7 @@ class NamedSharding(runtime.NamedShardingBase):
         spec = self.spec.update([e for i, e in enumerate(self.spec) if i != d])
         return self.update(spec=spec) if any(e is not None for e in spec) else None
 
-    def sharding_of_type(self, aval) -> NamedSharding | None:
+    def sharding_of_type(self, aval: ShapedArray) -> NamedSharding | None:
         """What the type of an array here tells: how it is split over explicit axes; None where it is not."""
         return _explicit(self.mesh, self.spec, len(aval.shape), aval.split)
 
@@ -386,7 +395,7 @@ class NamedSharding(runtime.NamedShardingBase):
         """The dimensions that the partitioner may split as it likes."""
         return tuple([i for i, entry in enumerate(self.spec) if entry is UNCONSTRAINED])
 
-    def settled(self, have) -> NamedSharding:
+    def settled(self, have: Any) -> NamedSharding:
         """This, where an array that is placed as `have` says decides what is unconstrained."""
         if UNCONSTRAINED not in self.spec.partitions:
             return self
@@ -397,7 +406,7 @@ class NamedSharding(runtime.NamedShardingBase):
         return self.update(spec=self.spec.update(entries))
 
     @property
-    def spec_axes(self) -> tuple:
+    def spec_axes(self) -> tuple[Any, ...]:
         """The mesh axes that split a dimension."""
         return tuple([name for entry in self.spec for name in axes_of(entry)])
 
@@ -407,19 +416,19 @@ class NamedSharding(runtime.NamedShardingBase):
         return not self.spec.unreduced and all(sizes[n] == 1 for entry in self.spec for n in axes_of(entry))
 
     @property
-    def replicated_axes(self) -> frozenset:
+    def replicated_axes(self) -> frozenset[Any]:
         """Mesh axes that split no dimension."""
         used = {name for entry in self.spec for name in axes_of(entry)}
         return frozenset(n for n in self.mesh.axis_names if n not in used)
 
-    def check_compatible_aval(self, aval_shape) -> None:
+    def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
         """Raise ValueError if the spec splits more dimensions than there are."""
         if len(self.spec) > len(aval_shape):
             raise ValueError(
                 f"{self.spec} has entries for {len(self.spec)} dimensions, but the value has rank {len(aval_shape)}"
             )
 
-    def update(self, **kwargs) -> NamedSharding:
+    def update(self, **kwargs: Any) -> NamedSharding:
         """A copy with some of `mesh`, `spec`, `memory_kind` changed."""
         fields = dict(mesh=self.mesh, spec=self.spec, memory_kind=self._memory_kind)
         fields.update(kwargs)
@@ -431,11 +440,11 @@ class NamedSharding(runtime.NamedShardingBase):
         """The same split in another kind of memory."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         memory = "" if self._memory_kind is None else f", memory_kind={self._memory_kind}"
         return f"NamedSharding(mesh={self.mesh!s}, spec={self.spec}{memory})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return NamedSharding, (self.mesh, self.spec, self._memory_kind)
 
 
@@ -494,7 +503,7 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
       memory_kind: one of those of the devices; default: theirs.
     """
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, GSPMDSharding)
             and self._hlo_sharding == other._hlo_sharding
@@ -502,10 +511,10 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
             and self._internal_device_list == other._internal_device_list
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self._hlo_sharding, self._memory_kind, self._internal_device_list))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         devices, message = list(self._internal_device_list), self._hlo_sharding.to_proto().SerializeToString()
         return _gspmd_from_ids, (devices[0].platform, [d.id for d in devices], message, self._memory_kind)
 
@@ -520,7 +529,7 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
         """The same split in another kind of memory."""
         return GSPMDSharding(self._internal_device_list, self._hlo_sharding, memory_kind=kind)
 
-    def with_dimension(self, position: int, axes) -> GSPMDSharding:
+    def with_dimension(self, position: int, axes: Sequence[int]) -> GSPMDSharding:
         """The sharding of a batch, whose new dimension is not split."""
         hlo = self._hlo_sharding
         if hlo.is_replicated() or hlo.is_maximal():
@@ -531,11 +540,11 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
         return GSPMDSharding(self._internal_device_list, split, memory_kind=self._memory_kind)
 
     @classmethod
-    def get_replicated(cls, devices, *, memory_kind=None) -> GSPMDSharding:
+    def get_replicated(cls, devices: Any, *, memory_kind: Any = None) -> GSPMDSharding:
         """All of the array on every device."""
         return cls(tuple(devices), _REPLICATED, memory_kind=memory_kind)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"GSPMDSharding({self._hlo_sharding!r}, memory_kind={self._memory_kind})"
 
 
@@ -548,7 +557,7 @@ def _gspmd_from_ids(platform, ids, message, memory_kind):
     return GSPMDSharding([devices[i] for i in ids], proto, memory_kind=memory_kind)
 
 
-def from_hlo(hlo: runtime.HloSharding, device_list, mesh, ndim: int, like: Any = None):
+def from_hlo(hlo: runtime.HloSharding, device_list: Any, mesh: Any, ndim: int, like: Any = None) -> Any:
     """The sharding that the compiler chose, as a `NamedSharding` over `mesh` if it is one.
 
     Args:
@@ -602,7 +611,9 @@ def _products(free, count, sizes):
 
 
 @renamed(axis_shapes="axis_sizes")
-def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Any], axis_types=None, *, devices=None) -> Mesh:
+def make_mesh(
+    axis_sizes: Sequence[int], axis_names: Sequence[Any], axis_types: Any = None, *, devices: Any = None
+) -> Mesh:
     """A mesh over the available devices, in their natural order.
 
     Args:

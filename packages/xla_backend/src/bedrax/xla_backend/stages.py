@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from bedrax import pytree
 from bedrax.core import avals, effects, ir, staging, tracing
+from bedrax.core.array import Array
+from bedrax.core.jitting import TracedCall
 from bedrax.core.jitting import jit as dispatch_jit
 from bedrax.core.signatures import parameter_names
 from bedrax.core.tracing import Tracer
@@ -15,6 +19,7 @@ from bedrax.xla_backend import clients, placement, platforms, running
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import mlir, runtime
 from bedrax.xla_backend.layout import Format, Layout
+from bedrax.xla_backend.placement import Asked
 
 CompilerOptions = dict[str, Any]
 
@@ -23,12 +28,12 @@ CompilerOptions = dict[str, Any]
 class Wrapped(Protocol):
     """What `jit` returns: it can be called, traced and lowered."""
 
-    def __call__(self, *args, **kwargs): ...
+    def __call__(self, *args: Any, **kwargs: Any) -> None: ...
 
-    def trace(self, *args, **kwargs) -> Traced:
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """The program for these arguments."""
 
-    def lower(self, *args, **kwargs) -> Lowered:
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The program for these arguments, lowered."""
 
 
@@ -39,10 +44,15 @@ class ArgInfo:
     _aval: Any
     donated: bool
 
-    shape = property(lambda self: self._aval.shape)
-    dtype = property(lambda self: self._aval.dtype)
+    @property
+    def shape(self) -> Any:
+        return self._aval.shape
 
-    def __repr__(self):
+    @property
+    def dtype(self) -> Any:
+        return self._aval.dtype
+
+    def __repr__(self) -> str:
         return f"ArgInfo(_aval={self._aval}, donated={self.donated})"
 
 
@@ -59,12 +69,12 @@ class Stage:
         self.out_tree = traced.out_tree
 
     @property
-    def in_tree(self):
+    def in_tree(self) -> Any:
         """Structure of ``(args, kwargs)``."""
         return pytree.tree_structure(self.args_info)
 
     @property
-    def in_avals(self):
+    def in_avals(self) -> Any:
         """Types of the arguments, as ``(args, kwargs)``."""
         return pytree.tree_map(lambda a: a._aval, self.args_info)
 
@@ -74,7 +84,7 @@ class Stage:
         return tuple(i for i, a in enumerate(pytree.tree_leaves(self.args_info)) if a.donated)
 
 
-def trace(jitted, args: tuple, kwargs: dict) -> Traced:
+def trace(jitted: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
     """Trace a jitted function for arguments, which may be arrays or anything with a shape and a dtype."""
     call = jitted.trace_call(args, kwargs)
     if call.arg_offset or call.changes:
@@ -93,27 +103,35 @@ class Traced(Stage):
       out_info: types of the results, as a pytree of `ShapeDtypeStruct`.
     """
 
-    def __init__(self, jitted, call, asked):
+    def __init__(self, jitted: Callable[..., Any], call: TracedCall, asked: Asked) -> None:
         self._jitted = jitted
         self._call = call
         self._asked = asked
         self.jaxpr = call.jaxpr
-        self.out_tree = call.out_tree
+        self.out_tree: Any | Any = call.out_tree
         self.fun_name = jitted.name
         infos = [ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)]
-        self.args_info = pytree.tree_unflatten(call.in_tree, infos)
+        self.args_info: Any = pytree.tree_unflatten(call.in_tree, infos)
         self._pure, self._written = self.jaxpr, ()  # what is lowered, and which arguments its further results are of
         if any(a.mutable for a in self.jaxpr.in_avals):
             self._pure, self._written = tracing.references.pure(self.jaxpr)
             if asked.results is not None:
                 self._asked = asked._replace(results=(*asked.results, *[None] * len(self._written)))
 
-    lojax = property(lambda self: self)
-    effects = property(lambda self: self.jaxpr.effects)
-    out_avals = property(lambda self: pytree.tree_unflatten(self.out_tree, self.jaxpr.out_avals))
+    @property
+    def lojax(self) -> Any:
+        return self
 
     @property
-    def out_info(self):
+    def effects(self) -> Any:
+        return self.jaxpr.effects
+
+    @property
+    def out_avals(self) -> Any:
+        return pytree.tree_unflatten(self.out_tree, self.jaxpr.out_avals)
+
+    @property
+    def out_info(self) -> Any:
         asked = self._asked.results or (None,) * len(self.jaxpr.outvars)
         out = [
             avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) if a.is_array else a
@@ -121,7 +139,7 @@ class Traced(Stage):
         ]
         return pytree.tree_unflatten(self.out_tree, out)
 
-    def closure_convert(self) -> tuple[list, Callable]:
+    def closure_convert(self) -> tuple[list[Any], Callable[..., Any]]:
         """The arrays that the function closes over, and it as a function of them.
 
         Returns:
@@ -140,7 +158,7 @@ class Traced(Stage):
         converted.__name__ = converted.__qualname__ = self.fun_name
         return consts, converted
 
-    def with_consts_as_arg(self) -> tuple[list, Traced]:
+    def with_consts_as_arg(self) -> tuple[list[Any], Traced]:
         """The arrays that the function closes over, and the traced function of them: a list, the first argument."""
         consts, converted = self.closure_convert()
         args, kwargs = pytree.tree_map(
@@ -208,13 +226,15 @@ class Traced(Stage):
 class Lowered(Stage):
     """A program as StableHLO, for certain types of arguments."""
 
-    def __init__(self, traced: Traced, lowered: Any):
+    def __init__(self, traced: Traced, lowered: Any) -> None:
         self._stage_of(traced)
         self._lowered = lowered
 
-    out_info = property(lambda self: self._traced.out_info)
+    @property
+    def out_info(self) -> Any:
+        return self._traced.out_info
 
-    def compile(self, compiler_options: dict | None = None, *, device_assignment: Any = None) -> Compiled:
+    def compile(self, compiler_options: dict[str, Any] | None = None, *, device_assignment: Any = None) -> Compiled:
         """Compile for the devices.
 
         Args:
@@ -250,7 +270,7 @@ class Lowered(Stage):
             )
         raise ValueError(f"unknown dialect {dialect!r}: expected 'stablehlo' or 'hlo'")
 
-    def cost_analysis(self) -> dict | None:
+    def cost_analysis(self) -> dict[Any, Any] | None:
         """XLA's estimate of operations and bytes, before optimization."""
         client = clients.get_backend(self._of_devices().placement.devices[0].client)
         return runtime.cost_analysis(client, self.compiler_ir("hlo"))
@@ -259,14 +279,16 @@ class Lowered(Stage):
 class Compiled(Stage):
     """A program compiled for certain types of arguments. Calling it never traces."""
 
-    def __init__(self, traced: Traced, loaded: compile_module.LoadedProgram):
+    def __init__(self, traced: Traced, loaded: compile_module.LoadedProgram) -> None:
         self._stage_of(traced)
         self._loaded = loaded
         self._dispatched = running.make_runner(traced.fun_name, self._check_and_run)
 
-    out_info = property(lambda self: self._traced.out_info)
+    @property
+    def out_info(self) -> Any:
+        return self._traced.out_info
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: np.generic, **kwargs: Any) -> Array:
         """Run on arguments of the types compiled for; static arguments are left out."""
         return self._dispatched(*args, **kwargs)
 
@@ -326,7 +348,7 @@ class Compiled(Stage):
         """The optimized HLO."""
         return "\n\n".join(module.to_string() for module in self._loaded.executable.hlo_modules())
 
-    def cost_analysis(self) -> dict | None:
+    def cost_analysis(self) -> dict[Any, Any] | None:
         """XLA's estimate of operations and bytes."""
         return self._loaded.executable.cost_analysis()
 
@@ -339,7 +361,7 @@ class Compiled(Stage):
         return self._loaded.executable
 
     @property
-    def input_shardings(self):
+    def input_shardings(self) -> Any:
         """Where arguments are wanted, as ``(args, kwargs)``; None for those that the program does not use."""
         loaded = self._loaded
         found: list[Any] = [None] * len(loaded.kept)
@@ -348,12 +370,12 @@ class Compiled(Stage):
         return pytree.tree_unflatten(self._traced._call.in_tree, found)
 
     @property
-    def output_shardings(self):
+    def output_shardings(self) -> Any:
         """Where results are, like the result's pytree."""
         return pytree.tree_unflatten(self.out_tree, self._loaded.out_shardings)
 
     @property
-    def input_formats(self):
+    def input_formats(self) -> Any:
         """`input_shardings` with the layouts of the arguments."""
         layouts: list[Any] = [None] * len(self._loaded.kept)
         found = self._loaded.executable.get_parameter_layouts()[len(self._loaded.const_args) :]
@@ -362,7 +384,7 @@ class Compiled(Stage):
         return self._formats(self.input_shardings, layouts)
 
     @property
-    def output_formats(self):
+    def output_formats(self) -> Any:
         """`output_shardings` with the layouts of the results."""
         return self._formats(self.output_shardings, self._loaded.executable.get_output_layouts())
 

@@ -7,10 +7,14 @@ for primitives with multiple results); `ctx` is a `bedrax.xla_backend.lowering.p
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from bedrax.core.columns import Column
 from bedrax.lax.tables import decompositions
 from bedrax.xla_backend import platforms
+
+if TYPE_CHECKING:
+    from bedrax.core.tracing import Primitive
 
 
 def _composed(prim) -> Callable | None:
@@ -26,7 +30,7 @@ def _lowered_function(fun: Callable) -> Callable:
 
 
 SIGNATURE = "rule(ctx, *operands, **params) -> value, or list"
-lowering_rules = Column("StableHLO", "bedrax.xla_backend.lowering", signature=SIGNATURE, otherwise=_composed)
+lowering_rules: Final = Column("StableHLO", "bedrax.xla_backend.lowering", signature=SIGNATURE, otherwise=_composed)
 
 # What wins over `lowering_rules` on one platform; a family's file fills both. A plugin's platform joins when met.
 _on_platform = {name: Column(f"StableHLO on {name}", signature=SIGNATURE) for name in platforms.PLATFORMS}
@@ -40,7 +44,7 @@ def on_platform(name: str) -> Column:
     return found
 
 
-def platform_rule(prim, *names: str) -> Callable[[Callable], Callable]:
+def platform_rule(prim: Primitive, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: this rule is for some platforms only (``"cpu" "cuda" "rocm" "tpu"``, or ``"gpu"`` for both GPUs)."""
 
     def register(rule):
@@ -52,13 +56,13 @@ def platform_rule(prim, *names: str) -> Callable[[Callable], Callable]:
     return register
 
 
-def find_rule(prim, platform: str) -> Callable:
+def find_rule(prim: Primitive, platform: str) -> Callable[..., Any]:
     """The rule for `prim` on `platform`; NotImplementedError (naming the cell) where there is none."""
     rule = dict.get(lowering_rules, prim) or lowering_rules.find(prim)  # loads the family's file, which fills both
     return dict.get(on_platform(platform), prim) or rule or lowering_rules[prim]
 
 
-def unary(*pairs) -> None:
+def unary(*pairs: Primitive | str) -> None:
     """Rows ``prim, "stablehlo.op", ...``: one operand, one result, no attributes (params are dropped)."""
     for prim, op in zip(pairs[::2], pairs[1::2], strict=True):
         lowering_rules.add(prim, _unary_rule(op), kind=op)
@@ -71,7 +75,7 @@ def _unary_rule(op: str) -> Callable:
     return rule
 
 
-def nary(*pairs) -> None:
+def nary(*pairs: Primitive | str) -> None:
     """Rows ``prim, "stablehlo.op", ...``: rank-0 operands are broadcast to the result's shape."""
     for prim, op in zip(pairs[::2], pairs[1::2], strict=True):
         lowering_rules.add(prim, _nary_rule(op), kind=op)
@@ -84,6 +88,6 @@ def _nary_rule(op: str) -> Callable:
     return rule
 
 
-def lower_fun(prim, fun: Callable) -> None:
+def lower_fun(prim: Primitive, fun: Callable[..., Any]) -> None:
     """Row: `fun(*args, **params)`, written with lax functions, says what the primitive is made of."""
     lowering_rules.add(prim, _lowered_function(fun), kind="composed")

@@ -18,10 +18,10 @@ __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", 
 class TopologyDescription:
     """Some devices, which need not be at hand. `devices` is the list of them."""
 
-    def __init__(self, devices: list[Any]):
+    def __init__(self, devices: list[Any]) -> None:
         self.devices = devices
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"TopologyDescription({len(self.devices)} devices)"
 
 

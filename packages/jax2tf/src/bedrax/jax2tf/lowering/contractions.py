@@ -7,10 +7,12 @@ the result, sums of booleans are "or".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.jax2tf.carriers import cast
 from bedrax.jax2tf.lowering.conversions import convert, round_bits
 from bedrax.jax2tf.lowering.shaping import reshape
@@ -23,13 +25,21 @@ from bedrax.tf import types
 _float32 = np.dtype(np.float32)
 
 
-def matrix_product(x, y, dtypes_in, dtype: np.dtype, algorithm=None, transpose_a=False, transpose_b=False):
+def matrix_product(
+    x: ArrayLike,
+    y: ArrayLike,
+    dtypes_in: Any,
+    dtype: np.dtype,
+    algorithm: Any = None,
+    transpose_a: Any = False,
+    transpose_b: Any = False,
+) -> Any:
     """``x @ y`` over stacks of matrices as a tensor of our `dtype`; `dtypes_in` are our dtypes of the operands."""
     x, y, finish = prepare_product(x, y, dtypes_in, dtype, algorithm)
     return finish(tf.linalg.matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b))
 
 
-def prepare_product(x, y, dtypes_in, dtype: np.dtype, algorithm=None):
+def prepare_product(x: ArrayLike, y: ArrayLike, dtypes_in: Any, dtype: np.dtype, algorithm: Any = None) -> Any:
     """Operands in the dtype to compute in, and what makes our `dtype` of a sum of their products."""
     if isinstance(algorithm, p.DotAlgorithmPreset | p.DotAlgorithm):
         x, y, dtypes_in, sums = _with_algorithm(x, y, dtypes_in, algorithm)
@@ -90,7 +100,16 @@ def _grouped(ctx, x, shape: Sequence, batch, rows, columns):
     return x, bool(natural)
 
 
-def dot(ctx, lhs, rhs, shapes, dtypes_in, dimension_numbers, dtype, algorithm=None):
+def dot(
+    ctx: Any,
+    lhs: Any,
+    rhs: Any,
+    shapes: Any,
+    dtypes_in: Any,
+    dimension_numbers: Any,
+    dtype: DTypeLike,
+    algorithm: Any = None,
+) -> Any:
     """`lax.dot_general` of tensors with the given shapes and dtypes (ours); the result has our `dtype`."""
     (lc, rc), (lb, rb) = dimension_numbers
     left, right = shapes

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.typing import ArrayLike
 from bedrax.jax2tf.carriers import cast, has_kernels, is_narrow_float, is_narrow_int
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import np_dtype, scalar
@@ -13,7 +16,7 @@ from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
 
 
-def convert(x, dtype: np.dtype):
+def convert(x: ArrayLike, dtype: np.dtype) -> Any:
     """`x` in another dtype of ours, by the rules of `lax.convert_element_type`."""
     target = types.tf_dtype(dtype)
     if x.dtype == target:
@@ -98,7 +101,7 @@ def _reduce_precision(ctx, x, *, exponent_bits, mantissa_bits):
     return round_bits(x, exponent_bits, mantissa_bits)
 
 
-def round_bits(x, exponent_bits: int, mantissa_bits: int):
+def round_bits(x: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Any:
     """float32 or float64 rounded to a format with fewer bits: ties to even, overflow to infinity, underflow to zero."""
     info = np.finfo(np_dtype(x))
     total = 8 * x.dtype.size

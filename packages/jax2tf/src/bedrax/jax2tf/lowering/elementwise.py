@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier, is_narrow_int, moved
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import np_dtype, scalar, static
@@ -192,7 +195,7 @@ def _is_nan(x):
     return tf.not_equal(x, x)
 
 
-def extreme(x, y, largest: bool):
+def extreme(x: ArrayLike, y: ArrayLike, largest: bool) -> Any:
     """The larger (smaller) of two tensors; complex numbers in lexicographic order.
 
     nan where either is, as far as TensorFlow's own operation says so: its XLA passes over nan in the second operand,
@@ -221,7 +224,7 @@ def _compare(prim, name, key=lambda x: x):
     _row(prim, compute, _ordered, f"tf.{name}")
 
 
-def total_order_key(x):
+def total_order_key(x: ArrayLike) -> Any:
     """Integers that compare as the floats do in the total order of IEEE 754; integers are their own keys."""
     if not x.dtype.is_floating:
         return cast(x, _ordered(x.dtype))
@@ -325,12 +328,12 @@ def _not(ctx, x):
     return tf.logical_not(x) if x.dtype == tf.bool else tf.bitwise.invert(x)
 
 
-def bit_width(dtype) -> int:
+def bit_width(dtype: DTypeLike) -> int:
     """How many bits the elements of a dtype of ours have."""
     return dtypes.itemsize_bits(dtype)
 
 
-def unsigned_view(x):
+def unsigned_view(x: ArrayLike) -> Any:
     """The bits of an integer tensor as an unsigned tensor of the same width."""
     return x if x.dtype.is_unsigned else tf.bitcast(x, tf.as_dtype(f"uint{8 * x.dtype.size}"))
 

@@ -7,8 +7,10 @@ mode and every layout is one gather or one scatter of rows, with index arithmeti
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from bedrax.core import dims
+from bedrax.core.typing import ArrayLike, Shape
 from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier, moved
 from bedrax.jax2tf.lowering.reductions import combine_arrays
 from bedrax.jax2tf.lowering.shaping import reshape
@@ -37,7 +39,17 @@ class _Rows:
       inside: which windows are wholly inside (of shape batch), or None where they are moved inside.
     """
 
-    def __init__(self, ctx, indices, operand_shape, indices_shape, numbers, sizes, clip: bool, promised: bool = False):
+    def __init__(
+        self,
+        ctx: Any,
+        indices: Any,
+        operand_shape: Any,
+        indices_shape: Any,
+        numbers: Any,
+        sizes: Any,
+        clip: bool,
+        promised: bool = False,
+    ) -> None:
         rank, batch = len(operand_shape), indices_shape[:-1]
         touched = {*numbers.start_index_map, *numbers.operand_batching_dims}
         full = lambda d: dims.definitely_equal(sizes[d], operand_shape[d])
@@ -46,7 +58,7 @@ class _Rows:
         indices = _index_type(ctx, indices, operand_shape)
         word = indices.dtype
         number = lambda n: tf.cast(ctx.dim(n), word)
-        starts: dict = {}
+        starts: dict[Any, Any] = {}
         self.inside = None
         for k, d in enumerate(numbers.start_index_map):
             start, last = indices[..., k], number(operand_shape[d] - sizes[d])
@@ -80,7 +92,7 @@ class _Rows:
         else:
             self.index = tf.broadcast_to(index, ctx.shape(self.shape))
 
-    def rows(self, ctx, operand, shape):
+    def rows(self, ctx: Any, operand: ArrayLike, shape: Shape) -> Any:
         """The operand as rows."""
         return reshape(
             ctx, transpose(operand, [*self.part, *self.whole]), [self.count, *[shape[d] for d in self.whole]]

@@ -8,6 +8,7 @@ it, those are composed.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -154,7 +155,7 @@ _SMALL = 16
 
 def _substituted(a, b, lower: bool, n: int):
     """The solution of ``a @ x = b`` by substitution, row by row."""
-    rows: list = []
+    rows: list[Any] = []
     for i in range(n) if lower else reversed(range(n)):
         row = b[..., i : i + 1, :]
         if rows:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from bedrax.core import dims, dtypes
+from bedrax.core.typing import ArrayLike, Shape
 from bedrax.jax2tf.carriers import accumulator, carrier, cast, in_carrier
 from bedrax.jax2tf.lowering.shaping import reshape
 from bedrax.jax2tf.tables import tf_rules
@@ -10,6 +14,9 @@ from bedrax.jax2tf.tensors import highest, lowest, np_dtype, scalar, transpose
 from bedrax.lax.primitives import reductions as p
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
+
+if TYPE_CHECKING:
+    from bedrax.core.ir import Jaxpr
 
 
 def _arithmetic(prim, name: str) -> None:
@@ -23,7 +30,7 @@ _arithmetic(p.reduce_sum_p, "reduce_sum")
 _arithmetic(p.reduce_prod_p, "reduce_prod")
 
 
-def reduce_extreme(x, axes, largest: bool):
+def reduce_extreme(x: ArrayLike, axes: Sequence[int], largest: bool) -> Any:
     """The largest (smallest) elements along axes; complex numbers in lexicographic order.
 
     nan where there is one, in TensorFlow's kernels; its XLA passes over it.
@@ -107,7 +114,7 @@ _arg(p.argmin_p, "argmin", highest)
 # ---- any combiner --------------------------------------------------------------------------------
 
 
-def combine_arrays(ctx, jaxpr, shape=None):
+def combine_arrays(ctx: Any, jaxpr: Jaxpr, shape: Shape | None = None) -> Any:
     """A jaxpr of scalars as a function of equally shaped tensors.
 
     Programs of elementwise primitives run on whole tensors; others are mapped over the elements.

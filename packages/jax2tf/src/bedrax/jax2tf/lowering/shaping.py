@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bedrax.core import dims
+from bedrax.core.typing import ArrayLike, Shape
 from bedrax.jax2tf.carriers import cast, moved
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import transpose, vector
@@ -17,7 +20,7 @@ def _same_shape(ctx, x, shape) -> bool:
     return dims.is_constant_shape(shape) and x.shape.is_fully_defined() and x.shape.as_list() == list(shape)
 
 
-def reshape(ctx, x, shape):
+def reshape(ctx: Any, x: ArrayLike, shape: Shape) -> Any:
     """`tf.reshape` to a shape of ours; one symbolic dimension is left to TensorFlow to find."""
     if _same_shape(ctx, x, shape):
         return x
@@ -97,7 +100,7 @@ def _slice(ctx, x, *, start_indices, limit_indices, strides=None):
 # ---- padding -------------------------------------------------------------------------------------
 
 
-def spread(x, axis: int, inner: int, fill):
+def spread(x: ArrayLike, axis: int, inner: int, fill: Any) -> Any:
     """`inner` elements of value `fill` after every element along an axis, the last one excepted."""
     n = x.shape[axis]
     if n is None:
@@ -115,7 +118,7 @@ def _positive(n):
     return max(n, 0) if isinstance(n, int) else tf.maximum(n, 0)
 
 
-def pad(ctx, x, fill, config):
+def pad(ctx: Any, x: ArrayLike, fill: Any, config: Any) -> Any:
     """`lax.pad` with a padding ``(low, high, interior)`` per axis, of dimensions of ours."""
     for axis, (_, _, inner) in enumerate(config):
         if not (dims.is_constant_dim(inner) and inner == 0):

@@ -48,7 +48,7 @@ def cho_factor(
 def svd(
     a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
     check_finite: bool = True, lapack_driver: str = "gesdd",
-):  # fmt: skip
+) -> Array:  # fmt: skip
     """The singular value decomposition ``a = U @ diag(s) @ Vh``.
 
     Args:
@@ -66,7 +66,7 @@ def svd(
 def eigh(
     a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
     overwrite_b: bool = False, turbo: bool = True, eigvals: None = None, type: int = 1, check_finite: bool = True,
-):  # fmt: skip
+) -> tuple[Array, ...]:  # fmt: skip
     """Eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
     Args:
@@ -111,7 +111,7 @@ def _eigh_tridiagonal(d, e, *, eigvals_only, select, select_range):
 def eigh_tridiagonal(
     d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, select: str = "a",
     select_range: tuple[float, float] | None = None, tol: float | None = None, key: None = None,
-):  # fmt: skip
+) -> Array | tuple[Array, ...]:  # fmt: skip
     """Eigenvalues, in ascending order, and eigenvectors of a Hermitian tridiagonal matrix.
 
     The matrix is made dense, so that memory grows with n^2.
@@ -160,7 +160,9 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 
 
 @one_program(static=("permute_l", "overwrite_a", "check_finite"), everywhere=True)
-def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True):
+def lu(
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, ...]:
     """The decomposition ``a = P @ L @ U``.
 
     Args:
@@ -188,7 +190,7 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
 def qr(
     a: ArrayLike, overwrite_a: bool = False, lwork: None = None, mode: str = "full", pivoting: bool = False,
     check_finite: bool = True,
-):  # fmt: skip
+) -> tuple[Array, ...]:  # fmt: skip
     """The decomposition ``a = Q @ R``; with `pivoting`, ``a[:, p] = Q @ R``.
 
     Args:
@@ -208,7 +210,7 @@ def qr(
 def qr_multiply(
     a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False, conjugate: bool = False,
     overwrite_a: bool = False, overwrite_c: bool = False,
-):  # fmt: skip
+) -> tuple[Array, ...]:  # fmt: skip
     """The decomposition of `qr` (economic), and the product of Q with `c`.
 
     Args:
@@ -298,7 +300,9 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 
 
 @one_program(static=("calc_q", "overwrite_a", "check_finite"), everywhere=True)
-def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True):
+def hessenberg(
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, ...]:
     """The Hessenberg form: ``a = Q @ H @ Q^H`` with unitary Q and H zero below the diagonal under the main one, on CPU.
 
     Args:

@@ -92,7 +92,9 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     return jnp.where(valid[..., None, None], out, jnp.nan)
 
 
-def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True):
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> tuple[Array, ...]:
     """The derivative of the matrix exponential at A in the direction E.
 
     Args:
@@ -157,7 +159,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     return _sqrtm(A)
 
 
-def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True):
+def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Array | tuple[Array, ...]:
     """A function of a matrix, by the Schur form and Parlett's recurrence, on CPU.
 
     It is inaccurate where eigenvalues lie close together.

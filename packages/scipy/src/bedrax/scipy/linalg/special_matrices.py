@@ -11,7 +11,7 @@ import bedrax.numpy as jnp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.core.typing import ArrayLike
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, concrete_int, inexact, promoted
 
@@ -133,7 +133,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     return out[..., first : first + rows, :]
 
 
-def dft(n: int, scale: str | None = None, *, dtype=None) -> Array:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The matrix of the discrete Fourier transform.
 
     Args:
@@ -180,7 +180,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     return out.at[behind, behind - 2].set(1) if behind.size else out
 
 
-def hadamard(n: int, dtype=int) -> Array:
+def hadamard(n: int, dtype: type = int) -> Array:
     """Hadamard's matrix of Sylvester's construction, of 1 and -1; n a power of 2."""
     n = _size("hadamard", n)
     if n < 1 or n & (n - 1):

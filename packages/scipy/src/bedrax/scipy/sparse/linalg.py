@@ -16,6 +16,7 @@ import bedrax.numpy as jnp
 from bedrax import lax, pytree
 from bedrax.autodiff.implicit import custom_linear_solve
 from bedrax.core import dtypes
+from bedrax.core.array import Array
 from bedrax.lax.choices import one_of
 from bedrax.lax.primitives import linalg as factor
 from bedrax.numpy.flatten_util import ravel_pytree
@@ -209,7 +210,7 @@ def _gmres(matvec, b, x0, threshold, limit, precondition, *, restart, incrementa
 
 def cg(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
-):
+) -> tuple[Any, None]:
     """The solution of ``A x = b`` by conjugate gradients, for Hermitian positive definite A.
 
     Args:
@@ -228,7 +229,7 @@ def cg(
 
 def bicgstab(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
-):
+) -> tuple[Array, None]:
     """The solution of ``A x = b`` by stabilized biconjugate gradients, for any A; arguments and result as for `cg`."""
     return _solve(A, b, x0, tol, atol, maxiter, M, _bicgstab, False)[0], None
 
@@ -236,7 +237,7 @@ def bicgstab(
 def gmres(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, restart: int = 20,
     maxiter: int | None = None, M: Any = None, solve_method: str = "batched",
-):  # fmt: skip
+) -> tuple[Array, ...]:  # fmt: skip
     """The solution of ``A x = b`` by generalized minimal residuals, for any A.
 
     Args:

@@ -185,7 +185,7 @@ class Rotation(NamedTuple):
         return cls(out)
 
     @classmethod
-    def identity(cls, num: int | None = None, dtype=float) -> Rotation:
+    def identity(cls, num: int | None = None, dtype: type = float) -> Rotation:
         """No rotation, or a stack of `num` of them."""
         one = jnp.asarray([0, 0, 0, 1]).astype(dtype)
         return cls(one if num is None else jnp.tile(one, (num, 1)))
@@ -205,7 +205,7 @@ class Rotation(NamedTuple):
         """Whether this is one rotation, not a stack."""
         return self.quat.ndim == 1
 
-    def __getitem__(self, indexer) -> Rotation:
+    def __getitem__(self, indexer: slice | ArrayLike) -> Rotation:
         if self.single:
             raise TypeError("a single rotation has no parts to index")
         return Rotation(self.quat[indexer])

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from bedrax import lax
+from bedrax.core.array import Array
 
 
-def chebyshev(coefficients: tuple[float, ...], t: Any):
+def chebyshev(coefficients: tuple[float, ...], t: Any) -> Array:
     """``sum(c[k] * T_k(t))`` by Clenshaw's recurrence, leaving out what the dtype of `t` cannot hold."""
     number = t.dtype.type
     least = float(np.finfo(t.dtype).eps) / 64 * max(map(abs, coefficients))

@@ -35,7 +35,7 @@ class gaussian_kde:
 
     _fields = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
-    def __init__(self, dataset: ArrayLike, bw_method: Any = None, weights: ArrayLike | None = None):
+    def __init__(self, dataset: ArrayLike, bw_method: Any = None, weights: ArrayLike | None = None) -> None:
         if weights is None:
             (dataset,) = inexact("gaussian_kde", dataset)
         else:
@@ -55,14 +55,15 @@ class gaussian_kde:
             if weights.shape[0] != n:
                 raise ValueError(f"gaussian_kde: one weight per point, {n}, got {weights.shape[0]}")
             weights = weights / jnp.sum(weights)
-        self.dataset, self.weights = dataset, weights
-        self.neff = 1 / jnp.sum(weights * weights)
+        self.dataset = dataset
+        self.weights = weights
+        self.neff: Array = 1 / jnp.sum(weights * weights)
         factor = self._factor(bw_method)
         center = jnp.sum(dataset * weights[None], axis=1, keepdims=True)
         spread = dataset - center
         covariance = (spread * weights[None]) @ spread.T / (1 - jnp.sum(weights * weights))
         self.covariance = covariance * factor**2
-        self.inv_cov = jnp.linalg.inv(covariance) / factor**2
+        self.inv_cov: Array = jnp.linalg.inv(covariance) / factor**2
 
     def _factor(self, method: str | float | Callable | None):
         if method is None or method == "scott":
@@ -75,11 +76,11 @@ class gaussian_kde:
             return jnp.asarray(method(self), self.dataset.dtype)
         raise ValueError(f"gaussian_kde: bw_method is 'scott', 'silverman', a number or a function, got {method!r}")
 
-    def tree_flatten(self):
+    def tree_flatten(self) -> Any:
         return tuple(getattr(self, name) for name in self._fields), None
 
     @classmethod
-    def tree_unflatten(cls, aux_data, children):
+    def tree_unflatten(cls, aux_data: Any, children: Any) -> Any:
         del aux_data
         made = cls.__new__(cls)
         for name, value in zip(cls._fields, children, strict=True):

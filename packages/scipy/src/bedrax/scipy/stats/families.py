@@ -17,6 +17,7 @@ from typing import Any
 
 import bedrax.numpy as jnp
 from bedrax import lax
+from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.scipy.defining import floats
 
@@ -43,7 +44,7 @@ def _exp(x):
 
 
 # How to get one function from another: the first that is stated serves.
-_DERIVED: dict[str, tuple[tuple[str, Callable], ...]] = {
+_DERIVED: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "pdf": (("logpdf", _exp),),
     "cdf": (("logcdf", _exp), ("sf", lambda p: 1 - p), ("logsf", lambda p: -jnp.expm1(p))),
     "sf": (("logsf", _exp), ("cdf", lambda p: 1 - p), ("logcdf", lambda p: -jnp.expm1(p))),
@@ -52,7 +53,9 @@ _DERIVED: dict[str, tuple[tuple[str, Callable], ...]] = {
 }
 
 
-def named(fun: Callable, name: str, module: str, parameters: Sequence[tuple[str, Any]], doc: str) -> Callable:
+def named(
+    fun: Callable[..., Any], name: str, module: str, parameters: Sequence[tuple[str, Any]], doc: str
+) -> Callable[..., Any]:
     """`fun`, which takes all arguments by position, as a public function with these parameters and defaults.
 
     A parameter whose default is `inspect.Parameter.empty` must be given.
@@ -103,9 +106,9 @@ def _stated_or_derived(name: str, stated: dict[str, Callable]) -> Callable:
 
 
 def location_scale(
-    module: str, distribution: str, names: str, *, parameters: str = "", support: Callable | None = None, scaled: bool = True,
-    first: str | None = None, **stated: Callable,
-) -> list[Callable]:  # fmt: skip
+    module: str, distribution: str, names: str, *, parameters: str = "", support: Callable[..., Any] | None = None, scaled: bool = True,
+    first: str | None = None, **stated: Callable[..., Any],
+) -> list[Callable[..., Any]]:  # fmt: skip
     """The functions of a continuous distribution.
 
     Args:
@@ -183,8 +186,8 @@ def _inverse(formula: Callable, count: int) -> Callable:
 
 
 def discrete(
-    module: str, distribution: str, names: str, *, parameters: str, **stated: Callable
-) -> list[Callable]:  # fmt: skip
+    module: str, distribution: str, names: str, *, parameters: str, **stated: Callable[..., Any]
+) -> list[Callable[..., Any]]:  # fmt: skip
     """The functions of a distribution of integers; arguments as for `location_scale`.
 
     A formula gets ``k - loc`` and the parameters, and gives the values outside of the support itself. In `names`,
@@ -213,6 +216,6 @@ def discrete(
     return [function(spec) for spec in names.split()]
 
 
-def whole(k: Any):
+def whole(k: Any) -> Array:
     """Where `k` is an integer."""
     return k == lax.floor(k)

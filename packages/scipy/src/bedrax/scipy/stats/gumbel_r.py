@@ -1,12 +1,15 @@
 """Gumbel's distribution of maxima."""
 
+from __future__ import annotations
+
 import bedrax.numpy as jnp
+from bedrax.core.array import Array
 from bedrax.scipy.stats.families import location_scale
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
-def log_complement(u):
+def log_complement(u: Array) -> Array:
     """``log(1 - exp(-u))`` for u >= 0."""
     large = u > 0.7
     return jnp.where(large, jnp.log1p(-jnp.exp(-u)), jnp.log(-jnp.expm1(-jnp.where(large, 0.7, u))))

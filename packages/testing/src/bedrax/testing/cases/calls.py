@@ -1,6 +1,10 @@
 """Records of calls: programs inside programs, functions with rules of their own, identities."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -8,15 +12,16 @@ from bedrax import lax
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit, jit_p
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import calls as p
 from bedrax.testing.records import OpCase, arg
 
 
-def wave(x, y):
+def wave(x: ArrayLike, y: ArrayLike) -> Any:
     return lax.mul(lax.sin(x), y)
 
 
-def np_wave(x, y):
+def np_wave(x: ArrayLike, y: ArrayLike) -> Any:
     return np.sin(x) * y
 
 
@@ -39,7 +44,7 @@ def _holding(prim, **params):
     return fun
 
 
-def with_autodiff(make):
+def with_autodiff(make: Callable[..., Any]) -> Callable[..., Any]:
     """The function that `make` makes of functions of bedrax.autodiff, which core's tests have not, when first called."""
     made = functools.cache(make)
     return lambda *args: made()(*args)

@@ -1,13 +1,16 @@
 """Records of convolutions."""
 
+from __future__ import annotations
+
 import itertools
+from typing import Final
 
 import numpy as np
 
 from bedrax.lax.primitives import convolution as p
 from bedrax.testing.records import OpCase, arg
 
-prim = p.conv_general_dilated_p
+prim: Final = p.conv_general_dilated_p
 
 
 def _oracle(strides, padding, lhs_dilation, rhs_dilation, groups=1, batch_groups=1):

@@ -1,5 +1,9 @@
 """Records of indexing."""
 
+from __future__ import annotations
+
+from typing import Final
+
 import numpy as np
 
 from bedrax import lax
@@ -53,8 +57,8 @@ def _loop(combine):
     return oracle
 
 
-rows = arg((4, 1), "int32", -1, 4)  # out of bounds, and repeated
-some_rows = np.array([[2], [0]], np.int32)
+rows: Final = arg((4, 1), "int32", -1, 4)  # out of bounds, and repeated
+some_rows: Final = np.array([[2], [0]], np.int32)
 SCATTERS = {
     p.scatter_p: (p.scatter, lambda x, u: u), p.scatter_add_p: (p.scatter_add, np.add),
     p.scatter_sub_p: (p.scatter_sub, np.subtract), p.scatter_mul_p: (p.scatter_mul, np.multiply),

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from jaxlib import _jax
 
 from bedrax.xla_backend.door import versions
 
-ArrayImpl = _jax.ArrayImpl
+ArrayImpl: Final = _jax.ArrayImpl
 
-sharding_of = attrgetter("_sharding")
-is_committed = attrgetter("_committed")
-parts_of = attrgetter("_arrays")  # single-device arrays, in the sharding's order
-known_value = attrgetter("_npy_value")  # the elements on the host, or None
-replicated_part = attrgetter("_fully_replicated_shard")  # a method
-device_of = attrgetter("_device")  # of a sharding over one device
-devices_of = attrgetter("_internal_device_list")  # of any sharding
+sharding_of: Final = attrgetter("_sharding")
+is_committed: Final = attrgetter("_committed")
+parts_of: Final = attrgetter("_arrays")  # single-device arrays, in the sharding's order
+known_value: Final = attrgetter("_npy_value")  # the elements on the host, or None
+replicated_part: Final = attrgetter("_fully_replicated_shard")  # a method
+device_of: Final = attrgetter("_device")  # of a sharding over one device
+devices_of: Final = attrgetter("_internal_device_list")  # of any sharding
 
 
 def layout_of(x: ArrayImpl) -> Any:
@@ -36,7 +36,7 @@ def make_array(aval: Any, sharding: Any, parts: Sequence[Any], committed: bool) 
     return ArrayImpl(aval, sharding, list(parts), committed=committed, _skip_checks=True)
 
 
-def check_of_parts(check: Callable) -> Any:
+def check_of_parts(check: Callable[..., Any]) -> Any:
     """The method that C++ calls when an array is made of its parts.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any
 
 import jaxlib
 from jaxlib import _jax, xla_client
@@ -38,12 +39,12 @@ def _load(library: str) -> None:
         xla_client.register_custom_call_as_batch_partitionable(name)
 
 
-def register_custom_call_target(name: str, fn, platform: str, api_version: int, **options) -> None:
+def register_custom_call_target(name: str, fn: Any, platform: str, api_version: int, **options: Any) -> None:
     """Make a compiled function known to XLA."""
     xla_client.register_custom_call_target(name, fn, platform, api_version, **options)
 
 
-def register_custom_type(name: str, registration, platform: str) -> None:
+def register_custom_type(name: str, registration: Any, platform: str) -> None:
     """Make a type of compiled functions' states known to XLA."""
     xla_client.register_custom_type(name, registration, platform)
 
@@ -58,6 +59,6 @@ def include_directory() -> str:
     return os.path.join(os.path.dirname(jaxlib.__file__), "include")
 
 
-def custom_call_targets(platform: str) -> dict:
+def custom_call_targets(platform: str) -> dict[Any, Any]:
     """Names of the custom calls registered for a platform."""
     return _jax.custom_call_targets(platform)

@@ -6,18 +6,18 @@ import io
 import re
 import threading
 import types
-from typing import Any
+from typing import Any, Final
 
 from jaxlib import _jax
 
 from bedrax.pytree.engine import load_whole
 from bedrax.xla_backend.door import versions
 
-tools = _jax.mlir
-deserialize_portable_artifact = tools.deserialize_portable_artifact
-hlo_to_stablehlo = tools.hlo_to_stablehlo
-refine_polymorphic_shapes = tools.refine_polymorphic_shapes
-serialize_portable_artifact = tools.serialize_portable_artifact
+tools: Final = _jax.mlir
+deserialize_portable_artifact: Final = tools.deserialize_portable_artifact
+hlo_to_stablehlo: Final = tools.hlo_to_stablehlo
+refine_polymorphic_shapes: Final = tools.refine_polymorphic_shapes
+serialize_portable_artifact: Final = tools.serialize_portable_artifact
 
 _LIBRARIES = tuple(f"jaxlib.mlir._mlir_libs.{n}" for n in "_mlir _chlo _mlirHlo _sdy _stablehlo _jax_mlir_ext".split())
 
@@ -60,7 +60,7 @@ def load() -> types.SimpleNamespace:
     return _mlir
 
 
-def mirror(name: str) -> tuple:
+def mirror(name: str) -> tuple[Any, ...]:
     """``__getattr__, __dir__, __all__`` of a module that is `jaxlib.mlir.<name>` under another path."""
     load()
     module = load_whole(f"jaxlib.mlir.{name}")
@@ -68,7 +68,7 @@ def mirror(name: str) -> tuple:
     return lambda attribute: getattr(module, attribute), lambda: sorted(vars(module)), public
 
 
-def stablehlo():
+def stablehlo() -> Any:
     """StableHLO's own functions: portable artifacts and their versions."""
     load()
     from jaxlib.mlir._mlir_libs import _stablehlo

@@ -11,8 +11,12 @@ import contextlib
 import sys
 import threading
 import types
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, Final
 
 from bedrax.core import avals, config, tracing
+from bedrax.core.avals import ShapedArray
 from bedrax.pytree.engine import load_whole, uninterrupted
 
 _jax, _hlo = load_whole("jaxlib._jax"), load_whole("jaxlib._hlo")
@@ -49,7 +53,7 @@ register_custom_call_partitioner = _jax.register_custom_call_partitioner
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
 dlpack_managed_tensor_to_buffer = _jax.dlpack_managed_tensor_to_buffer
-pytree_registry = _jax.pytree.default_registry()
+pytree_registry: Final = _jax.pytree.default_registry()
 pjit = _jax.pjit
 default_topology = _jax.get_default_c_api_topology
 TransferConnection = _jax.TransferConnection
@@ -57,7 +61,7 @@ TransferServer = _jax.TransferServer
 start_transfer_server = _jax.start_transfer_server
 
 
-def array_result_handler(aval, sharding, committed: bool):
+def array_result_handler(aval: ShapedArray, sharding: Any, committed: bool) -> Any:
     """What makes an array of type `aval` of an executable's result."""
     if versions.has("result handlers with _skip_checks"):
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
@@ -69,7 +73,7 @@ def is_build_option(name: str) -> bool:
     return name in dir(_jax.ExecutableBuildOptions)
 
 
-def set_build_option(build, name: str, value) -> None:
+def set_build_option(build: Any, name: str, value: float) -> None:
     """Set one of the compiler's build options, unless this jaxlib lacks it (`versions.CAPABILITIES`)."""
     if name not in versions.CAPABILITIES or versions.has(name):
         setattr(build, name, value)
@@ -138,7 +142,9 @@ _prime_lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def paths_called_by_name(make_single_device_sharding, check_pspec):
+def paths_called_by_name(
+    make_single_device_sharding: Callable[..., Any], check_pspec: Callable[..., Any]
+) -> Iterator[None]:
     """For the duration, the modules that C++ imports by name are ours.
 
     C++ looks each function up once, at its first use, and keeps it. So those first uses are made to happen in here,
@@ -167,41 +173,41 @@ def paths_called_by_name(make_single_device_sharding, check_pspec):
 # ---- clients ----
 
 
-def make_cpu_client(num_devices: int | None, asynchronous: bool, **options) -> Client:
+def make_cpu_client(num_devices: int | None, asynchronous: bool, **options: Any) -> Client:
     """A client for the host's CPU, with jaxlib's own custom-call handlers registered."""
     return xla_client().make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **options)
 
 
-def xla_client():
+def xla_client() -> ModuleType:
     """jaxlib's module of clients and plugins, loaded when the first is made."""
     return load_whole("jaxlib.xla_client")
 
 
-def plugin_extension(package: str, name: str):
+def plugin_extension(package: str, name: str) -> Any:
     """A C++ module that comes with a plugin, or None."""
     from jaxlib import plugin_support
 
     return uninterrupted(lambda: plugin_support.import_from_plugin(package, name))
 
 
-def profiler():
+def profiler() -> Any:
     """XLA's profiler."""
     return load_whole("jaxlib._profiler")
 
 
-def profile_data_types() -> tuple:
+def profile_data_types() -> tuple[Any, ...]:
     """The types in which a profile is read."""
     data = load_whole("jaxlib._profile_data")
     return data.ProfileData, data.ProfileEvent, data.ProfileLine, data.ProfilePlane
 
 
-def cost_analysis(client: Client, computation) -> dict:
+def cost_analysis(client: Client, computation: Any) -> dict[Any, Any]:
     """XLA's estimate for a computation that has not been optimized."""
     return _jax.hlo_module_cost_analysis(client, computation.get_hlo_module())
 
 
 # Fields that C++ reads from the data which a cache miss hands back.
-FastpathData = collections.namedtuple(
+FastpathData: Final = collections.namedtuple(
     "FastpathData",
     "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed kept_var_bitvec "
     "in_device_local_layouts const_args",

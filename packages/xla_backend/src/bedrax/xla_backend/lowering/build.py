@@ -31,11 +31,11 @@ class Block:
 
     __slots__ = ("constants", "ip", "program", "tokens")
 
-    def __init__(self, program: Any, ip: Any, tokens: dict | None = None):
-        self.program = program
-        self.ip = ip
-        self.constants: dict = {}
-        self.tokens: dict = {} if tokens is None else tokens
+    def __init__(self, program: Any, ip: Any, tokens: dict[Any, Any] | None = None) -> None:
+        self.program: Any = program
+        self.ip: Any = ip
+        self.constants: dict[Any, Any] = {}
+        self.tokens: dict[Any, Any] = {} if tokens is None else tokens
 
     def constant(self, value: Any, dtype: np.dtype) -> Any:
         """A rank-0 constant; one operation per value and block."""
@@ -76,10 +76,10 @@ class Builder:
 
     __slots__ = ("block", "location", "program")
 
-    def __init__(self, block: Block, location: Any = types.unknown):
-        self.block = block
-        self.program = block.program
-        self.location = location
+    def __init__(self, block: Block, location: Any = types.unknown) -> None:
+        self.block: Block = block
+        self.program: Any = block.program
+        self.location: Any = location
 
     parse = staticmethod(types.parse)
     i32 = staticmethod(types.i32)
@@ -90,17 +90,21 @@ class Builder:
     tensor_type = staticmethod(tensor_type)
     i32_type = types.i32_type
     i64_type = types.i64_type
-    token_type = property(lambda self: types.token_type())
+
+    @property
+    def token_type(self) -> Any:
+        return types.token_type()
+
     is_static = staticmethod(dims.is_constant_shape)
 
-    def own_results(self) -> tuple[list, bool]:
+    def own_results(self) -> tuple[list[Any], bool]:
         """The types of an operation that says none, and whether there is a single one."""
         raise TypeError("an operation outside equations has to say the types of its results")
 
     # ---- making operations ----
 
     def emit(self, name: str, operands: Sequence[Any], /, result_types: Any = None, regions: Sequence[Any] = (),
-             **attributes) -> Any:  # fmt: skip
+             **attributes: Any) -> Any:  # fmt: skip
         """Append one operation and return its value, or a list of values.
 
         Args:
@@ -141,23 +145,23 @@ class Builder:
         _create("stablehlo.return", operands=list(out), loc=self.location, ip=inner.ip)
 
     @staticmethod
-    def region(arg_types, body) -> tuple:
+    def region(arg_types: Any, body: Any) -> tuple[Any, ...]:
         """A region for `emit`: argument types, and a function from block arguments to results."""
         return arg_types, body
 
-    def reducer_region(self, name: str, dtype) -> tuple:
+    def reducer_region(self, name: str, dtype: np.dtype[Any]) -> tuple[Any, ...]:
         """The region ``(x, y) -> name(x, y)`` on rank-0 tensors."""
         scalar = tensor_type((), np.dtype(dtype))
         return (scalar, scalar), lambda x, y: self.emit(name, (x, y), scalar)
 
     # ---- values ----
 
-    def shape(self, v) -> tuple:
+    def shape(self, v: Any) -> tuple[Any, ...]:
         """The shape of a value; symbolic dimensions are known of operands and results of equations only."""
         return self.program.shapes.get(v) or tuple(v.type.shape)
 
     @staticmethod
-    def dtype(v) -> np.dtype:
+    def dtype(v: Any) -> np.dtype:
         """The dtype of a value."""
         return types.dtype_of(v.type.element_type)
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.lax.primitives import contractions as p
 from bedrax.xla_backend.tables import lowering_rules
 
+if TYPE_CHECKING:
+    from bedrax.xla_backend.lowering.program import LoweringContext
+
+
 _CPU_ALGORITHMS = frozenset(
     "DEFAULT F16_F16_F16 F32_F32_F32 F64_F64_F64 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6".split()
 )
 
 
-def precision_config(ctx, precision) -> tuple:
+def precision_config(ctx: LoweringContext, precision: Any) -> tuple[Any, ...]:
     """The attribute ``precision_config`` for a pair of `Precision`, or defaults."""
     pair = precision if isinstance(precision, tuple) and not isinstance(precision, p.DotAlgorithm) else None
     lhs, rhs = pair or (p.Precision.DEFAULT, p.Precision.DEFAULT)
@@ -60,7 +66,7 @@ def _storage_dtype(ctx, common: np.dtype) -> np.dtype:
     return common
 
 
-def dtypes_of_product(ctx, x: np.dtype, y: np.dtype, result: np.dtype) -> tuple[np.dtype, np.dtype]:
+def dtypes_of_product(ctx: LoweringContext, x: np.dtype, y: np.dtype, result: np.dtype) -> tuple[np.dtype, np.dtype]:
     """The dtype that operands are multiplied in, and that of the sums, which is converted to `result` at the end."""
     common = p.product_dtype(x, y)
     if p.product_dtype(common, result) != result:  # narrower than the operands: round at the end

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +18,14 @@ from bedrax.lax.primitives import control_flow as p
 from bedrax.lax.primitives.markers import index_of_platform
 from bedrax.xla_backend.tables import lowering_rules
 
+if TYPE_CHECKING:
+    from bedrax.core.ir import Jaxpr
+
+
 _I32 = np.dtype(np.int32)
 
 
-def ordered(*jaxprs) -> list:
+def ordered(*jaxprs: Jaxpr) -> list[Any]:
     """The ordered effects of programs, in a fixed order."""
     found = {e for jaxpr in jaxprs for e in jaxpr.effects if e in effects.ordered_effects}
     return sorted(found, key=str)

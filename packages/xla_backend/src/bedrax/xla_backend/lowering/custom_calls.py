@@ -23,7 +23,7 @@ class Caller(Builder):
     def custom_call(self, target: str, operands: Sequence[Any], result_types: Any = None, backend_config: Any = None,
                     api_version: int = 4, has_side_effect: bool = False, operand_layouts: Any = None,
                     result_layouts: Any = None, operand_output_aliases: dict[int, int] | None = None,
-                    called_computations: Sequence[str] = (), extra_attributes: dict | None = None,
+                    called_computations: Sequence[str] = (), extra_attributes: dict[str, Any] | None = None,
                     result_shapes: Sequence[Any] | None = None) -> Any:  # fmt: skip
         """A call of a function that XLA knows by name.
 
@@ -85,8 +85,8 @@ class Caller(Builder):
         self.program.host_callbacks.append(function)
         return len(self.program.host_callbacks) - 1
 
-    def host_callback(self, function: Callable, operands: Sequence[Any], result_types: Sequence[Any], effect: Any = None,
-                      has_side_effect: bool = True, device: Any = None) -> list:  # fmt: skip
+    def host_callback(self, function: Callable[..., Any], operands: Sequence[Any], result_types: Sequence[Any], effect: Any = None,
+                      has_side_effect: bool = True, device: Any = None) -> list[Any]:  # fmt: skip
         """Call ``function(*arrays) -> sequence of arrays`` on the host when the program runs; a value per result.
 
         Args:

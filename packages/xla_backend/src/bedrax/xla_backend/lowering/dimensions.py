@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bedrax.core.typing import ArrayLike
 from bedrax.shape_poly import dim_as_value_p
 from bedrax.xla_backend.tables import lowering_rules
 
@@ -21,9 +22,9 @@ class DimValue:
 
     __slots__ = ("ctx", "value")
 
-    def __init__(self, ctx, value):
-        self.ctx = ctx
-        self.value = value
+    def __init__(self, ctx: Any, value: Any) -> None:
+        self.ctx: Any = ctx
+        self.value: Any = value
 
     def _other(self, y: Any):
         return y.value if isinstance(y, DimValue) else self.ctx.constant(int(y), _I32)
@@ -31,23 +32,23 @@ class DimValue:
     def _do(self, name, x, y) -> DimValue:
         return DimValue(self.ctx, self.ctx.binary(name, x, y))
 
-    def __add__(self, y):
+    def __add__(self, y: ArrayLike) -> Any:
         return self._do("stablehlo.add", self.value, self._other(y))
 
     __radd__ = __add__
 
-    def __sub__(self, y):
+    def __sub__(self, y: ArrayLike) -> Any:
         return self._do("stablehlo.subtract", self.value, self._other(y))
 
-    def __rsub__(self, y):
+    def __rsub__(self, y: ArrayLike) -> Any:
         return self._do("stablehlo.subtract", self._other(y), self.value)
 
-    def __mul__(self, y):
+    def __mul__(self, y: ArrayLike) -> Any:
         return self._do("stablehlo.multiply", self.value, self._other(y))
 
     __rmul__ = __mul__
 
-    def __neg__(self):
+    def __neg__(self) -> Any:
         return 0 - self
 
     def _divmod(self, y):
@@ -64,22 +65,22 @@ class DimValue:
             DimValue(ctx, ctx.select(down, ctx.binary("stablehlo.add", rest, y), rest)),
         )
 
-    def __floordiv__(self, y):
+    def __floordiv__(self, y: ArrayLike) -> Any:
         return self._divmod(y)[0]
 
-    def __mod__(self, y):
+    def __mod__(self, y: ArrayLike) -> Any:
         return self._divmod(y)[1]
 
-    def max(self, y):
+    def max(self, y: ArrayLike) -> Any:
         """The larger."""
         return self._do("stablehlo.maximum", self.value, self._other(y))
 
-    def min(self, y):
+    def min(self, y: ArrayLike) -> Any:
         """The smaller."""
         return self._do("stablehlo.minimum", self.value, self._other(y))
 
 
-def value(ctx, d: Any) -> Any:
+def value(ctx: Any, d: Any) -> Any:
     """A symbolic dimension as a rank-0 i32 value.
 
     Raises:

@@ -1,6 +1,9 @@
 """StableHLO of elementwise primitives."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +68,7 @@ lowering_rules.rule(p.copy_p, p.stop_gradient_p)(lambda ctx, x: x)
 # ---- functions that take an accuracy -------------------------------------------------------------
 
 
-def accuracy_attribute(ctx, accuracy):
+def accuracy_attribute(ctx: Any, accuracy: Any) -> Any:
     """The attribute ``result_accuracy`` of an op, or None."""
     if accuracy is None:
         return None

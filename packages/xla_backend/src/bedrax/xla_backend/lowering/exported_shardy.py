@@ -39,11 +39,11 @@ def for_gspmd(module: Any) -> None:
 class _Translation:
     """Of one module, which is changed: its functions become others, one for each set of mapped axes they are called in."""
 
-    def __init__(self, module: Any):
+    def __init__(self, module: Any) -> None:
         self.module = module
         self.meshes: dict[str, AbstractMesh] = {}
         self.functions: dict[str, Any] = {}
-        self.translated: dict[tuple[str, frozenset], str] = {}
+        self.translated: dict[tuple[str, frozenset[Any]], str] = {}
 
     def start(self) -> None:
         for view in list(self.module.body.operations):

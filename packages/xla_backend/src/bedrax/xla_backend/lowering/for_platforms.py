@@ -11,7 +11,7 @@ from bedrax.xla_backend.lowering.build import Block
 from bedrax.xla_backend.lowering.types import ir
 
 
-def lower_equation(ctx, values: Sequence[Any]) -> Any:
+def lower_equation(ctx: Any, values: Sequence[Any]) -> Any:
     """Lower one equation for all platforms of the program: once if they agree, else as a choice by index."""
     program, prim, params = ctx.program, ctx.prim, ctx.params
     if not program.platforms:

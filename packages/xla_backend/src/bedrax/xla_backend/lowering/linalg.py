@@ -47,12 +47,12 @@ class Kernel(NamedTuple):
     """
 
     target: str
-    config: dict | Callable[..., dict] | None = None
-    results: Callable[[Any], list] | None = None
-    aliases: dict | None = None
+    config: dict[Any, Any] | Callable[..., dict[Any, Any]] | None = None
+    results: Callable[[Any], list[Any]] | None = None
+    aliases: dict[Any, Any] | None = None
     fails: str = ""
     rank: int = 2
-    finish: Callable[..., list] | None = None
+    finish: Callable[..., list[Any]] | None = None
 
 
 kernels: dict[tuple[Any, str], Kernel] = {}

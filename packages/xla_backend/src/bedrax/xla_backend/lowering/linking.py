@@ -83,7 +83,7 @@ def _refine_argument(block, argument, wanted) -> None:
     argument.replace_all_uses_except(loose.result, loose)
 
 
-def main_function(module) -> Any:
+def main_function(module: Any) -> Any:
     """The operation of the function called main."""
     for op in module.body.operations:
         if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "main":
@@ -111,7 +111,7 @@ def import_functions(program: Program, module: Any, name: str) -> str:
     return main
 
 
-def imported(program: Program, exported, in_types, platform_index: int | None, refine: bool) -> str:
+def imported(program: Program, exported: Any, in_types: Any, platform_index: int | None, refine: bool) -> str:
     """The function of `program` that is an exported program for these types; imported once."""
     key = (id(exported), tuple(map(str, in_types)), platform_index, refine)
     found = program._functions.get(key)
@@ -123,7 +123,7 @@ def imported(program: Program, exported, in_types, platform_index: int | None, r
     return found
 
 
-def call_function(ctx, symbol: str, operands: Sequence[Any]) -> list:
+def call_function(ctx: Any, symbol: str, operands: Sequence[Any]) -> list[Any]:
     """Call a function of the program's module; its operands and results are given the types that both sides expect.
 
     Tokens that it returns come before the results.
@@ -151,7 +151,7 @@ def _as_type(ctx, v, wanted):
     return ctx.emit("stablehlo.dynamic_reshape", (v, sizes), wanted)
 
 
-def call_hlo(ctx: Any, name: str, serialized: bytes, operands: Sequence[Any]) -> list:
+def call_hlo(ctx: Any, name: str, serialized: bytes, operands: Sequence[Any]) -> list[Any]:
     """Add an HLO program's functions to the module under construction, and call its entry.
 
     Args:

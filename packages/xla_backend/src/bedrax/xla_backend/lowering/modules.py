@@ -34,7 +34,7 @@ class Portable(NamedTuple):
     symbolic: bool
 
 
-def all_static(avals) -> bool:
+def all_static(avals: Any) -> bool:
     """Whether all shapes are known."""
     return all(not a.is_array or dims.is_constant_shape(a.shape) for a in avals)
 
@@ -72,9 +72,9 @@ def lower(
     num_partitions: int = 1,
     names: Sequence[str] | None = None,
     result_names: Sequence[str] | None = None,
-    mark_shardings: Callable | None = None,
+    mark_shardings: Callable[..., Any] | None = None,
     ordered: Sequence[Any] = (),
-    find_rule: Callable = tables.find_rule,
+    find_rule: Callable[..., Any] = tables.find_rule,
 ) -> Portable:
     """Make a portable module.
 
@@ -94,8 +94,10 @@ def lower(
     if symbolic:
         program.module.operation.attributes["jax.uses_shape_polymorphism"] = types.attribute(True)
     avals = [jaxpr.invars[i].aval for i in kept]
-    arg_attrs: list[dict] = [{} for _ in avals]
-    res_attrs: list[dict] = [{"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))]
+    arg_attrs: list[dict[str, Any]] = [{} for _ in avals]
+    res_attrs: list[dict[str, Any]] = [
+        {"jax.result_info": n} for n in (result_names or ["result"] * len(jaxpr.outvars))
+    ]
     if mark_shardings is not None:
         mark_shardings(arg_attrs, res_attrs, program.partitioner)
     token_attrs = [{"jax.token": True} for _ in ordered]
@@ -151,7 +153,7 @@ def _dimension_values(ctx, avals, values, names) -> dict[str, Any]:
 # ---- bytes ----
 
 
-def serialize(module, version: str | None = None) -> bytes:
+def serialize(module: Any, version: str | None = None) -> bytes:
     """A module as a portable StableHLO artifact, by default of the version that consumers of 12 weeks ago read."""
     stablehlo = mlir.stablehlo()
     if version is None:
@@ -180,9 +182,9 @@ def deserialize(artifact: bytes) -> Any:
 _CAST = "builtin.unrealized_conversion_cast"
 
 
-def operations(module) -> list:
+def operations(module: Any) -> list[Any]:
     """All operations of a module, those inside others first."""
-    found: list = []
+    found: list[Any] = []
 
     def visit(op):
         found.append(op)
@@ -192,7 +194,7 @@ def operations(module) -> list:
     return found
 
 
-def decompose(module) -> None:
+def decompose(module: Any) -> None:
     """Replace the operations that are no StableHLO proper (CHLO: `erf`, `top_k`, `asinh`...) by such, in place.
 
     Raises:
@@ -219,7 +221,7 @@ def decompose(module) -> None:
         )
 
 
-def custom_call_targets(module) -> set[str]:
+def custom_call_targets(module: Any) -> set[str]:
     """Names of the custom calls in a module."""
     calls = [op for op in operations(module) if op.name == "stablehlo.custom_call"]
     return {ir.StringAttr(op.attributes["call_target_name"]).value for op in calls}

@@ -34,11 +34,14 @@ _TARGET = "BedraxPartitioned"
 class Call:
     """One call in a program, as the partitioner is to treat it; the params are those of the equation."""
 
-    def __init__(self, ctx: Any, params: dict):
+    def __init__(self, ctx: Any, params: dict[str, Any]) -> None:
         program = ctx.program
-        self.mesh, self.devices, self.platform = program.mesh, program.devices, program.platform
-        self.params = params
-        self.in_avals, self.out_avals = list(ctx.avals_in), list(ctx.avals_out)
+        self.mesh = program.mesh
+        self.devices = program.devices
+        self.platform = program.platform
+        self.params: dict = params
+        self.in_avals = list(ctx.avals_in)
+        self.out_avals = list(ctx.avals_out)
 
     def _ask(self, what: str, *trees: Any) -> Any:
         return self.params[what](*self.params["static_args"], self.mesh, *trees)
@@ -76,7 +79,7 @@ class Call:
         found = self._hlo(places, self.params["out_tree"], self.out_avals)
         return runtime.HloSharding.tuple_sharding(shape, found) if len(found) > 1 else found[0]
 
-    def infer(self, operands: list, shape: Any) -> Any:
+    def infer(self, operands: list[Any], shape: Any) -> Any:
         """How the results are split, from how the operands are."""
         arguments = self._shapes(self.params["in_tree"], self.in_avals, operands)
         wanted = self._shapes(self.params["out_tree"], self.out_avals)
@@ -89,7 +92,7 @@ class Call:
         wanted = self._shapes(self.params["out_tree"], self.out_avals, self._of_results(hlo))
         return self._result(self._ask("propagate_user_sharding", wanted), shape)
 
-    def partition(self, operands: list, shape: Any, result: Any) -> tuple:
+    def partition(self, operands: list[Any], shape: Any, result: Any) -> tuple[Any, ...]:
         """What one device computes: a module, and how operands and results are split for it."""
         in_tree, out_tree = self.params["in_tree"], self.params["out_tree"]
         arguments = self._shapes(in_tree, self.in_avals, operands)

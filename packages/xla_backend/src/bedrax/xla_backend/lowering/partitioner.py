@@ -49,7 +49,7 @@ class Gspmd:
 
     shardy = False
 
-    def attribute(self, place: Any, rank: int) -> dict:
+    def attribute(self, place: Any, rank: int) -> dict[str, Any]:
         """What an argument or result of `rank` has; `place` is a sharding, or None for: whole on each device."""
         return {"mhlo.sharding": "{replicated}" if place is None else str(place._to_xla_hlo_sharding(rank))}
 
@@ -65,12 +65,12 @@ class Gspmd:
         """A value, whole on each device."""
         return ctx.with_sharding(v, "{replicated}")
 
-    def alike(self, ctx: Any, values: tuple) -> list:
+    def alike(self, ctx: Any, values: tuple[Any, ...]) -> list[Any]:
         """Values, split in one way that the partitioner chooses."""
         ctx.program.groups += 1
         return [ctx.with_sharding(v, f"{{unknown shard_as {ctx.program.groups}}}") for v in values]
 
-    def on_one(self, program: Any, position: int | None, results: int) -> dict:
+    def on_one(self, program: Any, position: int | None, results: int) -> dict[Any, Any]:
         """What an operation has that one device does for all (None: inside `shard_map`, each for itself)."""
         one = "{manual}" if position is None else f"{{maximal device={position}}}"
         return {"mhlo.sharding": types.string(one if results < 2 else f"{{{', '.join([one] * results)}}}")}
@@ -94,7 +94,7 @@ class Shardy:
 
     shardy = True
 
-    def __init__(self, program: Any, axes: tuple[tuple[Any, int], ...]):
+    def __init__(self, program: Any, axes: tuple[tuple[Any, int], ...]) -> None:
         self.maximal: set[int] = set()
         self._names = _axis_names([name for name, _ in axes])
         self._mesh(program, "mesh", "[" + ", ".join(f"{self.axis(name)}={size}" for name, size in axes) + "]")
@@ -119,7 +119,7 @@ class Shardy:
             dims.append("{" + ", ".join([*names, *["?"] * bool(some or entry is UNCONSTRAINED)]) + "}")
         return f"#sdy.sharding<@mesh, [{', '.join(dims)}]>"
 
-    def attribute(self, place: Any, rank: int) -> dict:
+    def attribute(self, place: Any, rank: int) -> dict[str, Any]:
         return {"sdy.sharding": types.parse(self._text(place, rank))}
 
     def constrained(self, ctx: Any, v: Any, place: Any) -> Any:
@@ -128,13 +128,13 @@ class Shardy:
     def whole(self, ctx: Any, v: Any) -> Any:
         return self.constrained(ctx, v, None)
 
-    def alike(self, ctx: Any, values: tuple) -> list:
+    def alike(self, ctx: Any, values: tuple[Any, ...]) -> list[Any]:
         ctx.program.groups += 1
         for v in values:
             ctx.emit("sdy.sharding_group", (v,), [], group_id=ctx.i64(ctx.program.groups))
         return list(values)
 
-    def on_one(self, program: Any, position: int | None, results: int) -> dict:
+    def on_one(self, program: Any, position: int | None, results: int) -> dict[Any, Any]:
         if position is None:
             return {}
         symbol = f"maximal_mesh_{position}"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,12 @@ from bedrax.xla_backend.lowering.build import Block, array_constant
 from bedrax.xla_backend.lowering.custom_calls import Caller
 from bedrax.xla_backend.lowering.partitioner import Gspmd
 from bedrax.xla_backend.lowering.types import ir, type_of
+
+if TYPE_CHECKING:
+    from bedrax.core.avals import ShapedArray
+    from bedrax.core.tracing import Primitive
+    from bedrax.lax.primitives.callbacks import DebugEffect
+
 
 _create = ir.Operation.create
 _context = types.context
@@ -44,30 +50,32 @@ class Program:
     """
 
     def __init__(self, name: str, platform: str, num_partitions: int = 1,
-                 lower_equation: Callable | None = None, devices: Sequence[Any] = ()):  # fmt: skip
+                 lower_equation: Callable[..., Any] | None = None, devices: Sequence[Any] = ()) -> None:  # fmt: skip
         self.name = name
-        self.devices = tuple(devices)
+        self.devices: tuple[Any, ...] = tuple(devices)
         self.partitioner: Any = Gspmd()
         self.mesh: Any = None  # in terms of which users are told of shardings
         self.groups = 0  # of values that are to be split alike
         self.lower_equation = lower_equation
-        self.find_rule: Callable = tables.find_rule
-        self.rules: dict[Any, Callable] = {}  # the platform's, as far as they were asked for
+        self.find_rule: Callable[..., Any] = tables.find_rule
+        self.rules: dict[Any, Callable[..., Any]] = {}  # the platform's, as far as they were asked for
         self.platform = platform
         self.num_partitions = num_partitions
-        self.module = ir.Module.create(loc=types.unknown)
+        self.module: ir = ir.Module.create(loc=types.unknown)
         attributes = self.module.operation.attributes
         attributes["sym_name"] = types.string(_symbol_name(name))
         attributes["mhlo.num_replicas"] = types.i32(1)
         attributes["mhlo.num_partitions"] = types.i32(num_partitions)
-        self.body = self.module.body
+        self.body: ir = self.module.body
         self.host_callbacks: list[Any] = []
         self.keepalives: list[Any] = []
         self.dim_values: dict[str, Any] = {}
         self.symbolic = False
         self.manual: Any = None  # inside a `shard_map`: its mesh, and our place in it
         self.channels = 0  # of collectives
-        self.shapes: dict[Any, tuple] = {}  # of values whose types do not tell: shapes with symbolic dimensions
+        self.shapes: dict[
+            Any, tuple[Any, ...]
+        ] = {}  # of values whose types do not tell: shapes with symbolic dimensions
         # Of programs for several platforms: their names, a value that says which one it is, and whether a rule asked.
         self.platforms: tuple[str, ...] = ()
         self.platform_index: Any = None
@@ -102,8 +110,8 @@ class Program:
         self._symbols.add(found)
         return found
 
-    def function(self, symbol: str, in_types, out_types, body: Callable, public: bool = False, arg_attrs=None,
-                 res_attrs=None, at_begin: bool = False, names: Sequence[str] = ()) -> None:  # fmt: skip
+    def function(self, symbol: str, in_types: list[Any], out_types: list[Any], body: Callable[..., Any], public: bool = False, arg_attrs: list[Any] | None=None,
+                 res_attrs: list[Any] | None=None, at_begin: bool = False, names: Sequence[str] = ()) -> None:  # fmt: skip
         """Add a function; ``body(block, arguments)`` returns the results; `names`: of the last of the arguments."""
         with _context:
             function_type = ir.FunctionType.get(list(in_types), list(out_types), _context)
@@ -134,7 +142,7 @@ def _symbol_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "_.-$" else "_" for c in name)
 
 
-def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence[Any] | None = None) -> list:
+def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence[Any] | None = None) -> list[Any]:
     """Append the equations of `jaxpr` to `block`.
 
     Args:
@@ -144,7 +152,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
     Returns:
       A value per outvar.
     """
-    env: dict = {}
+    env: dict[Any, Any] = {}
     if jaxpr.constvars:
         if consts is None:
             consts = [array_constant(block, c, v.aval) for v, c in zip(jaxpr.constvars, jaxpr.consts)]
@@ -272,23 +280,32 @@ class LoweringContext(Caller):
 
     __slots__ = ("avals_in", "avals_out", "effects", "params", "prim")
 
-    def __init__(self, block, prim, avals_in, avals_out, params, location=types.unknown, effects=frozenset()):
+    def __init__(
+        self,
+        block: Block,
+        prim: Primitive,
+        avals_in: list[ShapedArray],
+        avals_out: list[ShapedArray],
+        params: dict[str, Any],
+        location: Any = types.unknown,
+        effects: frozenset[DebugEffect] = frozenset(),
+    ) -> None:
         self.block = block
         self.program = block.program
-        self.location = location
-        self.prim = prim
-        self.avals_in = avals_in
-        self.avals_out = avals_out
-        self.params = params
-        self.effects = effects
+        self.location: ir = location
+        self.prim: Any = prim
+        self.avals_in: Any = avals_in
+        self.avals_out: Any = avals_out
+        self.params: Any = params
+        self.effects: frozenset[Any] = effects
 
     inline_in = staticmethod(inline)
 
-    def own_results(self) -> tuple[list, bool]:
+    def own_results(self) -> tuple[list[Any], bool]:
         """The types of the equation's results, and whether there is a single one."""
         return [type_of(a) for a in self.avals_out], not self.prim.multiple_results
 
-    def broadcast_operands(self, operands: Sequence[Any], shape: Sequence[Any] | None = None) -> list:
+    def broadcast_operands(self, operands: Sequence[Any], shape: Sequence[Any] | None = None) -> list[Any]:
         """Operands with those of rank 0 broadcast to `shape` (default: the result's)."""
         if shape is None:
             shape = types.physical(self.avals_out[0])[0] if self.avals_out[0].is_array else ()
@@ -302,18 +319,18 @@ class LoweringContext(Caller):
         self.program.platform_asked = True
         return self.program.platform
 
-    def replace(self, **changes) -> LoweringContext:
+    def replace(self, **changes: Any) -> LoweringContext:
         """A copy for other avals or parameters, at the same place."""
         fields = dict(prim=self.prim, avals_in=self.avals_in, avals_out=self.avals_out, params=self.params)
         fields.update(changes)
         return LoweringContext(self.block, location=self.location, effects=self.effects, **fields)
 
-    def jaxpr_region(self, jaxpr: Jaxpr) -> tuple:
+    def jaxpr_region(self, jaxpr: Jaxpr) -> tuple[Any, ...]:
         """A region whose body is `jaxpr`, on its arguments."""
         return [type_of(v.aval) for v in jaxpr.invars], lambda *args: self.inline_jaxpr(jaxpr, *args)
 
     @contextlib.contextmanager
-    def only_platform(self, platform: str):
+    def only_platform(self, platform: str) -> Iterator[None]:
         """For the duration, rules are chosen for one of the several platforms that the program is for."""
         program = self.program
         saved = program.platform, program.platforms
@@ -325,11 +342,11 @@ class LoweringContext(Caller):
 
     # ---- programs inside programs ----
 
-    def inline_jaxpr(self, jaxpr: Jaxpr, *operands: Any) -> list:
+    def inline_jaxpr(self, jaxpr: Jaxpr, *operands: Any) -> list[Any]:
         """Append the equations of `jaxpr` here; a value per result."""
         return inline(self.block, jaxpr, operands)
 
-    def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any, pairs: Sequence[tuple[str, str]] = ()) -> list:
+    def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any, pairs: Sequence[tuple[str, str]] = ()) -> list[Any]:
         """Call `jaxpr` as a private function of the module, made once per program; a value per result.
 
         Args:
@@ -354,7 +371,9 @@ class LoweringContext(Caller):
             hints.mark(op, pairs)
         return list(op.results)
 
-    def lower_fun(self, fun: Callable, *operands: Any, avals: Sequence[Any] | None = None, **kwargs: Any) -> Any:
+    def lower_fun(
+        self, fun: Callable[..., Any], *operands: Any, avals: Sequence[Any] | None = None, **kwargs: Any
+    ) -> Any:
         """Trace ``fun(*args, **kwargs)`` at `avals` (default `avals_in`) and inline it.
 
         Returns:
@@ -380,8 +399,8 @@ class LoweringContext(Caller):
 
 
 def add_main(
-    program: Program, jaxpr: Jaxpr, kept: Sequence[int], arg_attrs: Sequence[dict], res_attrs: Sequence[dict], *,
-    hoisted: Sequence[bool] | None = None, extra: Sequence[Any] = (), begin: Callable | None = None, ordered: Sequence[Any] = (),
+    program: Program, jaxpr: Jaxpr, kept: Sequence[int], arg_attrs: Sequence[dict[str, Any]], res_attrs: Sequence[dict[str, Any]], *,
+    hoisted: Sequence[bool] | None = None, extra: Sequence[Any] = (), begin: Callable[..., Any] | None = None, ordered: Sequence[Any] = (),
 ) -> None:  # fmt: skip
     """Add the main function: it takes `extra`, tokens, the hoisted constants, and the kept arguments of a program.
 
@@ -418,10 +437,10 @@ def add_main(
     )  # fmt: skip
 
 
-_traced: dict[Any, tuple] = {}
+_traced: dict[Any, tuple[Any, ...]] = {}
 
 
-def traced(fun: Callable, avals: tuple, kwargs: dict) -> tuple[Jaxpr, bool]:
+def traced(fun: Callable[..., Any], avals: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Jaxpr, bool]:
     """The jaxpr of ``fun(*avals, **kwargs)``, and whether it returns a single array."""
     key = (fun, avals, exact_items(kwargs), config.trace_context())
     try:

@@ -7,13 +7,22 @@ pairs (value, index) is an element-by-element loop on CPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
 import numpy as np
 
 from bedrax.core import dims, dtypes
+from bedrax.core.typing import Shape
 from bedrax.lax.primitives import reductions as p
 from bedrax.xla_backend.tables import lowering_rules
 
-rule = lowering_rules.rule
+if TYPE_CHECKING:
+    from bedrax.core.tracing import Primitive
+    from bedrax.xla_backend.lowering.program import LoweringContext
+
+
+rule: Final = lowering_rules.rule
 
 _OPS = {
     p.reduce_sum_p: "stablehlo.add",
@@ -26,14 +35,16 @@ _OPS = {
 }
 
 
-def accumulator(prim, dtype: np.dtype) -> np.dtype:
+def accumulator(prim: Primitive, dtype: np.dtype) -> np.dtype:
     """The dtype in which to form sums and products of `dtype`; `dtype` itself for other reductions."""
     if prim in (p.reduce_sum_p, p.reduce_prod_p) and dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating):
         return np.dtype(np.float32)
     return dtype
 
 
-def combiner_region(ctx, prim, dtype: np.dtype):
+def combiner_region(
+    ctx: LoweringContext, prim: Primitive, dtype: np.dtype
+) -> tuple[tuple[Any, ...], Callable[..., Any]]:
     """The region that combines two scalars as the reduction `prim` does."""
     if dtype.kind == "c" and prim in (p.reduce_max_p, p.reduce_min_p):
         better = "GT" if prim is p.reduce_max_p else "LT"
@@ -64,7 +75,14 @@ def _reduce_known(ctx, x, *, axes):
     return ctx.convert(reduce_over(ctx, prim, ctx.convert(x, wide), axes, wide, ctx.avals_out[0].shape), dtype)
 
 
-def reduce_over(ctx, prim, x, axes, dtype, out_shape):
+def reduce_over(
+    ctx: LoweringContext,
+    prim: Primitive,
+    x: Any,
+    axes: tuple[int, ...],
+    dtype: np.dtype[Any],
+    out_shape: tuple[int, ...],
+) -> Any:
     """One of the known reductions, of any value."""
     init = ctx.constant(p.identities[prim](dtype), dtype)
     return ctx.emit(
@@ -94,7 +112,7 @@ def _position(extreme):
     return lower
 
 
-def iota(ctx, shape, dimension: int, dtype: np.dtype):
+def iota(ctx: Any, shape: Shape, dimension: int, dtype: np.dtype) -> Any:
     """Indices along one axis, of a shape that may be symbolic."""
     result = ctx.tensor_type(shape, dtype)
     if ctx.is_static(shape):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
 import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.lax.primitives import shaping as p
 from bedrax.xla_backend.tables import lowering_rules
 
-rule = lowering_rules.rule
+if TYPE_CHECKING:
+    from bedrax.xla_backend.lowering.program import LoweringContext
+
+
+rule: Final = lowering_rules.rule
 
 
 @rule(p.broadcast_in_dim_p)
@@ -47,7 +54,7 @@ def _pad(ctx, x, padding_value, *, padding_config):
     return ctx.pad(x, padding_value, low, high, interior)
 
 
-def in_bytes(ctx, operands, emit):
+def in_bytes(ctx: LoweringContext, operands: list[Any] | tuple[Any, ...], emit: Callable[..., Any]) -> list[Any]:
     """``emit(operands)``, a list of values, with integers of less than a byte widened meanwhile.
 
     XLA's CPU compiler packs those, but some of its kernels compute addresses as if it did not.

@@ -86,12 +86,12 @@ class Region(NamedTuple):
       mesh, around, manual: the axes that were mapped outside, and those that are mapped now.
     """
 
-    operands: list
+    operands: list[Any]
     in_specs: Sequence[PartitionSpec]
-    block_types: list
+    block_types: list[Any]
     out_specs: Sequence[PartitionSpec]
-    out_types: list
-    avals_out: list
+    out_types: list[Any]
+    avals_out: list[Any]
     mesh: Any
     around: tuple[str, ...]
     manual: tuple[str, ...]
@@ -189,8 +189,10 @@ class Manual:
 
     __slots__ = ("manual", "mesh", "numbers")
 
-    def __init__(self, mesh: Any, manual: tuple[str, ...], numbers: dict[str, Any]):
-        self.mesh, self.manual, self.numbers = mesh, manual, numbers
+    def __init__(self, mesh: Any, manual: tuple[str, ...], numbers: dict[str, Any]) -> None:
+        self.mesh = mesh
+        self.manual = manual
+        self.numbers = numbers
 
     @property
     def free(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from bedrax.xla_backend.door import mlir
 _ml = mlir.load()
 ir = _ml.ir
 context = _ml.context
-unknown = ir.Location.unknown(context)
+unknown: Final = ir.Location.unknown(context)
 Type = ir.Type
 Attribute = ir.Attribute
 Value = ir.Value
@@ -40,8 +40,8 @@ _SPELLING = {
 
 _elements: dict[Any, Type] = {}
 _dtypes: dict[str, np.dtype] = {}
-_tensors: dict[tuple, Type] = {}
-_ranked: dict[tuple, Type] = {}
+_tensors: dict[tuple[Any, ...], Type] = {}
+_ranked: dict[tuple[Any, ...], Type] = {}
 
 
 def element_type(dtype: np.dtype) -> Type:
@@ -112,7 +112,7 @@ def token_type() -> Type:
     return ir.Type.parse("!stablehlo.token", context)
 
 
-def physical(aval) -> tuple[tuple, np.dtype]:
+def physical(aval: ShapedArray) -> tuple[tuple[Any, ...], np.dtype]:
     """Shape and dtype of the array that represents a value of type `aval`.
 
     An extended dtype says with `element_shape` and `element_dtype` what one of its elements is made of.
@@ -151,8 +151,9 @@ def type_of(x: Any) -> Type:
 _parsed: dict[str, Attribute] = {}
 _converted: dict[Any, Attribute] = {}
 i1_type, i32_type, i64_type = (ir.IntegerType.get_signless(bits, context) for bits in (1, 32, 64))
-index_type = ir.IndexType.get(context)
-unit, no_attributes = ir.UnitAttr.get(context), ir.DictAttr.get({}, context)
+index_type: Final = ir.IndexType.get(context)
+unit: Final = ir.UnitAttr.get(context)
+no_attributes: Final = ir.DictAttr.get({}, context)
 
 
 def parse(text: str) -> Attribute:
@@ -270,7 +271,7 @@ def _is_splat(array: np.ndarray) -> bool:
     return bool((bits == bits[0]).all())
 
 
-_scalars: dict[tuple, Attribute] = {}
+_scalars: dict[tuple[Any, ...], Attribute] = {}
 
 
 def splat(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Attribute:

@@ -8,6 +8,7 @@ for pooling, 40 times for the gradient of max pooling over 2 x 2 windows that do
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from bedrax.lax.primitives.windows import Windows
 from bedrax.xla_backend.lowering.reductions import accumulator, combiner_region
 from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
-rule = lowering_rules.rule
+rule: Final = lowering_rules.rule
 _DIRECTION = {elementwise.ge_p: "GE", elementwise.le_p: "LE"}
 _WORST = {elementwise.ge_p: reductions.reduce_max_p, elementwise.le_p: reductions.reduce_min_p}
 
