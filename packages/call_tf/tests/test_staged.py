@@ -73,7 +73,7 @@ def test_calls_do_not_disturb_each_other():
     ],
 )  # fmt: skip
 def test_compiled_as_eager(fun_tf):
-    """What TensorFlow computes eagerly is the oracle."""
+    """TensorFlow's eager results are the oracle."""
     wanted = tf.nest.flatten(fun_tf(tf.constant(X)))
     found = tf.nest.flatten(jit(call_tf(fun_tf))(X))
     for x, y in zip(found, wanted, strict=True):
@@ -174,9 +174,9 @@ def test_shapes_that_tensorflow_forgets():
 
     with pytest.raises(ValueError, match="output_shape_dtype"):
         jit(call_tf(forgets))(X)
-    told = call_tf(forgets, output_shape_dtype=spec(5))
-    np.testing.assert_allclose(jit(told)(X), np.sin(X), rtol=1e-6)
-    np.testing.assert_allclose(jit(grad(lambda x: jnp.sum(told(x))))(X), np.cos(X), rtol=1e-6)
+    declared = call_tf(forgets, output_shape_dtype=spec(5))
+    np.testing.assert_allclose(jit(declared)(X), np.sin(X), rtol=1e-6)
+    np.testing.assert_allclose(jit(grad(lambda x: jnp.sum(declared(x))))(X), np.cos(X), rtol=1e-6)
     with pytest.raises(ValueError, match="Error compiling"):
         jit(call_tf(forgets, output_shape_dtype=spec(4)))(X)
 
@@ -336,7 +336,7 @@ def test_symbolic_shapes_in_native_programs():
 
 
 def test_in_place_in_a_conversion_to_tensorflow():
-    """What jax2tf asks core for: the function on tensors."""
+    """The function on tensors, which jax2tf looks up in a column."""
     (b,) = shape_poly.symbolic_shape("b")
     jaxpr = staging.make_jaxpr(call_tf(lambda x: tf.reduce_sum(tf.sin(x))))(spec(b))
     (eqn,) = jaxpr.eqns

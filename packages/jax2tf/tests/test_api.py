@@ -1,4 +1,4 @@
-"""The names beside `convert`, what it refuses at once, and its arguments that are no plain containers of tensors."""
+"""The names other than `convert`, immediate errors, and arguments that are no plain containers of tensors."""
 
 import os
 
@@ -141,7 +141,7 @@ def test_keys_are_their_words(native):
     np.testing.assert_array_equal(words, random.key_data(random.split(key)))
 
 
-def test_keys_beside_others():
+def test_keys_and_other_arguments():
     def f(state, x):
         return vmap(lambda k: random.normal(k))(state["keys"]) * x
 

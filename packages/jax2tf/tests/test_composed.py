@@ -164,7 +164,7 @@ def test_calls_of_exported_programs():
 
 
 def test_eigenvalues_compile():
-    """What TensorFlow's XLA has no kernel for is composed where a function is traced for it."""
+    """Operations without a kernel in TensorFlow's XLA are composed in functions that are traced for it."""
 
     def fun(x):
         w, v = jnp.linalg.eig(x)

@@ -196,7 +196,7 @@ def test_second_derivative():
 
 
 def test_gradients_of_unused_and_integer_arguments():
-    """Unused floats have zero gradients; integers have none, or zeros where those are asked for."""
+    """Unused floats have zero gradients; integers have none, or zeros with that option."""
 
     def fn(x0, x1, x2, x3):
         return x0 * 0.0 + x2 * 2.0
@@ -215,7 +215,7 @@ def test_float0_is_int32():
     assert got.dtype == tf.int32 and got.numpy() == 0
 
 
-def test_integer_results_beside_float_results():
+def test_integer_and_float_results():
     x = tf.Variable(np.arange(3, dtype=F32))
     with tf.GradientTape() as tape:
         largest, where = _convert(lambda x: (jnp.sum(x * x), jnp.argmax(x)))(x)

@@ -207,7 +207,7 @@ def test_saved_hessian_of_unknown_sizes(tmp_path):
 
 
 def test_train_step_is_saved(tmp_path):
-    """A program that asks for gradients itself is saved as it is, also where the next order does not exist."""
+    """A program with gradients of its own is saved unchanged, also if the next order does not exist."""
 
     def f(x):
         return lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, lax.stop_gradient(x)))[1] + x * x

@@ -130,7 +130,7 @@ def test_operations(name):
     ],
 )
 def test_derivatives_are_ours(name):
-    """What is one operation has the derivative that the function has, at zero and at the ends, too."""
+    """A fused operation has the derivative of the function, also at zero and at the ends."""
     fun = GRAPHS[name][0]
     total = lambda x: jnp.sum(jnp.sin(fun(x)))
     x = np.concatenate([X, np.array([[0, 6, -1, 1, 0, 6], [6, 0, 1, -1, 2, 2]], np.float32)])

@@ -71,7 +71,7 @@ def test_holds(name, tmp_path):
 
 
 def test_ways_around():
-    """What the rows advise."""
+    """The advice of the rows works."""
     f = lambda x: call_tf(tf.sin, output_shape_dtype=ShapeDtypeStruct(x.shape, x.dtype))(x)
     g = graph(f, tf.TensorSpec([None], tf.float32), polymorphic_shapes=["b"])
     np.testing.assert_allclose(g(tf.constant(X)), np.sin(X), rtol=1e-6)

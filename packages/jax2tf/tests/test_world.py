@@ -1,4 +1,4 @@
-"""What the rest of TensorFlow does with converted functions: serving signatures, its command line, tf.data, Keras."""
+"""Other parts of TensorFlow with converted functions: serving signatures, its command line, tf.data, Keras."""
 
 import os
 
@@ -68,13 +68,13 @@ def _command(*arguments):
 
 
 def test_command_line_shows(saved):
-    """What a client of TF Serving must know: names, dtypes, and that the size of a batch is open."""
+    """The data for a client of TF Serving: names, dtypes, and the unknown batch size."""
     text = _command("show", "--dir", saved, "--tag_set", "serve", "--signature_def", "serving_default")
-    said = " ".join(text.split())
-    assert "inputs['x'] tensor_info: dtype: DT_FLOAT shape: (-1, 4) name: serving_default_x:0" in said
-    assert "outputs['scores'] tensor_info: dtype: DT_FLOAT shape: (-1, 3)" in said
-    assert "outputs['best'] tensor_info: dtype: DT_INT32 shape: (-1)" in said
-    assert "Method name is: tensorflow/serving/predict" in said
+    printed = " ".join(text.split())
+    assert "inputs['x'] tensor_info: dtype: DT_FLOAT shape: (-1, 4) name: serving_default_x:0" in printed
+    assert "outputs['scores'] tensor_info: dtype: DT_FLOAT shape: (-1, 3)" in printed
+    assert "outputs['best'] tensor_info: dtype: DT_INT32 shape: (-1)" in printed
+    assert "Method name is: tensorflow/serving/predict" in printed
 
 
 def test_command_line(saved):

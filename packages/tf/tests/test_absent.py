@@ -1,4 +1,4 @@
-"""Where TensorFlow is not installed: the bridges are refused when they are imported, with the reason."""
+"""Without TensorFlow, an import of the bridges raises an error with the reason."""
 
 import importlib.metadata
 import importlib.util

@@ -31,31 +31,30 @@ def call_tf(
 
     Outside `jit` (and `scan`, ...), TensorFlow runs the function eagerly. Inside, TensorFlow compiles
     it for XLA and the result becomes part of the program, so it must be compilable and have results of
-    static shapes. Variables and tensors that it captures are then constants: their values at the time
-    of compilation. Differentiation, forward and reverse, calls TensorFlow's gradient, custom gradients
-    included; gradients by captured variables are not seen. A complex gradient crosses the border
+    static shapes. Captured variables and tensors are then constants: their values at the time
+    of compilation. Differentiation, forward and reverse, calls TensorFlow's gradient, with custom gradients.
+    There are no gradients with respect to captured variables. A complex gradient is passed
     unchanged: TensorFlow's is the conjugate of ours, unless the function is itself a converted one.
 
     Args:
       callable_tf: takes and returns pytrees of tensors.
-      has_side_effects: whether it does more than compute results. If not, calls whose results are
-        not needed may be left out, and TensorFlow vectorizes it for `vmap`; otherwise `vmap` calls it
-        for one element after the other.
-      ordered: keep the program order of all ordered calls. Inside `jit` needs `call_tf_graph`.
+      has_side_effects: whether it has effects. If not, calls with unused results may be removed, and
+        TensorFlow vectorizes it for `vmap`; otherwise `vmap` calls it for one element after the other.
+      ordered: keep the program order of all ordered calls. Inside `jit` it needs `call_tf_graph`.
       output_shape_dtype: a pytree like the result, of objects with ``shape`` and ``dtype``, for
-        functions whose result shapes TensorFlow cannot infer; None stands for no result. It is
-        checked; shapes that are not known before the program runs are taken at your word there. Sizes
-        may be expressions in the symbolic dimensions of the arguments; without it, they are found if they
-        are sums of those and of products of two, or quotients by 2, 3, 4 or 8.
+          functions whose result shapes TensorFlow cannot infer; None stands for no result. It is
+          checked, except for shapes that are unknown before the program runs. Sizes
+          may be expressions of the symbolic dimensions of the arguments. Without it, sizes are found if they
+          are sums of those and of products of two, or quotients by 2, 3, 4 or 8.
       call_tf_graph: keep the TensorFlow function as such, for a program that `jax2tf.convert`
-        turns into a native one; XLA need not compile it alone. Only possible there.
+        converts natively; then XLA need not compile it alone. Only possible there.
 
     Returns:
       The function of arrays; tensors among its arguments are accepted, too.
 
     Raises (when called):
-      ValueError: the function cannot be compiled, or its results are not those declared, are no
-        numbers, or have unknown shapes; the message says what to do.
+      ValueError: the function cannot be compiled, or its results differ from the declared ones, are no
+        numbers, or have unknown shapes; the message has the remedy.
     """
     if not callable(callable_tf):
         raise TypeError(f"call_tf expects a TensorFlow function, got {callable_tf!r} of type {type(callable_tf)}")
@@ -85,7 +84,7 @@ def call_tf(
 
 
 def _argument(x: Any) -> Any:
-    """A leaf of the arguments as a value of ours."""
+    """A leaf of the arguments as an array."""
     try:
         aval_of(x)
         return x

@@ -1,4 +1,4 @@
-"""Across the border: arrays to TensorFlow tensors and back, without copying where memory allows it."""
+"""Conversion of arrays to TensorFlow tensors and back, without copies if the memory permits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bedrax.xla_backend.door.arrays import ArrayImpl, device_of, sharding_of
 from bedrax.xla_backend.sharding import SingleDeviceSharding
 
 _BOOL = np.dtype(bool)
-_ALIGNMENT = 64  # bytes; TensorFlow's kernels end the process where memory is not aligned to the widest vectors
+_ALIGNMENT = 64  # bytes; TensorFlow's kernels abort the process if memory is not aligned to the widest vectors
 
 
 def tensor_spec(aval: ShapedArray) -> Any:
@@ -43,7 +43,7 @@ def tensor_spec(aval: ShapedArray) -> Any:
 
 
 def numpy_dtype(tensor: Any) -> np.dtype | None:
-    """Our (canonical) dtype for the elements of a tensor, or None: strings, resources, ... have none."""
+    """Our (canonical) dtype for the elements of a tensor, or None for strings, resources and others without one."""
     try:
         return dtypes.canonicalize_dtype(types.numpy_dtype(tensor.dtype))
     except TypeError:
@@ -60,7 +60,7 @@ def to_tensor(x: Any) -> Any:
                 return _from_dlpack()(runtime.buffer_to_dlpack_managed_tensor(array, None))
             return _from_dlpack()(array.__dlpack__())
         except (BufferError, tf.errors.OpError, runtime.JaxRuntimeError):
-            pass  # of a dtype that DLPack or TensorFlow has not
+            pass  # a dtype that DLPack or TensorFlow lacks
     return tf.constant(np.asarray(array))
 
 
@@ -70,7 +70,7 @@ def _from_dlpack() -> Callable:
 
 
 def _is_shareable(x: Any) -> bool:
-    """Whether TensorFlow could compute with the memory of an array where it is."""
+    """Whether TensorFlow can compute with the memory of an array in place."""
     if x.dtype is _BOOL or x.dtype == _BOOL or 0 in x.shape:
         return False
     if type(x) is np.ndarray:
@@ -82,11 +82,11 @@ def _is_shareable(x: Any) -> bool:
 
 
 def to_array(tensor: Any, written: Sequence[np.ndarray]) -> Any:
-    """An eager tensor as an array of ours.
+    """An eager tensor as an array.
 
     Args:
       tensor: the tensor.
-      written: NumPy arrays among the arguments of the call that made it. Their memory, which may be written later, is
+      written: NumPy arrays among the arguments of the call that made it. Their memory, which may be written to later, is
         never shared.
     """
     executor = executors.get()
@@ -98,7 +98,7 @@ def to_array(tensor: Any, written: Sequence[np.ndarray]) -> Any:
         BufferError,
         tf.errors.OpError,
         runtime.JaxRuntimeError,
-    ):  # a dtype that DLPack has not, memory that XLA wants not
+    ):  # a dtype that DLPack lacks, memory that XLA does not accept
         return executor.asarray(tensor.numpy())
     if written and any([_inside(array, x) for x in written]):
         return executor.asarray(tensor.numpy())
@@ -111,12 +111,12 @@ def _inside(array: Any, owner: np.ndarray) -> bool:
 
 
 def run_eagerly(fun: Any, args: Sequence[Any]) -> list[Any]:
-    """Tensors that the `TfFunction` returns for concrete arrays, computed now."""
+    """The results of the `TfFunction` for concrete arrays, computed eagerly."""
     return outside_graphs(lambda: fun.run(*map(to_tensor, args)))
 
 
 def only_eager(leaves: Sequence[Any]) -> bool:
-    """Whether TensorFlow runs a call with these arguments here and now, whatever else a call may be."""
+    """Whether TensorFlow runs a call with these arguments eagerly."""
     return (
         tracing.current.trace is tracing.eval_trace
         and not tracing.current.varying
@@ -126,7 +126,7 @@ def only_eager(leaves: Sequence[Any]) -> bool:
 
 
 def call_eagerly(fun: Any, arrays: Sequence[Any]) -> Any:
-    """What the primitive does with arrays of a device in the common case, without being bound."""
+    """The common case of the primitive on arrays of a device, without a bind."""
     results, tree = fun.results([to_tensor(x) for x in arrays], arrays)
     return pytree.tree_unflatten(tree, [to_array(x, ()) for x in results])
 
@@ -135,14 +135,14 @@ _thread = threading.local()
 
 
 def calls_here() -> bool:
-    """Whether TensorFlow runs eagerly, in the thread that asked for it."""
+    """Whether TensorFlow runs eagerly, in the calling thread."""
     return tf.executing_eagerly() and not hasattr(_thread, "helps")
 
 
 def outside_graphs(action: Callable[..., Any]) -> Any:
-    """``action()``, out of the graph that TensorFlow may be tracing, and of our transformations.
+    """Call ``action()`` outside of the graph that TensorFlow may be tracing, and outside of our transformations.
 
-    The former is in another thread then: in `tf.init_scope`, gradient tapes would record nothing.
+    In the first case it runs in another thread: in `tf.init_scope`, gradient tapes would record nothing.
     """
     if tf.executing_eagerly():
         with tracing.set_trace(tracing.eval_trace):

@@ -1,6 +1,6 @@
-"""Functions of tensors that are made of others: vector-Jacobian and Jacobian-vector products, functions of stacks.
+"""Functions of tensors from others: vector-Jacobian and Jacobian-vector products, functions of stacks.
 
-All take a `TfFunction` and give a function of flat tensors, which runs it by ``fun.run(*tensors)``.
+Each takes a `TfFunction` and returns a function of flat tensors, which runs it by ``fun.run(*tensors)``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def pulled_back(fun: Any, active: Sequence[bool], out_active: Sequence[bool]) ->
 
 
 def summed(fun: Any, stacked: Sequence[bool], _: None) -> Callable[..., Any]:
-    """The function with the sums, along axis 0, of those results that stand for arguments that were not stacked."""
+    """The function with sums, along axis 0, of the results for arguments that were not stacked."""
 
     def summed_tf(*tensors):
         return [x if m else tf.reduce_sum(x, axis=0) for x, m in zip(fun.run(*tensors), stacked, strict=True)]
@@ -42,7 +42,7 @@ def summed(fun: Any, stacked: Sequence[bool], _: None) -> Callable[..., Any]:
 def pushed_forward(fun: Any, active: Sequence[bool], out_active: Sequence[bool]) -> Callable[..., Any]:
     """``(*args, *tangents of active args) -> tangents of inexact results``, the transpose of the transpose.
 
-    Unlike TensorFlow's accumulators this goes through loops and respects custom gradients.
+    Unlike TensorFlow's accumulators this supports loops and custom gradients.
     """
     pull_back = pulled_back(fun, active, out_active)
 
@@ -62,8 +62,8 @@ def pushed_forward(fun: Any, active: Sequence[bool], out_active: Sequence[bool])
 def batched(fun: Any, mapped: Sequence[bool], effects: bool) -> Callable[..., Any]:
     """The function on stacks (along axis 0) of mapped arguments.
 
-    TensorFlow vectorizes it, where it can; otherwise it loops. With effects there is one call for each element, in
-    order, unless it is seen in the function's graph that there are none.
+    TensorFlow vectorizes it if possible; otherwise it loops. With effects there is one call for each element, in
+    order, unless the graph of the function shows that there are none.
     """
 
     def one(row: Sequence[Any], others: Sequence[Any]) -> list:
@@ -71,7 +71,7 @@ def batched(fun: Any, mapped: Sequence[bool], effects: bool) -> Callable[..., An
         return fun.run(*[next(own) if m else next(rest) for m in mapped])
 
     def vectorized(rows, others):
-        counted = lambda row: [*one(row, others), tf.constant(0)]  # as there must be a result
+        counted = lambda row: [*one(row, others), tf.constant(0)]  # because a result is necessary
         return tf.vectorized_map(counted, rows, warn=False)[:-1]
 
     def looped(rows, others, types):
@@ -101,10 +101,15 @@ def batched(fun: Any, mapped: Sequence[bool], effects: bool) -> Callable[..., An
         try:
             if not tf.executing_eagerly():
                 return vectorized(rows, others)
-            if not in_graph:  # TensorFlow would trace its vectorization anew at each call
+            if not in_graph:  # TensorFlow would trace its vectorization again at each call
                 in_graph.append(tf.function(vectorized, autograph=False))
             return in_graph[0](rows, others)
-        except (ValueError, TypeError, NotImplementedError, tf.errors.OpError):  # it cannot, and says so in many ways
+        except (
+            ValueError,
+            TypeError,
+            NotImplementedError,
+            tf.errors.OpError,
+        ):  # it cannot, with several types of errors
             return looped(rows, others, types)[: len(types)]
 
     return vmap_tf
@@ -123,15 +128,15 @@ def _operations(concrete: Any) -> set[str]:
 
 
 def _is_stateful(operations: set[str]) -> bool:
-    """Whether some do anything but compute: whether they write, print, draw, call back..."""
+    """Whether some have effects: whether they write, print, draw, call back..."""
     from tensorflow.python.framework import op_def_registry
 
     found = [op_def_registry.get(op) for op in operations - _READING]
     return any(d is not None and d.is_stateful for d in found)
 
 
-# TensorFlow's vectorization goes wrong silently (2.21) where these are differentiated: all elements get one's derivative.
+# TensorFlow's vectorization of these has a wrong derivative without an error (2.21): all elements get that of one.
 _CONTROL_FLOW = frozenset(["Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"])
 
-# Stateful because of what they hold, which is looked at itself, or of what others do to what they read.
+# Stateful because of their contents, which are checked separately, or because of writes by others.
 _READING = frozenset(["PartitionedCall", "Placeholder", "ReadVariableOp", "StatefulPartitionedCall", "VarHandleOp"])

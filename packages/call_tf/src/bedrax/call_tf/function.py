@@ -22,8 +22,8 @@ class TfFunction:
     """A TensorFlow function for one structure of arguments. Compares by identity.
 
     Attributes:
-      name: of the user's function.
-      declared: the structure and types of its results that the user declared, or None.
+      name: the name of the user's function.
+      declared: the declared structure and types of its results, or None.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class TfFunction:
         self._staged: Any = None
         self._out_trees: dict[tuple[Any, ...], Any] = {}  # by types of tensors
         self._traces: dict[tuple[Any, ...], Any] = {}  # of a `tf.function`, by types of arrays
-        self._has_traces: bool | None = None  # not known yet
+        self._has_traces: bool | None = None  # unknown
         self._derived: dict[tuple[Any, ...], TfFunction] = {}
-        # Of a function on stacks: that on elements, ... The derivative is that of the elements, on stacks: TensorFlow
-        # differentiates neither its loops nor its vectorization well.
+        # For a function on stacks: the function on elements, ... Its derivative is that of the elements, on stacks:
+        # TensorFlow's derivatives of its loops and of its vectorization are bad.
         self._stacks: tuple[TfFunction, tuple[bool, ...], bool] | None = None
 
     def __repr__(self) -> str:
@@ -54,23 +54,24 @@ class TfFunction:
         """Call the user's function; results are tensors of canonical dtypes, as declared.
 
         Raises:
-          ValueError: a result is no array of numbers, or not what was declared.
+          ValueError: a result is no array of numbers, or differs from the declaration.
         """
         return self.run(*tensors)
 
     def run(self, *tensors: Any) -> list[Any]:
         results, tree = self.results(tensors)
         self._last.out_tree = tree
-        if not border.calls_here():  # who asked for the results is elsewhere, or comes later
+        if not border.calls_here():  # the caller that needs the structure is in another thread, or comes later
             self._out_trees[_types_of(tensors)] = tree
         return results
 
     def results(self, tensors: Sequence[Any], arrays: Sequence[Any] | None = None) -> tuple[list[Any], Any]:
-        """The results as `run` returns them, and their structure.
+        """The results of `run`, and their structure.
 
         Args:
-          arrays: those that became the tensors, if TensorFlow runs eagerly and all are arrays: of a `tf.function`, the
-            trace for their types is called, since TensorFlow takes longer to find it than a small one to run.
+          arrays: the arrays of the tensors, if TensorFlow runs eagerly and all are arrays. For a `tf.function`, the
+          trace for
+          their types is called: TensorFlow's own lookup takes longer than a small function.
         """
         args, kwargs = pytree.tree_unflatten(self.in_tree, tensors)
         outer = in_tf_call.set(True)
@@ -89,13 +90,13 @@ class TfFunction:
         trace = self._traces.get(key)
         if trace is not None:
             return trace(*args, **kwargs)
-        found = self.callable_tf(*args, **kwargs)  # first, as it may make variables
+        found = self.callable_tf(*args, **kwargs)  # first, because it may make variables
         self._keep_trace(key, args, kwargs)
         return found
 
     def _keep_trace(self, key: tuple, args: Any, kwargs: Any) -> None:
         if self._has_traces is None:
-            # What TensorFlow takes for an object belongs to a trace: its next one, to another.
+            # A Python object is a part of the trace: another object needs another trace.
             self._has_traces = isinstance(self.callable_tf, tf.types.experimental.PolymorphicFunction) and _is_plain(
                 self.in_tree
             )
@@ -105,7 +106,7 @@ class TfFunction:
     def structured(self, call: Callable[..., Any], args: Sequence[Any]) -> Any:
         """The results of ``call()``, which calls this function with `args`, in their structure.
 
-        That is the structure of a call in this thread meanwhile, or else of one at these types.
+        This is the structure of a call in this thread during ``call()``, or else of a call at these types.
         """
         last = self._last
         last.out_tree = None
@@ -153,7 +154,7 @@ class TfFunction:
     def traced(self, specs: Sequence[Any]) -> Any:
         """The same for `tf.TensorSpec`s, in the graph that TensorFlow may be tracing."""
         made = self.staged().get_concrete_function(*specs)
-        tree = self._out_trees[_types_of(made.inputs[: len(specs)])]  # may be a trace for more types
+        tree = self._out_trees[_types_of(made.inputs[: len(specs)])]  # may be a trace for several types
         self._out_trees[_types_of(specs)] = self._last.out_tree = tree
         return made
 
@@ -161,7 +162,7 @@ class TfFunction:
         """Types of the results, found by TensorFlow's shape inference.
 
         Raises:
-          ValueError: a shape depends on values, or on symbolic dimensions in a way that is not found.
+          ValueError: a shape depends on values, or on symbolic dimensions in an unsupported way.
         """
         found = self.concrete(avals).outputs
         shapes = [x.shape if x.shape.is_fully_defined() else None for x in found]
@@ -171,20 +172,20 @@ class TfFunction:
             raise ValueError(
                 "call_tf cannot call functions whose output has dynamic shape. Found output shapes:"
                 f" {[x.shape for x in found]} of '{self.name}' for arguments {[a.str_short() for a in avals]}."
-                " Consider using the `output_shape_dtype` argument to call_tf, which tells the shapes that"
+                " Consider using the `output_shape_dtype` argument to call_tf, which declares the shapes that"
                 f" TensorFlow cannot infer. {LIMITATIONS}"
             )
         return [ShapedArray(tuple(s), border.numpy_dtype(x)) for s, x in zip(shapes, found, strict=True)]
 
     def _inferred(self, avals: tuple[ShapedArray, ...]) -> list[tuple] | None:
-        """The shapes of results in terms of symbolic dimensions; the last ones of each thread are kept."""
+        """The shapes of results in terms of symbolic dimensions; the most recent ones of each thread are cached."""
         known = getattr(self._last, "inferred", None)
         if known is None or known[0] != avals:
             known = self._last.inferred = avals, inferred_shapes(avals, self._shapes_at)
         return known[1]
 
     def _shapes_at(self, avals: Sequence[ShapedArray]) -> list[tuple] | None:
-        """The shapes of results, sizes that are not known None, for static types; None if the function refuses them."""
+        """The shapes of results for static types, with None for unknown sizes; None if the function raises for them."""
         specs = [border.tensor_spec(a) for a in avals]
         flat = tf.function(lambda *tensors: tuple(self.results(tensors)[0]), autograph=False)
         try:
@@ -214,7 +215,7 @@ class TfFunction:
         """The function on stacks, along axis 0, of those arguments that are mapped; it returns stacks.
 
         Args:
-          effects: whether calls may do more than compute results: then there is one for each element, in order.
+          effects: whether calls may have effects: then there is one for each element, in order.
         """
         found = self._from_this("vmap", derived.batched, mapped, effects, len(mapped))
         found._stacks = self, mapped, effects
@@ -231,12 +232,12 @@ class TfFunction:
 
 
 def _traces_are_kept() -> bool:
-    """Whether the trace of a `tf.function` depends on types alone."""
+    """Whether the trace of a `tf.function` depends on types only."""
     return not (tf.config.functions_run_eagerly() or tf.distribute.has_strategy())
 
 
 def _is_plain(tree: Any) -> bool:
-    """Whether a structure is made of tuples, lists and dictionaries."""
+    """Whether a structure consists of tuples, lists and dictionaries."""
     node = tree.node_data()
     return node is None or (node[0] in (tuple, list, dict, type(None)) and all(map(_is_plain, tree.children())))
 
@@ -246,7 +247,7 @@ def _types_of(tensors: Sequence[Any]) -> tuple:
 
 
 def _numeric(leaf: Any) -> Any:
-    """A result as a tensor of a dtype that arrays have."""
+    """A result as a tensor of a dtype of arrays."""
     try:
         tensor = leaf if isinstance(leaf, tf.Tensor) else tf.convert_to_tensor(leaf)
         if tensor.dtype is tf.float32:

@@ -1,8 +1,8 @@
 """Shapes of results that depend on symbolic dimensions of arguments, from TensorFlow's shape inference at some sizes.
 
-TensorFlow knows of a size that it is known or not. It is asked for the shapes at several sizes; an expression of the
-dimensions that gives all of them is the shape. It has to explain more sizes than it has coefficients, among them the
-least that are allowed and larger ones.
+For TensorFlow a size is known or unknown. This module infers the shapes at several sizes. The shape is an expression of
+the dimensions that gives all of these. It must explain more sizes than it has coefficients, among them the
+least permitted ones and larger ones.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Env = Mapping[str, int]
 def inferred_shapes(
     avals: Sequence[ShapedArray], shapes_at: Callable[[list[Any]], list[Any] | None]
 ) -> list[tuple[Any, ...]] | None:
-    """The shapes of results, in terms of the symbolic dimensions of the arguments; None if they are not found.
+    """The shapes of results in terms of the symbolic dimensions of the arguments, or None.
 
     Args:
-      shapes_at: the shapes of all results for types of static shapes; None where TensorFlow refuses these.
+      shapes_at: the shapes of all results for types of static shapes; None if TensorFlow raises for these.
     """
     scope = scope_of([a.shape for a in avals])
     sizes = [d for a in avals for d in a.shape if dims.is_symbolic(d)]
@@ -62,13 +62,13 @@ def _at(d: Any, env: Env) -> int:
 
 
 def _terms(names: Sequence[str], scope: SymbolicScope) -> list:
-    """What a size may be a sum of: 1, the variables, products of two of them."""
+    """The possible terms of a size: 1, the variables, products of two of them."""
     variables = [variable(scope, n) for n in names]
     return [1, *variables, *[a * b for a, b in itertools.combinations_with_replacement(variables, 2)]]
 
 
 def _environments(names: Sequence[str], scope: SymbolicScope, sizes: Sequence[Any]) -> Iterator[Env]:
-    """Sizes that the scope allows: the least first, then some of all kinds."""
+    """Sizes that the scope permits: the least first, then some of all kinds."""
     draw = random.Random(0)
     least = [{n: size for n in names} for size in _SIZES]
     others = [{n: draw.choice(_SIZES) for n in names} for _ in range(100)]
@@ -83,7 +83,7 @@ def _environments(names: Sequence[str], scope: SymbolicScope, sizes: Sequence[An
 
 
 def _expression(seen: Sequence[tuple[Env, int]], terms: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """An expression that has these values; None if there is none of the forms that are tried."""
+    """An expression with these values; None if no expression of the supported forms has them."""
     fits = lambda d: all(_at(d, env) == n for env, n in seen)
     values = [n for _, n in seen]
     simple = [values[0], *sizes]

@@ -55,7 +55,7 @@ def compile_tf(
     """TensorFlow's HLO for a function.
 
     Returns:
-      (serialized ``HloModuleProto``, values of what the function captures: its last parameters).
+      (serialized ``HloModuleProto``, values of the captured variables and tensors: its last parameters).
 
     Raises:
       ValueError: TensorFlow cannot compile the function, or the function writes to variables.
@@ -64,7 +64,7 @@ def compile_tf(
     captured = _captured_values(fun.name, concrete)
     device = _TF_PLATFORMS[platform]
     if not tf.config.list_physical_devices(device):
-        device = "CPU"  # HLO is the same for all platforms, but for the few operations with kernels of their own
+        device = "CPU"  # HLO is the same for all platforms, except for a few operations with special kernels
     specs = [border.tensor_spec(a) for a in avals]
     compiler = fun.staged().experimental_get_compiler_ir
     try:
@@ -103,7 +103,7 @@ def _variable_names(concrete) -> str:
 
 
 def _captured_values(name: str, concrete: Any) -> list[np.ndarray]:
-    """Present values of captured variables and tensors, in the order of their parameters."""
+    """Current values of captured variables and tensors, in the order of their parameters."""
     values = []
     for x in concrete.captured_inputs:
         if x.dtype == tf.resource:
@@ -137,7 +137,7 @@ def _as_declared(ctx, fun: TfFunction, results: list) -> list:
 
 
 def add_to_call_tf_concrete_function_list(concrete_tf_fn: Any, call_tf_concrete_function_list: list[Any]) -> int:
-    """Index of a concrete function in the list of those a native program calls; it is added if it is new."""
+    """Index of a concrete function in the list of a native program's functions. A new function is added."""
     for i, known in enumerate(call_tf_concrete_function_list):
         if known is concrete_tf_fn:
             return i
@@ -157,7 +157,7 @@ def emit_tf_embedded_graph_custom_call(
 
     Args:
       ctx: the context of the equation.
-      concrete_function_flat_tf: the function, of flat arguments; what it captures becomes constants.
+      concrete_function_flat_tf: the function of flat arguments; captured values become constants.
       operands: a value per argument.
       output_avals: types of the results.
 
@@ -165,7 +165,7 @@ def emit_tf_embedded_graph_custom_call(
       A value per result.
 
     Raises:
-      ValueError: no native TensorFlow program is being made.
+      ValueError: no native TensorFlow program is made now.
     """
     functions = tf_functions.get()
     if functions is None:
@@ -176,7 +176,7 @@ def emit_tf_embedded_graph_custom_call(
     if any(x.dtype.name == "resource" for x in concrete_function_flat_tf.captured_inputs):
         from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-        # An operand of the program is no resource: variables become constants.
+        # An operand of the program cannot be a resource: variables become constants.
         concrete_function_flat_tf = border.outside_graphs(
             functools.partial(convert_variables_to_constants_v2, concrete_function_flat_tf, lower_control_flow=False)
         )
@@ -188,7 +188,7 @@ def emit_tf_embedded_graph_custom_call(
         "tf.backend_config": {"called_index": ctx.i64(index), "has_token_input_output": ordered}
     }
     if has_symbolic(output_avals):
-        # Further operands say the shapes of the results; they vanish when shapes become known.
+        # Further operands have the shapes of the results; they vanish when shapes become known.
         if ordered:
             raise NotImplementedError("ordered=True of call_tf is not supported for results of symbolic shapes")
         first = len(operands)
@@ -205,10 +205,10 @@ def emit_tf_embedded_graph_custom_call(
 
 
 def check_tf_result(idx: int, r_tf: Any, r_aval: ShapedArray | None) -> Any:
-    """A tensor, checked to be result `idx` of type `r_aval`.
+    """A tensor, with a check that it is result `idx` of type `r_aval`.
 
     Raises:
-      ValueError: it is of another dtype or shape.
+      ValueError: it has another dtype or shape.
     """
     if r_aval is None:
         return r_tf

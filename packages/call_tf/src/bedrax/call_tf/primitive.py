@@ -3,8 +3,9 @@
 Parameters: `fun` (a `TfFunction`), `output_avals` (declared types of the results, or None),
 `has_side_effects`, `ordered`, `call_tf_graph`.
 
-`call_tf_tangent_p` is its derivative: it is linear in the operands after the arguments, the tangents of those that are
-`active`. Evaluated it calls the function's Jacobian-vector product, transposed its vector-Jacobian product.
+`call_tf_tangent_p` is its derivative. It is linear in the operands after the arguments, which are the tangents of the
+`active` arguments. It evaluates to the function's Jacobian-vector product; its transpose, to the vector-Jacobian
+product.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class _TfEffect(effects.Effect):
 
 
 class CallTfEffect(_TfEffect):
-    """A call of a TensorFlow function that may do more than compute its results."""
+    """A call of a TensorFlow function that may have effects."""
 
     __slots__ = ()
 
@@ -81,7 +82,7 @@ effect_rules.add(call_tf_p, _effects)
 
 @call_tf_p.def_impl
 def _eager(*args, fun, **_):
-    """TensorFlow's eager mode runs it, now."""
+    """TensorFlow runs it eagerly."""
     for aval in map(aval_of, args):
         if dtypes.is_extended(aval.dtype):
             border.tensor_spec(aval)  # raises
@@ -95,7 +96,7 @@ def _numpy(*args, fun, **_):
 
 
 def _in_place(*tensors, fun, **_):
-    """The TensorFlow function itself, where a program is converted to TensorFlow operations."""
+    """The TensorFlow function itself, in a program that is converted to TensorFlow operations."""
     return fun(*tensors)
 
 
@@ -141,7 +142,7 @@ def _derivative(primals, tangents, *, output_avals, **params):
 
 @jvp_rules.rule(call_tf_tangent_p, kind="another call")
 def _derivative_of_tangent(primals, tangents, **params):
-    """The tangent of a tangent is that of the call that computes it."""
+    """The tangent of the call that computes the tangent."""
     return _derivative(primals, tangents, **forward_call(params))
 
 
@@ -154,7 +155,7 @@ def _transposed(cts, *args, fun, active, out_avals, **params):
     return [None] * len(primals) + list(found)
 
 
-transpose_rules.absent(call_tf_p, why="whether a TensorFlow function is linear is not known; its derivative is")
+transpose_rules.absent(call_tf_p, why="a TensorFlow function may not be linear; its derivative is")
 
 # ---- batching
 
@@ -170,7 +171,7 @@ def _without_axis(aval, dim):
 @batch_rules.rule(call_tf_p, kind="vectorized by TensorFlow")
 def _batched(axis, args, dims, *, fun, output_avals, **params):
     mapped = tuple([d is not None for d in dims])
-    if output_avals is None and type(axis.size) is not int:  # whose stacks TensorFlow has no types for
+    if output_avals is None and type(axis.size) is not int:  # TensorFlow has no types for such stacks
         output_avals = tuple(fun.result_types([_without_axis(aval_of(x), d) for x, d in zip(args, dims, strict=True)]))
     args = [to_front(x, d, axis.size) if m else x for x, d, m in zip(args, dims, mapped, strict=True)]
     out = call_tf_p.bind(
@@ -182,7 +183,7 @@ def _batched(axis, args, dims, *, fun, output_avals, **params):
 
 @batch_rules.rule(call_tf_tangent_p, kind="vectorized by TensorFlow")
 def _batched_tangent(axis, args, dims, *, fun, active, out_avals, **params):
-    args = all_to_front(args, dims, axis.size)  # all of them, so that it stays the tangent of a function
+    args = all_to_front(args, dims, axis.size)  # all of them, so that it remains the tangent of a function
     batched = fun.batched((True,) * len(active), params["has_side_effects"] or params["ordered"])
     out = call_tf_tangent_p.bind(
         *args, fun=batched, active=active, out_avals=_with_axis(out_avals, axis.size), **params

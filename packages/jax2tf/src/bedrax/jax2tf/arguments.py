@@ -15,7 +15,7 @@ from bedrax.tf.types import numpy_dtype, tf_dtype
 
 
 class KeyWords:
-    """Random keys whose words are a tensor: what an array of keys is inside a `tf.function`."""
+    """Random keys with a tensor as words: an array of keys inside a `tf.function`."""
 
     __slots__ = ("dtype", "tensor")
 
@@ -32,7 +32,7 @@ class KeyWords:
 
 
 class Argument(NamedTuple):
-    """A leaf of the arguments: its tensor, and its dtype as an array (of keys, the tensor has the words)."""
+    """A leaf of the arguments: its tensor, and its dtype as an array (for keys, the tensor has the words)."""
 
     tensor: Any
     dtype: Any
@@ -41,7 +41,7 @@ class Argument(NamedTuple):
 def without_wrappers(tree: Any) -> Any:
     """The argument with TensorFlow's containers replaced by Python's.
 
-    A container assigned to an attribute of a `tf.Module` is replaced there by a tracking wrapper.
+    `tf.Module` replaces a container that is assigned to an attribute by a tracking wrapper.
     """
     if type(tree).__module__.startswith("tensorflow."):
         if isinstance(tree, dict):
@@ -62,18 +62,18 @@ def without_wrappers(tree: Any) -> Any:
 def to_tensor(x: Any) -> Argument:
     """A leaf of a converted function's arguments as a tensor (variables stay variables).
 
-    Python scalars take our default dtypes, and 64-bit values are narrowed unless
-    ``jax_enable_x64`` is set, as for any function of ours.
+    Python scalars get our default dtypes, and 64-bit values are narrowed unless
+    ``jax_enable_x64`` is set, as for all functions of arrays.
 
     Raises:
-      ValueError: the leaf is a tracer of ours, or its rank is not known.
+      ValueError: the leaf is a tracer of this system, or its rank is unknown.
       TypeError: it is no array.
     """
     if isinstance(x, KeyWords):
         return Argument(x.tensor, x.dtype)
     if isinstance(x, Tracer):
         raise ValueError(
-            f"{OUTSIDE} It got the value {x} of one: call the function that was converted instead, or wrap the converted"
+            f"{OUTSIDE} It got the value {x} of one: call the original function instead, or wrap the converted"
             " one with jax2tf.call_tf."
         )
     if isinstance(x, tf.TensorSpec):
@@ -90,7 +90,7 @@ def to_tensor(x: Any) -> Argument:
     if dtypes.is_extended(getattr(x, "dtype", None)):
         return Argument(tf.constant(np.asarray(x.dtype.physical_value(x))), x.dtype)
     x = np.asarray(x)
-    dtype = aval_of(x).dtype  # TensorFlow would take texts
+    dtype = aval_of(x).dtype  # TensorFlow would accept texts
     return Argument(tf.constant(x, dtype=tf_dtype(dtype)), dtype)
 
 
@@ -98,7 +98,7 @@ OUTSIDE = "jax2tf.convert must be used outside all JAX transformations: a conver
 
 
 def outer_shape(argument: Argument) -> tuple[Any, ...]:
-    """The shape as an array; None for sizes that are not known."""
+    """The shape as an array; None for unknown sizes."""
     shape = tuple(argument.tensor.shape)
     if dtypes.is_extended(argument.dtype):
         return shape[: len(shape) - len(argument.dtype.element_shape)]

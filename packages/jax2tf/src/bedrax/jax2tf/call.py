@@ -27,7 +27,7 @@ class Call:
 
     Attributes:
       tensors: the leaves of its arguments (variables stay variables; keys are their words).
-      avals: their types; sizes are symbolic where `polymorphic_shapes` says so.
+      avals: their types; sizes are symbolic according to `polymorphic_shapes`.
       jaxpr: the program.
     """
 
@@ -48,11 +48,11 @@ class Call:
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether a size of an argument is not known."""
+        """Whether a size of an argument is unknown."""
         return not all(dims.is_constant_shape(a.shape) for a in self.avals)
 
     def unflatten(self, outs: Any) -> Any:
-        """The results as the function returns them."""
+        """The results in the structure of the function's result."""
         return pytree.tree_unflatten(self.out_tree, outs)
 
 

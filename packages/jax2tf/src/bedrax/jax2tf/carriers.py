@@ -1,4 +1,4 @@
-"""Computing in another dtype where TensorFlow's kernels lack one, and the casts and shapes that rules share."""
+"""Computation in another dtype if TensorFlow's kernels lack one, and common casts and shapes of rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from bedrax.core.typing import ArrayLike
 from bedrax.tf import tensorflow as tf
 
-# What TensorFlow's kernels cannot do arithmetic in -> a dtype that holds every value.
+# dtypes without arithmetic in TensorFlow's kernels -> a dtype that holds every value.
 _NARROW_INTS = ("int2", "uint2", "int4", "uint4")
 
 
@@ -24,7 +24,7 @@ def is_narrow_float(tf_dtype: Any) -> bool:
 
 
 def has_kernels(tf_dtype: Any) -> bool:
-    """Whether TensorFlow's kernels take the dtype at all."""
+    """Whether TensorFlow's kernels support the dtype at all."""
     return not (is_narrow_int(tf_dtype) or is_narrow_float(tf_dtype))
 
 
@@ -36,12 +36,12 @@ def carrier(tf_dtype: Any) -> Any:
 
 
 def accumulator(tf_dtype: Any) -> Any:
-    """The dtype for sums, products and what rounds as they do: float32 for floats of 16 bits and fewer, int32 for narrow integers."""
+    """The dtype for sums and products: float32 for floats of 16 bits and fewer, int32 for narrow integers."""
     return tf.float32 if tf_dtype in (tf.float16, tf.bfloat16) else carrier(tf_dtype)
 
 
 def cast(x: ArrayLike, tf_dtype: Any) -> Any:
-    """Convert where values are known to fit, or should wrap around (integers) or be rounded (floats)."""
+    """Convert values that fit, or that wrap around (integers) or are rounded (floats)."""
     if x.dtype == tf_dtype:
         return x
     source = x.dtype
@@ -51,7 +51,7 @@ def cast(x: ArrayLike, tf_dtype: Any) -> Any:
                 f"operations on {dtype.name}: TensorFlow does not convert integers of two bits; convert to int8 or int4 first"
             )
     if is_narrow_int(source) and not (tf_dtype.is_integer and has_kernels(tf_dtype)):
-        x = tf.cast(x, tf.int8)  # the only casts that narrow integers have are to integers
+        x = tf.cast(x, tf.int8)  # narrow integers can be cast to integers only
     elif (is_narrow_float(source) or source.is_complex) and not tf_dtype.is_complex and tf_dtype != tf.float32:
         real = tf.math.real(x) if source.is_complex else tf.cast(x, tf.float32)
         return cast(real, tf_dtype)
@@ -65,7 +65,7 @@ def cast(x: ArrayLike, tf_dtype: Any) -> Any:
 
 
 def in_carrier(rule: Callable[..., Any], target: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """A rule for operands of one dtype, applied in the dtype that `target` (default `carrier`) says.
+    """A rule for operands of one dtype, applied in the dtype ``target(dtype)`` (default `carrier`).
 
     Results of that dtype are converted back.
     """
@@ -85,7 +85,7 @@ def in_carrier(rule: Callable[..., Any], target: Callable[..., Any] | None = Non
 
 
 def moved(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that only moves elements, for dtypes without kernels too: those travel as int8 or float32."""
+    """A rule that only moves elements, also for dtypes without kernels: these are converted to int8 or float32."""
 
     def target(tf_dtype):
         if is_narrow_int(tf_dtype):

@@ -1,8 +1,10 @@
-"""Sizes of a graph's arguments: the values of its dimension variables, and the refusal of sizes that do not fit.
+"""Sizes of a graph's arguments: the values of its dimension variables, and errors for sizes that do not fit.
 
-What is known while a graph is made is checked then. For the rest the graph gets one ``Case``, whose other branch is the
-empty program of these arguments as a native module: its assertions fail with the message. TensorFlow's XLA compiles
-only the branch that is taken, as sizes are constants there, so compiled graphs refuse with the same words.
+Sizes that are known while a graph is made are checked then. For the others the graph gets one ``Case``. Its other
+branch
+is the empty program of these arguments as a native module: its assertions fail with the message. TensorFlow's XLA
+compiles
+only the branch that is taken, because sizes are constants there, so compiled graphs fail with the same message.
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ from bedrax.jax2tf import graph
 from bedrax.tf import tensorflow as tf
 from bedrax.xla_backend.export import DisabledSafetyCheck
 
-SHAPE_ASSERTIONS = "shape_assertions"  # the check of sizes, as TensorFlow calls it
+SHAPE_ASSERTIONS = "shape_assertions"  # TensorFlow's name of the check of sizes
 
 
 def checked_sizes(call: Any, tensors: Sequence[Any], options: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Values of the dimension variables, and the tensors, which wait for the check of their sizes.
+    """Values of the dimension variables, and the tensors with a dependency on the check of their sizes.
 
     Raises:
-      ValueError: sizes that are known do not fit.
+      ValueError: known sizes do not fit.
     """
     if not call.is_symbolic:
         return {}, list(tensors)
@@ -53,7 +55,7 @@ def checked_sizes(call: Any, tensors: Sequence[Any], options: Any) -> tuple[dict
         holds = [_holds(*check[:3]) for check in found]
         fits = holds[0] if len(holds) == 1 else tf.reduce_all(tf.stack(holds))
         fine = lambda: tf.constant(0)
-        if options.enable_xla:  # which compiles one branch of a case, but both of a conditional
+        if options.enable_xla:  # XLA compiles one branch of a case, but both of a conditional
             done = tf.switch_case(tf.cast(fits, tf.int32), [_refusing_module(call, tensors), fine])
         else:
             done = tf.cond(fits, fine, _asserting(found, holds))
@@ -71,8 +73,8 @@ def _holds(relation: str, x: Any, y: Any) -> Any:
 
 
 def _refusing_module(call, tensors) -> Callable:
-    """A branch that fails: the assertions of a native module, which TensorFlow's XLA makes while it compiles."""
-    from bedrax.jax2tf import native  # StableHLO is loaded when it is needed
+    """A branch that fails: the assertions of a native module, which TensorFlow's XLA evaluates during compilation."""
+    from bedrax.jax2tf import native  # StableHLO is loaded at first use
 
     kept = [i for i, a in enumerate(call.avals) if not dims.is_constant_shape(a.shape)]
     nothing = program_of(lambda *_: (np.int32(0),), [call.avals[i] for i in kept])
@@ -83,12 +85,12 @@ def _refusing_module(call, tensors) -> Callable:
 
 
 def _asserting(found, holds) -> Callable:
-    """A branch that fails by TensorFlow's plain assertions, which TFLite and TF.js drop."""
+    """A branch that fails by TensorFlow's plain assertions, which TFLite and TF.js remove."""
 
     def refuse():
         done: list[Any] = []
         for (_, _, _, message, values), fits in zip(found, holds, strict=True):
-            with tf.control_dependencies(done):  # the first one that fails is the one to report
+            with tf.control_dependencies(done):  # the first failure is reported
                 given = [_tensor(values[int(i)]) for i in _HOLES.findall(message)]
                 text = tf.strings.format(_HOLES.sub("{}", message), given)
                 done = [tf.raw_ops.Assert(condition=fits, data=[text], summarize=1)]

@@ -1,4 +1,4 @@
-"""`convert`: a function of ours as a function of TensorFlow tensors."""
+"""`convert`: a function of arrays as a function of TensorFlow tensors."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ def convert(
     """A function that TensorFlow can run, differentiate and save.
 
     Args:
-      fun_jax: takes and returns pytrees of arrays. Keys among them are their words (`key_data`) to TensorFlow.
+      fun_jax: takes and returns pytrees of arrays. Keys among them are their words (`key_data`) for TensorFlow.
       polymorphic_shapes: one shape specification per positional argument, e.g.
-        ``["(b, _, _)", None]``: identifiers are dimensions unknown while converting, ``_`` are
-        taken from the actual argument, ``...`` stands for the remaining ``_``. A pytree prefix
-        of the arguments; None: every dimension is known. Graphs refuse sizes that do not fit.
+          ``["(b, _, _)", None]``: identifiers are dimensions that are unknown during the conversion, ``_`` are
+          those of the actual argument, ``...`` stands for the remaining ``_``. A pytree prefix
+          of the arguments; None: every dimension is known. Graphs raise for sizes that do not fit.
       polymorphic_constraints: constraints on the dimension variables, e.g. ``("a >= b",)``.
-      with_gradient: make the function differentiable by TensorFlow, with our derivative.
-        Otherwise asking for its gradient is an error. A number says up to which order a saved model
-        has gradients (True: one); what is not saved is differentiable to any order.
-      enable_xla: allow TensorFlow's XLA operations where no plain operation fits. TFLite and
-        TF.js know only plain operations.
-      native_serialization: carry the program as StableHLO inside one ``XlaCallModule``
+      with_gradient: make the function differentiable by TensorFlow, with our derivative. If False, its
+        gradient is an error. A number is the highest order of the gradients in a saved model (True: one);
+        a function that is not saved is differentiable to any order.
+      enable_xla: permit TensorFlow's XLA operations if no plain operation fits. TFLite and
+        TF.js have only plain operations.
+      native_serialization: put the program as StableHLO into one ``XlaCallModule``
         operation, instead of as TensorFlow operations (the default; see the configuration
         option ``jax2tf_default_native_serialization``).
       native_serialization_platforms: platforms for which a native program is lowered.
-      native_serialization_disabled_checks: `DisabledSafetyCheck`s that programs omit. That of sizes,
-        ``shape_assertions``, is one of graphs of plain operations, too.
+      native_serialization_disabled_checks: `DisabledSafetyCheck`s that programs omit. The check of sizes,
+        ``shape_assertions``, also applies to graphs of plain operations.
 
     Returns:
       A function of TensorFlow tensors (or NumPy arrays) with the structure of `fun_jax`.
 
     Raises:
       TypeError: `fun_jax` is no function.
-      ValueError: options that exclude each other.
+      ValueError: options contradict each other.
 
     Raises (when called):
       NotImplementedError: an operation has no counterpart; the message names it.
-      ValueError: shapes do not fit `polymorphic_shapes`; or the function is called inside a transformation of ours.
+      ValueError: shapes do not fit `polymorphic_shapes`; or the function is called inside a transformation.
     """
     if not callable(fun_jax):
         raise TypeError(f"jax2tf.convert expects a function of arrays, got {fun_jax!r} of type {type(fun_jax)}")
@@ -100,7 +100,7 @@ def _converted(fun, polymorphic_shapes, constraints, options: Options, guarded: 
         call = Call(fun, args_tf, kwargs_tf, polymorphic_shapes, constraints)
         own = options
         if flags.compile_jitted.value and [eqn.primitive for eqn in call.jaxpr.eqns] == [jit_p]:
-            own = dataclasses.replace(options, compiled=True)  # the derivative, too, though it is no jitted function
+            own = dataclasses.replace(options, compiled=True)  # also for the derivative, which is no jitted function
         return call.unflatten(gradients.with_derivative(call, _runner(call, own), own, _converted, guarded))
 
     name = function_name(fun)
@@ -111,7 +111,7 @@ def _converted(fun, polymorphic_shapes, constraints, options: Options, guarded: 
 
 
 def _runner(call: Call, options: Options) -> Callable:
-    """What computes the tensors of a call's results from those of its arguments."""
+    """Returns the function from the tensors of a call's arguments to those of its results."""
     if options.native:
         from bedrax.jax2tf import native
 

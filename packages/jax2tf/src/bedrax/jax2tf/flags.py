@@ -8,10 +8,10 @@ from bedrax.core.config import flag
 
 default_native_serialization: Final = flag(
     "jax2tf_default_native_serialization", False,
-    "jax2tf.convert writes StableHLO rather than TF ops, unless told otherwise")  # fmt: skip
+    "the default of jax2tf.convert is StableHLO rather than TF ops")  # fmt: skip
 compile_jitted: Final = flag(
     "jax2tf_compile_jitted", False,
     "functions that jax2tf.convert makes of jitted functions are compiled by TensorFlow's XLA")  # fmt: skip
 
-# As the value of `native_serialization`: what the option says.
+# As the value of `native_serialization`: the value of the option.
 DEFAULT_NATIVE_SERIALIZATION = None

@@ -1,8 +1,9 @@
-"""Several equations as one operation that TensorFlow has for them, and the equations that are left.
+"""Several equations as one TensorFlow operation, and the remaining equations.
 
-Programs are flat: an activation of `nn` is the comparison and the selection that it is made of. What TFLite quantizes
-and grappler fuses are `Relu`, `Softmax`, `BiasAdd`, `Mean`. A pattern starts at the last equation of what it replaces;
-equations whose results nothing needs afterwards are not converted.
+Programs are flat: an activation of `nn` is a comparison and a selection. TFLite quantizes, and grappler fuses,
+operations
+such as `Relu`, `Softmax`, `BiasAdd`, `Mean`. A pattern starts at the last of the equations that it replaces.
+Equations without a use afterwards are not converted.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from bedrax.tf import tensorflow as tf
 
 
 class Fused(NamedTuple):
-    """An equation computed otherwise: ``build(ctx, *tensors)`` of `operands` instead of its rule of its own."""
+    """Replaces an equation: ``build(ctx, *tensors)`` is called on `operands` instead of the equation's own rule."""
 
     operands: tuple[Any, ...]
     build: Callable[..., Any]
 
 
 class Step(NamedTuple):
-    """One operation of a plan: an equation, what it is computed of and how (None: by its rule), and what dies with it."""
+    """One operation of a plan: an equation, its operands, its function (None: its rule), and the values that it
+    frees."""
 
     eqn: Eqn
     operands: tuple[Any, ...]
@@ -53,7 +55,7 @@ def _pattern(*prims):
 
 
 class _Program:
-    """A program that patterns are looked for in."""
+    """A program in which patterns are searched."""
 
     def __init__(self, jaxpr: Jaxpr) -> None:
         self.made = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
@@ -67,7 +69,7 @@ class _Program:
         return eqn if eqn is not None and eqn.primitive in prims else None
 
     def number(self, atom: Any) -> float | None:
-        """The value of a scalar that is known, broadcast or not."""
+        """The value of a known scalar, broadcast or not."""
         while (eqn := self.by(atom, broadcast_in_dim_p, convert_element_type_p)) is not None:
             atom = eqn.invars[0]
         value = atom.val if type(atom) is Literal else self.known.get(atom)
@@ -90,7 +92,7 @@ class _Program:
         return (eqn.invars[1], value) if value is not None and value == limit else None
 
     def along(self, atom: Any, axis: int, rank: int) -> Any:
-        """What `atom` repeats along an axis: an operand of one axis less; None if it does not."""
+        """The operand with one axis less that `atom` repeats along an axis, or None."""
         while (eqn := self.by(atom, broadcast_in_dim_p, reshape_p, p.stop_gradient_p)) is not None:
             inner, shape = eqn.invars[0], atom.aval.shape
             if type(inner) is Literal:
@@ -170,7 +172,7 @@ def _leaky_relu(program, eqn):
 
 
 def _possible(program, atom) -> int:
-    """The bits that unsigned words may have set, those of all their elements together."""
+    """The bits that the elements of unsigned words may have set."""
     every = (1 << 8 * atom.aval.dtype.itemsize) - 1
     if (value := program.number(atom)) is not None:
         return int(value)
@@ -183,7 +185,7 @@ def _possible(program, atom) -> int:
 
 @_pattern(p.or_p)
 def _disjoint(program, eqn):
-    """Words without common bits, as a rotation has them: TFLite has an operation for one `or` the other, not for `or`."""
+    """Words without common bits, as in a rotation: TFLite has no `or`; a sum replaces it."""
     x, y = eqn.invars
     if str(x.aval.dtype) not in ("uint8", "uint16", "uint32") or _possible(program, x) & _possible(program, y):
         return None
@@ -355,7 +357,7 @@ def _factors(program, atom) -> list:
 
 
 def _peeled(program, atom):
-    """What an array repeats along its axes before the last one."""
+    """The array without the leading axes along which it repeats another one."""
     while (eqn := program.by(atom, broadcast_in_dim_p, reshape_p)) is not None:
         inner, rank = eqn.invars[0], len(atom.aval.shape)
         if type(inner) is Literal or not inner.aval.shape:
@@ -373,7 +375,8 @@ def _peeled(program, atom):
 
 
 def _channels(program, atom, shape):
-    """What `atom` repeats along all axes of `shape` but the last one, or None if it does not, or the size is not known."""
+    """The array that `atom` repeats along all axes of `shape` except the last one; None if it does not, or for an
+    unknown size."""
     if type(atom) is Literal or not atom.aval.shape or not dims.is_constant_dim(shape[-1]):
         return None
     atom = _peeled(program, atom)
@@ -449,7 +452,7 @@ def _implicit_broadcasts(steps, outvars) -> frozenset:
 
 
 def plan(jaxpr: Jaxpr) -> list[Step]:
-    """The operations that a program becomes."""
+    """The operations of a program."""
     found = jaxpr.cache.get(plan)
     if found is not None:
         return found
@@ -464,7 +467,8 @@ def plan(jaxpr: Jaxpr) -> list[Step]:
         needed.update(v for v in operands if type(v) is not Literal)
         steps.append((eqn, operands, build))
     steps.reverse()
-    # An operand of a pattern is computed before what the pattern replaces, so the order of equations is one of steps.
+    # An operand of a pattern is computed before the equations that the pattern replaces, so the order of equations is
+    # valid.
     implicit = _implicit_broadcasts(steps, jaxpr.outvars)
     alive = {v for v in (*jaxpr.outvars, *jaxpr.invars) if type(v) is not Literal}
     out = []

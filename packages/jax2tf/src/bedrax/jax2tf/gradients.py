@@ -1,8 +1,8 @@
-"""Our derivatives as TensorFlow's gradients: in tapes of any order, and in saved models up to the order asked for.
+"""Our derivatives as TensorFlow's gradients: in tapes of any order, and in saved models up to the requested order.
 
-A saved model holds the gradients of the functions that stand in it when saving begins. So the derivative of a function
-that is to be saved to the second order is made beside it, as a TensorFlow function of its own that nobody calls yet;
-and so on. Beyond the order that was asked for, the saved model says so.
+A saved model holds the gradients of the functions that it has at the start of saving. So for a function that is
+saved to the second order, the derivative is made together with it, as a separate TensorFlow function without a caller;
+and so on. Beyond the requested order, the saved model has an operation that raises.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ _DISABLED = (
     "The jax2tf-converted function does not support gradients. Use `with_gradient` parameter to enable gradients"
 )
 _NOT_SAVED = (
-    "jax2tf: this SavedModel has no gradients of this order. Say how many orders to save:"
+    "jax2tf: this SavedModel has no gradients of this order. Set the number of orders to save:"
     " jax2tf.convert(..., with_gradient=n), where True is one"
 )
 
 
-# Name of what has the gradient. TensorFlow's error in a program that loads it without its gradient says no more.
+# Name of the operation with the gradient. TensorFlow's error in a program that loads it without its gradient has only
+# it.
 _FORGOTTEN = "gradient_is_saved_by_SaveOptions_experimental_custom_gradients_True"
 
 
 def with_derivative(
     call: Call, run: Callable[..., Any], options: Options, convert: Callable[..., Any], guarded: bool
 ) -> list[Any]:
-    """Run, with our derivative as TensorFlow's gradient, or with an error in its place.
+    """Run, with our derivative as TensorFlow's gradient, or with an error instead of it.
 
     Args:
       run: computes the tensors of the results from those of the arguments.
       convert: ``convert(fun, polymorphic_shapes, constraints, options, guarded)``: a converted function.
-      guarded: whether it is an error to ask for gradients where there are none.
+      guarded: whether a missing gradient is an error.
     """
     if options.gradients is None:
         outs = run(call.tensors)
@@ -52,21 +53,21 @@ def with_derivative(
         return list(run(()))
 
     scope = tf.get_current_name_scope()
-    around = scope + "/" if scope else ""  # not below the name of the gradient
+    around = scope + "/" if scope else ""  # not under the name of the gradient
 
-    # The derivative is made in other graphs, which capture what belongs to this one: an outer tensor would be lost.
+    # The derivative is made in other graphs, which capture tensors of this one; an outer tensor would be lost.
     # Variables must reach the custom gradient as tensors, too: their gradient flows through this read.
     @tf.custom_gradient
     def with_custom_gradient(*tensors):
         with tf.name_scope(around):
             outs = run(tensors)
-            beside = _beside(call, tensors, outs, options, convert)
+            derivative = _add_derivatives(call, tensors, outs, options, convert)
 
         def grad_fn(*cts, variables=None):
             if variables:
                 raise ValueError(f"Unexpected variables used in forward pass: {[v.name for v in variables]}")
             active = [ct for ct, a in zip(cts, call.jaxpr.out_avals, strict=True) if _differentiable(a)]
-            found = iter(_gradients(call, tensors, active, options, convert, beside))
+            found = iter(_gradients(call, tensors, active, options, convert, derivative))
             return tuple([next(found) if _differentiable(a) else None for a in call.avals])
 
         return tuple(outs), grad_fn
@@ -82,7 +83,7 @@ def with_derivative(
 
 
 def _is_of(graph, t) -> bool:
-    """Whether a tensor, no variable, belongs to the graph (None: is a value)."""
+    """Whether a tensor that is no variable belongs to the graph (None: is a value)."""
     return isinstance(t, tf.Tensor) and getattr(t, "graph", None) is graph
 
 
@@ -91,24 +92,24 @@ def _differentiable(aval) -> bool:
 
 
 def _is_being_saved() -> bool:
-    """Whether a gradient is asked for only to be saved: saving makes a function of each, which has this name."""
+    """Whether a gradient is made only for saving: then TensorFlow makes a function of it with this name."""
     from tensorflow.python.saved_model import save_context
 
     return save_context.in_save_context() and tf.compat.v1.get_default_graph().name == "internal_grad_fn"
 
 
-def _gradients(call, tensors, cts, options: Options, convert, beside) -> list:
+def _gradients(call, tensors, cts, options: Options, convert, derivative) -> list:
     """Gradients of the differentiable arguments."""
     left = options.gradients or 0
-    if beside is not None:
-        return list(beside(*tensors, *cts))
+    if derivative is not None:
+        return list(derivative(*tensors, *cts))
     if not _is_being_saved():
         return _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=max(left - 1, 0)), convert)
     if left == 0:
         return [_refused(t) for t, a in zip(tensors, call.avals, strict=True) if _differentiable(a)]
     try:
         found = _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=None), convert, guarded=False)
-    except (ValueError, NotImplementedError) as error:  # who only saves wants no derivative; who wants it is told
+    except (ValueError, NotImplementedError) as error:  # a program that only saves needs no derivative
         why = f"jax2tf: '{call.name}' has no gradient: {str(error).strip().splitlines()[-1]}"
         return [_refused(t, why) for t, a in zip(tensors, call.avals, strict=True) if _differentiable(a)]
     return [_with_shape_of(_last(x.dtype)(x), x) for x in found]
@@ -126,9 +127,9 @@ def _with_shape_of(x, like):
 
 @functools.lru_cache(64)
 def _last(dtype) -> Any:
-    """The identity as a TensorFlow function whose gradient fails when it is computed: the last that is saved.
+    """The identity as a TensorFlow function whose gradient fails when it is computed: the last saved gradient.
 
-    It must not fail earlier: TensorFlow makes gradients of higher order than it computes.
+    It must not fail earlier: TensorFlow makes gradients of a higher order than it computes.
     """
 
     @tf.custom_gradient
@@ -148,10 +149,10 @@ def _pulled_back(call, tensors, cts, options: Options, convert, guarded: bool = 
     return list(converted(words, list(cts)))
 
 
-def _beside(call, tensors, outs, options: Options, convert) -> Any:
-    """What a saved model must find in the graph that is being made, to have this derivative and those of it.
+def _add_derivatives(call, tensors, outs, options: Options, convert) -> Any:
+    """Add the functions of this derivative, and of its derivatives, to the current graph, for a saved model.
 
-    For more than one order that is the derivative itself, as a TensorFlow function, which is returned.
+    For more than one order, returns the derivative itself, as a TensorFlow function.
     """
     if tf.executing_eagerly() or not options.gradients:
         return None

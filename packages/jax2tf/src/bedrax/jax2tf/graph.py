@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Size:
-    """A size that is not known before the program runs: a scalar int32 tensor with the arithmetic of dimensions."""
+    """An unknown size: a scalar int32 tensor with the arithmetic of dimensions."""
 
     __slots__ = ("tensor",)
 
@@ -57,14 +57,14 @@ _arithmetic("min", lambda x, y: tf.minimum(x, y))
 
 
 class Context:
-    """What a rule can ask while one program is converted.
+    """The interface of rules during the conversion of one program.
 
     Attributes:
-      enable_xla: whether TensorFlow's XLA operations may be used.
-      primitive: that of the current equation.
+      enable_xla: whether TensorFlow's XLA operations are permitted.
+      primitive: the primitive of the current equation.
       avals_in, avals_out: types of its operands and results.
       dim_env: values of the dimension variables: name -> int or `Size`.
-      implicit_broadcast: every use of the current equation's result broadcasts it, so its axes need only be in place.
+      implicit_broadcast: every use of the current equation's result broadcasts it, so its rank is sufficient.
     """
 
     __slots__ = (
@@ -126,12 +126,13 @@ class Context:
         return found
 
     def closed_over(self, value: Any, aval: AbstractValue) -> Any:
-        """A constant that a program closes over; a large one is one tensor for all graphs, gradients' among them."""
+        """A constant that a program closes over. A large one is one tensor for all graphs, including those of
+        gradients."""
         value = types.constant_value(value, aval)
         return self.constant(value) if value.nbytes <= _LARGE else _shared_constant(value)
 
     def inner(self) -> Context:
-        """A context for a program that becomes a TensorFlow function of its own (loop bodies, branches)."""
+        """A context for a program that becomes a separate TensorFlow function (loop bodies, branches)."""
         made = Context(self.enable_xla, self.dim_env)
         made.dim_values = dict(self.dim_values)
         return made
@@ -145,7 +146,7 @@ class Context:
         key = (function, tuple(self.avals_in), exact_items(params), config.trace_context())
         try:
             found = _programs.get(key)
-        except TypeError:  # a parameter that is no key
+        except TypeError:  # a parameter that cannot be a key
             return self.in_place(function, tensors, params)
         if found is None:
             if len(_programs) >= _MOST_PROGRAMS:
@@ -154,7 +155,7 @@ class Context:
         return self._results(self.called(found, tensors, self.primitive.name))
 
     def called(self, program: Jaxpr, tensors: Sequence[Any], name: str) -> list[Any]:
-        """A program applied to tensors, by a TensorFlow function of its own that all calls of it share; in place if short."""
+        """A program applied to tensors, as a TensorFlow function that all its calls share; in place if it is short."""
         if self._is_short(program):
             return run_program(self.inner(), program, tensors)
         known = tuple([(name, d) for name, d in self.dim_env.items() if type(d) is not Size])
@@ -176,7 +177,7 @@ class Context:
         return next(itertools.islice(all_equations(program), _SHORT - 1, None), None) is None
 
     def in_place(self, function: Callable[..., Any], tensors: Sequence[Any], params: dict[str, Any]) -> Any:
-        """The same, without a TensorFlow function of its own."""
+        """The same, without a separate TensorFlow function."""
         return self._results(run_program(self.inner(), self._program(function, params), tensors))
 
     def _program(self, function: Callable, params: dict) -> Jaxpr:
@@ -195,7 +196,7 @@ class Context:
 
         function.__name__ = re.sub(r"\W", "_", name)
         specs = [tf.TensorSpec(t.shape, t.dtype) for t in tensors] + [tf.TensorSpec([], tf.int32)] * len(unknown)
-        with tf.init_scope():  # out of the graph that is being made, as other graphs will call it
+        with tf.init_scope():  # outside of the current graph, because other graphs will call it
             return tf.function(function, autograph=False).get_concrete_function(*specs)
 
 
@@ -204,25 +205,25 @@ _LARGE = 4096  # bytes
 
 
 def _current_graph():
-    """The graph that operations are added to; None while they are run at once."""
+    """The current graph; None if operations run eagerly."""
     return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
 
 def _shared_constant(value: np.ndarray) -> Any:
-    """A tensor outside of the graph that is being made: graphs capture it, and saved models hold it once."""
+    """A tensor outside of the current graph: graphs capture it, and saved models hold it once."""
     key = (value.dtype, value.shape, hashlib.blake2b(value.tobytes(), digest_size=20).digest())
     found = _shared.get(key)
     if found is None:
         with tf.init_scope():
             found = types.constant(value)
-            if tf.executing_eagerly():  # else it is of some graph, and not for others
+            if tf.executing_eagerly():  # else it belongs to one graph, and not to others
                 _shared[key] = found
     return found
 
 
 _shared: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
 
-# The programs of compositions; each keeps the TensorFlow functions that were made of it.
+# The programs of compositions. Each keeps the TensorFlow functions made from it.
 _programs: dict[Any, Jaxpr] = {}
 _MOST_PROGRAMS = 1024
 _SHORT = 8  # equations
@@ -236,7 +237,7 @@ def rule_for(ctx: Context, prim: Primitive) -> Any:
 
 
 def _on_bases(prim):
-    """The rule for an operation that moves elements of an extended dtype (keys) about, on their bases."""
+    """The rule for an operation that moves elements of an extended dtype (keys), on their base arrays."""
 
     def rule(ctx, *tensors, **params):
         on_bases = element_types.function_on_bases(prim, ctx.avals_in, params)
@@ -312,7 +313,7 @@ def _line(code, lasti: int) -> int:
 
 
 def _with_shape(tensor, aval):
-    """Tell TensorFlow what is known of the shape, which dynamic operations lose."""
+    """Set the known part of the shape, which dynamic operations lose."""
     if not aval.is_array or not hasattr(tensor, "shape"):
         return tensor
     known = types.static_shape(aval)

@@ -1,4 +1,4 @@
-"""What can be asked about conversion, and checks that it can leave out."""
+"""Inspection of conversions, and the checks that a conversion can omit."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from bedrax.xla_backend import export
 
 
 class DisabledSafetyCheck(export.DisabledSafetyCheck):
-    """A check that a converted program leaves out. Made by the class methods."""
+    """A check that a converted program omits. The class methods make it."""
 
     __slots__ = ()
 
     @classmethod
     def shape_assertions(cls) -> DisabledSafetyCheck:
-        """Let graphs run whose arguments' sizes are not known to fit `polymorphic_shapes`."""
+        """Run graphs without a check that the arguments' sizes fit `polymorphic_shapes`."""
         return cls(checks.SHAPE_ASSERTIONS)
 
 
 def dtype_of_val(val: Any) -> Any:
-    """The TensorFlow dtype that a converted function gives an argument.
+    """The TensorFlow dtype of an argument of a converted function.
 
     Args:
       val: an array, a Python scalar, or a tensor, variable or `tf.TensorSpec`.
 
     Raises:
-      TypeError: it is none of these, or TensorFlow has no such dtype.
+      TypeError: it is no such object, or TensorFlow has no such dtype.
     """
     if isinstance(val, tf.TensorSpec):
         return tf_dtype(dtypes.canonicalize_dtype(numpy_dtype(val.dtype)))
@@ -46,10 +46,10 @@ def dtype_of_val(val: Any) -> Any:
 
 
 def preprocess_arg_tf(arg_idx: int, arg_tf: Any) -> Any:
-    """Argument `arg_idx` of a converted function as the tensor (or variable) that it becomes.
+    """The tensor (or variable) for argument `arg_idx` of a converted function.
 
     Raises:
-      TypeError, ValueError: it can be none; the message names the argument.
+      TypeError, ValueError: it cannot be converted; the message names the argument.
     """
     try:
         return to_tensor(arg_tf).tensor
@@ -58,27 +58,27 @@ def preprocess_arg_tf(arg_idx: int, arg_tf: Any) -> Any:
 
 
 def inside_call_tf() -> bool:
-    """Whether we are in a TensorFlow function that a program of ours calls (`call_tf`)."""
+    """Whether the current code belongs to a TensorFlow function that a program calls (`call_tf`)."""
     return in_tf_call.get()
 
 
 def get_thread_local_state_call_tf_concrete_function_list() -> list[Any] | None:
-    """The concrete functions that the native program calls which is being made in this thread; None if there is none."""
+    """The list of concrete functions of the native program that this thread makes now; None if there is none."""
     return tf_functions.get()
 
 
-PartitionsOrReplicated = tuple[int, ...] | None  # what `split_to_logical_devices` is given
+PartitionsOrReplicated = tuple[int, ...] | None  # the type of `split_to_logical_devices`'s argument
 
 
 def eval_polymorphic_shape(fun_jax: Callable[..., Any], *, polymorphic_shapes: Any = None) -> Callable[..., Any]:
-    """The types of a function's results where sizes of its arguments are not known.
+    """The types of a function's results for unknown sizes of its arguments.
 
     Args:
       fun_jax: a function of arrays.
       polymorphic_shapes: as for `convert`.
 
     Returns:
-      A function of the arguments, or of anything with their ``shape`` and ``dtype``. It returns the types of the results
+      A function of the arguments, or of objects with their ``shape`` and ``dtype``. It returns the types of the results
       (`ShapeDtypeStruct`), and their shape specifications, which can be the `polymorphic_shapes` of another function.
 
     Raises:
@@ -107,17 +107,17 @@ def _dtype(x: Any) -> Any:
 
 
 def split_to_logical_devices(tensor: Any, partition_dimensions: Sequence[int] | None) -> Any:
-    """Tell XLA how to partition a tensor over devices, in a graph that it compiles for several.
+    """Set the partition of a tensor over devices, in a graph that XLA compiles for several devices.
 
     Args:
       tensor: a tensor of a graph.
-      partition_dimensions: into how many parts each axis is split, or None: every device has all of it.
+      partition_dimensions: the number of parts of each axis, or None: every device has the whole tensor.
 
     Returns:
-      The tensor, marked.
+      The tensor with its partition.
 
     Raises:
-      ValueError: there is not one number per axis.
+      ValueError: the number of entries differs from the rank.
     """
     from tensorflow.python.compiler.xla.experimental import xla_sharding
 

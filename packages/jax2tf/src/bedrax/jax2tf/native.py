@@ -1,7 +1,7 @@
 """Native serialization: a program as StableHLO inside one `XlaCallModule` operation.
 
-The module is the portable one that export makes. What this file adds is TensorFlow's side: only operations that its
-StableHLO knows, its names of platforms, its types, and checks while sizes are known.
+The module is the portable one of `export`. This file adds TensorFlow's side: operations of its version of
+StableHLO only, its names of platforms, its types, and checks of known sizes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from bedrax.core.ir import Jaxpr
 
 
-# The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it reads since 2.16.
+# The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it supports since 2.16.
 STABLEHLO_VERSION = "1.13.7"
 CALLING_CONVENTION = 9
 
-# Custom calls of jaxlib that are registered with its own runtime only.
+# Custom calls of jaxlib that are registered only with jaxlib's runtime.
 _NOT_IN_TENSORFLOW = {
     "cpu": ("lapack_", "cpu_", "xla_ffi_python_"),
     "cuda": ("cusolver_", "cu_", "cuhybrid_", "xla_ffi_python_"),
@@ -37,15 +37,15 @@ _NOT_IN_TENSORFLOW = {
 
 
 def runner(call: Any, platforms: Sequence[str] | None, disabled_checks: Sequence[Any]) -> Callable[..., Any]:
-    """What runs a converted call: a function of its tensors that returns the tensors of its results.
+    """Returns the function from the tensors of a converted call to the tensors of its results.
 
     Args:
       call: the call: its program `jaxpr`, the types `avals` of its arguments, its `name`.
-      platforms: what to lower for; by default the platform of our default device.
+      platforms: the platforms to lower for. Default: the platform of our default device.
       disabled_checks: `DisabledSafetyCheck`s.
 
     Raises:
-      NotImplementedError: the program needs what TensorFlow's runtime does not have; the message names it.
+      NotImplementedError: the program needs a feature that TensorFlow's runtime lacks; the message names it.
     """
     module, kept, targets, functions = _serialized(call, platforms, disabled_checks)
 
@@ -61,7 +61,7 @@ def call_module(
     module: bytes, tensors: Sequence[Any], out_avals: Sequence[Any], platforms: Sequence[str], disabled_checks: Sequence[Any],
     functions: Sequence[Any] = (), version: int = CALLING_CONVENTION,
 ) -> list[Any]:  # fmt: skip
-    """The tensors that a serialized module computes from those that it takes."""
+    """The results of a serialized module for tensors."""
     from tensorflow.compiler.tf2xla.python import xla
 
     outs = xla.call_module(
@@ -78,7 +78,7 @@ def call_module(
 
 
 def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...], tuple[str, ...], list]:
-    """The module, the positions of the arguments it takes, its platforms, the TensorFlow functions it calls by index."""
+    """The module, the positions of its arguments, its platforms, the TensorFlow functions that it calls by index."""
     targets = tuple(platforms) if platforms else (export.default_export_platform(),)
     jaxpr = call.jaxpr
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
@@ -103,7 +103,7 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
 
 
 def _find_rule(prim: Any, platform: str) -> Callable:
-    """The rule for a primitive; where it calls kernels of jaxlib, one without them: StableHLO's, or a composition."""
+    """The rule for a primitive. If that calls kernels of jaxlib, a rule without them: StableHLO's, or a composition."""
     if prim.family == "linalg" and platform in _NOT_IN_TENSORFLOW and platform != "tpu":
         return lowering_rules[prim]
     return find_rule(prim, platform)
@@ -117,7 +117,7 @@ def portable(jaxpr: Jaxpr, name: str, platforms: Sequence[str], kept: tuple[int,
 
 
 def check_kernels(name: str, found: Any, platforms: Sequence[str]) -> None:
-    """Raise NotImplementedError if a program calls kernels that TensorFlow's runtime does not have."""
+    """Raise NotImplementedError if a program calls kernels that TensorFlow's runtime lacks."""
     for platform in platforms:
         missing = [t for t in sorted(found) if t.startswith(_NOT_IN_TENSORFLOW[platform])]
         if missing:
@@ -128,7 +128,7 @@ def check_kernels(name: str, found: Any, platforms: Sequence[str]) -> None:
 
 
 def _check_known_sizes(avals, tensors) -> None:
-    """Raise now if the sizes that are known do not fit; TensorFlow checks the others when it runs the program."""
+    """Raise now if known sizes do not fit; TensorFlow checks the others when it runs the program."""
     if all(dims.is_constant_shape(a.shape) for a in avals):
         return
 

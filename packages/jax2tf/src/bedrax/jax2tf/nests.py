@@ -1,7 +1,7 @@
 """Our containers and keys as nests of TensorFlow: as arguments of `tf.function`, sources of gradients, results.
 
-TensorFlow takes a value apart by its ``__tf_flatten__``, and would take one without it for a constant. Classes that are
-pytree nodes get that method, unless TensorFlow knows them.
+TensorFlow flattens a value with its ``__tf_flatten__``, and would treat a value without it as a constant. Classes that
+are pytree nodes get that method, unless TensorFlow supports them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from bedrax.jax2tf.arguments import KeyWords
 from bedrax.random.key_array import KeyArray
 
 _seen: set[type] = set()
-_NESTS = (tuple, list, collections.abc.Mapping)  # those that TensorFlow knows
+_NESTS = (tuple, list, collections.abc.Mapping)  # supported by TensorFlow
 
 
 def install() -> None:
-    """Make nests of keys, and of the pytree nodes that are registered so far."""
+    """Register keys, and the pytree nodes that are registered so far, as nests."""
     for node in [KeyArray, *pytree._registry]:
         if node in _seen:
             continue
@@ -35,7 +35,7 @@ def install() -> None:
                 node.__tf_flatten__ = _flatten
                 node.__tf_unflatten__ = classmethod(lambda cls, tree, leaves: pytree.tree_unflatten(tree, leaves))
         except TypeError:
-            pass  # a class that was written in C, such as that of None
+            pass  # a class in C, such as that of None
 
 
 def _flatten(node):
@@ -44,7 +44,7 @@ def _flatten(node):
 
 
 def _type_of_keys(keys, context):
-    """TensorFlow would ask keys for their NumPy array, as it finds that they have the method."""
+    """The type of keys. Without it TensorFlow would convert keys to a NumPy array, because they have the method."""
     from tensorflow.core.function.trace_type import custom_nest_trace_type, trace_type_builder
 
     words = trace_type_builder.from_value(np.asarray(keys.base), context)

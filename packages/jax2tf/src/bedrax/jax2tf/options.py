@@ -1,4 +1,4 @@
-"""What `convert` was told."""
+"""The options of `convert`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What `convert` was told, for the function and its derivatives.
+    """The options of `convert`, for the function and its derivatives.
 
     Attributes:
-      enable_xla, native: whether XLA's operations are allowed, whether the program is StableHLO.
-      platforms: those of native programs.
+      enable_xla, native: whether XLA's operations are permitted, whether the program is StableHLO.
+      platforms: the platforms of native programs.
       disabled_checks: `DisabledSafetyCheck`s.
-      gradients: up to which order a saved model has gradients; None: no gradients anywhere.
-      checks: whether graphs check the sizes of their arguments. Those of derivatives have been.
+      gradients: the highest order of gradients in a saved model; None: no gradients at all.
+      checks: whether graphs check the sizes of their arguments. Derivatives need no check.
       compiled: whether the graph becomes a TensorFlow function that XLA compiles.
     """
 

@@ -1,10 +1,9 @@
 """The TF column: plain TensorFlow operations.
 
-A rule is ``rule(ctx, *tensors, **params) -> tensor`` (a list where the primitive has several
-results). Rules use only operations that every TensorFlow runtime knows (TFLite and TF.js among
-them), never TensorFlow's XLA operations, so ``enable_xla=False`` converts as much as
-``enable_xla=True``. Several equations that TensorFlow has one operation for are found in
-`fusions`.
+A rule is ``rule(ctx, *tensors, **params) -> tensor`` (a list if the primitive has several
+results). Rules use only operations of every TensorFlow runtime (including TFLite and TF.js),
+and none of TensorFlow's XLA operations, so ``enable_xla=False`` converts the same programs as
+``enable_xla=True``. `fusions` finds groups of equations that are one TensorFlow operation.
 """
 
 from __future__ import annotations

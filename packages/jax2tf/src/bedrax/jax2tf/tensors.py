@@ -1,4 +1,4 @@
-"""Small things that rules do with tensors: constants like another tensor, axes, shapes as TensorFlow wants them."""
+"""Helpers of rules for tensors: constants like another tensor, axes, shapes in TensorFlow's form."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def static(x: ArrayLike) -> np.ndarray | None:
 
 
 def move(x: ArrayLike, source: int, destination: int) -> Any:
-    """Move an axis to another place; a transpose unless it is there already."""
+    """Move an axis to another position: a transpose, unless it is there already."""
     if source == destination:
         return x
     order = [d for d in range(x.shape.rank) if d != source]
@@ -69,12 +69,12 @@ def product(ctx: Any, sizes: Sequence[Any]) -> Any:
 
 
 def vector(sizes: Sequence[Any]) -> Any:
-    """A shape of ints and scalar tensors as TensorFlow wants it."""
+    """A shape of ints and scalar tensors, in TensorFlow's form."""
     if all(isinstance(n, int) for n in sizes):
         return list(sizes)
     return tf.stack(list(sizes))
 
 
 def as_list(x: Any) -> list[Any]:
-    """Results as a list; TensorFlow gives one alone."""
+    """Results as a list; TensorFlow returns a single one without a list."""
     return list(x) if isinstance(x, list | tuple) else [x]

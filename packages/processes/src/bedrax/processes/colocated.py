@@ -44,8 +44,8 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
         if d.platform == "cpu":
             out.append(d)
         elif d.process_index in by_process:
-            beside = by_process[d.process_index]
-            out.append(beside[d.id % len(beside)])
+            same_process = by_process[d.process_index]
+            out.append(same_process[d.id % len(same_process)])
         else:
             raise ValueError(f"the process of {d} has no CPU device")
     return tuple(out)

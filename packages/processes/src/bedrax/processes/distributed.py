@@ -144,20 +144,20 @@ def _credentials(verify: bool | None, **files: str | None) -> dict[str, Any]:
 
 def _settings(address, count, number, method, env: Mapping[str, str]) -> clusters.Cluster:
     """The complete settings: the arguments, the JAX_ variables, the launcher's variables."""
-    told = clusters.Cluster(
+    settings = clusters.Cluster(
         address or env.get("JAX_COORDINATOR_ADDRESS"),
         clusters.number(env, "JAX_NUM_PROCESSES") if count is None else count,
         clusters.number(env, "JAX_PROCESS_ID") if number is None else number,
     )
     launcher = clusters.Cluster()
-    if method is not None or None in told[:3]:
+    if method is not None or None in settings[:3]:
         launcher = clusters.detect(method, env)
-    found = clusters.Cluster(*(b if a is None else a for a, b in zip(told, launcher, strict=True)))
+    found = clusters.Cluster(*(b if a is None else a for a, b in zip(settings, launcher, strict=True)))
     for name, value in zip(found._fields[:3], found, strict=False):
         if value is None:
             raise ValueError(
                 f"jax.distributed.initialize: {name} is not given, and neither JAX_{name.upper()} nor a launcher (Slurm,"
-                " Open MPI, Kubernetes) says it"
+                " Open MPI, Kubernetes) sets it"
             )
     address, count, number, _ = found
     if not isinstance(address, str) or not address.rpartition(":")[0] or not address.rpartition(":")[2].isdigit():

@@ -52,15 +52,15 @@ def start(client: Any, number: int, count: int, coordinator: str, period: float 
     watch = Watch(client, listener, number, count, coordinator, threading.Event())
     hooks = sys.excepthook, threading.excepthook
 
-    def told(kind, error, trace):
+    def note(kind, error, trace):
         _add_names(watch, error)
         hooks[0](kind, error, trace)
 
-    def told_in_thread(args):
+    def note_in_thread(args):
         _add_names(watch, args.exc_value)
         hooks[1](args)
 
-    sys.excepthook, threading.excepthook = told, told_in_thread
+    sys.excepthook, threading.excepthook = note, note_in_thread
     host.explain_failure = lambda error: _with_names(watch, error)
     threading.Thread(target=_look_out, args=(watch, period), name="bedrax peers", daemon=True).start()
     return watch

@@ -1,4 +1,5 @@
-"""What both bridges between programs and TensorFlow share: TensorFlow itself, its dtypes, shapes and tensors."""
+"""The common parts of both bridges between programs and TensorFlow: TensorFlow itself, its dtypes, shapes and
+tensors."""
 
 from __future__ import annotations
 
@@ -7,12 +8,12 @@ import importlib.util
 import sys
 from typing import Any
 
-# TensorFlow has wheels for Pythons up to this one: the marker in this package's pyproject.toml says the same.
+# The newest Python with wheels of TensorFlow. The marker in this package's pyproject.toml has the same limit.
 NEWEST_PYTHON = (3, 13)
 
 
 def why_absent() -> str | None:
-    """Returns why TensorFlow cannot be imported here, and what to do; None if it is installed."""
+    """Return why TensorFlow cannot be imported here, and the remedy; None if it is installed."""
     if importlib.util.find_spec("tensorflow") is not None:
         return None
     oldest, newest, here = "3.11", *("{}.{}".format(*version) for version in (NEWEST_PYTHON, sys.version_info))
@@ -23,7 +24,7 @@ def why_absent() -> str | None:
 
 
 class _OnDemand:
-    """The TensorFlow module, imported (once) when a name of it is first asked for: bridges are imported without it."""
+    """The TensorFlow module, imported (once) at the first use of a name in it: the bridges load without it."""
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(importlib.import_module("tensorflow"), name)

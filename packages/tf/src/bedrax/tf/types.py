@@ -1,4 +1,4 @@
-"""Types across the border: dtypes, shapes and constants of TensorFlow for ours, and back."""
+"""Conversion of dtypes, shapes and constants to TensorFlow's, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bedrax.tf import tensorflow as tf
 def tf_dtype(dtype: DTypeLike) -> Any:
     """TensorFlow's dtype for ours.
 
-    Keys travel as their words, and zeros of int32 stand for the tangents of integers.
+    Keys are represented by their words, and zeros of int32 represent the tangents of integers.
 
     Raises:
       TypeError: TensorFlow has no such dtype.
@@ -47,7 +47,7 @@ def numpy_dtype(dtype: DTypeLike) -> np.dtype:
 
 
 def static_shape(aval: ShapedArray) -> list[Any]:
-    """The shape with None for symbolic dimensions, keys' trailing axes included."""
+    """The shape with None for symbolic dimensions, with the trailing axes of keys."""
     shape = [int(d) if dims.is_constant_dim(d) else None for d in aval.shape]
     return shape + list(aval.dtype.element_shape) if dtypes.is_extended(aval.dtype) else shape
 
@@ -71,7 +71,8 @@ def constant(value: Any, dtype: Any = None) -> Any:
 
 
 def constant_value(value: Any, aval: ShapedArray) -> np.ndarray:
-    """A concrete array of any kind as TensorFlow has it: keys as their words, tangents of integers as zeros of int32."""
+    """A concrete array of any kind in TensorFlow's form: keys as their words, tangents of integers as zeros of
+    int32."""
     if dtypes.is_extended(aval.dtype):
         return np.asarray(aval.dtype.physical_value(value))
     if aval.dtype == dtypes.float0:

@@ -1,6 +1,7 @@
-"""TensorFlow for callbacks: prints are TensorFlow's own, which saved models carry; others call this process's Python.
+"""TensorFlow for callbacks: prints are TensorFlow's own, which saved models keep; others call Python code of this
+process.
 
-A saved model with the latter is loaded where the functions are not, and says so when it is run.
+A saved model with the latter can be loaded in another process, and raises there when it runs.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _on_host(ctx, callback, tensors) -> list:
 
 
 def _pieces(callback, tensors) -> list | None:
-    """What a printing callback prints, texts and tensors; None where TensorFlow has no such format, or it logs."""
+    """The parts of a printing callback, texts and tensors; None if TensorFlow has no such format, or if it logs."""
     printer = callback.function
     if not isinstance(printer, p.Printer) or printer.log:
         return None

@@ -1,4 +1,5 @@
-"""TensorFlow for calls: a jitted function is a TensorFlow function of its name, unless it is short; others are in place."""
+"""TensorFlow for calls: a jitted function is a TensorFlow function with its name, unless it is short; others are
+inlined."""
 
 from bedrax.core.jitting import jit_p
 from bedrax.jax2tf import native

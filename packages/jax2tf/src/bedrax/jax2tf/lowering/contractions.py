@@ -40,7 +40,7 @@ def matrix_product(
 
 
 def prepare_product(x: ArrayLike, y: ArrayLike, dtypes_in: Any, dtype: np.dtype, algorithm: Any = None) -> Any:
-    """Operands in the dtype to compute in, and what makes our `dtype` of a sum of their products."""
+    """Operands in the dtype of the computation, and the function from a sum of products to our `dtype`."""
     if isinstance(algorithm, p.DotAlgorithmPreset | p.DotAlgorithm):
         x, y, dtypes_in, sums = _with_algorithm(x, y, dtypes_in, algorithm)
         if sums is not None and sums != dtype:
@@ -67,7 +67,7 @@ def _word(x, wide):
 
 
 def _with_algorithm(x, y, dtypes_in, algorithm):
-    """Operands rounded as an algorithm says, their dtypes, and the dtype of the sums."""
+    """Operands rounded according to an algorithm, their dtypes, and the dtype of the sums."""
     sums = algorithm.accumulation_type
     if isinstance(algorithm, p.DotAlgorithmPreset):
         kinds = ["F32"] * 2 if "_X" in algorithm.name else [algorithm.name.split("_")[0]] * 2
@@ -90,7 +90,7 @@ def _round(x, dtype, kind):
 
 
 def _grouped(ctx, x, shape: Sequence, batch, rows, columns):
-    """`x` as a stack of matrices ``(*batch, rows, columns)``, and whether they still have to be transposed."""
+    """`x` as a stack of matrices ``(*batch, rows, columns)``, and whether they must still be transposed."""
     natural = [*batch, *columns, *rows] == list(range(len(shape))) and len(rows) and len(columns)
     order = [*batch, *columns, *rows] if natural else [*batch, *rows, *columns]
     x = transpose(x, order)
@@ -115,7 +115,7 @@ def dot(
     left, right = shapes
     rows, columns = p.free_dims(len(left), lc, lb), p.free_dims(len(right), rc, rb)
     if len(rows) > 1 and not lb and tuple(lc) == (len(left) - 1,) and len(right) == 2:
-        # A layer applied along the last axis: `BatchMatMulV2` takes it as it is, and TFLite makes one operation of it.
+        # A layer applied along the last axis: `BatchMatMulV2` supports this, and TFLite makes one operation of it.
         return matrix_product(lhs, rhs, dtypes_in, dtype, algorithm, transpose_b=tuple(rc) == (1,))
     x, flip_x = _grouped(ctx, lhs, left, lb, rows, lc)
     y, flip_y = _grouped(ctx, rhs, right, rb, rc, columns)

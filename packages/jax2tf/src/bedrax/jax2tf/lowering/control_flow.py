@@ -44,7 +44,7 @@ def _while(ctx, *args, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
 
 
 def _row(ctx, x, at):
-    """What a step gets of an operand. TFLite gathers no unsigned words."""
+    """One row of an operand, for a step. TFLite cannot gather unsigned words."""
     if x.dtype == tf.uint32 and not ctx.enable_xla:
         return tf.bitcast(tf.gather(tf.bitcast(x, tf.int32), at), tf.uint32)
     return tf.gather(x, at)
@@ -52,7 +52,7 @@ def _row(ctx, x, at):
 
 @tf_rules.rule(scan_p)
 def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
-    """A while loop over an index; results of all steps are written to tensor lists."""
+    """A while loop over an index. The results of all steps are written to tensor lists."""
     edge = num_consts + num_carry
     consts, carry, xs = args[:num_consts], list(args[num_consts:edge]), args[edge:]
     n = ctx.dim(length)
@@ -80,9 +80,9 @@ def _scan(ctx, *args, jaxpr, num_consts, num_carry, length, reverse, unroll):
     for array, out in zip(state[num_carry:], ctx.avals_out[num_carry:], strict=True):
         if tf.executing_eagerly() or dims.is_constant_shape(out.shape):
             y = array.stack()
-        else:  # of no rows, too
+        else:  # also without rows
             row = ctx.shape(types.physical([out])[0].shape[1:])
             y = tf.raw_ops.TensorListStack(input_handle=array.flow, element_shape=row, element_dtype=array.dtype)
-        y.set_shape(types.static_shape(out))  # `EnsureShape` is an operation that TF.js 4.22 misreads
+        y.set_shape(types.static_shape(out))  # `EnsureShape` is read wrongly by TF.js 4.22
         stacked.append(y)
     return [*state[:num_carry], *stacked]

@@ -1,4 +1,4 @@
-"""TensorFlow for conversions: casts that saturate as XLA's do, bits, and rounding to smaller formats."""
+"""TensorFlow for conversions: casts that saturate like XLA's, bits, and rounding to smaller formats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bedrax.tf import types
 
 
 def convert(x: ArrayLike, dtype: np.dtype) -> Any:
-    """`x` in another dtype of ours, by the rules of `lax.convert_element_type`."""
+    """`x` in another dtype, by the rules of `lax.convert_element_type`."""
     target = types.tf_dtype(dtype)
     if x.dtype == target:
         return x
@@ -37,7 +37,7 @@ def convert(x: ArrayLike, dtype: np.dtype) -> Any:
 
 
 def _saturate(x, dtype: np.dtype):
-    """Float to integer: towards zero, nan to 0, what is out of range to the nearest value in range."""
+    """Float to integer: towards zero, nan to 0, values out of range to the nearest value in range."""
     info, float_type = dtypes.iinfo(dtype), np_dtype(x).type
     low, high = int(info.min), int(info.max)
     first_above = float_type(high + 1) if high >= 1 << 20 else float_type(high)  # a power of two, or exact

@@ -1,7 +1,7 @@
 """TensorFlow for convolution.
 
 Floats in one to three dimensions are TensorFlow's own convolutions, in the layout (batch, space, features), which
-every runtime has. Everything else (integers, complex numbers, more dimensions) is a sum of matrix products, one for
+every runtime supports. Others (integers, complex numbers, more dimensions) are a sum of matrix products, one for
 each position in the window.
 """
 
@@ -77,7 +77,7 @@ def _tensorflow_conv(
         x, kernel = tf.expand_dims(x, 1), tf.expand_dims(kernel, 0)
         out = _tensorflow_conv(
             ctx, x, kernel, [x_shape[0], 1, *x_shape[1:]], [1, *k_shape], [out_shape[0], 1, *out_shape[1:]], groups,
-            # Some kernels want equal strides; along the one element any is right.
+            # Some kernels need equal strides; along one element every stride is right.
             strides=strides * 2, padding=((0, 0), *padding), lhs_dilation=(1, *lhs_dilation), rhs_dilation=(1, *rhs_dilation),
         )  # fmt: skip
         return tf.squeeze(out, [1])
@@ -107,7 +107,7 @@ def _tensorflow_conv(
 
 
 def _named_padding(sizes, spans, strides, padding) -> str | None:
-    """The name that TensorFlow has for a padding, or None."""
+    """TensorFlow's name of a padding, or None."""
     for name in ("VALID", "SAME"):
         try:
             pads = padtype_to_pads(sizes, spans, strides, name)

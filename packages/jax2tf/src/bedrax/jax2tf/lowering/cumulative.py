@@ -8,14 +8,14 @@ from bedrax.tf import tensorflow as tf
 
 
 def _sums(dtype):
-    """The dtype to accumulate in; TensorFlow's XLA has these operations for 32 bits and more only."""
+    """The dtype of the sum; TensorFlow's XLA has these operations for 32 bits and more only."""
     if dtype.is_integer and dtype.size < 4:
         return tf.int32
     return accumulator(dtype)
 
 
 def _cumsum(ctx, x, *, axis, reverse):
-    if x.dtype.is_complex:  # for which there is no kernel in TensorFlow's XLA
+    if x.dtype.is_complex:  # TensorFlow's XLA has no kernel for it
         parts = (tf.math.real(x), tf.math.imag(x))
         return tf.complex(*[tf.cumsum(part, axis, reverse=reverse) for part in parts])
     return tf.cumsum(x, axis, reverse=reverse)

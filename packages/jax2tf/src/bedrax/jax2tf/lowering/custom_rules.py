@@ -1,4 +1,4 @@
-"""TensorFlow for functions with rules of their own: their rules do not matter to it."""
+"""TensorFlow for functions with custom rules: only the functions are converted."""
 
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import custom_rules as p

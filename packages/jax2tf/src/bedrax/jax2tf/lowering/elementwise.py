@@ -1,4 +1,4 @@
-"""TensorFlow for elementwise primitives: one operation where its meaning agrees, a formula where it does not."""
+"""TensorFlow for elementwise primitives: one operation if its results agree, else a formula."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ for _prim, _path in (
 
 
 def _neg(x):
-    if x.dtype.is_unsigned:  # not 0 - x, which a graph optimization makes a negation that has no kernel
+    if x.dtype.is_unsigned:  # not 0 - x: a graph optimization turns it into a negation, which has no kernel
         return tf.bitwise.invert(x) + scalar(1, x)
     return tf.negative(x)
 
@@ -63,7 +63,7 @@ def _exp2(x):
 
 
 def _cbrt(x):
-    """The power 1/3, and one step of Newton's method for the digits that its rounding costs."""
+    """The power 1/3, and one step of Newton's method, which corrects the rounding error."""
     y = tf.sign(x) * tf.pow(tf.abs(x), scalar(1 / 3, x))
     finite = tf.logical_and(tf.math.is_finite(x), tf.not_equal(x, 0))
     safe = tf.where(finite, y, scalar(1, x))
@@ -114,7 +114,7 @@ def _multiply(ctx, x, y):
 
 
 def _safe_divisor(y):
-    """`y` without what traps, and where it was 0 or -1 (None: nowhere)."""
+    """`y` with 1 for the values that trap, and masks where it was 0 or -1 (None: nowhere)."""
     known = static(y)
     signed = not y.dtype.is_unsigned
     if known is not None and np.all(known != 0) and not (signed and np.any(known == -1)):
@@ -143,7 +143,7 @@ def _div(ctx, x, y):
 
 @tf_rules.rule(p.rem_p)
 def _rem(ctx, x, y):
-    """The sign is that of the dividend; x rem 0 is x for integers."""
+    """The sign is that of the dividend; the remainder of an integer by 0 is the dividend."""
     return (_integer_rem if x.dtype.is_integer else _float_rem)(ctx, x, y)
 
 
@@ -198,8 +198,8 @@ def _is_nan(x):
 def extreme(x: ArrayLike, y: ArrayLike, largest: bool) -> Any:
     """The larger (smaller) of two tensors; complex numbers in lexicographic order.
 
-    nan where either is, as far as TensorFlow's own operation says so: its XLA passes over nan in the second operand,
-    which is therefore the constant if one is. Of zeros, the sign is that of either.
+    nan where either is nan, as far as TensorFlow's operation supports it: its XLA ignores nan in the second operand, so
+    a constant is the second operand. Of zeros, the sign is that of either.
     """
     if x.dtype == tf.bool:
         return tf.logical_or(x, y) if largest else tf.logical_and(x, y)
@@ -225,7 +225,7 @@ def _compare(prim, name, key=lambda x: x):
 
 
 def total_order_key(x: ArrayLike) -> Any:
-    """Integers that compare as the floats do in the total order of IEEE 754; integers are their own keys."""
+    """Integers in the order of the floats in the total order of IEEE 754. For integers, the integers themselves."""
     if not x.dtype.is_floating:
         return cast(x, _ordered(x.dtype))
     signed = {2: tf.int16, 4: tf.int32, 8: tf.int64}[x.dtype.size]
@@ -262,7 +262,7 @@ def _choose(ctx, *cases, which):
     which = cast(which, carrier(which.dtype))
     out = cases[0]
     for i, case in enumerate(cases[1:], 1):
-        out = tf.where(which >= scalar(i, which), case, out)  # an index out of range takes the nearest case
+        out = tf.where(which >= scalar(i, which), case, out)  # an index out of range selects the nearest case
     return out
 
 
@@ -281,12 +281,12 @@ _row(p.atan2_p, _atan2, accumulator)
 
 @tf_rules.rule(p.nextafter_p)
 def _nextafter(ctx, x, y):
-    """One step in the integers that are the bits, away from zero or towards it."""
+    """One step in the integers of the bits, away from zero or towards it."""
     if x.dtype in (tf.float32, tf.float64):
         return tf.math.nextafter(*_broadcast(x, y))
     if x.dtype.size != 2:
         raise NotImplementedError(
-            f"nextafter of {x.dtype.name}: TensorFlow cannot look into the bits of such floats; convert to float16 first"
+            f"nextafter of {x.dtype.name}: TensorFlow cannot read the bits of such floats; convert to float16 first"
         )
     x, y = _broadcast(x, y)
     bits = tf.cast(tf.bitcast(x, tf.uint16), tf.int32)
@@ -329,7 +329,7 @@ def _not(ctx, x):
 
 
 def bit_width(dtype: DTypeLike) -> int:
-    """How many bits the elements of a dtype of ours have."""
+    """The number of bits of the elements of a dtype."""
     return dtypes.itemsize_bits(dtype)
 
 
@@ -339,7 +339,7 @@ def unsigned_view(x: ArrayLike) -> Any:
 
 
 def _unsigned_bits(ctx, x):
-    """The bits of an integer tensor as an unsigned tensor, and how many there are."""
+    """The bits of an integer tensor as an unsigned tensor, and their number."""
     bits = bit_width(ctx.avals_in[0].dtype)
     if is_narrow_int(x.dtype):
         return tf.bitwise.bitwise_and(
@@ -371,7 +371,7 @@ def _shift(prim, left: bool, fill_with_sign: bool):
         dtype, width = x.dtype, bit_width(ctx.avals_in[0].dtype)
         if is_narrow_int(dtype):
             x, y = tf.cast(x, tf.int32), tf.cast(y, tf.int32)
-            if fill_with_sign:  # the top bit decides, of unsigned operands, too
+            if fill_with_sign:  # the top bit, also of unsigned operands
                 up = tf.constant(32 - width)
                 x = tf.bitwise.right_shift(tf.bitwise.left_shift(x, up), up)
             elif not left:

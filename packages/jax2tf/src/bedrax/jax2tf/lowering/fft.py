@@ -1,4 +1,4 @@
-"""TensorFlow for Fourier transforms: up to three axes are one operation, more are several."""
+"""TensorFlow for Fourier transforms: one operation for up to three axes, several for more."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """TensorFlow for indexing: windows become indices of rows of a flattened operand.
 
-The dimensions that indices touch are moved to the front and counted as one; a window is a set of rows there. So every
-mode and every layout is one gather or one scatter of rows, with index arithmetic that says which.
+The indexed dimensions are moved to the front and flattened; a window is a set of rows there. So every
+mode and every layout is one gather or one scatter of rows, at computed indices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bedrax.tf import tensorflow as tf
 
 
 def _index_type(ctx, indices, shape):
-    """Indices as int32 where rows are few enough, else int64; what is beyond that is out of bounds anyhow."""
+    """Indices as int32 if the rows are few enough, else int64. Larger indices are out of bounds in any case."""
     if indices.dtype == tf.uint64:
         indices = tf.minimum(indices, tf.constant(2**63 - 1, tf.uint64))
     big = indices.dtype in (tf.int64, tf.uint64, tf.uint32)
@@ -31,12 +31,12 @@ def _index_type(ctx, indices, shape):
 
 
 class _Rows:
-    """Which rows of the flattened operand the windows are.
+    """The rows of the flattened operand for the windows.
 
     Attributes:
-      part, whole: dimensions of the operand that indices touch, and those where a window is everything.
+      part, whole: the indexed dimensions of the operand, and those that a window covers completely.
       index: indices of rows, of shape ``(*batch, *window sizes of part)``.
-      inside: which windows are wholly inside (of shape batch), or None where they are moved inside.
+      inside: a boolean per window (of shape batch): whether it is inside; None if windows are clamped.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ def _gather(ctx, operand, indices, *, dimension_numbers, slice_sizes, mode, fill
     fill = mode is p.GatherScatterMode.FILL_OR_DROP
     rows = _Rows(ctx, indices, shape, indices_shape, numbers, slice_sizes, clip=not fill)
     out = tf.gather(rows.rows(ctx, operand, shape), rows.index)
-    # From batch, indexed, whole to batch, then the window in the operand's order, without what the result lacks.
+    # From (batch, indexed, whole) to batch, then the window in the operand's order, without the dropped dimensions.
     b = len(batch)
     position = {d: b + i for i, d in enumerate([*rows.part, *rows.whole])}
     out = transpose(out, [*range(b), *[position[d] for d in range(len(shape))]])
@@ -142,11 +142,11 @@ def _scatter_rule(prim, update, target=None):
         index, count = rows.index, rows.count
         dropping = rows.inside is not None
         if dropping:
-            # What is out of bounds goes to a row of its own.
+            # Indices out of bounds select an additional row.
             table = tf.concat([table, tf.zeros_like(table[:1])], 0)
             inside = rows.inside[(...,) + (None,) * len(rows.part)]
             index = tf.where(inside, index, tf.cast(ctx.dim(count), index.dtype))
-        # Updates in the order of the rows: the windows' positions in front, then the dimensions that indices touch.
+        # Updates in the order of the rows: the windows' positions first, then the indexed dimensions.
         window = dimension_numbers.update_window_dims
         rest = [d for d in range(len(updates_shape)) if d not in window]
         values = transpose(updates, [*rest, *window])
@@ -170,7 +170,7 @@ def _scatter_rule(prim, update, target=None):
 
 
 def _apply(ctx, table, index, values, jaxpr, consts):
-    """``table[i] = jaxpr(table[i], value)`` for one row after the other, as an index may occur several times."""
+    """``table[i] = jaxpr(table[i], value)`` for one row after the other, because an index may occur several times."""
     combine = combine_arrays(ctx, jaxpr)
 
     def step(i, table):
@@ -199,7 +199,7 @@ def _extremes(largest: bool):
         out = function(table, index[:, None], values)
         if not table.dtype.is_floating:
             return out
-        # The kernel passes over nan.
+        # The kernel ignores nan.
         bad = lambda x: tf.cast(tf.not_equal(x, x), tf.int32)
         nan = tf.tensor_scatter_nd_max(bad(table), index[:, None], bad(values))
         return tf.where(nan > 0, scalar(float("nan"), out), out)
@@ -214,14 +214,14 @@ def _update(ctx, table, index, values):
 def _sum(ctx, table, index, values):
     if ctx.enable_xla or not table.dtype.is_floating:
         return tf.tensor_scatter_nd_add(table, index[:, None], values)
-    # TFLite's converter would make the same of it; TF.js has only this.
+    # TFLite's converter would make the same; TF.js has only this operation.
     return table + tf.scatter_nd(index[:, None], values, tf.shape(table))
 
 
 def _difference(ctx, table, index, values):
     if values.dtype.is_unsigned:
         return tf.tensor_scatter_nd_sub(table, index[:, None], values)
-    return _sum(ctx, table, index, -values)  # which TFLite has, too
+    return _sum(ctx, table, index, -values)  # TFLite has this operation
 
 
 _scatter_rule(p.scatter_p, _update)
@@ -236,7 +236,7 @@ _scatter_rule(p.scatter_max_p, _extremes(True), carrier)
 
 
 def _clamped(ctx, starts, shape, sizes):
-    """Starts of a slice, moved inside, as a vector."""
+    """Starts of a slice, clamped, as a vector."""
     out = []
     for start, n, size in zip(starts, shape, sizes, strict=True):
         start = _index_type(ctx, start, ())
@@ -264,7 +264,8 @@ def _dynamic_update_slice(ctx, operand, update, *starts):
     shape, sizes = ctx.avals_in[0].shape, ctx.avals_in[1].shape
     if not sizes:
         return update
-    # Each position along an axis is of the operand, or of a place in the update: no shape depends on values, as XLA wants.
+    # Each position along an axis is from the operand or from the update: no shape depends on values, which XLA
+    # requires.
     inside = None
     for d, (n, size, begin) in enumerate(zip(shape, sizes, _clamped(ctx, starts, shape, sizes), strict=True)):
         if dims.definitely_equal(n, size):

@@ -1,8 +1,8 @@
-"""TensorFlow for linear algebra: its own decompositions; what it lacks is composed.
+"""TensorFlow for linear algebra: its own decompositions; missing ones are composed.
 
-Outside of XLA, TensorFlow's triangular solver raises InvalidArgumentError for a matrix that is singular, where we give
-infinities. TensorFlow's XLA has no `eig`, and no `svd` of complex matrices: where a function is traced to be compiled by
-it, those are composed.
+Outside of XLA, TensorFlow's triangular solver raises InvalidArgumentError for a singular matrix; other backends give
+infinities. TensorFlow's XLA has no `eig`, and no `svd` of complex matrices: these are composed in a function that is
+traced for a compilation by it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bedrax.tf import types
 
 
 def _rule(prim):
-    """Registers a rule for the dtypes in which TensorFlow decomposes matrices, which are not empty."""
+    """Registers a rule for the dtypes of TensorFlow's decompositions, and for matrices that are not empty."""
 
     def register(rule):
         composed = decompositions.find(prim)
@@ -49,7 +49,7 @@ def _rule(prim):
 
 
 def _for_xla() -> bool:
-    """Whether the graph that is being made is traced to be compiled by TensorFlow's XLA."""
+    """Whether the current graph is traced for a compilation by TensorFlow's XLA."""
     from tensorflow.python.ops import control_flow_util
 
     return not tf.executing_eagerly() and control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
@@ -60,7 +60,7 @@ def _nan_like(x):
 
 
 def _finite_matrices(x):
-    """`x` with zeros for matrices that have something infinite or nan, and which those are (``[...]``)."""
+    """`x` with zeros for matrices with infinite or nan elements, and a mask of these matrices (``[...]``)."""
     parts = (tf.math.real(x), tf.math.imag(x)) if x.dtype.is_complex else (x,)
     bad = functools.reduce(
         tf.logical_or, [tf.reduce_any(tf.logical_not(tf.math.is_finite(v)), [-2, -1]) for v in parts]
@@ -69,7 +69,7 @@ def _finite_matrices(x):
 
 
 def _with_nan(out, bad):
-    """Results with nan where `bad`."""
+    """Results with nan according to the mask `bad`."""
     extra = out.shape.rank - bad.shape.rank
     return tf.where(bad[(...,) + (None,) * extra], _nan_like(out), out)
 
@@ -79,7 +79,7 @@ def _with_nan(out, bad):
 
 @_rule(p.cholesky_p)
 def _cholesky(ctx, x):
-    return tf.linalg.band_part(tf.linalg.cholesky(x), -1, 0)  # where it fails it leaves the upper triangle as it was
+    return tf.linalg.band_part(tf.linalg.cholesky(x), -1, 0)  # for a failure it leaves the upper triangle unchanged
 
 
 # ---- QR ------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def _qr(ctx, x, **params):
 @_rule(p.eigh_p)
 def _eigh(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
     x, bad = _finite_matrices(x)
-    w, v = tf.linalg.eigh(x if lower else tf.linalg.adjoint(x))  # which reads the lower triangle
+    w, v = tf.linalg.eigh(x if lower else tf.linalg.adjoint(x))  # the operation reads the lower triangle
     w, v = _with_nan(tf.math.real(w), bad), _with_nan(v, bad)
     if subset_by_index is not None:
         start, end = subset_by_index
@@ -149,7 +149,7 @@ def _eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, **oth
 # ---- systems of equations and products -----------------------------------------------------------
 
 
-# Up to this size triangular systems are written out for TFLite and TF.js, which do not solve them.
+# Triangular systems up to this size are written out for TFLite and TF.js, which have no solver.
 _SMALL = 16
 
 

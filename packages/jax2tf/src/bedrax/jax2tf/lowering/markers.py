@@ -1,11 +1,11 @@
-"""TensorFlow for markers. A graph of plain operations may run anywhere, so the branch for the CPU is taken."""
+"""TensorFlow for markers. A graph of plain operations may run on any platform, so the branch for the CPU is used."""
 
 from bedrax.core import avals
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives import markers as p
 from bedrax.tf import tensorflow as tf
 
-# Order is TensorFlow's business: tokens only keep their places in the program.
+# TensorFlow orders the effects: tokens only keep their positions in the program.
 tf_rules.add(p.create_token_p, lambda ctx: avals.token)
 tf_rules.add(p.after_all_p, lambda ctx, *operands: avals.token)
 tf_rules.add(p.stage_p, lambda ctx, x: x)

@@ -1,4 +1,5 @@
-"""TensorFlow for placement: what is split over devices is marked for XLA's partitioner, all else stays as it is."""
+"""TensorFlow for placement: values that are split over devices are marked for XLA's partitioner, others stay
+unchanged."""
 
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.lax.primitives.placement import reshard_p
@@ -12,7 +13,7 @@ def _reshard(ctx, x, *, to, src):
         return x
     if tf.executing_eagerly():
         raise ValueError(
-            f"jax2tf: a value is split over devices ({to}), which TensorFlow can only be told in a graph: wrap the converted"
+            f"jax2tf: a value is split over devices ({to}), which is possible only in a graph of TensorFlow: wrap the converted"
             " function with tf.function"
         )
     from tensorflow.compiler.tf2xla.python import xla

@@ -16,4 +16,4 @@ def _uniform(ctx, a, b, *, shape):
     wide = a.dtype if a.dtype in (tf.float32, tf.float64) else tf.float32
     low, high = tf.cast(a, wide), tf.cast(b, wide)
     draws = tf.cast(low + (high - low) * tf.random.uniform(sizes, dtype=wide), a.dtype)
-    return tf.where(draws < b, draws, a)  # rounding may have reached b
+    return tf.where(draws < b, draws, a)  # rounding may give b

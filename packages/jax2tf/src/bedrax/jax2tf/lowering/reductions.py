@@ -33,7 +33,7 @@ _arithmetic(p.reduce_prod_p, "reduce_prod")
 def reduce_extreme(x: ArrayLike, axes: Sequence[int], largest: bool) -> Any:
     """The largest (smallest) elements along axes; complex numbers in lexicographic order.
 
-    nan where there is one, in TensorFlow's kernels; its XLA passes over it.
+    nan if an element is nan, with TensorFlow's kernels; its XLA ignores nan.
     """
     reduce = tf.reduce_max if largest else tf.reduce_min
     if x.dtype == tf.bool:
@@ -99,7 +99,7 @@ def _arg(prim, name: str, fill) -> None:
         x = cast(x, tf.int32 if x.dtype == tf.bool else carrier(x.dtype))
         if not x.dtype.is_floating:
             return cast(find(x, axis, output_type=width), target)
-        # The first nan, where there is one; TensorFlow skips them. Where all are infinite, the first.
+        # The first nan, if there is one; TensorFlow skips nan. If all are infinite, the first.
         nan = tf.not_equal(x, x)
         first_nan = tf.argmax(tf.cast(nan, tf.int32), axis, output_type=width)
         filled = tf.where(nan, scalar(fill(np_dtype(x)), x), x)
@@ -140,7 +140,7 @@ def combine_arrays(ctx: Any, jaxpr: Jaxpr, shape: Shape | None = None) -> Any:
 
 @tf_rules.rule(p.reduce_p)
 def _reduce(ctx, *args, dimensions, jaxpr):
-    """Neighbours are combined until one is left of each row, and that with the initial value."""
+    """Combine neighbours until one element of each row is left, and combine that with the initial value."""
     half = len(args) // 2
     operands, inits = list(args[:half]), args[half:]
     shape = ctx.avals_in[0].shape

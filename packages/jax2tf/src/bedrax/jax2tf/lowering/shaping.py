@@ -1,4 +1,4 @@
-"""TensorFlow for the shaping primitives. Sizes may be symbolic: they become tensors where they must."""
+"""TensorFlow for the shaping primitives. Symbolic sizes become tensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _same_shape(ctx, x, shape) -> bool:
 
 
 def reshape(ctx: Any, x: ArrayLike, shape: Shape) -> Any:
-    """`tf.reshape` to a shape of ours; one symbolic dimension is left to TensorFlow to find."""
+    """`tf.reshape`; TensorFlow infers one symbolic dimension."""
     if _same_shape(ctx, x, shape):
         return x
     symbolic = [d for d in shape if not dims.is_constant_dim(d)]
@@ -31,7 +31,7 @@ def reshape(ctx: Any, x: ArrayLike, shape: Shape) -> Any:
 
 
 def _one_more(operand, shape) -> int | None:
-    """The axis of one element by which `shape` exceeds `operand`; None if that is not the difference."""
+    """The axis of size one that `shape` has in addition to `operand`; None if the difference is another one."""
     if len(shape) != len(operand) + 1:
         return None
     for axis, d in enumerate(shape):
@@ -101,7 +101,7 @@ def _slice(ctx, x, *, start_indices, limit_indices, strides=None):
 
 
 def spread(x: ArrayLike, axis: int, inner: int, fill: Any) -> Any:
-    """`inner` elements of value `fill` after every element along an axis, the last one excepted."""
+    """Insert `inner` elements of value `fill` after every element along an axis, except the last one."""
     n = x.shape[axis]
     if n is None:
         n = tf.shape(x)[axis]
@@ -119,7 +119,7 @@ def _positive(n):
 
 
 def pad(ctx: Any, x: ArrayLike, fill: Any, config: Any) -> Any:
-    """`lax.pad` with a padding ``(low, high, interior)`` per axis, of dimensions of ours."""
+    """`lax.pad` with a padding ``(low, high, interior)`` per axis; the entries are dimensions."""
     for axis, (_, _, inner) in enumerate(config):
         if not (dims.is_constant_dim(inner) and inner == 0):
             x = spread(x, axis, ctx.dim(inner), fill)
@@ -127,7 +127,7 @@ def pad(ctx: Any, x: ArrayLike, fill: Any, config: Any) -> Any:
     plain = [isinstance(n, int) for n in (*lows, *highs)]
     if not all(plain) or any(n < 0 for n in (*lows, *highs)):
         cut, grow = _cut_and_grow(lows, highs)
-        # Padding first: what is cut may be more than there is, with padding on the other side.
+        # Padding first: more may be cut than the operand has, if there is padding on the other side.
         x = tf.pad(x, grow, constant_values=fill) if _some(grow) else x
         starts = [a for a, _ in cut]
         sizes = tf.shape(x) - tf.stack([a + b for a, b in cut])
@@ -185,7 +185,7 @@ def _split(ctx, x, *, sizes, axis):
 @tf_rules.rule(p.tile_p)
 @moved
 def _tile(ctx, x, *, reps):
-    if x.dtype == tf.uint16:  # which tile has no kernel for
+    if x.dtype == tf.uint16:  # tile has no kernel for it
         return tf.cast(tf.tile(tf.cast(x, tf.int32), ctx.shape(reps)), x.dtype)
     return tf.tile(x, ctx.shape(reps))
 

@@ -1,4 +1,4 @@
-"""TensorFlow for sorting: stable sorts of integers that compare as the elements do, and one gather per operand."""
+"""TensorFlow for sorting: stable sorts of integers in the order of the elements, and one gather per operand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bedrax.tf import tensorflow as tf
 
 
 def _keys(x) -> list:
-    """Integers to compare one after the other: nan is last whatever its sign, and -0 equals 0."""
+    """Integers to compare one after the other: nan is last for either sign, and -0 equals 0."""
     if x.dtype.is_complex:
         return [*_keys(tf.math.real(x)), *_keys(tf.math.imag(x))]
     if x.dtype == tf.bool:
@@ -24,7 +24,7 @@ def _keys(x) -> list:
 def _same_zeros_and_nans(x):
     """The keys of a total order of floats with one zero and one nan, which is last.
 
-    By their bits alone: TensorFlow's comparisons of floats may take subnormal numbers for zeros.
+    Only the bits are used: TensorFlow's comparisons of floats may treat subnormal numbers as zeros.
     """
     key = _total_order(x)
     word = key.dtype
@@ -45,7 +45,7 @@ def _axis(x, source: int, destination: int):
 
 
 def _take(x, order):
-    """``x[..., order]`` where the last axis of `order` indexes that of `x`, and the others are the same."""
+    """``x[..., order]``: the last axis of `order` indexes that of `x`, and the others are the same."""
     return moved(lambda ctx, x: tf.gather(x, order, axis=-1, batch_dims=x.shape.rank - 1))(None, x)
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow for special functions: its own where they are accurate (the rest is composed)."""
+"""TensorFlow for special functions: its own if they are accurate (the rest is composed)."""
 
 from __future__ import annotations
 

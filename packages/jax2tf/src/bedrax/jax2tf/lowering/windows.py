@@ -1,6 +1,6 @@
-"""TensorFlow for windows: slices that are combined, axis by axis where that is the same.
+"""TensorFlow for windows: combined slices, axis by axis if that is equivalent.
 
-Pooling of images is TensorFlow's own pooling, which mobile runtimes have in hardware; its maximum passes over nan.
+Pooling of images is TensorFlow's own pooling, which mobile runtimes have in hardware; its maximum ignores nan.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _along_axis(x, axis, size, stride, dilation, count, combine, fold):
         for i in range(1, size):
             out = combine(out, at(x, i * dilation, i * dilation + reach, stride))
         return out
-    # The windows of 1, 2, 4... elements from every position; those of `size` elements are made of some of them.
+    # The windows of 1, 2, 4... elements from every position. Those of `size` elements are combined from some of them.
     done, out, part, width = 0, None, x, 1
     while True:
         if size & width:
@@ -59,7 +59,7 @@ def _along_axis(x, axis, size, stride, dilation, count, combine, fold):
 
 
 def _pooling(ctx, x, windows: Windows, largest: bool | None):
-    """The reduction as TensorFlow's pooling of images, or None if it is none."""
+    """The reduction as TensorFlow's pooling of images, or None if it is not a pooling."""
     sizes, strides, padding = windows.window_dimensions, windows.window_strides, windows.padding
     if x.shape.rank != 4 or x.dtype not in (tf.float32, tf.float16, tf.bfloat16, tf.float64):
         return None
@@ -127,7 +127,7 @@ _reduction(p.reduce_window_min_p, False)
 
 
 def _slices(ctx, x, fill, windows: Windows, out_shape):
-    """For each position inside a window, the elements there of all windows."""
+    """For each position inside a window, the elements of all windows there."""
     padded = pad(ctx, x, fill, windows.pad_config())
     counts = [ctx.dim(d) for d in out_shape]
     for offset in windows.offsets():
@@ -155,7 +155,7 @@ def _reduce_window(ctx, *args, jaxpr, **params):
 
 
 def _selected(ctx, operand, shape, keep, windows: Windows, out_shape):
-    """For each window, the flat index of the operand's element that is selected; -1 where there is none."""
+    """For each window, the flat index of the selected element of the operand; -1 if there is none."""
     _check_static(windows)
     where = reshape(ctx, tf.range(ctx.dim(dims.size(shape))), shape)
     best, index = None, None
@@ -182,7 +182,7 @@ def _select_and_scatter_add(ctx, source, operand, *, select_prim, **params):
     dtype, wide = source.dtype, accumulator(source.dtype)
     operand = cast(operand, carrier(operand.dtype))
     index = _selected(ctx, operand, aval.shape, _keep(select_prim), windows, ctx.avals_in[0].shape)
-    # Negative indices are left out.
+    # Negative indices are ignored.
     flat = tf.math.unsorted_segment_sum(
         tf.reshape(cast(source, wide), [-1]), tf.reshape(index, [-1]), ctx.dim(dims.size(aval.shape))
     )
@@ -202,7 +202,7 @@ def _select_and_gather_add(ctx, tangents, operand, *, select_prim, **params):
 
 @tf_rules.rule(p.select_and_scatter_p)
 def _select_and_scatter(ctx, operand, source, init_value, *, select_jaxpr, scatter_jaxpr, **params):
-    """Position by position: at each, no element of the operand belongs to two windows."""
+    """Select and scatter position by position: at each, no element of the operand belongs to two windows."""
     windows = Windows.of(**params)
     aval, source_aval = ctx.avals_in[:2]
     select, scatter = combine_arrays(ctx, select_jaxpr), combine_arrays(ctx, scatter_jaxpr)
