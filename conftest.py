@@ -107,8 +107,8 @@ class Library(NamedTuple):
     """A library, and the tests that need it."""
 
     newest: tuple[int, int]  # the newest Python that it has wheels for
-    beside: str  # a module: where it is installed, this library is, too
-    files: tuple[str, ...] = ()  # what has no meaning without it: files of tests, or folders of them
+    companion: str  # a module: if it is installed, this library should be, too
+    files: tuple[str, ...] = ()  # files of tests that need it, or folders of them
 
 
 LIBRARIES = {
@@ -131,18 +131,18 @@ LIBRARIES = {
 
 
 def absence(name):
-    """Why a library is absent; None where it is installed. Fails the test if it belongs into the environment."""
+    """The reason why a library is absent; None if it is installed. Fails the test if it belongs to the environment."""
     if importlib.util.find_spec(name) is not None:
         return None
     library, version = LIBRARIES[name], sys.version_info[:2]
     if version > library.newest:
         return f"{name} has no wheels for Python {version[0]}.{version[1]}"
-    package = library.beside.partition(".")[0]  # of a name with a dot, the part before must be there to be searched
-    if importlib.util.find_spec(package) is None or importlib.util.find_spec(library.beside) is None:
+    package = library.companion.partition(".")[0]  # the parent of a name with a dot must exist for a search
+    if importlib.util.find_spec(package) is None or importlib.util.find_spec(library.companion) is None:
         return f"{name} comes with an extra or a group that this environment leaves out"
     pytest.fail(
-        f"{name} is not installed, but {library.beside} is, and Python {version[0]}.{version[1]} has wheels of it;"
-        " make the environment as README.md says",
+        f"{name} is not installed, but {library.companion} is, and Python {version[0]}.{version[1]} has wheels of it;"
+        " make the environment with the commands of README.md",
         pytrace=False,
     )
 
@@ -154,7 +154,7 @@ def skip_without(names):
 
 
 class WithoutLibrary(pytest.File):
-    """Stands for a file of tests whose library is absent: one test, which says so."""
+    """Replaces a file of tests whose library is absent: one test, which is skipped with the reason."""
 
     def collect(self):
         yield Missing.from_parent(self, name="needs")

@@ -1,6 +1,6 @@
-"""Every check of this repository; `uv run nox -l` lists them, and a bare `nox` runs the quick ones.
+"""The checks of this repository; `uv run nox -l` lists them, and a bare `nox` runs the quick ones.
 
-A session is a `sync` to what the lock says for some packages and groups, and a run.
+A session syncs its environment with the lock, for some packages and groups, and runs a check.
 """
 
 import re
@@ -28,7 +28,7 @@ FACES = [
     "packages/jax/src",
     "tests/typing",
 ]
-# These compute with NumPy alone. Their environments must not even hold an XLA to fall back on.
+# These packages compute with NumPy alone. Their environments must not contain XLA.
 WITHOUT_XLA = (
     "pytree",
     "core",
@@ -50,7 +50,7 @@ WITHOUT_XLA = (
     "libraries",
 )
 JAXLIBS = ("0.10.2", "0.11.2", "0.12.0.1")  # the oldest, the newest, and one between
-LIBTPU = {"0.10.2": "0.0.42.1", "0.11.2": "0.0.48.*", "0.12.0.1": "0.0.50.*"}  # what each jaxlib was released beside
+LIBTPU = {"0.10.2": "0.0.42.1", "0.11.2": "0.0.48.*", "0.12.0.1": "0.0.50.*"}  # released with each jaxlib
 SAMPLE = 6  # of this many tests, `newest -- --sample` runs one: ten minutes on two cores
 SMOKE = "import jax, jax.numpy as np; print(jax.jit(jax.grad(lambda x: np.linalg.svd(x, compute_uv=False).sum()))(jax.random.normal(jax.random.key(0), (3, 2))))"
 EVERYTHING = ("--all-packages", "--extra=tf", "--group=ecosystem", "--group=demo", "--group=test")
@@ -58,7 +58,7 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
 def sync(session, *args):
-    """Make the session's environment exactly what the lock says for these arguments."""
+    """Make the session's environment exactly that of the lock for these arguments."""
     here = session.virtualenv.location
     command = ["uv", "sync", "-q", "--locked", "--no-default-groups", f"--python={here}", *args]
     session.run_install(*command, env={"UV_PROJECT_ENVIRONMENT": here}, external=True)
@@ -71,7 +71,7 @@ def run_tests(session, *paths):
 @nox.session
 @nox.parametrize("package,extra", [nox.param(n, x, id=f"{n}-{x}".strip("-")) for n, x in CASES])
 def tests(session, package, extra):
-    """One package's tests, with nothing installed but what it declares; again for each optional extra."""
+    """Run one package's tests with only its declared requirements; again for each optional extra."""
     extras = ["--extra", extra] if extra else []
     sync(session, "--package", PROJECTS[package]["name"], *extras, "--group=test")
     run_tests(session, f"packages/{package}/tests")
@@ -80,11 +80,11 @@ def tests(session, package, extra):
 @nox.session(default=False)
 @nox.parametrize("package", [nox.param(n, id=n) for n in PROJECTS])
 def isolated(session, package):
-    """The built wheel, alone in an environment with what it declares: its tests and its README."""
+    """Run the tests and the README of a built wheel, in an environment with its declared requirements only."""
     house = wheels(session)
     (own,) = house.glob(PROJECTS[package]["name"].replace("-", "_") + "-*.whl")
     group = f"--group=packages/{package}/pyproject.toml:test"
-    # Without --reinstall a kept environment would keep an older build of the same version.
+    # Without --reinstall, a reused environment would keep an older build of the same version.
     session.install("--reinstall", "--no-sources", "--find-links", str(house), str(own), group)
     if package in WITHOUT_XLA:
         probe = "import importlib.util as u, sys; sys.exit(u.find_spec('jaxlib') is not None)"
@@ -95,7 +95,8 @@ def isolated(session, package):
 
 @nox.session
 def layers(session):
-    """Imports go only downward, to what is declared, in no ring; sizes. Needs the sources, installs none."""
+    """Check that imports go only downward, to declared requirements, without rings; print sizes. Installs no
+    package."""
     sync(session, "--only-group=layers")
     session.run("lint-imports", "--no-logo", "--no-cache", env={"PYTHONPATH": SEARCH})
     contracts = ["tests/test_architecture.py", "tests/test_inside_packages.py"]
@@ -119,9 +120,9 @@ def lint(session):
 
 @nox.session
 def types(session):
-    """The annotations that users see: what packages export, and a program written against it.
+    """Check the annotations of the interface: the exports of the packages, and a program that uses them.
 
-    `-- --follow-imports=normal` reports what stands inside the modules, too.
+    `-- --follow-imports=normal` also reports errors inside the modules.
     """
     sync(session, *EVERYTHING, "--group=types")
     session.run("mypy", *session.posargs, *FACES, env={"MYPYPATH": SEARCH})
@@ -129,14 +130,14 @@ def types(session):
 
 @nox.session
 def docs(session):
-    """Run every ```python block of the READMEs and of docs/, each file in a fresh process."""
+    """Run every ```python block of the READMEs and of docs/, each file in a new process."""
     sync(session, *EVERYTHING)
     session.run("python", "tools/run_docs.py", *session.posargs, env=QUIET)
 
 
 @nox.session(default=False)
 def documents(session):
-    """Run the examples in the docstrings of all public objects, then what `docs` runs; names of modules narrow it.
+    """Run the examples in the docstrings of all public objects, then the blocks of `docs`; names of modules narrow it.
 
     `-- --mission FOLDER` runs the mission documents in FOLDER instead, block by block.
     """
@@ -149,13 +150,13 @@ def documents(session):
 
 @nox.session(default=False)
 def units(session):
-    """Upstream's and Flax's public documentation, unit by unit, on this `jax` and on upstream's; hours on a small
-    machine. `-- --only NAME` takes pages whose names contain it, `--docstrings jax` those of one package."""
+    """Run upstream's and Flax's public documentation, unit by unit, on this `jax` and on upstream's; hours on a small
+    machine. `-- --only NAME` selects pages whose names contain it, `--docstrings jax` the docstrings of one package."""
     sync(session, *EVERYTHING, "--group=libraries")
     ask = "import importlib.metadata as m; print('flax==' + m.version('flax'))"
-    flax = session.run("python", "-c", ask, silent=True).strip()  # the lock's for this Python, on both sides
+    flax = session.run("python", "-c", ask, silent=True).strip()  # the version of the lock, on both sides
     pages = Path(session.create_tmp(), flax).resolve()
-    beside = [
+    packages = [
         "optax",
         "orbax-checkpoint",
         "matplotlib",
@@ -163,8 +164,8 @@ def units(session):
         "dm-haiku",
         "tensorflow; python_version < '3.14'",
     ]
-    peer = environment(session, "peer", "python", flax, f"jax=={upstream(session)}", *beside)
-    # An archive of the sources, as pip downloads it without building it, has the pages.
+    peer = environment(session, "peer", "python", flax, f"jax=={upstream(session)}", *packages)
+    # The source archive, which pip downloads without building it, has the pages.
     session.install("pip")
     load = ["pip", "download", "-q", "--no-deps", "--no-binary=:all:", f"--dest={pages}", flax]
     session.run_install("python", "-m", *load)
@@ -177,7 +178,8 @@ def units(session):
 
 @nox.session(default=False)
 def surface(session):
-    """Every public function in every mode, about half an hour; `-- --page` writes docs/surface.md and docs/ignored.md instead."""
+    """Run every public function in every mode, about half an hour; `-- --page` writes docs/surface.md and
+    docs/ignored.md."""
     sync(session, *EVERYTHING)
     if "--page" in session.posargs:
         session.run("python", "tools/surface.py", env=QUIET)
@@ -187,29 +189,31 @@ def surface(session):
 
 @nox.session(default=False)
 def integration(session):
-    """What no single package can test: the bridges and the libraries that users bring."""
+    """Test the bridges and the ecosystem's libraries, which need several packages."""
     sync(session, *EVERYTHING, "--group=libraries")
-    # What stands in files that are named here makes environments of its own, from the network.
+    # The named file makes its own environments, from the network.
     run_tests(session, "tests/integration", "tests/integration/with_tensorflow_hub.py")
 
 
 def newer_python(session):
-    """The newest Python that is found and takes the newest jaxlib (`tools/pythons.py` says where it is looked for); or None."""
+    """The newest Python that `tools/pythons.py` finds and that supports the newest jaxlib; or None."""
     oldest, *newer = table.table()
     if paths := [path for version, path in table.found().items() if version in newer]:
         return paths[-1]
-    session.warn(f"no Python newer than {oldest} was found: what needs one is left out; NEWER_PYTHON may name one")
+    session.warn(
+        f"no Python newer than {oldest} was found: checks that need one are left out; NEWER_PYTHON may name one"
+    )
     return None
 
 
 def upstream(session):
-    """The version of upstream's `jax` to compare with: the newest that the session's Python can have."""
+    """The version of upstream's `jax` for comparisons: the newest one for the session's Python."""
     ask = "import sys; print(sys.version_info >= (3, 12))"
     return JAXLIBS[-1 if session.run("python", "-c", ask, silent=True).strip() == "True" else 0]
 
 
 def environment(session, name, python, *packages):
-    """A new environment with these packages; returns its Python."""
+    """Make an environment with these packages. Returns its Python."""
     folder = Path(session.create_tmp()).resolve() / name
     if python == "python":  # the session's own
         python = str(Path(session.bin) / "python")
@@ -220,7 +224,7 @@ def environment(session, name, python, *packages):
 
 
 def locked(session, version, python, *args):
-    """The Python of an environment that is what the lock says for another Python."""
+    """The Python of an environment with the versions of the lock, for another Python."""
     folder = Path(session.create_tmp()).resolve() / f"python-{version}"
     command = ["uv", "sync", "-q", "--locked", "--no-default-groups", f"--python={python}", *args]
     session.run(*command, env={"UV_PROJECT_ENVIRONMENT": str(folder)}, external=True)
@@ -228,7 +232,7 @@ def locked(session, version, python, *args):
 
 
 def taken(session, option):
-    """Whether an option is among the arguments, which it leaves."""
+    """Whether an option is among the arguments. Removes it."""
     if there := option in session.posargs:
         session.posargs.remove(option)
     return there
@@ -236,8 +240,8 @@ def taken(session, option):
 
 @nox.session(default=False)
 def newest(session):
-    """README's test command on the newest Python that is found, and so with the newest jaxlib; `-- --sample` runs one in six of
-    the tests, some in every file. `--record` writes into `tests/pythons.json` and README.md that they passed."""
+    """Run README's test command on the newest Python that is found, with the newest jaxlib; `-- --sample` runs one in
+    six of the tests, some in every file. `--record` writes the result into `tests/pythons.json` and README.md."""
     if (python := newer_python(session)) is None:
         return
     sample, record = taken(session, "--sample"), taken(session, "--record")
@@ -256,26 +260,26 @@ def newest(session):
 
 
 def wheels(session):
-    """A folder with the wheels of all packages."""
+    """Build the wheels of all packages. Returns their folder."""
     house = Path(session.create_tmp(), "wheels").resolve()
     session.run("uv", "build", "-q", "--all-packages", "--wheel", "--clear", f"-o{house}", external=True)
     return house
 
 
 def smoke(session, version, python, house):
-    """Arrays, `jit`, derivatives, random numbers."""
+    """Run a few arrays, `jit`, derivatives, random numbers."""
     session.run(locked(session, version, python, *EVERYTHING), "-W", "error", "-c", SMOKE, external=True)
     return True
 
 
 def worked_example(session, version, python, house):
-    """README's first command."""
+    """Run README's first command."""
     session.run(locked(session, version, python, *EVERYTHING), "-m", "examples.digits", env=QUIET, external=True)
     return True
 
 
 def packages_alone(session, version, python, house):
-    """Each package from its wheel, alone in an environment with what it declares, and its README."""
+    """Test each package from its wheel, with its declared requirements only, and its README."""
     for package, project in PROJECTS.items():
         if f"Programming Language :: Python :: {version}" not in project["classifiers"]:
             session.log(f"{project['name']} is not for Python {version}")
@@ -288,8 +292,8 @@ def packages_alone(session, version, python, house):
     return True
 
 
-def flax_beside(session, version, python, house):
-    """`pip install flax` beside our wheels in a local folder, and a program of each of its two ways."""
+def flax_with_wheels(session, version, python, house):
+    """Run `pip install flax` with our wheels in a local folder, and a program for each of its two APIs."""
     if table.number(version) > (3, 14):
         session.log("Flax needs tensorstore, which has no wheels for Python 3.15")
         return False
@@ -298,18 +302,19 @@ def flax_beside(session, version, python, house):
     session.run(there, *install, external=True)
     ask = "import importlib.metadata as m; print('flax', m.version('flax'), 'beside jax', m.version('jax'))"
     session.run(there, "-c", ask, external=True)
-    for program in ("flax_nnx", "flax_linen"):  # -P: a file in that folder may be named like a library
+    for program in ("flax_nnx", "flax_linen"):  # -P: a file in that folder may have the name of a library
         session.run(there, "-P", f"examples/ecosystem/programs/{program}.py", external=True)
     return True
 
 
-ON_EACH = {"smoke": smoke, "demo": worked_example, "packages": packages_alone, "flax": flax_beside}
+ON_EACH = {"smoke": smoke, "demo": worked_example, "packages": packages_alone, "flax": flax_with_wheels}
 
 
 @nox.session(default=False)
 def pythons(session):
-    """On every Python that is found: a few arrays, the worked example, each package from its wheel alone, and Flax from PyPI
-    beside the wheels. `-- 3.13 demo` narrows it; `--record` writes into `tests/pythons.json` and README.md what passed."""
+    """Run on every Python that is found: a few arrays, the worked example, each package from its wheel alone, and Flax
+    from PyPI with our wheels. `-- 3.13 demo` narrows it; `--record` writes the results into `tests/pythons.json` and
+    README.md."""
     record, found = taken(session, "--record"), table.found()
     session.log(f"found: {found}; not found: {', '.join(v for v in table.table() if v not in found) or 'none'}")
     versions = [v for v in found if v in session.posargs] or [*found]
@@ -330,11 +335,12 @@ def pythons(session):
 
 @nox.session(default=False)
 def bounds(session):
-    """The tests of packages over the oldest versions of the libraries that the metadata allow; names of packages narrow it."""
-    asked = [r for p in PROJECTS.values() for r in p["dependencies"]]
+    """Run the packages' tests with the oldest versions of the libraries that the metadata allow; package names narrow
+    it."""
+    requirements = [r for p in PROJECTS.values() for r in p["dependencies"]]
     bound = {}
     for name, version in re.findall(
-        r"^(numpy|scipy|ml-dtypes|opt-einsum|jaxlib)>=([\d.]+)", "\n".join(asked), re.MULTILINE
+        r"^(numpy|scipy|ml-dtypes|opt-einsum|jaxlib)>=([\d.]+)", "\n".join(requirements), re.MULTILINE
     ):
         bound[name] = max(bound.get(name, version), version, key=table.number)
     oldest = next(iter(table.table()))  # the oldest NumPy has no wheels for the newest Python
@@ -351,8 +357,8 @@ def bounds(session):
 
 @nox.session(default=False)
 def exports(session):
-    """Programs travel: exported ones between this `jax` over every jaxlib, `jax` 0.10.2 and `jax` 0.12.0.1, each in an
-    environment of its own; compiled code is read by the jaxlib that wrote it, and refused by the others."""
+    """Exchange programs: exported ones between this `jax` with every jaxlib, `jax` 0.10.2 and `jax` 0.12.0.1, each in
+    its own environment. The jaxlib that wrote compiled code can read it; the others must raise an error."""
     sync(session, "--all-packages", "--group=test")
     old = session.run("python", "-c", "import sys; print(sys.executable)", silent=True).strip()
     newer = newer_python(session)
@@ -373,7 +379,7 @@ def exports(session):
         run(kind, python, str(here / "programs.py"), "write", str(made / f"{kind}-{version}.json"))
     for kind, version, python in all_of:
         for writer, written, _ in all_of:
-            if "ours" in (kind, writer):  # upstream reads its own as it may
+            if "ours" in (kind, writer):  # upstream's reading of its own files is not checked
                 session.log(f"{kind} over {version} reads what {writer} over {written} wrote")
                 run(kind, python, str(here / "programs.py"), "read", str(made / f"{writer}-{written}.json"))
     for written, writer in ours.items():
@@ -387,7 +393,7 @@ def exports(session):
 
 @nox.session(default=False)
 def door(session):
-    """Write tests/door.json, the table of what is taken from jaxlib, from every version of jaxlib that it has a column for."""
+    """Write tests/door.json, the table of the parts that are used from jaxlib, for every version of jaxlib in it."""
     sync(session, "--all-packages", "--group=test")
     newer = newer_python(session) or session.error("the newest jaxlib needs one")
     pythons = [environment(session, f"jaxlib-{v}", newer if v != "0.10.2" else "3.11", f"jaxlib=={v}") for v in JAXLIBS]
@@ -396,9 +402,9 @@ def door(session):
 
 @nox.session(default=False)
 def differential(session):
-    """The surface's records with arguments of other kinds (Python scalars, bfloat16, empty...), beside the newest
-    `jax` of upstream that this Python can have; names (`nn. scipy.stats`) and kinds (`=float =bfloat16`) narrow it. What
-    differs and is not meant, as `tests/programs/expected_differences.py` says and `docs/differences.md` shows, makes it fail."""
+    """Compare the surface's records with arguments of other kinds (Python scalars, bfloat16, empty...) with the newest
+    `jax` of upstream for this Python. Names (`nn. scipy.stats`) and kinds (`=float =bfloat16`) narrow it. It fails on
+    a difference that `tests/programs/expected_differences.py` does not list (`docs/differences.md` shows the list)."""
     sync(session, "--all-packages", "--group=test")
     program, made = "tests/programs/differential.py", Path(session.create_tmp()).resolve()
     theirs = environment(session, "venv", "python", f"jax=={upstream(session)}")
@@ -409,12 +415,13 @@ def differential(session):
 
 @nox.session(default=False)
 def ecosystem(session):
-    """Libraries from PyPI at work on this `jax`, with `-- --suites` their own tests; `--page` runs upstream beside it, and writes."""
-    asked = ["-r", "examples/ecosystem/requirements.txt"]
+    """Run libraries from PyPI on this `jax`; `-- --suites` their own tests; `--page` also on upstream, and writes the
+    page."""
+    requirements = ["-r", "examples/ecosystem/requirements.txt"]
     sync(session, "--package=jax")
-    session.install(*asked)  # our `jax` is there, so theirs is not installed
+    session.install(*requirements)  # our `jax` is there, so theirs is not installed
     if "--page" in session.posargs:
-        peer = environment(session, "peer", "python", f"jax=={upstream(session)}", *asked)
+        peer = environment(session, "peer", "python", f"jax=={upstream(session)}", *requirements)
         session.posargs.append(f"--peer={peer}")
     if taken(session, "--suites"):
         session.posargs.append(f"--suites={Path(session.create_tmp(), 'sources').resolve()}")
@@ -423,8 +430,9 @@ def ecosystem(session):
 
 @nox.session(default=False)
 def devices(session):
-    """Many devices and processes, whole, within an hour: every record on eight CPU devices, its batch spread over them,
-    a third of all stacks of transformations with `shard_map` and `pmap`, what stands in docs/devices.md, the example."""
+    """Test many devices and processes, complete, within an hour: every record on eight CPU devices with its batch
+    split over them, a third of all stacks of transformations with `shard_map` and `pmap`, the tests in
+    docs/devices.md, the example."""
     sync(session, *EVERYTHING)
     whole = {"BEDRAX_ALL_RECORDS": "1", "BEDRAX_CLOSURE": "3"}
     files = re.findall(r"`((?:packages|tests|examples)/[\w/]+\.py)`", Path("docs/devices.md").read_text())
@@ -435,8 +443,8 @@ def devices(session):
 
 @nox.session(default=False)
 def accelerators(session):
-    """Every record, compiled for an NVIDIA GPU and a TPU by their own compilers, which need neither; a quarter of an hour.
-    Before that, the GPU's kernels are asked whether they take the calls of the records' programs."""
+    """Compile every record for an NVIDIA GPU and a TPU with their own compilers, without such a device; a quarter of
+    an hour. Before that, check that the GPU's kernels accept the calls of the records' programs."""
     sync(session, "--all-packages", "--group=test")
     version = session.run("python", "-c", "import jaxlib; print(jaxlib.__version__)", silent=True).strip()
     plugins = [f"jax-cuda13-plugin=={version}", f"jax-cuda13-pjrt=={version}", f"libtpu=={LIBTPU[version]}"]
@@ -447,14 +455,14 @@ def accelerators(session):
 
 @nox.session(default=False)
 def fuzz(session):
-    """Every property test with many fresh examples; `-- packages/core/tests` for those of one package."""
+    """Run every property test with many new examples; `-- packages/core/tests` for those of one package."""
     sync(session, *EVERYTHING)
     run_tests(session, "-m", "hypothesis", "--hypothesis-profile=fuzz", "--hypothesis-show-statistics")
 
 
 @nox.session(default=False)
 def faults(session):
-    """Threads, interrupts, damage, depth: many of each, within an hour; the default tests run a few."""
+    """Test threads, interrupts, damage, depth: many cases of each, within an hour; the default tests run a few."""
     sync(session, "--all-packages", "--group=test")
     files = ("packages/jax/tests/test_faults.py", "packages/xla_backend/tests/test_export.py")
     session.run("pytest", *files, *session.posargs, env={**QUIET, "BEDRAX_FAULTS": "whole"})
@@ -462,8 +470,8 @@ def faults(session):
 
 @nox.session(default=False)
 def demo(session):
-    """The worked examples: train, export and serve a digit classifier; train a language model on many devices; a
-    zoo of models in TensorFlow, TFLite and TF.js (for which it needs `npm`)."""
+    """Run the worked examples: train, export and serve a digit classifier; train a language model on many devices;
+    convert a zoo of models to TensorFlow, TFLite and TF.js (which needs `npm`)."""
     sync(session, *EVERYTHING)
     session.run("python", "-m", "examples.digits", *session.posargs, env=QUIET)
     session.run("python", "-m", "examples.parallel", env=QUIET)
@@ -472,9 +480,9 @@ def demo(session):
 
 @nox.session(default=False)
 def web(session):
-    """The digits model in a browser: converted by TF.js's converter, drawn on and taught in a headless Chromium.
+    """Run the digits model in a browser: converted by TF.js's converter, used and trained in a headless Chromium.
 
-    Needs `npm` and a Chromium (on the path, or in the variable CHROMIUM); `-- --serve` opens the page for you.
+    Needs `npm` and a Chromium (on the path, or in the variable CHROMIUM); `-- --serve` serves the page for you.
     """
     sync(session, *EVERYTHING)
     session.run("python", "-m", "examples.digits.web", *session.posargs, env=QUIET)
@@ -482,7 +490,7 @@ def web(session):
 
 @nox.session(default=False)
 def bench(session):
-    """The benchmarks; arguments go to `python -m benchmarks`."""
+    """Run the benchmarks; arguments go to `python -m benchmarks`."""
     sync(session, *EVERYTHING)
     session.run("python", "-m", "benchmarks", *session.posargs, env=QUIET)
 

@@ -1,4 +1,4 @@
-"""Tests that need a library are skipped where there are no wheels of it, and nowhere else (the root's `conftest.py`)."""
+"""Tests that need a library are skipped if it has no wheels for this Python, and never otherwise (`conftest.py`)."""
 
 import ast
 import re
@@ -19,7 +19,7 @@ def needs(pytestconfig):
 
 
 def imported(body):
-    """The top-level names of the modules that these statements import, in blocks, too, but not in functions."""
+    """The top-level names of the modules that these statements import, also in blocks, but not in functions."""
     for node in body:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -57,7 +57,7 @@ def test_the_pythons_are_those_of_the_declarations(needs):
 
 
 PRESENT = {"flax", "bedrax", "bedrax.tf", "numpy"}
-TABLE = [  # what is installed, Python, what comes of a test that needs TensorFlow
+TABLE = [  # installed modules, Python, outcome of a test that needs TensorFlow
     ({"tensorflow", *PRESENT}, (3, 13), None),
     ({"tensorflow", *PRESENT}, (3, 14), None),
     (PRESENT, (3, 14), "tensorflow has no wheels for Python 3.14"),

@@ -1,4 +1,4 @@
-"""The Pythons that the metadata, the lock and README name are those of the table, and the table is of what was tried."""
+"""The Pythons in the metadata, the lock and README are those of the table, and the table has only checks that ran."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def test_the_readme_shows_the_table():
 
 
 def test_each_python_has_what_is_claimed_of_all():
-    # `nox -s pythons -- --record` adds these.
+    # `nox -s pythons -- --record` adds these entries.
     for python, row in pythons.table().items():
         assert {"smoke"} <= set(row["passed"]), f"not recorded for Python {python}"
 
@@ -65,14 +65,14 @@ def test_a_command_that_does_not_run_is_not_a_python(tmp_path):
     candidates = [str(tmp_path / "not there"), shim, foreign, older, newer, again, sys.executable]
     here = "{}.{}".format(*sys.version_info)
     assert pythons.found(candidates) == {"3.12": newer, **({here: sys.executable} if here != "3.12" else {})}
-    asked = pythons.named({"NEWER_PYTHON": os.pathsep.join((shim, newer)), "UV_PYTHON": again, "PATH": "/a:/b"})
-    assert asked[1:4] == [shim, newer, again] and asked[4:6] == [
+    commands = pythons.named({"NEWER_PYTHON": os.pathsep.join((shim, newer)), "UV_PYTHON": again, "PATH": "/a:/b"})
+    assert commands[1:4] == [shim, newer, again] and commands[4:6] == [
         f"{f}/python{[*pythons.table()][-1]}" for f in ("/a", "/b")
     ]
 
 
 def test_a_record_is_kept_for_one_jaxlib(tmp_path):
-    """What passed with another jaxlib is forgotten; unknown claims are refused."""
+    """A record with another jaxlib replaces the row; unknown checks are an error."""
     code = f"""
 import sys; sys.path.insert(0, {str(ROOT / "tools")!r})
 from pathlib import Path

@@ -1,12 +1,12 @@
-"""Which Pythons this repository runs on, and what passed on each.
+"""The Pythons that this repository supports, and the checks that passed on each.
 
     python tools/pythons.py find              prints the Pythons of this machine that are in the table, with their paths
-    python tools/pythons.py record WHAT ...   adds WHAT to the row of the Python that runs this, with the jaxlib that it has
+    python tools/pythons.py record WHAT ...   adds WHAT to the row of the current Python, with its installed jaxlib
     python tools/pythons.py write             writes the classifiers of every pyproject.toml and the table of README.md
 
-The table is `tests/pythons.json`. A session of nox that is called with `--record` adds what passed in it, so that every
-claim was tried; a row whose jaxlib is another one than that of the run starts anew. A test compares the table with the
-classifiers, with README.md and with uv.lock.
+The table is `tests/pythons.json`. A session of nox with `--record` adds the checks that passed in it, so every entry
+was run. A record with another jaxlib replaces the row. A test compares the table with the classifiers, with README.md
+and with uv.lock.
 """
 
 import json
@@ -21,20 +21,20 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "tests" / "pythons.json"
 PYPROJECTS = [ROOT / "pyproject.toml", *sorted(ROOT.glob("packages/*/pyproject.toml"))]
-# What can pass, in the order of README's table, and how README calls it.
+# The checks, in the order of README's table, with their names there.
 PASSED = {
     "tests": "all tests",
     "sample": "a sample of the tests",
     "demo": "the worked example",
     "packages": "each package alone",
-    "flax": "Flax from PyPI beside the wheels",
+    "flax": "Flax from PyPI with our wheels",
     "smoke": "arrays, `jit`, derivatives, random numbers",
 }
 MARK = "<!-- pythons -->"
 
 
 def table() -> dict[str, dict]:
-    """A row for each Python, oldest first: the jaxlib, and what passed."""
+    """A row for each Python, oldest first: the jaxlib, and the checks that passed."""
     return json.loads(TABLE.read_text())
 
 
@@ -43,15 +43,16 @@ def number(python: str) -> tuple[int, ...]:
 
 
 def named(environ=os.environ) -> list[str]:
-    """What may be a Python: those in NEWER_PYTHON (separated as in PATH) and UV_PYTHON, then those on the path."""
-    asked = [*environ.get("NEWER_PYTHON", "").split(os.pathsep), environ.get("UV_PYTHON", "")]
+    """Commands that may be a Python: those in NEWER_PYTHON (separated as in PATH) and UV_PYTHON, then those on the
+    path."""
+    commands = [*environ.get("NEWER_PYTHON", "").split(os.pathsep), environ.get("UV_PYTHON", "")]
     folders = environ.get("PATH", "").split(os.pathsep)
     names = [f"python{python}" for python in reversed(table())]
-    return [sys.executable, *filter(None, asked), *(os.path.join(f, n) for n in names for f in folders if f)]
+    return [sys.executable, *filter(None, commands), *(os.path.join(f, n) for n in names for f in folders if f)]
 
 
 def version_of(command: str) -> str | None:
-    """`3.13` for the command of such a CPython; None if it does not run: a shim on the path may stand for nothing."""
+    """`3.13` for the command of such a CPython; None if it does not run: a shim on the path may have no target."""
     ask = "import platform, sys; print(platform.python_implementation(), '%d.%d' % sys.version_info[:2])"
     if (path := shutil.which(command)) is None:
         return None
@@ -73,13 +74,13 @@ def found(candidates: list[str] | None = None) -> dict[str, str]:
 
 
 def without_wheels(project: dict) -> tuple[int, ...] | None:
-    """The first Python for which a project lacks something that it always needs; None if there is none."""
+    """The first Python for which a project lacks a requirement; None if there is none."""
     bounds = [re.search(r"python_version < '([\d.]+)'", requirement) for requirement in project["dependencies"]]
     return min((number(bound[1]) for bound in bounds if bound), default=None)
 
 
 def classifiers(project: dict) -> list[str]:
-    """What a project's classifiers must be: the Pythons of the table for which it has all that it needs, and its own others."""
+    """The classifiers of a project: the Pythons of the table that have all its requirements, and its own others."""
     language = "Programming Language :: Python :: 3"
     end = without_wheels(project)
     pythons = [python for python in table() if end is None or number(python) < end]
@@ -97,7 +98,7 @@ def rows() -> str:
 
 
 def record(what: list[str]) -> None:
-    """Adds to the row of this Python what passed with the jaxlib that is installed."""
+    """Add checks that passed with the installed jaxlib to the row of this Python."""
     import importlib.metadata
 
     if unknown := [each for each in what if each not in PASSED]:
@@ -110,7 +111,7 @@ def record(what: list[str]) -> None:
 
 
 def write() -> None:
-    """Writes what follows from the table into the pyproject files and README.md."""
+    """Write the parts that follow from the table into the pyproject files and README.md."""
     for path in PYPROJECTS:
         text = path.read_text()
         lines = "".join(f'    "{each}",\n' for each in classifiers(tomllib.loads(text)["project"]))
