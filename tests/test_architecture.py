@@ -52,6 +52,8 @@ def requirements(project):
 
 GRAPH = {module(name): {module(r) for r in requirements(p)} for name, p in PROJECTS.items()}
 
+STANDARD = sys.stdlib_module_names | {"annotationlib"}  # Python 3.14 has it
+
 
 @pytest.fixture(scope="module")
 def imports():
@@ -67,7 +69,7 @@ def test_every_import_is_declared(imports):
     for importer in sorted(imports.modules):
         if imports.is_module_squashed(importer) or importer == "bedrax":
             continue
-        allowed = GRAPH[package(importer)] | {package(importer)} | PLUGINS | sys.stdlib_module_names
+        allowed = GRAPH[package(importer)] | {package(importer)} | PLUGINS | STANDARD
         for imported in sorted(imports.find_modules_directly_imported_by(importer)):
             if package(imported) not in allowed:
                 what = "a module that does not exist" if imported == "bedrax" else imported
