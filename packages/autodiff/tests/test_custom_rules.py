@@ -21,6 +21,7 @@ from bedrax.autodiff import (
 )
 from bedrax.autodiff.custom_rules import custom_vjp_primal_tree_values
 from bedrax.batching import vmap
+from bedrax.core.avals import aval_of
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
@@ -329,3 +330,50 @@ def test_backward_rules_get_arrays_and_float0_of_integer_results():
     f.defvjp(lambda x, n: (f(x, n), x), bwd)
     assert grad(lambda x: f(x, np.int32(3))[0])(f32(5)) == 10
     assert seen == [((), np.dtype("float32")), ((), np.dtype([("float0", "V")]))]
+
+
+@pytest.mark.parametrize("how, shape", [(lambda f: f, ()), (jit, ()), (vmap, (4,))], ids=["eager", "jit", "vmap"])
+def test_none_from_a_backward_rule_runs_the_rules_behind_it(how, shape):
+    """A rule may send what is no derivative (as statistics of quantized training), whatever it gets."""
+    seen = []
+
+    @custom_vjp
+    def scaled(x, history):
+        return lax.mul(x, f32(2)), lax.add(history, f32(1))
+
+    def bwd(history, cts):
+        seen.append(tuple(ct.shape for ct in cts))
+        return cts[0], lax.add(history, f32(7))
+
+    scaled.defvjp(lambda x, history: (scaled(x, history), history), bwd)
+
+    @custom_vjp
+    def through(x, scaled):
+        return lax.mul(x, f32(3))
+
+    through.defvjp(lambda x, scaled: (through(x, scaled), None), lambda _, ct: (lax.mul(ct, f32(3)), None))
+
+    def loss(x, history):
+        return through(x, scaled(x, history)[0])
+
+    one = np.ones(shape, f32)
+    by_x, history = how(grad(loss, argnums=(0, 1)))(one, one)
+    np.testing.assert_array_equal(by_x, 3 * one)
+    np.testing.assert_array_equal(history, 8 * one)
+    assert seen == [((), ())]
+
+
+def test_a_symbolic_zero_from_a_backward_rule_ends_there():
+    @custom_vjp
+    def behind(x):
+        return x
+
+    behind.defvjp(lambda x: (x, None), lambda _, ct: 1 / 0)
+
+    @custom_vjp
+    def stop(x, y):
+        return lax.add(x, y)
+
+    zero = SymbolicZero(aval_of(f32(1)))
+    stop.defvjp(lambda x, y: (stop(x, y), None), lambda _, ct: (ct, zero))
+    assert grad(lambda x: stop(x, behind(x)))(f32(2)) == 1

@@ -259,7 +259,9 @@ class Pullback:
         return self.rule.returns != "cotangents"
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        """One cotangent per leaf of the arguments; None where it is zero.
+        """One cotangent per leaf of the arguments; None where it is zero for certain: a `SymbolicZero`, or of integers.
+
+        None from the rule is an array of zeros: what made the argument may have a backward rule, which then runs.
 
         The rule gets arrays, also where the cotangents are Python scalars, as `grad` starts from one: it may ask for shapes.
         """
@@ -281,7 +283,10 @@ class Pullback:
                 result, logs = _pair_with_logs(what, result)
                 log(logs)
             leaves = _cotangent_leaves(what, bound, result)
-        return [_checked_cotangent(what, ct, a) for ct, a in zip(leaves, bound.in_types, strict=True)]
+        return [
+            zeros_of(t.to_tangent_aval()) if ct is None and active else _checked_cotangent(what, ct, t)
+            for ct, t, active in zip(leaves, bound.in_types, self.active, strict=True)
+        ]
 
 
 def _pair_with_logs(what: str, result: Any) -> tuple[Any, dict]:
@@ -310,7 +315,7 @@ def _cotangent_leaves(what: str, bound: BoundVJP, result: Any) -> list:
 
     def collect(ct, argument):
         count = len(pytree.tree_leaves(argument))
-        leaves = [None] * count if is_none(ct) else pytree.tree_leaves(ct, is_leaf=is_none)
+        leaves = [ct] * count if is_none(ct) else pytree.tree_leaves(ct, is_leaf=is_none)
         if len(leaves) != count:
             raise ValueError
         flat.extend(leaves)
