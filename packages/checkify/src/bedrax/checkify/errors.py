@@ -95,12 +95,17 @@ class Spec(NamedTuple):
 
     def no_error(self) -> list[Any]:
         """The leaves while nothing has failed."""
-        return [lax.full(t.shape, t.dtype.type(0)) for t in self.types()]
+        return no_error(self.types())
 
     def split(self, leaves: Sequence[Any]) -> dict[tuple[Any, ...], list[Any]]:
         """The arrays of each slot."""
         rest = iter(leaves[1:])
         return {slot: [next(rest) for _ in slot] for slot in self.slots}
+
+
+def no_error(types: Sequence[ShapedArray]) -> list:
+    """The leaves of an error of these types, while nothing has failed."""
+    return [lax.full(t.shape, t.dtype.type(0)) for t in types]
 
 
 class Error:

@@ -11,10 +11,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from bedrax.core.dead_code import dce_with
 from bedrax.core.facts import fact
-from bedrax.core.ir import Jaxpr, Var
-from bedrax.core.staging import close_over
-from bedrax.core.tables import CONSTANT, Use, Wire, programs, wires, with_programs
+from bedrax.core.ir import Jaxpr, Var, run
+from bedrax.core.staging import close_over, program_of
+from bedrax.core.tables import CARRY, CONSTANT, Use, Wire, programs, wires, with_programs
 from bedrax.core.tracing import Primitive
 
 
@@ -257,3 +258,99 @@ def lift(
     out = found.held.bind(prim, params, operand=args, companion=companions or ())
     numbers = range(len(found.out_marks))
     return [out["result", r] for r in numbers], list(found.out_marks), [out.get(("companion", r)) for r in numbers]
+
+
+# ---- programs that report
+
+
+class Reports(NamedTuple):
+    """How programs report, see `reporting`. Two that are equal make the same programs.
+
+    Attributes:
+      of: ``program -> (program, whether it reports)``. A program that reports returns the leaves of a report before its results.
+      types: of the leaves of a report.
+      none: ``types -> leaves`` of a report that says nothing.
+      join: ``(leaves, leaves) -> leaves`` of two reports, the earlier one first.
+    """
+
+    of: Callable
+    types: tuple
+    none: Callable
+    join: Callable
+
+
+class Reporting(NamedTuple):
+    """An operation whose programs report.
+
+    Attributes:
+      held: the operation.
+      rounds: whether programs run in rounds, whose reports are joined.
+      test: the program that decides whether there is a first round, and its operands, if it reports.
+    """
+
+    held: Held
+    rounds: bool
+    test: tuple[Jaxpr, tuple[int, ...]] | None
+
+    def bind(self, prim: Primitive, params: dict, args: Sequence[Any], how: Reports) -> tuple[list, list]:
+        """Bind the operation: the leaves of its report, and its results."""
+        first, count = how.none(how.types) if self.rounds else [], len(how.types)
+        if self.test is not None:
+            program, operands = self.test
+            first = how.join(first, run(program, *(args[o] for o in operands))[:count])
+        out = self.held.bind(prim, params, operand=args, again=args, report=first)
+        return [out["report", i] for i in range(count)], [out["result", r] for r in range(len(out) - count)]
+
+
+@of_uses
+def reporting(uses: Sequence[Use], operands: int, how: Reports) -> Reporting:
+    """An operation that holds programs, of programs that report: a call and a branch return the report, a loop carries it.
+
+    What a program reports that decides whether there is another round is part of the report of the round before.
+    """
+    n = len(how.types)
+    found = [how.of(use.program) for use in uses]
+    rounds = any(use.carries or use.rounds is not None for use in uses)
+    ins, outs = roles(uses, operands)
+    reports = sources("report", range(n))
+    outs = [*(Wire(CARRY if rounds else CONSTANT, source) for source in reports), *outs]
+    if rounds:
+        ins = [*(Wire(CARRY, source, tuple(range(len(uses)))) for source in reports), *ins]
+    test = None
+    for use, (program, says) in zip(uses, found, strict=True):
+        if use.results == (None,) and says:
+            test = program, use.operands
+    bodies = []
+    for number, (use, (program, says)) in enumerate(zip(uses, found, strict=True)):
+        takes, gives = sources("operand", use.operands), sources("result", use.results)
+        if use.results == (None,):
+            bodies.append(Body(dce_with(program, [False] * (n * says) + [True])[0], takes, gives))
+            continue
+        again = [o for o in test[1] if o not in use.operands] if test else []
+        if rounds:
+            program = _round(use, program, says, test, again, how)
+            ins = [*ins, *(Wire(CONSTANT, source, (number,)) for source in sources("again", again))]
+            takes = [*reports, *takes, *sources("again", again)]
+        elif not says:
+            program = program_of(lambda *xs, own=program: [*how.none(how.types), *run(own, *xs)], program.in_avals)
+        bodies.append(Body(program, takes, [*reports, *gives]))
+    return Reporting(held(uses, bodies, ins, outs), rounds, test)
+
+
+def _round(use: Use, program: Jaxpr, says: bool, test: tuple | None, again: list, how: Reports) -> Jaxpr:
+    """A round that joins its report to the one it takes; then the test of the next round reports."""
+    n, edge = len(how.types), len(how.types) + len(use.operands)
+    carried = {o: use.results.index(r) for o, r in use.carries}
+
+    def step(*values):
+        report, args, consts = values[:n], values[n:edge], dict(zip(again, values[edge:], strict=True))
+        out = run(program, *args)
+        if says:
+            report, out = how.join(report, out[:n]), out[n:]
+        if test is not None:
+            given = [out[carried[o]] if o in carried else consts[o] for o in test[1]]
+            report = how.join(report, run(test[0], *given)[:n])
+        return [*report, *out]
+
+    tested = dict(zip(test[1], test[0].in_avals, strict=True)) if test else {}
+    return program_of(step, [*how.types, *program.in_avals, *(tested[o] for o in again)])

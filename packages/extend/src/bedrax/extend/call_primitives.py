@@ -8,22 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bedrax.autodiff.forward import jvp_jaxpr
+from bedrax.autodiff.holders import pushes_programs
 from bedrax.autodiff.linearization import linearize_jaxpr, transpose_jaxpr
-from bedrax.autodiff.tables import (
-    flags,
-    is_undefined,
-    jvp_rules,
-    linearize_rules,
-    live,
-    no_tangent,
-    spread,
-    transpose_rules,
-)
-from bedrax.batching.tables import batch_rules
-from bedrax.batching.trace import batch_jaxpr
-from bedrax.checkify.errors import Error
-from bedrax.checkify.trace import check_rules, checked
+from bedrax.autodiff.tables import flags, is_undefined, linearize_rules, live, no_tangent, spread, transpose_rules
+from bedrax.batching.holders import batches_programs
+from bedrax.checkify.holders import checks_programs
 from bedrax.core import staging
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.tables import Use, calls, programs, with_programs
@@ -77,12 +66,6 @@ def register_call_primitive_rules(
     def evaluate(*args, call_jaxpr, **params):
         return run(call_jaxpr, *args)
 
-    def jvp(primals, tangents, *, call_jaxpr, **params):
-        pushed, active_out = jvp_jaxpr(call_jaxpr, flags(tangents))
-        out = bind(pushed, (*primals, *live(tangents)), params)
-        n = len(active_out)
-        return out[:n], spread(out[n:], active_out, out[:n])
-
     def linearize(primals, tangents, *, call_jaxpr, **params):
         lin = linearize_jaxpr(call_jaxpr, flags(tangents))
         out = bind(lin.primal, primals, params)
@@ -98,17 +81,6 @@ def register_call_primitive_rules(
         out = iter(bind(program, (*(x for x in args if not is_undefined(x)), *live(cts)), params))
         here = iter(leaving)
         return [next(out) if u and next(here) else None for u in undefined]
-
-    def batch(axis, args, dims, *, call_jaxpr, **params):
-        batched, out_dims = batch_jaxpr(call_jaxpr, axis, tuple(dims))
-        return bind(batched, args, params), out_dims
-
-    def check(trace, *args, call_jaxpr, **params):
-        program, spec = checked(call_jaxpr, trace.kinds)
-        results = bind(program, args, params)
-        count = len(spec.types())
-        trace.collector.add(Error(spec, results[:count]))
-        return results[count:]
 
     def discharge(*args, call_jaxpr, **params):
         program, written = discharged(call_jaxpr)
@@ -130,12 +102,12 @@ def register_call_primitive_rules(
     prim.def_impl(evaluate)
     decompositions.add(prim, evaluate)
     programs.add(prim, uses)
-    with_programs.add(prim, lambda params, found, kept_in, kept_out: {**params, "call_jaxpr": found[0]})
-    jvp_rules.add(prim, jvp, "call")
+    with_programs.add(prim, lambda params, found, operands, results: {**params, "call_jaxpr": found[0]})
+    pushes_programs(prim)
     linearize_rules.add(prim, linearize, "program")
     transpose_rules.add(prim, transpose_rule or transpose, "program")
-    batch_rules.add(prim, batch, "program")
-    check_rules.add(prim, check, "program")
+    batches_programs(prim)
+    checks_programs(prim)
     discharge_rules.add(prim, discharge, "program")
     lowering_rules.add(prim, lower, "program")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from bedrax.autodiff.dependence import dependents
-from bedrax.autodiff.forward import jvp_jaxpr
+from bedrax.autodiff.holders import pushes_programs
 from bedrax.autodiff.linearization import backward_pass, linearize_jaxpr, split_jaxpr, split_rules, transpose_jaxpr
 from bedrax.autodiff.tables import (
     UndefinedPrimal,
@@ -21,7 +21,6 @@ from bedrax.autodiff.tables import (
     flags,
     instantiate,
     is_undefined,
-    jvp_rules,
     linearize_rules,
     live,
     spread,
@@ -31,7 +30,7 @@ from bedrax.core import dead_code, staging
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached, fact
-from bedrax.core.holders import lift, settled
+from bedrax.core.holders import settled
 from bedrax.core.ir import Jaxpr, Var, run
 from bedrax.core.tables import Use, programs
 from bedrax.lax.filling import zeros_of
@@ -76,22 +75,7 @@ def _bind_cond(index, *operands, branches, **params) -> list:
     return cond_p.bind(index, *consts, *operands, branches=tuple(programs), **params)
 
 
-# ---- jvp: a tangent goes where its value goes
-
-
-def _jvp(prim):
-    def rule(primals, tangents, **params):
-        def prepare(lifted):
-            return primals, [instantiate(t) if m else t for t, m in zip(tangents, lifted.marks, strict=True)]
-
-        out, active, moved = lift(prim, params, primals, flags(tangents), jvp_jaxpr, tangents, prepare=prepare)
-        return out, [t if a else Zero.of(x) for x, a, t in zip(out, active, moved, strict=True)]
-
-    jvp_rules.add(prim, rule, "program")
-
-
-for _prim in (scan_p, while_p, cond_p):
-    _jvp(_prim)
+pushes_programs(scan_p, while_p, cond_p)
 
 
 # ---- scan
