@@ -359,7 +359,10 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+NEEDS = {"checkpoints": [pytest.mark.needs("tensorstore")]}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=NEEDS.get(name, ())) for name in PROGRAMS])
 def test_members(name, tmp_path):
     lines = PROGRAMS[name].strip("\n").splitlines()
     indent = len(lines[0]) - len(lines[0].lstrip())

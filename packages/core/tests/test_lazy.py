@@ -105,7 +105,8 @@ BAKERY = {
 )
 def test_what_is_missing_says_what_to_install(shop, name, message):
     _, error = shop(f"import bakery; bakery.{name}", **BAKERY)
-    assert error.rstrip().endswith(message)
+    # From Python 3.15 on, a name that is like the missing one follows.
+    assert error.splitlines()[-1].startswith(message)
 
 
 def test_a_module_that_needs_what_is_missing_is_no_attribute(shop):
