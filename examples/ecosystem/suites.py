@@ -22,6 +22,8 @@ SHARES = {
     "haiku/_src/moving_averages_test.py haiku/_src/stateful_test.py haiku/_src/basic_test.py",
     "e3nn-jax": "tests/_src/irreps_test.py tests/_src/irreps_array_test.py tests/_src/perm_test.py",
     "einops": "einops/tests/test_einsum.py einops/tests/test_ops.py einops/tests/test_packing.py einops/tests/test_parsing.py",
+    "flax": "tests/nnx/mutable_array_test.py tests/nnx/spmd_test.py tests/linen/linen_recurrent_test.py "
+    "tests/linen/partitioning_test.py tests/core/core_lift_test.py tests/core/core_scope_test.py",
     "jraph": "jraph/_src/models_test.py",
     "keras": "keras/src/activations keras/src/regularizers keras/src/initializers/initializer_test.py "
     "keras/src/layers/activations keras/src/ops/core_test.py",
