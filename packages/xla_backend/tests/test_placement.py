@@ -35,6 +35,14 @@ def refuses(action, message):
 """
 
 PROGRAMS = {
+    "constraints_with_layouts": """
+        from bedrax.xla_backend.layout import Format, Layout
+        where = NamedSharding(tall, P("x"))
+        M = np.ones((8, 8), np.float32)
+        asked = Format(Layout((0, 1)), where)
+        assert xla.with_sharding_constraint(xla.device_put(M, where), asked).sharding == where
+        refuses(lambda: xla.with_sharding_constraint(xla.device_put(M, d[3]), asked), "is constrained to")
+    """,
     "set_mesh_places_what_nothing_else_places": """
         from bedrax.parallel import AxisType
         f = xla.jit(lambda x: lax.add(x, np.float32(1)))

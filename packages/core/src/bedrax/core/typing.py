@@ -56,7 +56,8 @@ class SymbolicDim(Protocol):
 
 
 # An argument that functions convert to an array: an array of this project or of NumPy, or a scalar. Not a list.
-ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.bool_ | np.number[Any] | bool | int | float | complex
+# Classes without parameters: libraries ask ``isinstance`` and give the alias to checkers of types at run time (Quax).
+ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 
 # An argument that functions convert to a dtype.
 DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | SupportsDType

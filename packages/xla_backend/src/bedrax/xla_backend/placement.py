@@ -256,9 +256,10 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     for leaf, aval, s in zip(leaves, types, wanted, strict=True):
         _check_constraint(getattr(aval, "split", None), s, aval)
         have = committed_sharding(leaf)
-        if s is not None and have is not None and have.device_set != s.device_set:
+        there = s.sharding if type(s) is Format else s
+        if there is not None and have is not None and have.device_set != there.device_set:
             raise _different_devices(
-                f"an array on {_names(have.assignment)} is constrained to {_names(s.assignment)}; move it with device_put"
+                f"an array on {_names(have.assignment)} is constrained to {_names(there.assignment)}; move it with device_put"
             )
     # A cotangent is constrained alike.
     placed = [x if s is None else reshard_p.bind(x, to=s, src=s) for x, s in zip(leaves, wanted)]
