@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from bedrax.core import signatures
+
 
 def described(x, n):
     return jnp.full(2, str(n).count("."), "int32") + x
@@ -110,3 +112,27 @@ def test_an_unhashable_static_argument_among_tuples_is_refused():
     f = jax.jit(lambda x, n: x, static_argnums=1)
     with pytest.raises(ValueError, match="hashable"):
         f(1.0, ([],))
+
+
+def test_a_known_object_is_not_compared_again(monkeypatch):
+    """Tuples of numbers are found by identity; one that is equal, and another object, has to be compared."""
+    f, x = jax.jit(lambda x, n: x * n[0], static_argnums=1), jnp.arange(3)
+    compared = []
+    split = signatures.Signature.split
+    monkeypatch.setattr(signatures.Signature, "split", lambda *args: compared.append(1) or split(*args))
+    ints, floats = (2,), (2.0,)
+    for n in (ints, floats, tuple([2]), (True,)):
+        assert f(x, n).dtype == (x * n[0]).dtype
+    before = len(compared)
+    for n in (ints, floats) * 3:
+        assert f(x, n).dtype == (x * n[0]).dtype
+    assert len(compared) == before
+    f.clear_cache()
+    assert f(x, floats).dtype == jnp.float32 and len(compared) > before
+
+
+def test_objects_that_are_gone_are_not_taken_for_new_ones():
+    f, x = jax.jit(lambda x, n: x * n[0], static_argnums=1), jnp.int32(3)
+    for k in range(300):
+        for kind in (int, float):  # the second tuple may lie where the first one lay
+            assert f(x, tuple([kind(k % 7)])).dtype == (jnp.int32 if kind is int else jnp.float32)

@@ -317,7 +317,7 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
     attributes["trace"] = lambda *args, **kwargs: stages.trace(jitted, args, kwargs)
     attributes["eval_shape"] = jitted.eval_shape
     # Not a reference to `wrapped` itself: C++ objects are not seen by the garbage collector.
-    attributes["clear_cache"] = _ClearCache(weakref.ref(wrapped), jitted, getattr(miss, "of_dynamic", None))
+    attributes["clear_cache"] = _ClearCache(weakref.ref(wrapped), jitted, getattr(miss, "forget_all", None))
     attributes["_jitted"] = jitted
     return wrapped
 
@@ -329,6 +329,10 @@ def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
     no program there; each tuple of them, compared by type and bits, has a C++ function of the dynamic arguments.
     """
     signature, name = jitted.signature, jitted.name
+    # The position of the only static argument, or -1. If it is an object of numbers and texts that was met, it is found
+    # by identity, without being compared.
+    only = signature.static_argnums[0] if len(signature.static_argnums) == 1 else -1
+    known: dict[int, tuple[Any, Callable]] = {}  # by id; the object is held, so that no other one has its id
 
     @functools.lru_cache(4096)
     def of_dynamic(key: tuple) -> Callable:
@@ -336,16 +340,28 @@ def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
         return make_pjit(name, lambda *args, **kwargs: call(*args, **kwargs)[0], call)
 
     def miss(*args, **kwargs):
+        by_position = not kwargs and 0 <= only < len(args)
         try:
+            if by_position:
+                found = known.get(id(args[only]))
+                if found is not None:
+                    return found[1](*args[:only], *args[only + 1 :]), None
             if signature.equality_is_exact(args, kwargs):
                 return run(*args, **kwargs)
             dynamic, named, key = signature.split(args, kwargs)
-            return of_dynamic(key)(*dynamic, **named), None
+            of_key = of_dynamic(key)
+            if by_position and _is_plain(args[only]):
+                _keep(known, id(args[only]), (args[only], of_key))
+            return of_key(*dynamic, **named), None
         except SystemError as error:
             _explain_depth(error, args, kwargs)
             raise
 
-    miss.of_dynamic = of_dynamic
+    def forget_all():
+        of_dynamic.cache_clear()
+        known.clear()
+
+    miss.forget_all = forget_all
     return miss
 
 
@@ -384,15 +400,15 @@ class _ById:
 class _ClearCache:
     """Forget every trace and executable of this function."""
 
-    def __init__(self, wrapped: Callable[..., Any], jitted: core_jitting.Jitted, of_dynamic: Any = None) -> None:
-        self.wrapped, self.jitted, self.of_dynamic = wrapped, jitted, of_dynamic
+    def __init__(self, wrapped: Callable[..., Any], jitted: core_jitting.Jitted, forget_all: Any = None) -> None:
+        self.wrapped, self.jitted, self.forget_all = wrapped, jitted, forget_all
 
     def __call__(self) -> None:
         wrapped = self.wrapped()
         if wrapped is not None:
             wrapped._clear_cache()
-        if self.of_dynamic is not None:
-            self.of_dynamic.cache_clear()
+        if self.forget_all is not None:
+            self.forget_all()
         self.jitted.clear_cache()
 
     def __reduce__(
