@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes, offers
+from bedrax.core import blame, config, dims, dtypes, offers
 
 _NO_AXES: frozenset[Any] = frozenset()
 
@@ -355,7 +355,10 @@ def _aval_of_other(x: Any) -> AbstractValue:
     if hasattr(x, "__jax_array__"):
         return aval_of(x.__jax_array__())
     # The last words stand in the documents, among the questions about jit.
-    raise TypeError(f"{x!r} of type {type(x)} is not a valid JAX type")
+    text = f"{x!r} of type {type(x)} is not a valid JAX type"
+    if isinstance(x, list | tuple | dict | str | bytes):
+        raise blame.not_an_array(x, text, otherwise=True)
+    raise TypeError(text)
 
 
 def typeof(x: Any) -> AbstractValue:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
-from bedrax.core import config, source
+from bedrax.core import blame, config, source
 
 DType = np.dtype
 
@@ -484,4 +484,4 @@ def dtype_of(x: Any) -> Any:
         return python_scalar_dtype(scalar_type_of(x))
     if hasattr(x, "__jax_array__"):  # a symbolic dimension
         return dtype_of(x.__jax_array__())
-    raise TypeError(f"Cannot determine dtype of {x!r}: an array or a scalar is needed")
+    raise blame.not_an_array(x, f"Cannot determine dtype of {x!r}: an array or a scalar is needed", otherwise=True)

@@ -179,7 +179,12 @@ class _Programs:
         if made_by is not executor:
             compiled = jitting.jit(_reading(self.fun), static_argnames=self.static)
             self.state = executor, compiled
-        return compiled(*found[0], **found[1])
+        try:
+            return compiled(*found[0], **found[1])
+        except TypeError:
+            if any(isinstance(x, list | tuple) for x in (*args, *kwargs.values())):
+                self.fun(*args, **kwargs)  # its error is about what was given, not about tracers in its place
+            raise
 
     def bound(self, constants: tuple[Any, ...]) -> Callable[..., Any]:
         """The function of the other arguments."""

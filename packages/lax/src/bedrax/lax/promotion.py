@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes, source
+from bedrax.core import blame, config, dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.staging import StagingTrace
@@ -201,9 +201,7 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
         return x.__jax_array__()
     if dims.is_symbolic(x):
         return dims.dim_as_value(x)
-    raise TypeError(
-        f"jnp.{name}: an array or a number is needed at position {position}, got {type(x)}; make lists arrays with jnp.array"
-    )
+    raise blame.not_an_array(x, f"jnp.{name}", position)
 
 
 def promote_dtypes(name: str, args: Sequence[Any], to_inexact: bool = False) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dtypes, errors, tracing
+from bedrax.core import blame, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.typing import ArrayLike
@@ -115,6 +115,4 @@ def typed(name: str, position: int, x: ArrayLike) -> tuple[Any, Any]:
     try:
         return x, aval_of(x)
     except TypeError:
-        raise TypeError(
-            f"{name}: an array or a number is needed at position {position}, got {type(x)}; make lists arrays with jnp.array"
-        ) from None
+        raise blame.not_an_array(x, name, position) from None

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bedrax.core import dims, dtypes, executors, source
+from bedrax.core import blame, dims, dtypes, executors, source
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
@@ -123,7 +123,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     if new_dtype is None:
         raise ValueError("convert_element_type: new_dtype is None; name a dtype")
     if isinstance(operand, list | tuple) or operand is None:
-        raise TypeError(f"convert_element_type takes an array, got {operand!r}; make it one with jnp.asarray")
+        raise blame.not_an_array(operand, "convert_element_type", 0)
     dtype = dtypes.explicit_dtype(new_dtype, "convert_element_type")
     if type(operand) is int and isinstance(dtype, np.dtype) and not -(2**31) <= operand < 2**31:
         operand = asarray(_from_long_int(operand, dtype))

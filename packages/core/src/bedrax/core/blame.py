@@ -1,0 +1,162 @@
+"""Errors about arguments in the user's terms: the public function that was called, and the argument that a value is.
+
+The functions that check arguments do not know by which public function they were called. They find it among the frames
+of the interpreter when they raise.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+from bedrax.core import source
+
+_VARARGS, _VARKEYWORDS = 0x04, 0x08  # of code.co_flags
+_SHORT = {"jax.numpy": "jnp"}
+
+
+def not_an_array(x: Any, name: str, position: int | None = None, otherwise: bool = False) -> TypeError:
+    """The error of an argument that is no array.
+
+    Args:
+      x: the argument.
+      name: of the function that checks it, for the message if no public function is found.
+      position: where that function takes it.
+      otherwise: `name` is the whole message if no public function is found.
+    """
+    advice = "; make lists arrays with jnp.array" if isinstance(x, list | tuple) else ""
+    called = _called_with(x)
+    parameter = ""
+    if called is not None:
+        name, place, parameter = called
+    elif otherwise:
+        return TypeError(name)
+    else:
+        place = "" if position is None else f" at position {position}"
+    found = "None" if x is None else f"{type(x)}"
+    return TypeError(f"{name}: an array or a number is needed{place}, got {found}{parameter}{advice}")
+
+
+def _called_with(x: Any) -> tuple[str, str, str] | None:
+    """The public function that the user called with `x`, and words for where: (" at position 1", " for q"); or None."""
+    frames: list[FrameType] = []
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and not source.is_user_frame(frame):
+        frames.append(frame)
+        frame = frame.f_back
+    by_code, by_object = _public_functions()
+    for frame in reversed(frames):
+        here = list(_arguments(frame))
+        place = next((p for p, value in here if value is x), None)
+        if place is None:
+            place = next((p for p, value in here if _holds(value, x)), None)
+        if place is None:
+            continue
+        for name, function in by_code.get(frame.f_code, ()):
+            if _is_called(function, frame):
+                return name, *_described(function, place)
+        called = by_object.get(id(frame.f_locals.get("self")))
+        if called is not None and isinstance(place, int):
+            return called[0], f" at position {place - 1}", ""
+    return None
+
+
+def _arguments(frame: FrameType) -> Iterator[tuple[int | str, Any]]:
+    """The arguments that a frame was called with: position or name, and value."""
+    code, values = frame.f_code, frame.f_locals
+    names, count = code.co_varnames, code.co_argcount
+    for i, name in enumerate(names[: count + code.co_kwonlyargcount]):
+        yield i if i < count else name, values.get(name)
+    rest = count + code.co_kwonlyargcount
+    if code.co_flags & _VARARGS:
+        yield from enumerate(values.get(names[rest]) or (), count)
+        rest += 1
+    if code.co_flags & _VARKEYWORDS:
+        yield from (values.get(names[rest]) or {}).items()
+
+
+def _holds(value: Any, x: Any) -> bool:
+    """Whether `x` is an element of a sequence, or the sequence with its numbers traced."""
+    if not isinstance(value, list | tuple):
+        return False
+    return any(v is x for v in value) or (type(value) is type(x) and len(value) == len(x))
+
+
+def _described(function: Callable, place: int | str) -> tuple[str, str]:
+    if isinstance(place, str):
+        return f" as {place}", ""
+    code = getattr(_unwrapped(function), "__code__", None)
+    named = code is not None and place < code.co_argcount
+    return f" at position {place}", f" for {code.co_varnames[place]}" if named else ""
+
+
+def _is_called(function: FunctionType, frame: FrameType) -> bool:
+    """Whether a frame of a function's code is a call of it, and not of another function made by the same function."""
+    cells = function.__closure__ or ()
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+        try:
+            if frame.f_locals.get(name) is not cell.cell_contents:
+                return False
+        except ValueError:  # an empty cell
+            return False
+    return True
+
+
+def _unwrapped(function: Any) -> Any:
+    while True:
+        inner = function.func if isinstance(function, functools.partial) else getattr(function, "__wrapped__", None)
+        if inner is None:
+            return function
+        function = inner
+
+
+def _public_functions() -> tuple[dict, dict]:
+    """The public functions that are loaded, (name, function) by code, and other callable objects, (name, object) by id."""
+    global _found
+    modules = [
+        (name, module) for name, module in sorted(sys.modules.items(), reverse=True)  # those of jax come first
+        if module is not None and name.partition(".")[0] in ("jax", "bedrax")
+    ]  # fmt: skip
+    size = sum([len(vars(module)) for _, module in modules])
+    if _found is None or _found[0] != size:
+        _found = (size, *_read(modules))
+    return _found[1:]
+
+
+_found: tuple[int, dict, dict] | None = None  # how many names there were, and what was found
+
+
+def _read(modules: list[tuple[str, ModuleType]]) -> tuple[dict, dict]:
+    by_code: dict[CodeType, list[tuple[str, FunctionType]]] = {}
+    by_object: dict[int, tuple[str, Any]] = {}
+    for module_name, module in modules:
+        public = getattr(module, "__all__", ()) if module_name.startswith("bedrax") else vars(module)
+        for attribute, value in list(vars(module).items()):
+            if attribute.startswith("_") or attribute not in public or isinstance(value, type) or not callable(value):
+                continue
+            name = _name_of(value, module_name, attribute)
+            for layer in _layers(value):
+                if isinstance(layer, FunctionType):
+                    by_code.setdefault(layer.__code__, []).append((name, layer))
+            if not isinstance(_unwrapped(value), FunctionType):
+                by_object.setdefault(id(value), (name, value))
+    return by_code, by_object
+
+
+def _layers(value: Any) -> Iterator[Any]:
+    """A function, and those that it wraps."""
+    while value is not None:
+        yield value
+        value = value.func if isinstance(value, functools.partial) else getattr(value, "__wrapped__", None)
+
+
+def _name_of(value: Any, module: str, attribute: str) -> str:
+    own = getattr(value, "__module__", None)
+    if isinstance(own, str) and own.startswith("jax") and getattr(value, "__name__", "") == attribute:
+        module = own
+    if module.startswith("bedrax."):
+        module = f"jax.{module.removeprefix('bedrax.')}"
+    return f"{_SHORT.get(module, module)}.{attribute}"
