@@ -18,9 +18,7 @@ from bedrax.core.ir import Jaxpr, run
 from bedrax.core.tables import Use, calls, programs, with_programs
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
-from bedrax.state.discharge import discharged
-from bedrax.state.rules.calls import values_of, write_back
-from bedrax.state.tables import discharge_rules
+from bedrax.state.holders import discharges_programs
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -82,13 +80,6 @@ def register_call_primitive_rules(
         here = iter(leaving)
         return [next(out) if u and next(here) else None for u in undefined]
 
-    def discharge(*args, call_jaxpr, **params):
-        program, written = discharged(call_jaxpr)
-        out = prim.bind(*values_of(args), call_jaxpr=program, **params)
-        count = len(call_jaxpr.outvars)
-        write_back(args, written, out[count:])
-        return out[:count]
-
     def lower(ctx, *operands, call_jaxpr, **params):
         if inline_jax_late:
             return ctx.inline_jaxpr(call_jaxpr, *operands)
@@ -108,7 +99,7 @@ def register_call_primitive_rules(
     transpose_rules.add(prim, transpose_rule or transpose, "program")
     batches_programs(prim)
     checks_programs(prim)
-    discharge_rules.add(prim, discharge, "program")
+    discharges_programs(prim)
     lowering_rules.add(prim, lower, "program")
 
 

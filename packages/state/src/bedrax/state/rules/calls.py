@@ -9,8 +9,9 @@ from bedrax.core.ir import Literal, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.tracing import current, eval_trace
 from bedrax.lax.primitives.calls import plain_calls, remat_p
-from bedrax.state.discharge import discharged, lends
-from bedrax.state.primitives import DischargeTrace, read_whole, write_whole
+from bedrax.state.discharge import discharged
+from bedrax.state.holders import discharges_programs, needs_references
+from bedrax.state.primitives import read_whole, write_whole
 from bedrax.state.tables import discharge_rules
 from bedrax.state.types import Cell, Ref
 
@@ -28,26 +29,12 @@ def values_of(args: tuple[Any, ...]) -> list[Any]:
     return [read_whole(x) if isinstance(x, Ref) else x for x in args]
 
 
-def _call(prim):
-    def rule(*args, jaxpr, **params):
-        if lends(jaxpr) and not (current.trace is eval_trace or isinstance(current.trace, DischargeTrace)):
-            return run(jaxpr, *args)  # a derivative rule will need the references themselves
-        program, written = discharged(jaxpr)
-        out = prim.bind(*values_of(args), jaxpr=program, **params)
-        count = len(jaxpr.outvars)
-        write_back(args, written, out[count:])
-        return out[:count]
-
-    return rule
-
-
-for _prim in (*plain_calls, remat_p):
-    discharge_rules.add(_prim, _call(_prim))
+discharges_programs(*plain_calls, remat_p)
 
 
 @discharge_rules.rule(jit_p)
 def _jit(*args, jaxpr, donated_invars, **params):
-    if lends(jaxpr) and not (current.trace is eval_trace or isinstance(current.trace, DischargeTrace)):
+    if needs_references(jaxpr):
         return run(jaxpr, *args)
     program, written = discharged(jaxpr)
     values = values_of(args)
