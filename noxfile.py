@@ -300,7 +300,7 @@ def flax_with_wheels(session, version, python, house):
     there = environment(session, f"flax-{version}", python, "pip")
     install = ["-m", "pip", "install", "-q", f"--find-links={house}", f"jax=={PROJECTS['jax']['version']}", "flax"]
     session.run(there, *install, external=True)
-    ask = "import importlib.metadata as m; print('flax', m.version('flax'), 'beside jax', m.version('jax'))"
+    ask = "import importlib.metadata as m; print('flax', m.version('flax'), 'with jax', m.version('jax'))"
     session.run(there, "-c", ask, external=True)
     for program in ("flax_nnx", "flax_linen"):  # -P: a file in that folder may have the name of a library
         session.run(there, "-P", f"examples/ecosystem/programs/{program}.py", external=True)

@@ -1,4 +1,4 @@
-"""Checks inside of programs on blocks: any device may fail, and the message says which one."""
+"""Checks inside of programs on blocks: any device may fail, and the message names the device."""
 
 import numpy as np
 import pytest

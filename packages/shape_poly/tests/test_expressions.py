@@ -283,7 +283,7 @@ def test_a_thread_never_reads_bounds_that_another_thread_is_still_finding(monkey
         a, b = (symbolic_shape(name, scope=scope)[0] for name in "ab")
         return a * b + 3 * a - 2 + (a * b) % 7 >= 1
 
-    for pause in range(40):  # the other thread asks after as many steps of the search
+    for pause in range(40):  # the other thread starts after this number of steps of the search
         scope, steps = SymbolicScope(), 0
 
         def other(scope=scope):

@@ -101,7 +101,7 @@ def test_a_forward_rule_reads_and_writes(place):
 def test_the_reference_is_made_in_the_transformed_function(place):
     def fun(x):
         ref = state.new_ref(x**2)
-        return place(scaled, x, ref) * ref[...]  # of the derivative of what it holds the rule says nothing
+        return place(scaled, x, ref) * ref[...]  # the rule does not determine the derivative of its value
 
     x = 2.0
     factors = (x**2 + 1) * (x**2 + 2) * (x**2 + 3)

@@ -1,4 +1,4 @@
-"""Run-time checks as values: `checkify` makes of a function one that reports what went wrong in it."""
+"""Run-time checks whose errors are values: `checkify` returns a function that also returns its first error."""
 
 from bedrax.checkify import assertions, errors, trace
 from bedrax.checkify.assertions import *  # noqa: F403

@@ -30,7 +30,7 @@ check_p: Final = Primitive("check", multiple_results=True)
 
 
 class CheckEffect(effects.Effect):
-    """A check that somebody must collect."""
+    """A check whose error must be collected."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ def _raise(*leaves, spec, debug):
 
 @decompositions.rule(check_p)
 def _refuse(*leaves, spec, debug):
-    """A program has nobody to report to; what is dropped without a transformation may be dropped here."""
+    """Outside `checkify`, a `check` cannot be compiled; `debug_check` is dropped."""
     if not debug:
         failure = spec.failures[0]
         raise ValueError(
@@ -74,7 +74,7 @@ transpose_rules.add(check_p, lambda cts, *args, **params: [None] * len(args), ki
 
 @batch_rules.rule(check_p)
 def _batch(axis, args, dims, *, spec, debug):
-    """The first element for which it fails speaks for all, and says which one it is."""
+    """The error of the first failing element, with its index."""
     if any(d is not None for d in dims):
         spec, args = of_first_lane(
             spec, [to_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)], (axis.size,)
@@ -83,7 +83,8 @@ def _batch(axis, args, dims, *, spec, debug):
 
 
 def of_first_lane(spec: Spec, leaves: list[Any], shape: tuple[Any, ...]) -> tuple[Spec, list[Any]]:
-    """The error of the first element that failed, of an array of elements of this shape (the leaves' first axes)."""
+    """The error of the first failing element, from the errors of an array of elements of this shape (the leaves' first
+    axes)."""
     count = math.prod(shape)
     leaves = [lax.reshape(x, (count, *aval_of(x).shape[len(shape) :])) for x in leaves]
     at = lax.argmax(lax.ne(leaves[0], CODE.dtype.type(0)), 0, np.int32)
@@ -93,7 +94,7 @@ def of_first_lane(spec: Spec, leaves: list[Any], shape: tuple[Any, ...]) -> tupl
     here = lax.concatenate([lax.reshape(i, (1,)) for i in lane], 0)
     taken = spec.split([take(x) for x in leaves])
     slots, values = {}, [take(leaves[0])]
-    for failure in spec.failures:  # a failure that lies over mapped axes already has a vector of lanes at its end
+    for failure in spec.failures:  # the last array of a failure with mapped axes is a vector of lanes
         if failure.types not in slots:
             *payload, lane = [*taken[failure.types], None] if not failure.lanes else taken[failure.types]
             payload.append(here if lane is None else lax.concatenate([here, lane], 0))
@@ -119,9 +120,9 @@ def _collect(trace, *leaves, spec, debug):
 
 @cached
 def _conditional(program: Jaxpr) -> Jaxpr:
-    """The program of a boolean and the arguments of `program`, whose checks fail only if the boolean is true.
+    """The program of a boolean and the arguments of `program`. Its checks fail only if the boolean is true.
 
-    Its checks are collected, inside calls and control flow, too, and what they found is checked after its results.
+    The checks are collected, also inside calls and control flow, and their error is checked after the results.
     """
     parts = []
     for debug in (False, True):
@@ -144,17 +145,17 @@ conditional_effects[CheckEffect] = _conditional
 
 
 def check(pred: ArrayLike, msg: str, *fmt_args: Array | str, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Demand that a predicate holds, in a function that `checkify` transforms.
+    """Check that a predicate holds, in a function that `checkify` transforms.
 
     Args:
       pred: a boolean scalar.
-      msg: what is reported where it is false: a format string.
-      fmt_args, fmt_kwargs: pytrees of arrays that it mentions; their values at run time are kept for the report.
-      debug: do nothing where no `checkify` is around; see `debug_check`.
+      msg: the error message: a format string.
+      fmt_args, fmt_kwargs: pytrees of arrays for the message; their values at run time are kept for it.
+      debug: do nothing without `checkify`; see `debug_check`.
 
     Raises:
-      JaxRuntimeError: the predicate is false, and no transformation is around.
-      ValueError: a function is compiled that checks, without `checkify`.
+      JaxRuntimeError: the predicate is false, and there is no transformation.
+      ValueError: a function with the check is compiled without `checkify`.
     """
     aval = aval_of(pred)
     if aval.shape or aval.dtype != np.bool_:
@@ -166,7 +167,7 @@ def check(pred: ArrayLike, msg: str, *fmt_args: Array | str, debug: bool = False
             payload.append(lax.asarray(leaf))
         except (TypeError, ValueError):
             raise TypeError(
-                f"what the message of a check mentions are arrays, got {leaf!r} of type {type(leaf)}; write other things"
+                f"the arguments of a check's message are arrays, got {leaf!r} of type {type(leaf)}; write other things"
                 " into the message itself"
             ) from None
     failure = Failure(FailedCheckError, f"{msg} (`check` failed)", tree, types_of(payload), source.user_frame(2))
@@ -175,7 +176,7 @@ def check(pred: ArrayLike, msg: str, *fmt_args: Array | str, debug: bool = False
 
 
 def debug_check(pred: ArrayLike, msg: str, *fmt_args: Array, **fmt_kwargs: Any) -> None:
-    """A `check` that does nothing, compiled or not, where no `checkify` is around.
+    """A `check` that does nothing without `checkify`, compiled or not.
 
     Args: see `check`.
     """
@@ -183,13 +184,13 @@ def debug_check(pred: ArrayLike, msg: str, *fmt_args: Array, **fmt_kwargs: Any) 
 
 
 def check_error(error: Error) -> None:
-    """Raise what an error reports, or hand it on to the `checkify` around: the inverse of `checkify`.
+    """Raise an error, or pass it to the surrounding `checkify`: the inverse of `checkify`.
 
     Args:
-      error: of one call, or of mapped ones; of these the first one is taken.
+      error: the error of one call, or of mapped calls; then the first one is taken.
 
     Raises:
-      JaxRuntimeError: something failed, and no transformation is around.
+      JaxRuntimeError: there is an error, and no transformation.
     """
     if not isinstance(error, Error):
         raise ValueError(f"check_error takes an error that a checkified function returned, got {error!r}")

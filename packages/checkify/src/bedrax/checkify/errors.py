@@ -1,7 +1,7 @@
-"""Errors as values: what may fail in a program is data, and which of it failed first is an array.
+"""Errors as values: the possible failures of a program are data, and the number of the first one is an array.
 
-An `Error` is a pytree. Its leaves are an integer, 0 while nothing has failed, else the number of a `Failure`, and the
-values that messages mention. What does not depend on the arguments, the failures, is its `Spec`.
+An `Error` is a pytree. Its leaves are an integer (0 without an error, else the number of a `Failure`) and the
+values in messages. The failures do not depend on the arguments; they are its `Spec`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CODE = ShapedArray((), np.dtype(np.int32))
 
 
 class JaxException(Exception):
-    """Base class of what `Error.get_exception` returns."""
+    """Base class of the results of `Error.get_exception`."""
 
 
 class FailedCheckError(JaxException):
@@ -41,7 +41,7 @@ class OOBError(JaxException):
 
 
 class JaxRuntimeError(ValueError):
-    """A check failed: raised by `Error.throw`, and by `check` where nothing collects errors."""
+    """A check failed: raised by `Error.throw`, and by `check` if no transformation collects errors."""
 
 
 ErrorCategory = type[JaxException]
@@ -57,14 +57,14 @@ all_checks: frozenset[ErrorCategory] = automatic_checks | user_checks
 
 @dataclass(frozen=True)
 class Failure:
-    """Something that may go wrong in a program.
+    """A possible failure of a program.
 
     Attributes:
       kind: the class of the exception.
-      text: a format of what `tree` makes of the payload: a pair of positional and keyword arguments.
+      text: a format string for the arguments that `tree` makes of the payload: positional and keyword arguments.
       types: shape and dtype of each array of the payload.
-      where: the place in the user's code.
-      lanes: over how many mapped axes it is looked for; the last array of the payload says where it was found.
+      where: the location in the user's code.
+      lanes: the number of mapped axes; the last array of the payload has the index of the failing element.
     """
 
     kind: ErrorCategory
@@ -75,7 +75,7 @@ class Failure:
     lanes: int = 0
 
     def exception(self, payload: Sequence[Any], prefix: str = "", placed: bool = True) -> JaxException:
-        """The exception with its message, which shows arrays as they are, those of keys, too; `placed`: and the place."""
+        """The exception with its message, which shows arrays unchanged, also of keys; `placed`: with the location."""
         payload, lane = (payload[:-1], np.asarray(payload[-1])) if self.lanes else (payload, ())
         args, kwargs = pytree.tree_unflatten(self.tree, payload)
         place = f" (at {source.describe(self.where)})" if self.where and placed else ""
@@ -84,17 +84,17 @@ class Failure:
 
 
 class Spec(NamedTuple):
-    """What may fail, and the types of payloads, of which failures with equal types share one."""
+    """The possible failures, and the types of payloads. Failures with equal types share one slot."""
 
     failures: tuple[Failure, ...] = ()
     slots: tuple[tuple[Any, ...], ...] = ()
 
     def types(self) -> list[ShapedArray]:
-        """The types of an error's leaves; none if nothing can fail."""
+        """The types of an error's leaves; none without possible failures."""
         return [CODE, *(ShapedArray(*t) for slot in self.slots for t in slot)] if self.failures else []
 
     def no_error(self) -> list[Any]:
-        """The leaves while nothing has failed."""
+        """The leaves without an error."""
         return no_error(self.types())
 
     def split(self, leaves: Sequence[Any]) -> dict[tuple[Any, ...], list[Any]]:
@@ -109,7 +109,7 @@ def no_error(types: Sequence[ShapedArray]) -> list:
 
 
 class Error:
-    """What a checked function reports: a pytree that can be returned from `jit`, mapped, and carried by loops."""
+    """The error of a checked function: a pytree that can be returned from `jit`, mapped, and carried by loops."""
 
     __slots__ = ("leaves", "spec")
 
@@ -118,7 +118,7 @@ class Error:
         self.leaves: list[Any] = list(leaves)
 
     def get_exception(self) -> JaxException | None:
-        """The exception of what failed first, or None. Of a mapped error: one that tells of all elements."""
+        """The exception of the first failure, or None. For a mapped error: one exception for all elements."""
         return self._exception(placed=True)
 
     def _exception(self, placed: bool) -> JaxException | None:
@@ -133,15 +133,15 @@ class Error:
         return type(found[0])("\n".join(map(str, found))) if found else None
 
     def get(self) -> str | None:
-        """The message of what failed first, or None."""
+        """The message of the first failure, or None."""
         error = self.get_exception()
         return None if error is None else str(error)
 
     def throw(self) -> None:
-        """Raise what failed.
+        """Raise the error.
 
         Raises:
-          JaxRuntimeError: something did.
+          JaxRuntimeError: there is an error.
         """
         message = self.get()
         if message is not None:
@@ -169,20 +169,20 @@ init_error: Final = Error()
 
 
 def element(x: Any, index: tuple[int, ...]) -> Any:
-    """What messages show of one leaf: an array, that of keys as it is (they have no values in NumPy)."""
+    """One leaf of an error for a message: an array; keys stay unchanged (they have no values in NumPy)."""
     if not isinstance(aval_of(x).dtype, np.dtype):
         return x[index] if index else x
     return lax.asarray(np.asarray(x)[index])
 
 
 def one_failure(failure: Failure, failed: Any, payload: Sequence[Any]) -> Error:
-    """The error that `failed` (a boolean scalar) says has happened."""
+    """The error of a failure if `failed` (a boolean scalar) is true."""
     code = lax.convert_element_type(failed, CODE.dtype)
     return Error(Spec((failure,), (failure.types,)), [code, *payload])
 
 
 def types_of(payload: Sequence[Any]) -> tuple[Any, ...]:
-    """What `Failure.types` says of a payload."""
+    """The value of `Failure.types` for a payload."""
     return tuple([(a.shape, a.dtype) for a in map(aval_of, payload)])
 
 
@@ -193,7 +193,7 @@ def first_of(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
 
 
 class Collector:
-    """Joins errors in the order in which they happen: the first one wins."""
+    """Joins errors in the order in which they happen: the first one is kept."""
 
     def __init__(self) -> None:
         self.numbers: dict[Failure, int] = {}
@@ -201,7 +201,7 @@ class Collector:
         self.code: Any = None
 
     def add(self, error: Error) -> None:
-        """An error that happens after those that were added before."""
+        """Add an error that happens after the previous ones."""
         if not error.spec.failures:
             return
         numbers = [self.numbers.setdefault(f, len(self.numbers) + 1) for f in error.spec.failures]
@@ -216,11 +216,11 @@ class Collector:
         none_yet = lax.eq(self.code, CODE.dtype.type(0))
         self.code = lax.select_n(none_yet, self.code, code)
         for slot, new in added.items():
-            old = self.slots.get(slot, new)  # of a new slot nothing was reported
+            old = self.slots.get(slot, new)  # a new slot has no earlier error
             self.slots[slot] = [a if a is b else lax.select_n(none_yet, a, b) for a, b in zip(old, new)]
 
     def error(self) -> Error:
-        """What was collected."""
+        """The collected error."""
         if self.code is None:
             return init_error
         spec = Spec(tuple(self.numbers), tuple(self.slots))
@@ -228,7 +228,7 @@ class Collector:
 
 
 def aligned(error: Error, spec: Spec) -> list[Any]:
-    """The leaves of an error as those of a spec that has all its failures."""
+    """The leaves of an error in the form of a spec that has all its failures."""
     collector = Collector()
     collector.add(Error(spec, spec.no_error()))
     collector.add(error)
@@ -236,7 +236,7 @@ def aligned(error: Error, spec: Spec) -> list[Any]:
 
 
 def joined(specs: Sequence[Spec]) -> Spec:
-    """The spec of what may fail in one of several programs."""
+    """The spec of the possible failures of several programs."""
     failures = dict.fromkeys(f for spec in specs for f in spec.failures)
     return Spec(tuple(failures), tuple(dict.fromkeys(s for spec in specs for s in spec.slots)))
 

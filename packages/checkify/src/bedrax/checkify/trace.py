@@ -1,7 +1,7 @@
-"""Reading a program as one that also reports what goes wrong in it.
+"""The transformation of a program to one that also returns its first error.
 
-A `CheckTrace` wraps no values: whatever is bound while it is current passes through it, is applied one level down, and
-what the column `checks` says may fail is collected.
+A `CheckTrace` wraps no values: each operation is applied in the parent trace, and its possible errors according to the
+column `checks` are collected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from bedrax.lax.primitives.reductions import reduce_or_p
 
 Out = TypeVar("Out")
 
-# The families that compute; what the others return was somewhere before.
+# The families that compute; the results of the others are elements of their operands.
 COMPUTING = {
     "elementwise", "reductions", "contractions", "convolution", "cumulative", "special", "linalg", "fft", "windows",
     "solvers",
@@ -53,7 +53,7 @@ def applied(prim: Primitive) -> Callable[..., Any]:
 
 
 def nan_checked(prim: Primitive) -> Callable[..., Any]:
-    """The rule of a primitive that computes: it is applied, and its results are looked at."""
+    """The rule of a primitive that computes: it is applied, and its results are checked for NaN."""
 
     def rule(trace, *args, **params):
         out = prim.bind(*args, **params)
@@ -78,20 +78,20 @@ check_rules: Final = Column(
 
 @dataclass(frozen=True)
 class Written:
-    """In place of classes of errors: the calls of `check` with this `debug`, of any class. Other calls stay."""
+    """Stands for classes of errors: selects the calls of `check` with this `debug`, of any class. Other calls stay."""
 
     debug: bool
 
     def __contains__(self, kind: ErrorCategory) -> bool:
-        return False  # no operation is looked at
+        return False  # no operation is checked
 
 
 class CheckTrace(Trace):
     """Applies operations in the parent trace, and collects what fails.
 
     Attributes:
-      kinds: the classes of errors to look for, or `Written`.
-      where: the place in the user's code of the equation that is run, or None.
+      kinds: the classes of errors to check, or `Written`.
+      where: the location in the user's code of the current equation, or None.
     """
 
     __slots__ = ("collector", "kinds", "where")
@@ -113,13 +113,13 @@ class CheckTrace(Trace):
             current.trace = saved
 
     def fail(self, kind: ErrorCategory, failed: Any, text: str, *payload: Any) -> None:
-        """Note an error, if `failed` holds at run time; `payload`: scalars that the text mentions."""
+        """Record an error for the case that `failed` is true at run time; `payload`: scalars in the text."""
         where = (self.where or source.user_frame(2) or ())[:2]
         tree = pytree.tree_structure((payload, {}))
         self.collector.add(one_failure(Failure(kind, text, tree, types_of(payload), where), failed, payload))
 
     def run(self, jaxpr: Jaxpr, *args: Any) -> list[Any]:
-        """Run a program with this trace current; failures are told to be where its equations were written."""
+        """Run a program under this trace; errors have the source location of the failing equation."""
         env = {**dict(zip(jaxpr.constvars, jaxpr.consts)), **dict(zip(jaxpr.invars, args, strict=True))}
         outer = self.where
         for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
@@ -135,7 +135,7 @@ class CheckTrace(Trace):
 
 @checks_leaks
 def collect(kinds: frozenset[ErrorCategory] | Written, run: Callable[[CheckTrace], Any]) -> tuple[Error, Any]:
-    """``run(trace)`` with a new trace current: what failed, and what was returned."""
+    """Call ``run(trace)`` under a new trace. Returns (error, result)."""
     trace = CheckTrace(current.trace, kinds)
     with entered(trace):
         out = run(trace)
@@ -146,7 +146,7 @@ def collect(kinds: frozenset[ErrorCategory] | Written, run: Callable[[CheckTrace
 def checked(jaxpr: Jaxpr, kinds: frozenset[ErrorCategory] | Written) -> tuple[Jaxpr, Spec]:
     """The program with the leaves of an error before its results, and the spec of that error.
 
-    Checks that are not looked for are dropped. A program without any check is returned as it is.
+    Checks of other kinds are dropped. A program without any check is returned unchanged.
     """
 
     def flat(*args):
@@ -158,17 +158,17 @@ def checked(jaxpr: Jaxpr, kinds: frozenset[ErrorCategory] | Written) -> tuple[Ja
 
 
 def checkify(f: Callable[..., Out], errors: frozenset[ErrorCategory] = user_checks) -> Callable[..., tuple[Error, Out]]:
-    """A function that returns what went wrong in `f`, too.
+    """A function that also returns the first error in `f`.
 
     Args:
       f: takes and returns pytrees of arrays.
-      errors: what to look for: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `index_checks`, or unions
-        of them; `float_checks`, `automatic_checks` and `all_checks` are such.
+      errors: the kinds of errors: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `index_checks`, or
+      unions of these, such as `float_checks`, `automatic_checks` and `all_checks`.
 
     Returns:
       A function of the same arguments that returns ``(error, result)``. It can be compiled, mapped, differentiated and
-      called in loops. The error is the first one in the order of the program; the result is what `f` returns, errors
-      or not. Checks of kinds that are not looked for are dropped.
+      called in loops. The error is the first one in the order of the program. The result is that of `f`, with or
+      without an error. Checks of other kinds are dropped.
     """
     if not callable(f):
         raise TypeError(f"checkify needs a function, got {f!r} of type {type(f)}")
@@ -176,7 +176,7 @@ def checkify(f: Callable[..., Out], errors: frozenset[ErrorCategory] = user_chec
 
     @functools.wraps(f)
     def checked_function(*args, **kwargs):
-        # Staged first: what an index is must not be known, or it would be brought into bounds before it is looked at.
+        # Staged first: a known index would be clamped before its check.
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
         types = [abstractify(x) for x in leaves]
         program, out_tree = staging.trace_to_jaxpr(staging.flat_fun(f, in_tree), types, staging.described(f, in_tree))
@@ -187,7 +187,7 @@ def checkify(f: Callable[..., Out], errors: frozenset[ErrorCategory] = user_chec
 
 
 def strip_gradients(args: Sequence[Any]) -> list[Any]:
-    """The values as constants: what is reported of them is not differentiated."""
+    """The values as constants: no derivative is taken of the values in an error."""
     return [lax.stop_gradient(x) for x in args]
 
 

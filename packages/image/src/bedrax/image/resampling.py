@@ -1,8 +1,8 @@
 """Resampling of images (`jax.image`): every axis is multiplied by a matrix of weights.
 
-The weights are those of the operation ScaleAndTranslate of TensorFlow: pixel centers stand at half integers, an output
-pixel at ``i`` looks at the input around ``(i + 1/2 - translation) / scale``, and the weights of a kernel around that place
-are normalized. With antialiasing the kernel is widened where the image is made smaller.
+The weights are those of the operation ScaleAndTranslate of TensorFlow: pixel centers are at half integers, an output
+pixel ``i`` is computed from the input around ``(i + 1/2 - translation) / scale``, and the weights of a kernel around
+that position are normalized. Antialiasing widens the kernel if the image is made smaller.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ResizeMethod(enum.Enum):
         """The method of a name: ``nearest linear bilinear trilinear triangle cubic bicubic tricubic lanczos3 ...``.
 
         Raises:
-          ValueError: there is none.
+          ValueError: the name is unknown.
         """
         try:
             return _NAMES[s]
@@ -103,7 +103,7 @@ def _weights(size, out_size, scale, translation, kernel: Callable, antialias: bo
 
 
 def _areas(size, out_size, dtype):
-    """What part of every output pixel each input pixel covers: ``[size, out_size]``."""
+    """The part of every output pixel that each input pixel covers: ``[size, out_size]``."""
     step = size / out_size
     start = jnp.arange(out_size, dtype=dtype)[None, :] * step
     pixel = jnp.arange(size, dtype=dtype)[:, None]
@@ -122,7 +122,7 @@ def _method(method) -> ResizeMethod:
 
 
 def _shape(image: Any, shape: Sequence[int]) -> tuple:
-    """The shape of a result, checked."""
+    """The shape of a result, after checks."""
     shape = tuple(shape)
     if len(shape) != image.ndim:
         raise ValueError(f"shape has one entry per axis of the image, of shape {image.shape}; got {shape}")
@@ -140,15 +140,15 @@ def scale_and_translate(
 
     Args:
       image: an array.
-      shape: that of the result; equal to the image's outside `spatial_dims`.
+      shape: the shape of the result; equal to the image's shape outside `spatial_dims`.
       spatial_dims: the axes that are resampled.
-      scale, translation: arrays with an element for each of them; differentiable.
+      scale, translation: arrays with an element for each of these axes; differentiable.
       method: a `ResizeMethod` or its name, other than ``"nearest"``.
-      antialias: widen the kernel where the image is made smaller.
-      precision: of the products.
+      antialias: widen the kernel if the image is made smaller.
+      precision: the precision of the products.
 
     Returns:
-      An array of `shape`; zero where it lies outside of the image.
+      An array of `shape`; zero for positions outside of the image.
     """
     image = array("scale_and_translate", image)
     shape = _shape(image, shape)
@@ -163,7 +163,7 @@ def scale_and_translate(
                 f"scale_and_translate: axis {i} is not among the spatial_dims, so its size stays {a}; got {b}"
             )
     (image,) = _inexact(image)
-    # Places in the image need the precision of float32 at least.
+    # Positions in the image need at least the precision of float32.
     scale, translation = (x.astype(np.float32) if x.dtype.itemsize < 4 else x for x in _inexact(scale, translation))
     matrices = {
         d: _weights(image.shape[d], shape[d], scale[i], translation[i], _KERNELS[method], antialias)
@@ -184,12 +184,12 @@ def resize(
 
     Args:
       image: an array.
-      shape: that of the result; axes of unchanged size are left alone.
+      shape: the shape of the result; axes of unchanged size are not resampled.
       method: a `ResizeMethod` or its name: ``"nearest"`` (keeps the dtype), ``"linear"`` (or ``"bilinear"``,
         ``"trilinear"``, ``"triangle"``), ``"cubic"`` (Keys), ``"lanczos3"``, ``"lanczos5"``,
         ``"area"``.
-      antialias: widen the kernel where the image is made smaller.
-      precision: of the products.
+      antialias: widen the kernel if the image is made smaller.
+      precision: the precision of the products.
 
     Returns:
       An array of `shape`.

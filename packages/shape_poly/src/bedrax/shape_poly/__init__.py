@@ -1,6 +1,6 @@
-"""Symbolic dimensions: expressions in dimension variables in place of numbers in shapes."""
+"""Symbolic dimensions: expressions in dimension variables instead of numbers in shapes."""
 
-import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
+import bedrax.numpy_backend  # noqa: F401  # the default executor
 from bedrax.core.errors import InconclusiveDimensionOperation
 from bedrax.shape_poly.expressions import SymbolicDim, UnexpectedDimVar
 from bedrax.shape_poly.scope import SymbolicScope

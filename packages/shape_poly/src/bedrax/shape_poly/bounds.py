@@ -1,8 +1,8 @@
-"""What is known of the value of a dimension, and comparisons that follow from it.
+"""Bounds of the value of a dimension, and comparisons that follow from them.
 
-The lower bound of an expression is the best of what three kinds of step give, a few steps deep:
-intervals (variables are at least 1, or what constraints say), adding multiples of constraints so that a term
-disappears, and telling apart the two cases of a maximum or minimum. All of it is sound; it is not complete.
+The lower bound of an expression is the best result of three kinds of steps, a few steps deep:
+intervals (variables are at least 1, or satisfy constraints), additions of multiples of constraints that cancel a
+term, and the two cases of a maximum or minimum. All of it is sound; it is not complete.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def bounds(x: Any) -> tuple[float, float]:
 
 
 class _Search(threading.local):
-    """The bounds that this thread is finding: what is known of them now stays in the thread until all is found.
+    """The bounds that this thread computes. Incomplete bounds stay in the thread until they are complete.
 
     Attributes:
-      active: for each expression whose bounds are being found, how many there were before it.
-      provisional: bounds that were found from those of an expression in `active`, so that they may be too wide.
-      outermost: the smallest number in `active` of an expression that was asked for again; infinity if there is none.
+      active: for each expression whose bounds are computed now, the number of such expressions before it.
+      provisional: bounds that depend on an expression in `active`, so they may be too wide.
+      outermost: the smallest number in `active` of an expression that was used again; infinity if there is none.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ _search = _Search()
 
 
 def _bounds_now(x: Any) -> tuple[float, float]:
-    """The bounds of an expression that are not known in its scope; they are, if they depend on no unfinished ones."""
+    """The bounds of an expression that its scope does not have yet. The scope stores them if they are complete."""
     search, key = _search, (id(x.scope), x.terms)
     if key in search.active:
         search.outermost = min(search.outermost, search.active[key])
@@ -75,10 +75,10 @@ def _bounds_now(x: Any) -> tuple[float, float]:
 
 
 def decide(x: Any, symbol: str, y: Any) -> bool:
-    """The answer of `x >= y` (and so on) if it is the same for all values.
+    """The result of `x >= y` (and so on) if it is the same for all values.
 
     Raises:
-      InconclusiveDimensionOperation: it is not, as far as is known.
+      InconclusiveDimensionOperation: the result differs, or is unknown.
     """
     low, high = bounds(x - y)
     if symbol == ">=" and (low >= 0 or high < 0):
@@ -99,7 +99,7 @@ def decide(x: Any, symbol: str, y: Any) -> bool:
 
 
 def _lower(scope, sums: dict, depth: int, assumed: tuple = ()) -> float:
-    """A lower bound of a sum of terms; `assumed` are sums that are not negative in the case at hand."""
+    """A lower bound of a sum of terms; `assumed` are sums that are not negative in the current case."""
     best = _interval_lower(scope, sums)
     if depth == 0 or not any(sums):
         return best
@@ -126,7 +126,7 @@ def _lower(scope, sums: dict, depth: int, assumed: tuple = ()) -> float:
 
 
 def _replace(sums: dict, atom, value) -> dict:
-    """`sums` with an atom (where it stands as a factor) replaced by a dimension."""
+    """`sums` with an atom (as a factor) replaced by a dimension."""
     out: dict[Any, Any] = {}
     for m, c in sums.items():
         n = dict(m).get(atom, 0)
@@ -138,7 +138,7 @@ def _replace(sums: dict, atom, value) -> dict:
 
 
 def _facts(sums: dict):
-    """Constraints (sums that are not negative) that relate the divisions in `sums` to what is divided."""
+    """Constraints (sums that are not negative) between the divisions in `sums` and their dividends."""
     for m in sums:
         if len(m) == 1 and type(m[0][0]) is Operation and m[0][1] == 1:
             atom = m[0][0]

@@ -5,8 +5,8 @@ A dimension is a sum of terms, kept in one canonical form so that equal polynomi
     dimension ::= term + ... + term                      term ::= integer * monomial
     monomial  ::= atom^n * ... * atom^n  (or nothing)    atom ::= variable | Operation
 
-An `Operation` is a `floordiv`, `mod`, `max` or `min` that could not be made simpler. Results that are integers are
-Python integers. How comparisons are decided is the business of `bounds`.
+An `Operation` is a `floordiv`, `mod`, `max` or `min` that cannot be simplified. Integer results are
+Python integers. `bounds` decides comparisons.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def make(scope: SymbolicScope, sums: Mapping[Monomial, int]) -> Any:
-    """The dimension with these terms, after the equalities of the scope are applied; an int if it is constant."""
+    """The dimension with these terms, after applying the equalities of the scope; an int if it is constant."""
     sums = scope.rewrite(sums) if scope.rules else sums
     return raw(scope, sums)
 
@@ -62,7 +62,7 @@ def variable(scope: SymbolicScope, name: str) -> Any:
 
 
 def as_integer(x: Any) -> int | None:
-    """`x` as a Python integer, if it is one (or a NumPy integer, or anything else with `__index__`)."""
+    """`x` as a Python integer if it is one (or a NumPy integer, or another object with `__index__`), else None."""
     if type(x) is int:
         return x
     if isinstance(x, SymbolicDim) or hasattr(x, "aval") or not hasattr(type(x), "__index__"):
@@ -73,7 +73,7 @@ def as_integer(x: Any) -> int | None:
 
 
 def _arithmetic(name: str, symbolic: Callable) -> tuple[Callable, Callable]:
-    """An operator and its reflection: symbolic on dimensions and integers, on arrays with anything else."""
+    """An operator and its reflection: symbolic for dimensions and integers, on arrays otherwise."""
     plain = getattr(operator, name, divmod)
 
     def other_dimension(self, other):
@@ -138,18 +138,19 @@ def _comparison(symbol: str) -> Callable:
 
 
 class SymbolicDim:
-    """A dimension that is known as an expression in dimension variables.
+    """A dimension that is an expression in dimension variables.
 
-    Arithmetic with integers and other such dimensions gives dimensions (integers where the result is constant);
-    with floats and arrays it gives arrays. `==` is true if both sides are equal for all values of the variables and
-    false otherwise; `<` and the like raise `InconclusiveDimensionOperation` where the answer depends on the values.
+    Arithmetic with integers and other such dimensions gives dimensions (integers if the result is constant).
+    Arithmetic with floats and arrays gives arrays. `==` is true if both sides are equal for all values of the
+    variables, and false otherwise. `<` and the like raise `InconclusiveDimensionOperation` if the result depends on
+    the values.
 
     Attributes:
-      scope: the `SymbolicScope` that knows what is assumed of the variables.
+      scope: the `SymbolicScope` with the constraints on the variables.
     """
 
     __slots__ = ("_hash", "_text", "scope", "terms")
-    __array_ufunc__ = None  # NumPy arrays leave operators to us
+    __array_ufunc__ = None  # NumPy arrays return NotImplemented for their operators
     __array_priority__ = 1000
 
     def __init__(self, scope: SymbolicScope, terms: tuple[Any, ...]) -> None:
@@ -222,11 +223,11 @@ class SymbolicDim:
         return self.max(-self)
 
     def max(self, other: Any) -> Any:
-        """The larger of two dimensions; symbolic where that depends on the values."""
+        """The larger of two dimensions; symbolic if that depends on the values."""
         return extreme("max", self, other)
 
     def min(self, other: Any) -> Any:
-        """The smaller of two dimensions; symbolic where that depends on the values."""
+        """The smaller of two dimensions; symbolic if that depends on the values."""
         return extreme("min", self, other)
 
     # ---- comparisons ----
@@ -256,7 +257,7 @@ class SymbolicDim:
             self._hash = hash((id(self.scope), self.terms))
         return self._hash
 
-    # ---- where a number is needed ----
+    # ---- conversions to numbers ----
 
     def _constant_needed(self):
         raise dims.InconclusiveDimensionOperation(
@@ -278,7 +279,7 @@ class SymbolicDim:
         return self != 0
 
     def as_value(self) -> Any:
-        """The dimension as an integer array of rank 0 (weakly typed): its value when the program runs."""
+        """The dimension as an integer array of rank 0 (weakly typed): its value at run time."""
         return dim_as_value_p.bind(dim=self)
 
     __jax_array__ = as_value
@@ -300,10 +301,10 @@ class SymbolicDim:
         return found
 
     def evaluate(self, env: Mapping[str, Any]) -> Any:
-        """The value, where variables have the values in `env`.
+        """The value for variables with the values in `env`.
 
-        Values may be integers, arrays, tensors or symbolic dimensions: all they need is `+ - * // %` and, where the
-        dimension has maxima or minima, these.
+        Values may be integers, arrays, tensors or symbolic dimensions: objects with `+ - * // %` and, for a
+        dimension with maxima or minima, these.
 
         Raises:
           KeyError: a variable is not in `env`.
@@ -384,7 +385,7 @@ _EVALUATE = {
 
 
 def extreme(kind: str, x: Any, y: Any) -> Any:
-    """The larger (`kind` "max") or smaller ("min") of two dimensions."""
+    """The larger (`kind` "max") or smaller ("min") one of two dimensions."""
     given = [d if isinstance(d, SymbolicDim) else as_integer(d) for d in (x, y)]
     if None in given:
         raise TypeError(f"{kind} of dimensions needs integers and symbolic dimensions; got {x!r} and {y!r}")
@@ -409,7 +410,7 @@ def _term_order(x: SymbolicDim) -> tuple:
     return tuple([(monomial_key(m), c) for m, c in x.terms])
 
 
-# ---- division: what can be divided is, the rest becomes `floordiv` and `mod` atoms
+# ---- division: divisible terms are divided, the others become `floordiv` and `mod` atoms
 
 
 def _divide(scope, x: Any, y: Any) -> tuple[Any, Any]:
@@ -448,7 +449,7 @@ def _atom(scope, kind: str, x, y):
 
 
 def _by_integer(scope, x, n: int) -> tuple[Any, Any]:
-    """Division by a positive integer: multiples of it are divided, common factors cancelled."""
+    """Division by a positive integer: multiples of it are divided, common factors are cancelled."""
     whole: dict[Any, Any] = {}
     part: dict[Any, Any] = {}
     for m, c in x.terms:
@@ -486,7 +487,7 @@ def _by_integer(scope, x, n: int) -> tuple[Any, Any]:
 
 
 def _long_division(x: tuple, y: tuple) -> tuple[dict, dict]:
-    """Polynomial division by the leading term of `y`; stops where that does not divide."""
+    """Polynomial division by the leading term of `y`; stops at a term that is not divisible."""
     rest, quotient = dict(x), {}
     lead, coefficient = y[0]
     while rest:

@@ -86,7 +86,7 @@ class _Reader:
         return tuple(found)
 
     def enclosed(self) -> bool:
-        """Whether all of it stands in one pair of parentheses (or in one that is never closed)."""
+        """Whether one pair of parentheses (or one that is never closed) encloses the text."""
         depth = 0
         for i, (_, text, _) in enumerate(self.tokens):
             depth += (text == "(") - (text == ")")
@@ -182,15 +182,15 @@ _OPERATIONS = {
 
 
 def parse_shape(spec: str | None, scope: SymbolicScope, like: Sequence[int | None] | None = None) -> tuple[Any, ...]:
-    """A specification as a shape.
+    """The shape of a specification.
 
     Args:
       spec: the text; None stands for ``"..."``.
-      scope: where its variables belong.
-      like: a shape from which ``_`` and ``...`` are filled; None stands for unknown dimensions.
+      scope: the scope of its variables.
+      like: a shape that supplies ``_`` and ``...``; None in it stands for unknown dimensions.
 
     Raises:
-      ValueError: syntax errors; placeholders that `like` does not fill; known dimensions that differ.
+      ValueError: syntax errors; placeholders that `like` does not supply; known dimensions that differ.
     """
     if spec is not None and not isinstance(spec, str):
         raise ValueError(f"symbolic shape specification must be None or a string, got {spec!r}")
@@ -198,7 +198,7 @@ def parse_shape(spec: str | None, scope: SymbolicScope, like: Sequence[int | Non
 
 
 def parse_dimension(text: str, scope: SymbolicScope) -> Any:
-    """An expression as a dimension."""
+    """The dimension of an expression."""
     reader = _Reader(text, scope, None, text)
     found = reader.sum()
     reader.end()

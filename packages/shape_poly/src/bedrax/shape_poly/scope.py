@@ -1,4 +1,4 @@
-"""Scopes: which dimension variables belong together, and what is assumed of them."""
+"""Scopes: dimension variables that belong together, and the constraints on them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class SymbolicScope:
     """The variables that may be combined with each other, and the constraints on them.
 
     Args:
-      constraints_str: strings ``"e1 >= e2"``, ``"e1 <= e2"`` or ``"e1 == e2"``. An equality is read as a rule that
-        replaces the left side, which must be a product, by the right side.
+      constraints_str: strings ``"e1 >= e2"``, ``"e1 <= e2"`` or ``"e1 == e2"``. An equality is a rule that
+          replaces the left side, which must be a product, by the right side.
 
     Raises:
-      ValueError: a constraint is not of that form, or cannot be satisfied.
+      ValueError: a constraint has another form, or cannot be satisfied.
     """
 
     def __init__(self, constraints_str: Sequence[str] = ()) -> None:
@@ -35,7 +35,7 @@ class SymbolicScope:
         self.constraints_str: tuple[str, ...] = tuple(constraints_str)
         self.constraints: list[dict[Monomial, int]] = []  # sums that are not negative
         self.rules: list[tuple[Monomial, int, Any]] = []  # coefficient * monomial -> dimension
-        self.multiples: list[tuple[Monomial, int, Any]] = []  # monomial, what divides it, and the quotient
+        self.multiples: list[tuple[Monomial, int, Any]] = []  # monomial, divisor, and quotient
         self.monomial_bounds: dict[Monomial, tuple[float, float]] = {}
         self.known_bounds: dict[tuple[Any, ...], tuple[float, float]] = {}
         self.checks: list[tuple[str, Any, str, Any]] = []  # text, left, relation, right: before any rule
@@ -74,7 +74,7 @@ class SymbolicScope:
         self.known_bounds.clear()
 
     def _divide(self, monomial: Monomial, coefficient: int, right: Any) -> None:
-        """Of ``mod(x, n) == 0`` follows ``n * floordiv(x, n) == x``, so that multiples of `x` can be divided, too."""
+        """From ``mod(x, n) == 0`` follows ``n * floordiv(x, n) == x``, so multiples of `x` can also be divided."""
         atom = monomial[0][0]
         if coefficient != 1 or len(monomial) > 1 or monomial[0][1] != 1 or type(atom) is str or atom.kind != "mod":
             return
@@ -87,7 +87,7 @@ class SymbolicScope:
         self._know(add_to(dict(terms), [((), atom.y)], -1))  # a multiple that is at least 1
 
     def divided(self, monomial: Monomial, coefficient: int, n: int) -> Any:
-        """The terms of ``coefficient * monomial / n`` where that is known to be whole, else None."""
+        """The terms of ``coefficient * monomial / n`` if that is known to be an integer, else None."""
         for known, divisor, quotient in self.multiples:
             rest = over(monomial, known)
             if rest is not None and coefficient * divisor % n == 0:
@@ -112,7 +112,7 @@ class SymbolicScope:
             self._know_dividend(m, low, high)
 
     def _know_dividend(self, monomial: Monomial, low: float, high: float) -> None:
-        """Of bounds of ``floordiv(x, n)`` follow bounds of x."""
+        """Derive bounds of x from bounds of ``floordiv(x, n)``."""
         atom = monomial[0][0]
         if len(monomial) > 1 or monomial[0][1] != 1 or type(atom) is str or atom.kind != "floordiv":
             return
@@ -122,7 +122,7 @@ class SymbolicScope:
             self._know(add_to({(): high * atom.y + atom.y - 1}, terms_of(atom.x), -1))
 
     def rewrite(self, sums: Mapping[Monomial, int]) -> Mapping[Monomial, int]:
-        """Apply the equalities until none applies (at most a fixed number of times, should they go in circles)."""
+        """Apply the equalities until none applies (at most a fixed number of times, in case of cycles)."""
         for _ in range(16):
             for monomial, coefficient, replacement in self.rules:
                 hit = next(
@@ -139,7 +139,7 @@ class SymbolicScope:
         return sums
 
     def check(self, other: SymbolicDim, reference: SymbolicDim, context: str) -> None:
-        """Raise ValueError unless the dimension `other` is of this scope."""
+        """Raise ValueError unless the dimension `other` belongs to this scope."""
         if other.scope is not self:
             raise ValueError(
                 f"Invalid mixing of symbolic scopes {context}.\nExpected {self} (that of '{reference}')\nand found for"

@@ -1,4 +1,4 @@
-"""Values of dimension variables, from the sizes of dimensions that they are part of."""
+"""Values of dimension variables from the sizes of dimensions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Assertion = Callable[[str, Any, Any, str, Sequence[Any]], None]
 
 
 class _Equation:
-    """`dim == value`; `where` says whose size it is."""
+    """`dim == value`; `where` names the dimension with this size."""
 
     __slots__ = ("dim", "solved", "value", "where")
 
     def __init__(self, dim: SymbolicDim, value: int, where: str) -> None:
         self.dim, self.value, self.where = dim, value, where
-        self.solved = False  # whether a variable was found from it, so that it holds
+        self.solved = False  # whether a variable was computed from it, so that it holds
 
 
 def solve_dims(
@@ -33,21 +33,20 @@ def solve_dims(
 ) -> dict[str, Any]:
     """Values of all dimension variables in `symbolic_shapes`.
 
-    Each variable must be found from an equation that is linear in it when the variables found before are known,
+    Each variable must follow from an equation that is linear in it once the variables before it are known,
     or from linear equations with constant coefficients.
 
     Args:
       symbolic_shapes: a shape per argument.
       size: ``size(argument, axis)`` is the actual size: an int, or a value with arithmetic.
-      assertion: what cannot be checked here, because sizes are not ints, is given to
-        ``assertion(relation, x, y, message, values)``: it should raise `message` (in which ``{0}`` stands for
-        ``values[0]``, and so on) unless `x` and `y` are in the relation (``"=="`` or ``">="``). Otherwise it is
-        not checked.
-      names: what arguments are called in messages; by default ``args[0]`` and so on.
+      assertion: called for a check that needs values, because sizes are not ints, as
+        ``assertion(relation, x, y, message, values)``: it should raise `message` (with ``values[0]`` for ``{0}``,
+        and so on) unless `x` and `y` are in the relation (``"=="`` or ``">="``). None: no such checks.
+      names: the names of arguments in messages. Default: ``args[0]`` and so on.
       actual: the actual shapes, for messages.
 
     Raises:
-      ValueError: a variable cannot be found, or the sizes do not fit the shapes.
+      ValueError: a variable is not determined, or the sizes do not fit the shapes.
     """
     names = [f"args[{i}]" for i in range(len(symbolic_shapes))] if names is None else names
     specs = ", ".join(
@@ -74,16 +73,16 @@ def solve_dims(
 
 
 def _solve_all(scope, equations: Sequence[_Equation], check: _Checker) -> None:
-    """Find every variable in the equations.
+    """Compute every variable in the equations.
 
-    What equalities between variables replaced in the shapes is not needed; what they mention is checked later.
+    Variables that equalities replaced in the shapes are not needed. They are checked later.
     """
     env = check.env
     wanted = set().union(*(e.dim.variables for e in equations))
     left = list(equations)
     while left:
         progress = [e for e in left if _solve(e, env, check)]
-        left = [e for e in left if e not in progress]  # solved, or they hold nothing unknown and are checked later
+        left = [e for e in left if e not in progress]  # solved, or without unknowns: these are checked later
         if not wanted - env.keys():
             break
         if not progress:
@@ -101,7 +100,7 @@ def _solve_all(scope, equations: Sequence[_Equation], check: _Checker) -> None:
 
 
 def _check_equations(equations, check: _Checker, symbolic_shapes, actual: str | None) -> None:
-    """Equations from which no variable was found must hold, too."""
+    """Check the equations from which no variable was computed."""
     env = check.env
     for e in equations:
         if e.solved:
@@ -122,7 +121,7 @@ def _check_equations(equations, check: _Checker, symbolic_shapes, actual: str | 
 
 
 def _check_constraints(scope, check: _Checker) -> None:
-    """The constraints of the scope must hold, as far as their variables are known."""
+    """Check the constraints of the scope, as far as their variables are known."""
     env = check.env
     for text, x, relation, y in scope.checks:
         needed = set().union(*(d.variables for d in (x, y) if type(d) is not int))
@@ -140,7 +139,7 @@ def _check_constraints(scope, check: _Checker) -> None:
 
 
 class _Checker:
-    """Checks relations of values now if they are ints, or has them checked when the program runs."""
+    """Checks relations of ints now, and lets the program check the others at run time."""
 
     def __init__(self, using: str, assertion: Assertion | None) -> None:
         self.using = using
@@ -168,11 +167,11 @@ class _Checker:
         )
         if known:
             raise ValueError(message.format(*values))
-        plain = message.replace("{{", "").replace("}}", "")  # programs know no braces but those of values
+        plain = message.replace("{{", "").replace("}}", "")  # programs use braces for values only
         self.assertion(relation, x, y, plain, values)
 
     def found(self, name: str, value: Any, e: _Equation) -> None:
-        """A variable has been found; it must be at least 1."""
+        """Record the value of a variable; it must be at least 1."""
         self.env[name] = value
         self.obtained.append((name, str(e.dim), e.where, e.value))
         self(
@@ -184,7 +183,7 @@ class _Checker:
 
 
 def _solve(e: _Equation, env: dict[str, Any], check: _Checker) -> bool:
-    """Solve an equation in which one unknown variable occurs, linearly; whether nothing is left of it to solve."""
+    """Solve an equation with one unknown variable, which is linear. Returns whether the equation is finished."""
     unknown = e.dim.variables - env.keys()
     if not unknown:
         return True

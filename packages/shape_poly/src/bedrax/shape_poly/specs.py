@@ -1,4 +1,4 @@
-"""Making symbolic shapes from specifications."""
+"""Symbolic shapes from specifications."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def is_symbolic_dim(p: Any) -> bool:
 
 
 def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
-    """The inclusive bounds that are known of a dimension.
+    """The known inclusive bounds of a dimension.
 
-    They are sound, and may not be tight: an infinite bound says that none is known.
+    They are sound, and may not be tight: an infinite bound means that no bound is known.
 
     Args:
       dimension: an integer or a symbolic dimension.
@@ -32,7 +32,7 @@ def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
       ``(lower, upper)``: integers, -inf, or inf.
 
     Raises:
-      TypeError: `dimension` is neither.
+      TypeError: `dimension` is neither an integer nor a symbolic dimension.
       InconclusiveDimensionOperation: an operation in `dimension` may be undefined, such as a division by zero.
     """
     return bounds(dimension if is_symbolic_dim(dimension) else operator.index(dimension))
@@ -54,13 +54,13 @@ def symbolic_shape(
     """A symbolic shape from its text.
 
     Args:
-      shape_spec: comma-separated dimensions, in parentheses or not: integers, variables, and expressions made of
-        them with ``+ - * // % ^`` and parentheses, ``floordiv(x, y)``, ``mod(x, y)``, ``max(x, y)``, ``min(x, y)``; ``_`` for one
-        dimension taken from `like`, ``...`` at the end for all remaining ones. None means ``"..."``.
-      constraints: what is assumed of the variables, besides that they are at least 1: strings ``"e1 >= e2"``,
+      shape_spec: comma-separated dimensions, in parentheses or not: integers, variables, and expressions of
+        them with ``+ - * // % ^`` and parentheses, ``floordiv(x, y)``, ``mod(x, y)``, ``max(x, y)``, ``min(x, y)``;
+        ``_`` for one dimension of `like`, ``...`` at the end for all remaining ones. None means ``"..."``.
+      constraints: constraints on the variables, besides that they are at least 1: strings ``"e1 >= e2"``,
         ``"e1 <= e2"`` or ``"e1 == e2"``.
-      scope: make the dimensions in this scope, so that they can be combined with others of it.
-      like: a shape from which placeholders are filled; None for unknown dimensions in it.
+      scope: the scope of the dimensions, so that they can be combined with others of it.
+      like: a shape that supplies placeholders; None in it stands for unknown dimensions.
 
     Returns:
       A tuple of ints and symbolic dimensions.
@@ -74,12 +74,12 @@ def symbolic_shape(
 def symbolic_args_specs(
     args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
 ) -> Any:
-    """Argument types with symbolic shapes, for arguments given as examples.
+    """Argument types with symbolic shapes, from example arguments.
 
     Args:
-      args: pytree of arrays (or of what has a shape and a dtype); dtypes and placeholders come from it.
+      args: pytree of arrays (or of objects with a shape and a dtype); dtypes and placeholders come from it.
       shapes_specs: pytree prefix of `args` with specifications as in `symbolic_shape`; a string applies to all
-        arrays below it, None leaves shapes as they are.
+        arrays below it, None keeps the shapes.
       constraints, scope: as in `symbolic_shape`.
 
     Returns:
@@ -113,11 +113,11 @@ def symbolic_shapes(
     """Shapes of several arguments, in one scope.
 
     Args:
-      shapes: what is known of the shapes; None for unknown dimensions.
+      shapes: the shapes; None for unknown dimensions.
       specs: a specification (or None) per argument.
 
     Raises:
-      ValueError: a specification does not fit; the message says of which argument.
+      ValueError: a specification does not fit; the message names the argument.
     """
     scope = SymbolicScope(constraints)
     out = []
@@ -139,10 +139,10 @@ def constraints_of(avals: Sequence[Any]) -> tuple[str, ...]:
 
 
 def scope_of(shapes: Sequence[Sequence[Any]]) -> SymbolicScope | None:
-    """The one scope of the symbolic dimensions in `shapes`; None if there are none.
+    """The scope of the symbolic dimensions in `shapes`; None without symbolic dimensions.
 
     Raises:
-      ValueError: there are several.
+      ValueError: there are several scopes.
     """
     first = None
     for shape in shapes:

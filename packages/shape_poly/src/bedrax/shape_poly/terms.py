@@ -52,7 +52,7 @@ def times(m1: Monomial, m2: Monomial) -> Monomial:
 
 
 def over(m1: Monomial, m2: Monomial) -> Monomial | None:
-    """Quotient of monomials; None where it is not a monomial."""
+    """Quotient of monomials; None if it is not a monomial."""
     powers = dict(m1)
     for atom, n in m2:
         left = powers.get(atom, 0) - n
@@ -92,7 +92,7 @@ def multiply_terms(x: Iterable[Any], y: Iterable[Any]) -> dict[Monomial, int]:
 
 
 def content(terms: Iterable[tuple[Monomial, int]]) -> int:
-    """Greatest common divisor of the coefficients of the terms that are not constant."""
+    """Greatest common divisor of the coefficients of the non-constant terms."""
     return math.gcd(*[c for m, c in terms if m])
 
 

@@ -1,9 +1,9 @@
 """References to mutable arrays: `new_ref`, reading and writing in place, under every transformation.
 
-Importing this package lets operations that hold programs (jit, loops, branches) and transformations take references.
+With this package, operations that hold programs (jit, loops, branches) and transformations accept references.
 """
 
-from bedrax.state import discharge as _discharge  # noqa: F401  (whoever has a reference can use it everywhere)
+from bedrax.state import discharge as _discharge  # noqa: F401  (for every program with a reference)
 from bedrax.state.operations import TransformedRef, addupdate, empty_ref, free_ref, freeze, get, new_ref, set, swap
 from bedrax.state.types import AbstractRef, Ref
 

@@ -1,4 +1,4 @@
-"""Discharge: programs with references as pure programs, and operations that hold programs on the values of references."""
+"""Discharge: programs with references as pure programs, and operations with programs on the values of references."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ WITH_RULES = (custom_jvp_call_p, custom_vjp_call_p, custom_lin_p)
 
 
 class Pure(NamedTuple):
-    """A program with references as a pure program.
+    """The pure form of a program with references.
 
     Attributes:
-      program: takes a value for each reference; its results are those of the program, then the last values of the
+      program: takes a value for each reference. Its results are those of the program, then the last values of the
         references that were written to.
-      written: the positions of these among the arguments.
+      written: the positions of these references among the arguments.
     """
 
     program: Jaxpr
@@ -40,11 +40,13 @@ class Pure(NamedTuple):
 
 @cached
 def discharged(jaxpr: Jaxpr) -> Pure:
-    """The pure form of a program, which closes over no reference."""
+    """The pure form of a program that closes over no reference."""
 
     def flat(*values):
         trace = current.trace
-        args = [Cell(a, v, trace, lent=True) if a.mutable else v for a, v in zip(jaxpr.in_avals, values, strict=True)]
+        args = [
+            Cell(a, v, trace, borrowed=True) if a.mutable else v for a, v in zip(jaxpr.in_avals, values, strict=True)
+        ]
         outs = run(jaxpr, *args)
         written = [i for i, x in enumerate(args) if type(x) is Cell and x._written]
         return [*outs, *(args[i]._value for i in written)], tuple(written)
@@ -55,13 +57,13 @@ def discharged(jaxpr: Jaxpr) -> Pure:
 
 @cached
 def makes_references(jaxpr: Jaxpr) -> bool:
-    """Whether the program, or one that it holds, makes or uses a reference."""
+    """Whether the program, or one inside it, makes or uses a reference."""
     return any(e.primitive.family == FAMILY or any(map(makes_references, programs_in(e))) for e in jaxpr.eqns)
 
 
 @cached
 def lends(jaxpr: Jaxpr) -> bool:
-    """Whether a derivative rule of a function in the program may use a reference that the program is given."""
+    """Whether a derivative rule of a function in the program may use a reference that is an argument of the program."""
     return any(
         (e.primitive in WITH_RULES and any(v.aval.mutable for v in e.invars)) or any(map(lends, programs_in(e)))
         for e in jaxpr.eqns
@@ -69,7 +71,7 @@ def lends(jaxpr: Jaxpr) -> bool:
 
 
 def without_references(jaxpr: Jaxpr) -> Jaxpr:
-    """A program that is given no references, without those that it makes."""
+    """A program without arguments that are references, rewritten without the references that it makes."""
     if not makes_references(jaxpr) or any(v.aval.mutable for v in (*jaxpr.invars, *jaxpr.constvars)):
         return jaxpr
     return discharged(jaxpr).program
@@ -80,13 +82,13 @@ def _base(ref: Ref) -> Ref:
 
 
 def identity(ref: Ref) -> Any:
-    """What two names of one reference have in common."""
+    """The common identity of two names of one reference."""
     ref = _base(ref)
     return ref.variable if type(ref) is RefTracer else ref
 
 
 def check_distinct(prim: Primitive, refs: Sequence[Ref]) -> None:
-    """Refuse to give an operation one reference twice."""
+    """Raise if an operation gets one reference twice."""
     seen = set()
     for ref in refs:
         if type(ref) is Cell:
@@ -94,14 +96,14 @@ def check_distinct(prim: Primitive, refs: Sequence[Ref]) -> None:
         name = identity(ref)
         if name in seen:
             raise ValueError(
-                f"a reference of type {ref.aval.short()} is given to '{prim}' twice: as two arguments, or as an argument"
+                f"a reference of type {ref.aval.short()} is passed to '{prim}' twice: as two arguments, or as an argument"
                 " and by being closed over. Inside, one reference has one name: pass it once, and use that name."
             )
         seen.add(name)
 
 
 def on_operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> list[Any] | None:
-    """Carry out an operation on references, other than their own; None: it goes on as any other."""
+    """Run an operation on references that is not one of their own; None: it is processed like any other."""
     refs = [x for x in args if isinstance(x, Ref)]
     trace = current.trace
     if not refs:
@@ -119,16 +121,16 @@ def on_operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any])
     if prim is custom_lin_p and any(isinstance(x, TransformedRef) for x in refs):
         return bind_parts(args, params)
     if prim in WITH_RULES and theirs and not isinstance(trace, DischargeTrace):
-        return None  # the user's functions are run with the references; a transposition hands them to a backward rule
+        return None  # the user's functions run with the references; a transposition passes them to a backward rule
     rule = discharge_rules.find(prim)
     if rule is None:
         raise TypeError(
             f"'{prim}' takes no references, got one of type {refs[0].aval.short()}: read it first, ref[...]."
-            " References can be given to jit, scan, while_loop, fori_loop, cond, switch, vmap, jvp, vjp, custom_vjp"
+            " References can be passed to jit, scan, while_loop, fori_loop, cond, switch, vmap, jvp, vjp, custom_vjp"
         )
     if records(trace) and not any(isinstance(x, TransformedRef) for x in refs):
         return None
-    if prim in (scan_p, cond_p) and theirs and getattr(trace, "splits_loops", False):  # it hands on references
+    if prim in (scan_p, cond_p) and theirs and getattr(trace, "splits_loops", False):  # it passes references on
         if any(lends(use.program) for use in programs[prim](params)):
             return None
     return rule(*args, **params)
@@ -138,14 +140,14 @@ def on_operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any])
 def lend(
     trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable[..., Any], give: Callable[..., Any]
 ) -> Iterator[Any]:
-    """See `bedrax.core.tracing.lent`. While the function runs, the references have no other name than those it gets."""
+    """See `bedrax.core.tracing`. While the function runs, the references have only the names of its arguments."""
     refs = [x for x in args if isinstance(x, Ref)]
     check_distinct(trace, refs)
     out, cells = [], []
     for i, (x, c) in enumerate(zip(args, chosen, strict=True)):
         if c and isinstance(x, Ref):
             held = take(i, read_whole(x))
-            cells.append((i, x, Cell(x.aval.update(inner_aval=aval_of(held)), held, trace, lent=True)))
+            cells.append((i, x, Cell(x.aval.update(inner_aval=aval_of(held)), held, trace, borrowed=True)))
             out.append(cells[-1][2])
         else:
             out.append(take(i, x) if c else x)

@@ -1,8 +1,8 @@
-"""Types of a library's own (`jax.experimental.hijax`): classes whose values are kept in arrays.
+"""Types of libraries (`jax.experimental.hijax`): classes with arrays as their values' contents.
 
-Such a value is no part of a program. It is a Python object wherever it goes, and the operations of its library are carried
-out by what each says of lower types (`HiPrimitive.to_lojax`). What a value of a mutable type holds is kept in references,
-so that it can be written to in every function that uses it. `jit` holds such an argument as the object that it is.
+Such a value is no part of a program. It is a Python object in every function, and the operations of its library run as
+operations on lower types (`HiPrimitive.to_lojax`). References keep the contents of a value of a mutable type, so
+every function that uses it can write to it. `jit` gets such an argument as the object.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = [
 
 
 class HiType(AbstractValue):
-    """A type whose values are represented by arrays.
+    """A type with values that arrays represent.
 
-    A library derives from it, with ``==`` and ``hash``, and says how: ``lo_ty()``, the types of the arrays,
-    ``lower_val(value)``, the arrays, and ``raise_val(*arrays)``, the value. `register_hitype` says which values are of the
-    type, and classes derived from `HiPrimitive` what can be done with them.
+    A library derives from it, with ``==`` and ``hash``, and defines: ``lo_ty()``, the types of the arrays,
+    ``lower_val(value)``, the arrays, and ``raise_val(*arrays)``, the value. `register_hitype` declares the type of the
+    values of a class; classes derived from `HiPrimitive` define operations on them.
     """
 
     is_high = True
@@ -40,9 +40,9 @@ class HiType(AbstractValue):
 
 
 class MutableHiType(HiType):
-    """A type of values that can be written to.
+    """A type with writable values.
 
-    How a value looks at the moment is its *quasi-dynamic data* (``value.cur_qdd()``), for which a library says `read_loval`
+    The current state of a value is its *quasi-dynamic data* (``value.cur_qdd()``). A library defines `read_loval`
     ``(data, value) -> arrays``, and `update_from_loval` ``(data, value, *arrays)``.
     """
 
@@ -50,10 +50,10 @@ class MutableHiType(HiType):
 
 
 class aval_method(NamedTuple):
-    """An attribute of a type by which its values in programs (tracers) have a method.
+    """An attribute of a type that is a method of its values in programs (tracers).
 
     Attributes:
-      fun: ``(value, *args, **kwargs) -> result``. What every array has under that name is found before it.
+      fun: ``(value, *args, **kwargs) -> result``. Attributes of all arrays have precedence.
     """
 
     fun: Callable[..., Any]
@@ -63,10 +63,10 @@ class aval_method(NamedTuple):
 
 
 class aval_property(NamedTuple):
-    """An attribute of a type by which its values in programs (tracers) have a property.
+    """An attribute of a type that is a property of its values in programs (tracers).
 
     Attributes:
-      fget: ``value -> what the attribute is``. What every array has under that name is found before it.
+      fget: ``value -> attribute``. Attributes of all arrays have precedence.
     """
 
     fget: Callable[..., Any]
@@ -77,7 +77,7 @@ class aval_property(NamedTuple):
 
 @dataclass(frozen=True)
 class AvalQDD:
-    """A type of values that can be written to, and how one of them looks; a key that can be compared and hashed, if both can."""
+    """A type with writable values, and the state of one of them; comparable and hashable if both are."""
 
     aval: AbstractValue
     qdd: Any
@@ -85,7 +85,7 @@ class AvalQDD:
 
 @dataclass(frozen=True)
 class AvalMutableQDD:
-    """A type of values that can be written to, and an object that says, at any time, how one of them looks."""
+    """A type with writable values, and an object that returns the current state of one of them."""
 
     aval: AbstractValue
     mutable_qdd: Any
@@ -102,8 +102,8 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
 
 
 class _Raw(threading.local):
-    on: bool = False  # whether operations see references where values are kept in them
-    opened: frozenset[Any] = frozenset()  # the ids of values that an operation is being carried out on
+    on: bool = False  # whether operations see the references of values
+    opened: frozenset[Any] = frozenset()  # the ids of the values of the current operation
 
 
 _raw = _Raw()
@@ -114,7 +114,7 @@ def _unwrapped(aval: Any) -> Any:
 
 
 def cur_qdd(x: Any) -> Any:
-    """How a value of a mutable type looks at the moment."""
+    """The current state of a value of a mutable type."""
     data = x.cur_qdd()
     leaves = getattr(data, "leaf_avals", None)
     if leaves is None or not any(aval.mutable for aval in leaves):
@@ -129,7 +129,7 @@ def _is_mutable(x: Any) -> bool:
 
 
 def _held(x: Any) -> list:
-    """What keeps a value: references, and what needs none."""
+    """The references of a value, and its other contents."""
     saved, _raw.on = _raw.on, True
     try:
         return list(library_types[type(x)].typeof(x).read_loval(cur_qdd(x), x))
@@ -138,7 +138,7 @@ def _held(x: Any) -> list:
 
 
 def _parts(x: Any) -> tuple:
-    """What tells a value that `jit` has seen from another one."""
+    """The data that distinguish a value that `jit` has seen from another one."""
     return (x, cur_qdd(x), *map(id, _held(x))) if _is_mutable(x) else (x,)
 
 
@@ -158,11 +158,11 @@ def _keep(value: Any) -> Any:
 
 
 class _Seen(NamedTuple):
-    """The values that a function has used while it was recorded.
+    """The values that a function has used during its trace.
 
     Attributes:
-      made: those that it made.
-      foreign: those from outside, as they were: (value, data, parts, Held).
+      made: the values that it made.
+      foreign: the values from outside, with their former state: (value, data, parts, Held).
     """
 
     made: list[Any]
@@ -180,7 +180,7 @@ def _seen_by(trace: StagingTrace) -> _Seen:
 
 
 def _note(x: Any) -> None:
-    """A value is used: the functions that are being recorded, from the inside out, to which it is foreign keep that in mind."""
+    """Record the use of a value in every enclosing trace that did not make the value."""
     trace = current.trace
     while trace is not None:
         if isinstance(trace, StagingTrace):
@@ -193,7 +193,7 @@ def _note(x: Any) -> None:
 
 
 def _changed(trace: StagingTrace) -> list:
-    """Of the values from outside, those that hold something of another type: (value, data before, parts before)."""
+    """The values from outside whose contents changed their type: (value, data before, parts before)."""
     found = _seen.get(trace)
     if found is None:
         return []
@@ -240,7 +240,7 @@ avals.library = avals.Library(_ending, _finish, _refuse_changes)
 
 
 class _Opened:
-    """A value of a mutable type for the time of an operation, which sees in it what its references hold."""
+    """A value of a mutable type during an operation, with the contents of its references."""
 
     def __init__(self, x: Any) -> None:
         self.x, self.data, self.kept = x, cur_qdd(x), _held(x)
@@ -251,11 +251,11 @@ class _Opened:
             _hold(self.x, self.seen, self.data)
 
     def restore(self) -> None:
-        """As if there had been no operation."""
+        """Undo the operation."""
         _hold(self.x, self.kept, self.data)
 
     def close(self) -> None:
-        """What the operation has put in place of what it saw is written to the references."""
+        """Write the contents after the operation to the references."""
         new = _held(self.x)
         same = [i < len(self.seen) and part is self.seen[i] for i, part in enumerate(new)]
         _write(self.x, self.kept, [self.kept[i] if s else part for i, (part, s) in enumerate(zip(new, same))])
@@ -264,20 +264,20 @@ class _Opened:
 class HiPrimitive(Primitive):
     """An operation on values of a library's types.
 
-    A library derives from it and says what the operation does to values, ``to_lojax(*args, **params)``. That is
-    differentiated, batched and compiled as what it is composed of; the operation's own rules are not needed.
-    What is written to a value of a mutable type in it is written to what keeps that value; if it raises, nothing is.
+    A library derives from it and defines the operation on values, ``to_lojax(*args, **params)``. Its composition is
+    differentiated, batched and compiled; the operation needs no rules of its own.
+    A write to a value of a mutable type goes to its references. If the operation raises, nothing is written.
     """
 
     __slots__ = ("__dict__",)
-    multiple_results = False  # a class says otherwise
+    multiple_results = False  # a class may override it
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.family = ""
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Carry the operation out."""
+        """Run the operation."""
         if _raw.on:
             return self.to_lojax(*args, **params)
         values = {id(x): x for x in args if type(x) in library_types and _is_mutable(x) and id(x) not in _raw.opened}
@@ -303,7 +303,7 @@ class HiPrimitive(Primitive):
 
 
 def _new(x: Any) -> Any:
-    """A result: what a new value of a mutable type holds goes to references."""
+    """A result: references keep the contents of a new value of a mutable type."""
     if type(x) in library_types and _is_mutable(x):
         _hold(x, [_keep(part) for part in _held(x)])
         if isinstance(current.trace, StagingTrace):
@@ -312,7 +312,7 @@ def _new(x: Any) -> Any:
 
 
 def _write(x: Any, old: Sequence[Any], new: Sequence[Any]) -> None:
-    """Of a value that an operation wrote to: its references hold what it holds now."""
+    """Write the new contents of a value to its references."""
     if all(a is b for a, b in zip(old, new)) and len(old) == len(new):
         _hold(x, old)
         return

@@ -1,4 +1,4 @@
-"""What users do with references: `new_ref`, reading, writing, `freeze`."""
+"""The public functions of references: `new_ref`, reading, writing, `freeze`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None,
 
     Args:
       init_val: an array of any shape and dtype; the reference holds a copy.
-      memory_space: carried along in the type; the device's own memory is used.
-      kind: None or ``"no_grad_no_remat"``, a word on its use that is carried along in the type.
+      memory_space: a part of the type; the device's own memory is used.
+      kind: None or ``"no_grad_no_remat"``, a note on its use in the type.
       pin: False. True raises NotImplementedError.
 
     Raises:
@@ -49,16 +49,16 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None,
 def _not_pinned(what: str, pin: bool) -> None:
     if pin:
         raise NotImplementedError(
-            f"{what}: pin=True asks for a buffer that stays in one place while a program runs; references become values"
+            f"{what}: pin=True requests a buffer that stays in one place while a program runs; references become values"
             " before a program is compiled, and XLA chooses their buffers. Leave pin out: results are the same"
         )
 
 
 def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
-    """A reference whose first value nobody has written: zeros.
+    """A reference to an array of zeros.
 
     Args:
-      ty: anything with a shape and a dtype.
+      ty: an object with a shape and a dtype.
       memory_space, pin: as in `new_ref`.
 
     Raises:
@@ -70,7 +70,7 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
 
 
 class At:
-    """What ``ref.at`` is: index it for a view."""
+    """The attribute ``ref.at``: an index of it is a view."""
 
     __slots__ = ("ref",)
 
@@ -83,10 +83,10 @@ class At:
 
 
 def as_view(ref: Any) -> TransformedRef:
-    """A reference as the view of all of it.
+    """A view of the whole reference.
 
     Raises:
-      TypeError: it is no reference.
+      TypeError: the argument is no reference.
     """
     if isinstance(ref, TransformedRef):
         return ref
@@ -102,12 +102,12 @@ def _part(ref: Any, idx: Any) -> tuple[Ref, TransformedRef]:
 
 
 def _rank(dtype: np.dtype) -> int:
-    """How much numbers of a dtype tell: booleans 0, integers, floats, complex numbers."""
+    """The rank of a dtype: booleans 0, integers, floats, complex numbers."""
     return sum(dtypes.issubdtype(dtype, kind) for kind in (np.number, np.inexact, np.complexfloating))
 
 
 def _value(ref: Ref, view: TransformedRef, value: Any) -> Any:
-    """A value to be written: Python scalars take the dtype of the reference, and what is no array yet becomes one."""
+    """The value to write: Python scalars are converted to the dtype of the reference, other objects to arrays."""
     if isinstance(value, Ref):
         raise TypeError("a reference cannot be written into a reference; write what it holds, other[...]")
     dtype = view.dtype
@@ -121,56 +121,56 @@ def _value(ref: Ref, view: TransformedRef, value: Any) -> Any:
             f" jnp.asarray(x).astype({str(dtype)!r})"
         )
     if isinstance(value, (bool, int, float, complex)):
-        scalar = dtype.type(value)  # a literal of the program that is recorded
+        scalar = dtype.type(value)  # a literal of the recorded program
         return scalar if prims.records(current.trace) and not view.shape else lax.asarray(scalar)
     return value if aval_of(value).dtype == dtype else lax.convert_element_type(value, dtype)
 
 
 def get(ref: Any, idx: Any = None) -> Any:
-    """``ref[idx]``: a part of what a reference holds.
+    """``ref[idx]``: a part of the value of a reference.
 
     Args:
       ref: a reference, or a view of one.
-      idx: a NumPy-style index; None: all.
+      idx: a NumPy-style index; None: the whole.
     """
     ref, view = _part(ref, ... if idx is None else idx)
     return prims.get_p.bind(ref, *view.operands, transforms=view.transforms)
 
 
 def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Any:
-    """Write `value` at `idx`; returns what stood there.
+    """Write `value` at `idx`. Returns the former value.
 
     Args:
       ref: a reference, or a view of one.
-      idx: a NumPy-style index; None: all.
-      value: an array of the shape and the dtype of the part; a Python scalar takes the dtype.
+      idx: a NumPy-style index; None: the whole.
+      value: an array with the shape and the dtype of the part; a Python scalar is converted to the dtype.
 
     Raises:
-      ValueError: the value is of another shape or dtype.
+      ValueError: the value has another shape or dtype.
     """
     ref, view = _part(ref, ... if idx is None else idx)
     return prims.swap_p.bind(ref, _value(ref, view, value), *view.operands, transforms=view.transforms)
 
 
 def set(ref: Any, idx: Any, value: Any) -> None:
-    """``ref[idx] = value``. Arguments as of `swap`."""
+    """``ref[idx] = value``. The arguments are those of `swap`."""
     swap(ref, idx, value)
 
 
 def addupdate(ref: Any, idx: Any, x: Any) -> None:
-    """Add `x` to what stands at `idx`; an index that comes twice is added to twice. Arguments as of `swap`."""
+    """Add `x` at `idx`; a repeated index is added to repeatedly. The arguments are those of `swap`."""
     ref, view = _part(ref, ... if idx is None else idx)
     prims.addupdate_p.bind(ref, _value(ref, view, x), *view.operands, transforms=view.transforms)
 
 
 def freeze(ref: Ref) -> Any:
-    """End a reference, where it was made; returns its last value."""
+    """End a reference, in the trace that made it. Returns its last value."""
     _check_own(ref, "freeze")
     return prims.freeze_p.bind(ref)
 
 
 def free_ref(ref: Ref) -> None:
-    """End a reference, where it was made; its value is dropped."""
+    """End a reference, in the trace that made it, and drop its value."""
     _check_own(ref, "free_ref")
     prims.free_ref_p.bind(ref)
 
@@ -190,7 +190,7 @@ def _check_own(ref: Any, what: str) -> None:
     )
 
 
-# ---- methods, of references and of views
+# ---- methods of references and of views
 
 
 def _set(self, value: Any, idx: Any = ...) -> None:
@@ -204,18 +204,18 @@ def _get(self, idx: Any = ...) -> Any:
 
 
 def _swap(self, value: Any, idx: Any = ...) -> Any:
-    """Write `value` at `idx`; returns what stood there."""
+    """Write `value` at `idx`. Returns the former value."""
     return swap(self, idx, value)
 
 
 def _addupdate(self, x: Any, idx: Any = ...) -> None:
-    """Add `x` to what stands at `idx`."""
+    """Add `x` at `idx`."""
     addupdate(self, idx, x)
 
 
 for _name, _method in {
     "__getitem__": get, "__setitem__": set, "get": _get, "set": _set, "swap": _swap, "addupdate": _addupdate,
-    "at": property(At, doc="``ref.at[idx]``: a view of a part, to be read and written as a reference is."),
+    "at": property(At, doc="``ref.at[idx]``: a view of a part, which can be read and written like a reference."),
 }.items():  # fmt: skip
     setattr(Ref, _name, _method)
 

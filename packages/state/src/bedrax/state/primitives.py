@@ -1,8 +1,8 @@
-"""The primitives of references, and what becomes of one that is bound.
+"""The primitives of references, and the treatment of an operation that is bound.
 
-Who carries an operation out is decided where it is bound. On a reference that the current trace made, it is an
-operation on the value that the reference holds; while a program is recorded, it is an equation; a transformation of a
-function that uses a reference from outside passes it on. So a transformation needs no rules for references.
+`bind` decides what an operation becomes. On a reference of the current trace, it is an operation on the value of the
+reference. While a program is recorded, it is an equation. A transformation of a function that uses a reference from
+outside passes it on. So a transformation needs no rules for references.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class WriteEffect(RefEffect):
 
 
 class AccumEffect(RefEffect):
-    """Something is added to what the reference holds."""
+    """A value is added to the reference."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ for _set in (control_flow_allowed_effects, custom_derivatives_allowed_effects):
 
 
 class DischargeTrace(StagingTrace):
-    """Records a program in which references have become values."""
+    """Records a program in which values replace references."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ def records(trace: Any) -> bool:
 
 
 def _from_the_rule(prim, types, params):
-    """What the shape rule says: how an array is split, and over which axes it varies, a reference knows of what it holds."""
+    """The result of the shape rule: the split of an array, and its varying axes, are those of the reference's value."""
     return shape_rules[prim](*types, **params)
 
 
@@ -90,7 +90,7 @@ class RefPrimitive(Primitive):
             raise TypeError(f"{self} is an operation on a reference, got {ref!r} of type {type(ref)}")
         if isinstance(trace, StagingTrace):
             return trace.process(self, args, params)
-        if trace.parent is None:  # nothing is being transformed
+        if trace.parent is None:  # there is no transformation
             raise errors.escaped_tracer_error(ref) if isinstance(ref, RefTracer) else escaped(ref)
         if any(isinstance(x, Tracer) and x._trace is trace for x in operands):
             return _from_inside(self, trace, ref, operands, params)
@@ -99,7 +99,7 @@ class RefPrimitive(Primitive):
 
 
 def _from_inside(prim, trace, ref, operands, params):
-    """An operation with operands of a transformation, on a reference from outside of it."""
+    """An operation on a reference from outside of a transformation, with operands of the transformation."""
     if prim is get_p:
         with set_trace(trace.parent):
             whole = get_p.bind(ref, transforms=())
@@ -113,7 +113,7 @@ def _from_inside(prim, trace, ref, operands, params):
 
 
 def check_alive(ref: Cell) -> None:
-    """Refuse a reference that was freed, or whose transformation has ended, or that is lent to a call."""
+    """Raise for a reference that is freed, whose transformation has ended, or that is an argument of a running call."""
     if ref._value is None:
         raise ValueError(
             f"a reference of type {ref._aval.short()} is used after jax.freeze or jax.free_ref has ended it"
@@ -122,7 +122,7 @@ def check_alive(ref: Cell) -> None:
         raise escaped(ref)
     if ref._away:
         raise ValueError(
-            f"a reference of type {ref._aval.short()} is used while it is lent to a function as an argument: inside, it"
+            f"a reference of type {ref._aval.short()} is used while a function has it as an argument: inside, it"
             " has the argument's name only. Use the argument, or do not pass the reference."
         )
 
@@ -149,7 +149,7 @@ class NewRef(Primitive):
     result_types = _from_the_rule
 
     def bind(self, *args: ArrayLike, **params: Any) -> Ref | Array:
-        """A new reference, which belongs to the current trace."""
+        """Make a reference, which belongs to the current trace."""
         trace = current.trace
         if records(trace):
             return trace.process(self, args, params)
@@ -171,7 +171,7 @@ def _stage_new(trace, prim, args, params):
 
 def _inner(ref: Any) -> ShapedArray:
     if not isinstance(ref, AbstractRef):
-        raise TypeError(f"an operation on references was given {ref}, which is none")
+        raise TypeError(f"an operation on references got {ref}, which is no reference")
     return ref.inner_aval
 
 
@@ -231,7 +231,7 @@ for _prim in (freeze_p, free_ref_p):
     effect_rules.add(_prim, lambda *_, **params: {WriteEffect(0)})
 
 
-# ---- printing: as the statements that they are
+# ---- printing as statements
 
 
 @line_rules.rule(get_p)
@@ -257,11 +257,11 @@ def _place(ref: str, eqn, operands, name) -> str:
     return views.text(ref, eqn.params["transforms"], [name(v) for v in operands])
 
 
-# ---- what the operations do to what a reference of the current trace holds
+# ---- operations on the value of a reference of the current trace
 
 
 def read_whole(ref: Ref) -> Any:
-    """All of what a reference holds, where it will be replaced or is used for a moment only."""
+    """The whole value of a reference that will be replaced or is used briefly."""
     if type(ref) is Cell and ref._trace is current.trace:
         check_alive(ref)
         return ref._value
@@ -271,10 +271,10 @@ def read_whole(ref: Ref) -> Any:
 
 
 def write_whole(ref: Ref, value: Any, owned: bool = False) -> None:
-    """Replace all of what a reference holds.
+    """Replace the whole value of a reference.
 
     Args:
-      owned: nobody else has the value.
+      owned: whether no other object has the value.
     """
     if type(ref) is Cell and ref._trace is current.trace:
         check_alive(ref)
@@ -287,7 +287,7 @@ def write_whole(ref: Ref, value: Any, owned: bool = False) -> None:
 
 
 def _put(cell: Cell, value: Any) -> None:
-    weak = cell._aval.inner_aval.weak_type  # stays as it was, whatever is written
+    weak = cell._aval.inner_aval.weak_type  # does not change with the written value
     if aval_of(value).weak_type != weak:
         value = convert_to(value, aval_of(value).dtype, weak)
     cell._value, cell._written, cell._owned = value, True, False

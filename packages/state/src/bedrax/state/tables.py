@@ -1,8 +1,8 @@
-"""The column of this package: how an operation on references is carried out on the values that they hold.
+"""The column of this package: operations on references as operations on their values.
 
-A rule is called with a reference of the current trace for each operand that is one. Of a primitive that holds
-programs it makes their pure forms (`bedrax.state.discharge.discharged`), binds the primitive on the values of the
-references, and writes back what the programs return for them.
+A rule is called with a reference of the current trace for each operand that is one. For a primitive that holds
+programs, it makes their pure forms (`bedrax.state.discharge.discharged`), binds the primitive to the values of the
+references, and writes the results for them back.
 """
 
 from __future__ import annotations

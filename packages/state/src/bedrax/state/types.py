@@ -1,7 +1,7 @@
 """Types of references, and the references themselves.
 
-A reference belongs to the trace in which it was made (`Cell`): outside programs it holds a value of that trace, and
-reading and writing are operations on this value. In a program that is being recorded it is a variable (`RefTracer`).
+A reference belongs to the trace in which it was made (`Cell`). Outside programs it holds a value of that trace, and
+reads and writes are operations on this value. In a recorded program it is a variable (`RefTracer`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class AbstractRef(AbstractValue):
     """The type of a reference.
 
     Args:
-      inner_aval: the type of what it holds, a `ShapedArray`.
-      memory_space: where it is to be kept; None: the memory of the device.
-      kind: None, or a word on how it is used (``"no_grad_no_remat"``).
+      inner_aval: the type of its value, a `ShapedArray`.
+      memory_space: its memory; None: the memory of the device.
+      kind: None, or a note on its use (``"no_grad_no_remat"``).
     """
 
     __slots__ = ("inner_aval", "kind", "memory_space")
@@ -101,8 +101,8 @@ class AbstractRef(AbstractValue):
 class Ref:
     """A reference to an array that can be read and written in place.
 
-    Made by `new_ref`. ``ref[i]`` reads, ``ref[i] = x`` writes, ``ref[i] += x`` does both, with any index that arrays
-    take; ``ref[...]`` is all of it. A reference is no array: to compute with what it holds, read it first.
+    Made by `new_ref`. ``ref[i]`` reads, ``ref[i] = x`` writes, ``ref[i] += x`` does both, with the same indices as
+    arrays; ``ref[...]`` is the whole value. A reference is no array: read it before a computation.
     """
 
     __slots__ = ()
@@ -127,7 +127,7 @@ class Ref:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise TypeError("references are made by jax.new_ref(value)")
 
-    if TYPE_CHECKING:  # what `bedrax.state.operations` installs
+    if TYPE_CHECKING:  # installed by `bedrax.state.operations`
 
         def __getitem__(self, idx: Any) -> Any: ...
         def __setitem__(self, idx: Any, value: Any) -> None: ...
@@ -165,13 +165,13 @@ class Ref:
 class Cell(Ref):
     """A reference that holds a value of the trace in which it was made."""
 
-    __slots__ = ("__weakref__", "_aval", "_away", "_lent", "_owned", "_trace", "_value", "_written")
+    __slots__ = ("__weakref__", "_aval", "_away", "_borrowed", "_owned", "_trace", "_value", "_written")
 
-    def __init__(self, aval: AbstractRef, value: Any, trace: Trace, lent: bool = False) -> None:
+    def __init__(self, aval: AbstractRef, value: Any, trace: Trace, borrowed: bool = False) -> None:
         self._aval, self._value, self._trace = aval, value, trace
-        self._lent = lent  # made for the time of a call: it stands for another one
-        self._away = False  # whether another one stands for it
-        self._owned = False  # whether nobody else has the value, so that its buffer can be given away
+        self._borrowed = borrowed  # made for a call, instead of another reference
+        self._away = False  # whether another reference replaces it
+        self._owned = False  # whether no other object has the value, so its buffer can be donated
         self._written = False
 
     if TYPE_CHECKING:
@@ -190,14 +190,14 @@ class Cell(Ref):
         return self._value.format
 
     def leave(self, taken: Callable[[Any], Any]) -> Ref:
-        """A result of a transformation that has ended: a reference that was made inside becomes one of what it holds now.
+        """The reference after the end of a transformation that made it: a new one with the current value.
 
         Args:
-          taken: ``value of the transformation -> value``.
+          taken: converts a value of the transformation to a value of the outer trace.
         """
         if self._trace.alive:
             return self
-        if self._lent or self._value is None:
+        if self._borrowed or self._value is None:
             raise ValueError("a reference that a function was given, or has freed, is returned; return ref[...]")
         value, self._value = self._value, None
         return self._made(taken(value), self._aval)
@@ -205,17 +205,17 @@ class Cell(Ref):
     _made: Callable[[Any, AbstractRef], Ref]  # installed by `operations`
 
     def unsafe_buffer_pointer(self) -> int:
-        """The address of what it holds."""
+        """The address of its value."""
         return self._value.unsafe_buffer_pointer()
 
     def block_until_ready(self) -> Ref:
-        """Wait until what it holds has been computed."""
+        """Wait for the computation of its value."""
         if self._trace is eval_trace and self._value is not None:
             self._value.block_until_ready()
         return self
 
     def copy_to_host_async(self) -> None:
-        """Start to copy what it holds to the host."""
+        """Start a copy of its value to the host."""
         self._value.copy_to_host_async()
 
     def __repr__(self) -> str:
@@ -224,7 +224,7 @@ class Cell(Ref):
             return f"Ref(freed, {self._aval.inner_aval.short()})"
         if self._trace is not eval_trace:
             return f"Ref({value!r})"
-        text = repr(executors.get().asarray(value))  # what was written may be NumPy's
+        text = repr(executors.get().asarray(value))  # a written value may be a NumPy array
         return "Ref" + text.removeprefix("Array") if text.startswith("Array") else f"Ref({text})"
 
     def __str__(self) -> str:
@@ -238,7 +238,7 @@ Cell.__name__ = Cell.__qualname__ = "Ref"
 
 
 class RefTracer(Ref, StagedTracer):
-    """Stands for a reference in a program that is being recorded."""
+    """A reference in a recorded program."""
 
     __slots__ = ()
     if not TYPE_CHECKING:
@@ -247,7 +247,7 @@ class RefTracer(Ref, StagedTracer):
 
 
 class _OfArrays:
-    """Stands in for what arrays have, and references do not."""
+    """An attribute of arrays that references lack."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Functions with derivative rules that are given views of references: a program has the parts of a view as operands."""
+"""Functions with derivative rules and arguments that are views of references: the operands are the parts of a view."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bedrax.state.views import TransformedRef
 
 
 class Parts(NamedTuple):
-    """Where in a list of parts an argument is; of a view, its reference is first.
+    """The position of an argument in a list of parts. The first part of a view is its reference.
 
     Attributes:
-      start: of its first part.
-      count: of parts.
-      transforms: of the view; None: the argument is no view.
+      start: the position of its first part.
+      count: the number of its parts.
+      transforms: the transforms of the view; None: the argument is no view.
     """
 
     start: int
@@ -26,7 +26,7 @@ class Parts(NamedTuple):
     transforms: tuple[Any, ...] | None
 
     def of(self, values: Sequence[Any]) -> Any:
-        """The argument, from the list of parts."""
+        """The argument from the list of parts."""
         first, *operands = values[self.start : self.start + self.count]
         return first if self.transforms is None else TransformedRef(first, self.transforms, operands)
 
@@ -89,7 +89,7 @@ class ViewedRule:
         return self.rule.primal(*self._whole(parts))
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Results and tangents. The tangent of a view is one of the reference's tangent, with the same operands."""
+        """Results and tangents. The tangent of a view is a view of the reference's tangent, with the same operands."""
         moved = []
         for p in self.places:
             t = tangents[p.start]
@@ -99,14 +99,14 @@ class ViewedRule:
         return self.rule.jvp(self._whole(primals), moved)
 
     def forward(self, parts: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], ViewedPullback]:
-        """Results, residuals, and what reads them."""
+        """Results, residuals, and the backward rule that reads them."""
         outs, residuals, bwd = self.rule.forward(self._whole(parts), [active[p.start] for p in self.places])
         return outs, residuals, ViewedPullback(bwd, None, self.places)
 
 
 @dataclass(frozen=True)
 class ViewedPullback:
-    """A backward rule; its residuals (`residuals`), or the arguments (`arguments`), are taken apart."""
+    """A backward rule whose residuals (`residuals`), or arguments (`arguments`), are split into parts."""
 
     bwd: Any
     residuals: tuple[Any, ...] | None

@@ -1,7 +1,7 @@
-"""Parts of references: indices and other views as data, and what they mean for the value that a reference holds.
+"""Parts of references: indices and other views as data, and their effect on the value of a reference.
 
-A view is a tuple of transforms, each static and hashable; the positions that are computed, and index arrays, are
-operands beside it, in order.
+A view is a tuple of transforms, each static and hashable. Computed positions and index arrays are
+separate operands, in order.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Indexed(NamedTuple):
     """``x[idx]``.
 
     Attributes:
-      plan: what happens to each axis.
-      starts: for each start of the plan an int, or None where it is an operand.
-      arrays: how many index arrays follow as operands.
+      plan: the treatment of each axis.
+      starts: for each start of the plan an int, or None for an operand.
+      arrays: the number of index arrays among the following operands.
       inside: whether all starts are known to be in bounds.
-      shape: the shape to give the array first, or None.
+      shape: the shape to which the array is reshaped first, or None.
     """
 
     plan: indexing.Plan
@@ -136,7 +136,7 @@ class Bitcast(NamedTuple):
 
 
 def index(shape: tuple[Any, ...], idx: Any) -> tuple[Indexed | None, list[Any]]:
-    """An index into arrays of a shape as a transform (None: it takes all) and its operands."""
+    """An index into arrays of a shape as a transform (None: the whole array) and its operands."""
     if idx is Ellipsis or idx is None or (type(idx) is tuple and not idx):
         return None, []
     found, first = indexing.read(shape, idx)
@@ -175,7 +175,7 @@ def _split(transforms: Sequence, operands: Sequence[Any]) -> list:
 
 
 def text(ref: str, transforms: Sequence[Any], operands: Sequence[str]) -> str:
-    """A part of a reference as programs print it, e.g. ``a[0,:]``."""
+    """A part of a reference in the text of a program, e.g. ``a[0,:]``."""
     if not transforms:
         return f"{ref}[...]"
     for t, own in zip(transforms, _split(transforms, operands), strict=True):
@@ -191,7 +191,7 @@ def read(x: Any, transforms: Sequence[Any], operands: Sequence[Any]) -> Any:
 
 
 def write(x: Any, transforms: Sequence[Any], operands: Sequence[Any], value: Any, how: str) -> Any:
-    """`x` with `value` in place of the part ("set"), or added to it ("add")."""
+    """`x` with `value` written to the part ("set"), or added to it ("add")."""
     if not transforms:
         return value if how == "set" else lax.add(x, value)
     own = _split(transforms, operands)
@@ -204,7 +204,7 @@ def write(x: Any, transforms: Sequence[Any], operands: Sequence[Any], value: Any
 
 
 class TransformedRef(Ref):
-    """A view of a part of a reference: ``ref.at[idx]``. It is read and written as a reference is."""
+    """A view of a part of a reference: ``ref.at[idx]``. It can be read and written like a reference."""
 
     __slots__ = ("operands", "ref", "transforms")
 
@@ -235,13 +235,13 @@ class TransformedRef(Ref):
         return self._with(Reshaped(new))
 
     def transpose(self, *order: Any) -> TransformedRef:
-        """The axes in another order; none given: reversed."""
+        """The axes in another order; default: reversed."""
         axes = tuple(order[0]) if len(order) == 1 and not isinstance(order[0], int) else order
         axes = axes or tuple(reversed(range(self.ndim)))
         return self._with(Transposed(axes, tuple(self.shape[i] for i in axes)))
 
     def bitcast(self, dtype: Any) -> TransformedRef:
-        """The same bytes as elements of another dtype; the last axis changes length where sizes differ."""
+        """The same bytes as elements of another dtype; the last axis changes its length if the sizes differ."""
         dtype = dtypes.as_dtype(dtype)
         ratio = self.dtype.itemsize / dtype.itemsize
         shape = self.shape if ratio == 1 else (*self.shape[:-1], int(self.shape[-1] * ratio))

@@ -1,4 +1,4 @@
-"""Checks inside calls: the program they hold is checked."""
+"""Checks inside calls: the program of the call is checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bedrax.lax.primitives.calls import composite_p, plain_calls, remat_p
 
 
 def report(trace: Trace, spec: Spec, results: list[Array]) -> list[Any]:
-    """Note the error before the results of a checked program; the results."""
+    """Record the error, which precedes the results of a checked program. Returns the results."""
     count = len(spec.types())
     trace.collector.add(Error(spec, results[:count]))
     return results[count:]
@@ -28,5 +28,5 @@ def _composite(trace, *args, jaxpr, **params):
     program, spec = checked(jaxpr, trace.kinds)
     if not spec.failures:
         return composite_p.bind(*args, jaxpr=program, **params)
-    with set_trace(trace):  # what reports is no longer the named operation
+    with set_trace(trace):  # the error no longer belongs to the named operation
         return trace.run(jaxpr, *args)

@@ -1,4 +1,4 @@
-"""Checks inside functions with rules of their own: the function reports, and its rules keep differentiating it."""
+"""Checks inside functions with custom rules: the function returns its error, and its rules still differentiate it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CheckedRule(RuleOfProgram):
 
     @staticmethod
     def _silently(run: Callable) -> Any:
-        """Run a rule: the function reports, in every mode the same; checks in its rule are dropped."""
+        """Run a rule without checks: the function returns the same error in every mode."""
         return collect(frozenset(), lambda trace: run())[1]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -36,7 +36,7 @@ class CheckedRule(RuleOfProgram):
         return [*error, *outs], [*map(Zero.of, error), *moved]
 
     def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], CheckedPullback]:
-        """Error and results, residuals, and what reads these."""
+        """Error and results, residuals, and the backward rule that reads these."""
         error = self._error(args)
         own = self.own(args, active)
         outs, residuals, bwd = self._silently(lambda: self.rule.forward(own, active[self.hidden :]))
@@ -45,7 +45,7 @@ class CheckedRule(RuleOfProgram):
 
 @dataclass(frozen=True)
 class CheckedPullback:
-    """A backward rule that gets cotangents of the error, too, and leaves them alone."""
+    """A backward rule that also gets the cotangents of the error, and ignores them."""
 
     bwd: Any
     count: int

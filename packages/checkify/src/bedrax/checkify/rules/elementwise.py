@@ -1,4 +1,4 @@
-"""Checks of elementwise operations: divisions, and those that only choose or copy."""
+"""Checks of elementwise operations: divisions, and operations that only select or copy."""
 
 from bedrax import lax
 from bedrax.checkify.errors import DivisionByZeroError

@@ -1,4 +1,4 @@
-"""Checks of indices: that windows lie inside of what they are taken from, or put into."""
+"""Checks of indices: windows must be inside of the arrays that they are read from, or written to."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from bedrax.lax.primitives import indexing as p
 
 
 def _check(trace, shape, sizes, axes, indices) -> None:
-    """Look at vectors of indices (in the last dimension) of windows of some sizes, along some axes of an array."""
+    """Check vectors of indices (in the last dimension) of windows of some sizes, along some axes of an array."""
     if not dims.is_constant_shape((*shape, *sizes)):
         raise NotImplementedError(
             f"index checks need to know the shape of the array, got {shape}: check such programs for known sizes"

@@ -1,4 +1,4 @@
-"""Checks of programs that every device of a mesh runs on its blocks: every device reports, and the first one speaks."""
+"""Checks of programs that every device of a mesh runs on its blocks: the error is that of the first failing device."""
 
 from bedrax import lax
 from bedrax.checkify.assertions import of_first_lane
@@ -21,7 +21,7 @@ def _shard_map(trace, *args, jaxpr, in_specs, out_specs, **params):
         count = len(spec.types())
 
         def apart(x):
-            """A leaf of the error, with an axis along which those of all devices are put together."""
+            """A leaf of the error, with a new axis along which the leaves of all devices are concatenated."""
             missing = tuple(n for n in manual if n not in varying_axes(aval_of(x))) if params["check_vma"] else ()
             x = lax.pcast(x, missing, to="varying") if missing else x
             return lax.reshape(x, (1, *aval_of(x).shape))

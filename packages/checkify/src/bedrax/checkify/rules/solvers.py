@@ -1,4 +1,4 @@
-"""Checks inside linear solves: the solver reports, beside what it returns; the solves of derivatives do not."""
+"""Checks inside linear solves: the solver also returns its error; the solves of derivatives are not checked."""
 
 from bedrax.checkify.errors import Error
 from bedrax.checkify.trace import check_rules, checked, nan_checked

@@ -1,4 +1,4 @@
-"""Calls of programs with references: what a program writes comes back as further results."""
+"""Calls of programs with references: the written values are further results."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bedrax.state.types import Cell, Ref
 def write_back(
     refs: tuple[Any, ...], written: list[int] | tuple[int, ...], values: list[Array], owned: list[bool] | None = None
 ) -> None:
-    """Write the last values of references, which stand behind the results of an operation."""
+    """Write the last values of references, which follow the results of an operation."""
     for n, (i, value) in enumerate(zip(written, values, strict=True)):
         write_whole(refs[i], value, owned is not None and owned[n])
 
 
 def values_of(args: tuple[Any, ...]) -> list[Any]:
-    """Arguments with what references hold in their place."""
+    """Arguments with the values of references."""
     return [read_whole(x) if isinstance(x, Ref) else x for x in args]
 
 

@@ -1,4 +1,4 @@
-"""Loops and branches over programs with references: what they write is carried, or is a further result."""
+"""Loops and branches with programs on references: written values are carries, or further results."""
 
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.state.holders import discharges_programs

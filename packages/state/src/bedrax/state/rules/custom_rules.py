@@ -1,8 +1,8 @@
-"""Functions with derivative rules that use references, as functions of what the references hold.
+"""Functions whose derivative rules use references, as functions of the values of references.
 
-The pure call takes values in the place of references, and returns what all of them hold in the end behind its results: a
-rule may write to references that its function only reads. Of the derivative of what a reference holds, a rule says
-nothing unless it writes to the reference of tangents: it passes the call as it is.
+The pure call takes values instead of references, and returns the last values of all references after its results: a
+rule may write to references that its function only reads. A rule determines the derivative of a reference's value only
+by a write to the reference of tangents. Otherwise the tangent passes the call unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from bedrax.state.types import Cell
 
 @dataclass(frozen=True)
 class PureRule(RuleOfProgram):
-    """A rule with references, as the rule of the pure function; `types` are those of the arguments, references too."""
+    """A rule with references, as the rule of the pure function; `types` are those of the arguments, including
+    references."""
 
     types: tuple[Any, ...]
 
@@ -35,10 +36,12 @@ class PureRule(RuleOfProgram):
         return [i for i, a in enumerate(self.types) if a.mutable]
 
     def _purely(self, fun: Callable, values: Sequence[Any], mutable: Sequence[Any]) -> tuple[list, Any]:
-        """Run a function of references; `mutable` has the types of those that are references, else None."""
+        """Run a function of references; `mutable` has the types of the references, and None for other arguments."""
 
         def flat(*xs):
-            cells = [x if a is None else Cell(a, x, current.trace, lent=True) for x, a in zip(xs, mutable, strict=True)]
+            cells = [
+                x if a is None else Cell(a, x, current.trace, borrowed=True) for x, a in zip(xs, mutable, strict=True)
+            ]
             outs, aux = fun(*cells)
             return [*outs, *(c._value for c in cells if type(c) is Cell)], aux
 
@@ -46,7 +49,7 @@ class PureRule(RuleOfProgram):
         return run(program, *values), aux
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Results and what references hold, and the tangents of both (or `Zero`)."""
+        """Results and values of references, and the tangents of both (or `Zero`)."""
         self.own(tangents, [type(t) is not Zero for t in tangents])
         given = list(tangents) if self.rule.symbolic_zeros else [instantiate(t) for t in tangents]
         live = [i for i, t in enumerate(given) if type(t) is not Zero]
@@ -70,7 +73,7 @@ class PureRule(RuleOfProgram):
         return [*out[:n], *finals], [*moved, *tails]
 
     def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], PurePullback]:
-        """Results and what references hold, residuals, and what reads these."""
+        """Results and values of references, residuals, and the backward rule that reads these."""
 
         def forward(*xs):
             outs, residuals, bwd = self.rule.forward(self.own(xs, active), active[self.hidden :])
@@ -92,10 +95,10 @@ class PureRule(RuleOfProgram):
 
 @dataclass(frozen=True)
 class PurePullback:
-    """A backward rule; the cotangents of what references hold pass it.
+    """A backward rule. The cotangents of the values of references pass it.
 
     Attributes:
-      moves: which results have tangents.
+      moves: a boolean per result: whether it has a tangent.
     """
 
     bwd: Any
@@ -119,7 +122,7 @@ class PurePullback:
 def _call(prim):
     @discharge_rules.rule(prim)
     def rule(*args, **params):
-        if current.trace is eval_trace:  # nobody differentiates it any more
+        if current.trace is eval_trace:  # it is no longer differentiated
             return run_call(*args, **params)
         call = params["call_jaxpr"]
         pure, written = discharged(call)

@@ -1,4 +1,4 @@
-"""What the operations on references do to the value that a reference of the current trace holds."""
+"""The operations on references as operations on the value of a reference of the current trace."""
 
 from bedrax import lax
 from bedrax.core import executors
@@ -27,7 +27,7 @@ from bedrax.state.types import AbstractRef, Cell
 def _new(x, *, memory_space, kind):
     trace = current.trace
     aval = new_ref_p.result_types([aval_of(x)], dict(memory_space=memory_space, kind=kind))
-    if trace is eval_trace:  # writing in place must not be seen by who has `x`
+    if trace is eval_trace:  # other users of `x` must not see a write in place
         x = lax.copy_p.bind(x if isinstance(x, Array) else executors.get().asarray(x))
     cell = Cell(aval, x, trace)
     cell._owned = trace is eval_trace
@@ -73,7 +73,7 @@ def _addupdate(ref, value, *operands, transforms):
 @discharge_rules.rule(freeze_p)
 def _freeze(ref):
     check_alive(ref)
-    if ref._lent:
+    if ref._borrowed:
         raise ValueError(
             f"a reference of type {ref._aval.short()} is frozen in a function that got it as an argument: a reference is"
             " frozen where it was made"

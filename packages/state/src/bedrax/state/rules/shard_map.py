@@ -15,7 +15,7 @@ def _shard_map(*args, jaxpr, in_specs, out_specs, **params):
         if in_specs[i] == PartitionSpec() and params["mesh"].size > 1:
             raise ValueError(
                 f"shard_map: every device writes to a reference of type {args[i].aval.short()} that is not cut into blocks (the"
-                " function closes over it, or in_specs says so): which value it holds then is not defined. Pass it as an"
+                " function closes over it, or its spec in in_specs does not split it): which value it holds then is not defined. Pass it as an"
                 " argument, with a spec that cuts it."
             )
     out = shard_map_p.bind(
