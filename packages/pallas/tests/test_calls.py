@@ -148,7 +148,7 @@ def test_an_argument_and_a_result_may_be_one_array():
     np.testing.assert_array_equal(out, [10, 2, 3, 4])
     np.testing.assert_array_equal(x, values(4))
     out = call(lambda x, o: None, ShapeDtypeStruct((), np.int32), jnp.asarray(1), input_output_aliases={0: 0})
-    assert aval_of(jnp.asarray(1)).weak_type and not aval_of(out).weak_type  # the result is as `out_shape` says
+    assert aval_of(jnp.asarray(1)).weak_type and not aval_of(out).weak_type  # the result has the type of `out_shape`
 
 
 def test_slices_with_computed_starts_and_loops():

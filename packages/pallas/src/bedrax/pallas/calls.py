@@ -43,26 +43,26 @@ def pallas_call(
     cost_estimate: CostEstimate | None = None,
     metadata: dict[str, str] | None = None,
 ) -> Callable[..., Any]:
-    """A function that runs a kernel at every place of a grid.
+    """Returns a function that runs a kernel at every position of a grid.
 
     Args:
-      kernel: gets a reference to a block of each argument, then of each result, then the scratch memory.
-      out_shape: a tree of what has a shape and a dtype; the results have its structure.
+      kernel: called with a reference to a block of each argument, then of each result, then the scratch memory.
+      out_shape: a tree of objects with a shape and a dtype; the results have its structure.
       grid_spec: `grid`, `in_specs`, `out_specs` and `scratch_shapes` together.
-      grid: sizes; the kernel is run once for each position, one after the other, the last axis fastest.
-      in_specs, out_specs: which block a run sees; trees of `BlockSpec` or prefixes of them. Default: all.
+      grid: sizes; the kernel runs once for each position, one after the other, the last axis fastest.
+      in_specs, out_specs: the blocks of a run; trees of `BlockSpec` or prefixes of them. Default: the whole arrays.
       scratch_shapes: memory for all runs.
-      input_output_aliases: number of an argument -> number of a result that starts as that argument.
-      debug: print the types of blocks when it is called.
+      input_output_aliases: number of an argument -> number of a result that starts with its values.
+      debug: print the types of blocks at each call.
       interpret: true. Kernels are not compiled here.
-      name: for messages.
-      compiler_params, cost_estimate, metadata: for a compiler, which does not run.
+      name: the name in messages.
+      compiler_params, cost_estimate, metadata: for a compiler; not used.
 
     Returns:
       A function of arrays.
 
     Raises:
-      NotImplementedError: when it is called without `interpret`.
+      NotImplementedError: a call without `interpret`.
       ValueError: specs that do not fit the arrays or the grid.
     """
     spec = GridSpec(grid, in_specs, out_specs, scratch_shapes) if grid_spec is None else grid_spec
@@ -92,19 +92,17 @@ def specs_of(what: str, specs: Any, tree: Any) -> list[BlockSpec]:
     try:
         pytree.tree_map(add, specs, tree, is_leaf=is_spec)
     except (ValueError, TypeError) as e:
-        raise ValueError(
-            f"pallas_call: {what} is structured like what it is about, {tree!r}, got {specs!r}: {e}"
-        ) from None
+        raise ValueError(f"pallas_call: {what} has the structure of its arrays, {tree!r}, got {specs!r}: {e}") from None
     return leaves
 
 
 class Blocks(NamedTuple):
-    """How the blocks of one array lie."""
+    """The blocks of one array."""
 
     spec: BlockSpec
     dims: tuple[Dim, ...]
     shape: tuple[Any, ...]  # of the array
-    padded: tuple[Any, ...]  # pairs (before, behind)
+    padded: tuple[Any, ...]  # pairs (before, after)
 
     @classmethod
     def of(cls, spec: BlockSpec, shape: tuple[Any, ...]) -> Blocks:
@@ -119,21 +117,21 @@ class Blocks(NamedTuple):
         return tuple(d.size for d in self.dims if d.stays)
 
     def pad(self, x: Any) -> Any:
-        """The array with whole blocks."""
+        """The array, padded to whole blocks."""
         if not any(map(any, self.padded)):
             return x
         filling = uninitialized(ShapedArray((), aval_of(x).dtype))
         return lax.pad(x, filling, [(before, behind, 0) for before, behind in self.padded])
 
     def unpad(self, x: Any) -> Any:
-        """The array without what `pad` added."""
+        """The array without the padding of `pad`."""
         if not any(map(any, self.padded)):
             return x
         low = [before for before, _ in self.padded]
         return lax.slice(x, low, [a + n for a, n in zip(low, self.shape, strict=True)])
 
     def start(self, ids: Sequence[Any], prefetched: Sequence[Ref]) -> list[Any]:
-        """Where the block of a run starts."""
+        """The start of the block of a run."""
         index_map = self.spec.index_map
         if index_map is None or self.spec.block_shape is None:
             return [np.int32(0)] * len(self.dims)
@@ -150,7 +148,7 @@ class Blocks(NamedTuple):
         ]
 
     def take(self, x: Any, start: list[Any]) -> Any:
-        """The block that starts there."""
+        """The block with this start."""
         if not self.dims:
             return x
         block = dynamic_slice(x, start, [d.size for d in self.dims], allow_negative_indices=False)
@@ -158,11 +156,11 @@ class Blocks(NamedTuple):
         return lax.squeeze(block, gone) if gone else block
 
     def ref(self, x: Any, start: list[Any]) -> Ref:
-        """A reference to the block that starts there, in the memory of its spec."""
+        """A reference to the block with this start, in the memory of its spec."""
         return new_ref(self.take(x, start), memory_space=self.spec.memory_space)
 
     def put(self, x: Any, start: list[Any], block: Any) -> Any:
-        """The array with the block in its place."""
+        """The array with the block written to it."""
         if not self.dims:
             return block
         block = lax.reshape(block, [d.size for d in self.dims])
@@ -170,7 +168,7 @@ class Blocks(NamedTuple):
 
 
 class _Call:
-    """A kernel and all that was said about it; `run` interprets it."""
+    """A kernel and its options; `run` interprets it."""
 
     def __init__(
         self,
@@ -227,7 +225,7 @@ class _Call:
         return pytree.tree_unflatten(out_tree, [b.unpad(freeze(r)) for b, r in zip(results, made, strict=True)])
 
     def _initial(self, leaves, count, out_avals) -> list:
-        """What the results are before the kernel writes to them."""
+        """The values of the results before the kernel writes to them."""
         found = [uninitialized(a) for a in out_avals]
         for source, result in self.aliases.items():
             if not (count <= source < count + len(leaves) and 0 <= result < len(found)):
@@ -241,7 +239,7 @@ class _Call:
                     f"input_output_aliases={self.aliases}: argument {source} is {aval_of(x).str_short()}, result {result} is"
                     f" {wanted.str_short()}; they are one array"
                 )
-            found[result] = lax.convert_element_type(x, wanted.dtype)  # of no weak type
+            found[result] = lax.convert_element_type(x, wanted.dtype)  # not weakly typed
         return found
 
     def _scratch(self) -> tuple[list, dict]:
@@ -249,21 +247,21 @@ class _Call:
 
 
 def scratch_memory(shapes: Any) -> tuple[list[Any], dict[Any, Any]]:
-    """References for the scratch memory of a kernel: its last arguments, and those by name."""
+    """References for the scratch memory of a kernel: its last arguments, and the arguments by name."""
     if isinstance(shapes, dict):
         return [], {k: allocate(v) for k, v in shapes.items()}
     return [allocate(m) for m in shapes], {}
 
 
 def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
-    """Call a function with memory of its own.
+    """Call a function with its own memory.
 
     Args:
-      f: gets a reference for each of `types` and `kw_types`, trees of memory (`MemoryRef`) or of shapes.
-      collective_axes: axes of a mesh; there are none.
+      f: called with a reference for each of `types` and `kw_types`, trees of memory (`MemoryRef`) or of shapes.
+      collective_axes: axes of a mesh; only ().
 
     Returns:
-      What `f` returns.
+      The result of `f`.
     """
     if collective_axes not in ((), None):
         raise NotImplementedError(
@@ -273,7 +271,7 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
 
 
 def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable[..., Any]:
-    """Decorator form of `run_scoped`: the function gets its own arguments first, then the memory."""
+    """Decorator form of `run_scoped`: the function is called with its own arguments, then with the memory."""
 
     def decorate(f):
         @functools.wraps(f)
@@ -287,10 +285,10 @@ def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Call
 
 
 def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
-    """A function that writes to a tree of references, as a function of what they hold: from the first values to the last.
+    """A function that writes to a tree of references, as a function from their first values to their last values.
 
     Args:
-      f: gets the references, as a tree; what it returns is dropped.
+      f: called with the references, as a tree; its result is dropped.
 
     Returns:
       A function of a tree of arrays that returns such a tree.

@@ -1,4 +1,4 @@
-"""What is known of GPUs, by the names that their drivers give (`jax.experimental.pallas.triton`)."""
+"""Data of GPUs, by the names that their drivers report (`jax.experimental.pallas.triton`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GpuVersion(enum.Enum):
     VR200 = "NVIDIA VR200"
 
 
-# Compute capability -> GPUs, as NVIDIA's table of CUDA GPUs has it (developer.nvidia.com/cuda-gpus).
+# Compute capability -> GPUs, from NVIDIA's table of CUDA GPUs (developer.nvidia.com/cuda-gpus).
 _CAPABILITIES = {
     "7.5": "T4", "8.0": "A100 A30", "8.6": "A10", "8.9": "L4 L40 RTX_4090", "9.0": "H100 H200 GH200", "10.0": "B200 GB200",
     "10.3": "B300 GB300", "10.7": "VR200", "11.0": "THOR", "12.0": "RTX_PRO_4500 RTX_PRO_5000 RTX_PRO_6000", "12.1": "GB10",
@@ -58,10 +58,10 @@ class GpuInfo:
 
 
 def get_gpu_info_from_version(gpu_version: GpuVersion) -> GpuInfo:
-    """What is known of a kind of GPU.
+    """The data of a kind of GPU.
 
     Raises:
-      ValueError: it is no `GpuVersion`.
+      ValueError: the argument is no `GpuVersion`.
     """
     for arch, names in _CAPABILITIES.items():
         if isinstance(gpu_version, GpuVersion) and gpu_version.name in names.split():
@@ -79,10 +79,10 @@ def _device_kind() -> tuple[str, str, str]:
 
 
 def get_gpu_info() -> GpuInfo:
-    """What is known of the GPU that programs run on.
+    """The data of the GPU that programs run on.
 
     Raises:
-      ValueError: they do not run on a GPU.
+      ValueError: programs do not run on a GPU.
     """
     platform, kind, capability = _device_kind()
     versions = [v for v in GpuVersion if v.value in kind]
@@ -90,7 +90,7 @@ def get_gpu_info() -> GpuInfo:
         return get_gpu_info_from_version(max(versions, key=lambda v: len(v.value)))
     if platform not in ("gpu", "cuda") or not capability:
         raise ValueError(
-            f"get_gpu_info: the default device is no GPU of a kind that is known, but {kind!r} of platform {platform!r}"
+            f"get_gpu_info: the default device is no GPU of a known kind, but {kind!r} of platform {platform!r}"
         )
     return GpuInfo(gpu_version=None, arch_name=capability, compute_capability=int(capability.replace(".", "")))
 

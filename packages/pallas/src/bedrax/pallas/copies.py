@@ -1,7 +1,7 @@
 """Semaphores, and copies between references that wait for them.
 
-Runs of a kernel, cores and threads follow one another. So a copy is made when it is started, and a wait for what has
-not happened yet would never end: it is an error instead, at the latest when results are waited for.
+Runs of a kernel, cores and threads are executed one after the other. So a copy is made at its start. A wait for a later
+event would never end: it is an error, at the latest when results are waited for.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def semaphore_signal(
     Args:
       sem_or_view: a reference to a semaphore, or a view of one of several.
       inc: an integer.
-      device_id, device_id_type, core_index: None; others raise NotImplementedError, as kernels run on one core.
+      device_id, device_id_type, core_index: None; others raise NotImplementedError, because kernels run on one core.
     """
     _elsewhere("semaphore_signal", device_id=device_id, device_id_type=device_id_type, core_index=core_index)
     view = _semaphore("semaphore_signal", sem_or_view)
@@ -63,10 +63,10 @@ def semaphore_wait(sem_or_view: Ref, value: Any = 1, *, decrement: bool = True) 
     Args:
       sem_or_view: a reference to a semaphore, or a view of one of several.
       value: an integer.
-      decrement: subtract the value from the semaphore then.
+      decrement: then subtract the value from the semaphore.
 
     Raises:
-      jax.errors.JaxRuntimeError: if the semaphore has a smaller value: what would signal it comes later.
+      jax.errors.JaxRuntimeError: the semaphore has a smaller value, and a signal could only come later.
     """
     _take("semaphore_wait", sem_or_view, value, decrement)
 
@@ -88,7 +88,7 @@ def _take(what: str, sem: Any, value: Any, decrement: bool = True, known: bool =
 class AsyncCopyDescriptor:
     """A copy from one reference to another: `make_async_copy` describes it, `start` makes it.
 
-    A semaphore counts the bytes of the copies that were made and not waited for.
+    A semaphore counts the bytes of copies without a wait so far.
 
     Attributes:
       src_ref, dst_ref: references of one shape and dtype, or views.
@@ -118,8 +118,8 @@ class AsyncCopyDescriptor:
         """Copy, and signal the semaphores.
 
         Args:
-          priority: which of a device's queues would do it: 0 or more.
-          add: add to what `dst_ref` holds.
+          priority: the number of a device's queue: 0 or more; not used.
+          add: add to the value of `dst_ref`.
         """
         if priority < 0:
             raise ValueError(f"the priority of a copy is 0 or more, got {priority}")
@@ -132,12 +132,12 @@ class AsyncCopyDescriptor:
     def _wait(self, name: str) -> None:
         sem = self._semaphores().get(name)
         if sem is None:
-            raise ValueError(f"the copy has no {name} to wait for: give one when it is made")
+            raise ValueError(f"the copy has no {name} to wait for: pass one to make_async_copy")
         _take("the wait for a copy", sem, self._bytes, known=name in self._started)
         self._started.discard(name)
 
     def wait(self) -> None:
-        """Wait until it is made: for each semaphore that was given, and for that of `dst_ref` in any case."""
+        """Wait for the copy: for each given semaphore, and always for that of `dst_ref`."""
         for name in {**self._semaphores(), "dst_sem": None}:
             self._wait(name)
 
@@ -146,7 +146,7 @@ class AsyncCopyDescriptor:
         self._wait("dst_sem")
 
     def wait_recv(self) -> None:
-        """Wait until `dst_ref` is written, as `wait_write` does."""
+        """The same as `wait_write`."""
         self._wait("dst_sem")
 
     def wait_read(self) -> None:
@@ -154,7 +154,7 @@ class AsyncCopyDescriptor:
         self._wait("src_sem")
 
     def wait_send(self) -> None:
-        """Raises ValueError: copies to other devices have it; `wait_read` is that of a local copy."""
+        """Raises ValueError: only copies to other devices have it; a local copy has `wait_read`."""
         raise ValueError("wait_send is for a copy to another device; wait_read waits until a local copy has read")
 
 
@@ -178,8 +178,8 @@ def async_copy(
     """`make_async_copy`, started.
 
     Args:
-      src_ref, dst_ref, sem, src_sem: as of `make_async_copy`.
-      priority, add: as of its ``start``.
+      src_ref, dst_ref, sem, src_sem: see `make_async_copy`.
+      priority, add: see its ``start``.
     """
     copy = make_async_copy(src_ref, dst_ref, sem, src_sem=src_sem)
     copy.start(priority, add=add)
@@ -187,7 +187,7 @@ def async_copy(
 
 
 def sync_copy(src_ref: Ref, dst_ref: Ref, *, add: bool = False) -> None:
-    """Copy from one reference to another of the same shape and dtype; with `add`, add to what it holds."""
+    """Copy from one reference to another of the same shape and dtype; with `add`, add to its value."""
     make_async_copy(src_ref, dst_ref).start(add=add)
 
 
@@ -203,20 +203,20 @@ def annotate(
     ref: Ref, *, no_store: bool = False, no_bank_conflict: bool = False, no_hazard: bool = False,
     no_hazard_no_deps: bool = False,
 ) -> Any:  # fmt: skip
-    """The reference, of which the caller promises something to a compiler. None runs here, so it stays as it is.
+    """The reference, with a promise of the caller to a compiler. There is no compiler, so it is unchanged.
 
     Args:
       ref: a reference, or a view of one.
       no_store: the kernel writes nothing to it.
       no_bank_conflict: accesses at the same time are to different banks; may be together with one of the others.
-      no_hazard: what is read was not written just before.
-      no_hazard_no_deps: reading and writing may change places.
+      no_hazard: no element is read directly after a write to it.
+      no_hazard_no_deps: reads and writes may be exchanged.
 
     Returns:
-      A view of all of it.
+      A view of the whole reference.
 
     Raises:
-      ValueError: no promise, or several that exclude one another.
+      ValueError: no promise, or several that exclude each other.
     """
     given = [name for name, on in zip(_PROMISES, (no_store, no_hazard, no_hazard_no_deps), strict=True) if on]
     if len(given) > 1 or not (given or no_bank_conflict):
@@ -228,18 +228,18 @@ def annotate(
 
 
 def has_memory_space(ref: Ref, memory_space: Any) -> Any:
-    """Whether a reference in any memory (`pl.ANY`) lies in a kind of memory, a boolean scalar.
+    """Whether a reference in any memory (`pl.ANY`) is in a kind of memory, a boolean scalar.
 
     Args:
       ref: a reference that belongs to an argument or a result with ``memory_space=pl.ANY``, or a view of one.
       memory_space: a `MemorySpace` of a TPU.
 
     Returns:
-      Whether it is `HBM`: an interpreted kernel has the arrays that it is called with in the machine's one large
-      memory.
+      Whether it is `HBM`: an interpreted kernel has its arguments in the one large memory of the
+      machine.
 
     Raises:
-      ValueError: the reference is known to be in another kind of memory.
+      ValueError: the reference is in another known kind of memory.
     """
     space = as_view(ref).aval.memory_space
     if space is not MemorySpace.ANY:
@@ -250,23 +250,23 @@ def has_memory_space(ref: Ref, memory_space: Any) -> Any:
 
 
 def touch(ref: Ref) -> None:
-    """Let a compiler believe that a reference is read and written. None runs here.
+    """Mark a reference as read and written, for a compiler. There is none here.
 
     Raises:
-      TypeError: it is no reference.
+      TypeError: the argument is no reference.
     """
     as_view(ref)
 
 
 def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
-    """The array, which a compiler would keep in a kind of memory. None runs here, so it stays where it is.
+    """The array. A compiler would keep it in a kind of memory; there is none here, so it is unchanged.
 
     Args:
-      x: an array that a kernel is called with.
+      x: an argument of a kernel.
       memory_space: a `MemorySpace` of a TPU.
 
     Raises:
-      TypeError: `memory_space` is none.
+      TypeError: `memory_space` is no `MemorySpace`.
     """
     if not isinstance(memory_space, MemorySpace):
         raise TypeError(f"with_memory_space_constraint: memory_space is a member of MemorySpace, got {memory_space!r}")

@@ -31,8 +31,8 @@ class TensorCoreMesh:
     """A mesh of the cores of a TPU, for `kernel`.
 
     Attributes:
-      axis_name: `jax.lax.axis_index` of it is the number of the core.
-      num_cores: how many; an interpreted chip has one.
+      axis_name: `jax.lax.axis_index` of this name is the number of the core.
+      num_cores: the number of cores; an interpreted chip has one.
     """
 
     axis_name: str
@@ -45,12 +45,12 @@ class TensorCoreMesh:
 
 
 def create_tensorcore_mesh(axis_name: str, devices: Sequence[Any] | None = None, num_cores: int | None = None) -> Any:
-    """A `TensorCoreMesh`; that class is what today's programs use.
+    """A `TensorCoreMesh`. New programs use that class.
 
     Args:
       axis_name: the name of its axis.
-      devices: None; others raise NotImplementedError, as interpreted kernels run on no device of a choice.
-      num_cores: how many cores; None: 1.
+      devices: None; others raise NotImplementedError, because interpreted kernels run on the default device.
+      num_cores: the number of cores; None: 1.
     """
     if devices is not None:
         raise NotImplementedError(
@@ -60,7 +60,7 @@ def create_tensorcore_mesh(axis_name: str, devices: Sequence[Any] | None = None,
 
 
 def on_cores(shape: dict[Hashable, int], run: Callable[[], None]) -> None:
-    """Run a function for each index of a mesh, one after the other; `jax.lax.axis_index` knows the index."""
+    """Run a function for each index of a mesh, one after the other; `jax.lax.axis_index` returns the index."""
     sizes = tuple(shape.values())
 
     def one(n, _):
@@ -77,26 +77,26 @@ def kernel(
     cost_estimate: CostEstimate | None = None, debug: bool = False, name: str | None = None,
     metadata: dict[str, str] | None = None,
 ) -> Any:  # fmt: skip
-    """A function that runs a kernel on every core of a mesh, each to its end, one after the other.
+    """Returns a function that runs a kernel on every core of a mesh, one after the other, each to its end.
 
     Args:
-      body: gets a reference to each argument, then to each result, then the scratch memory; all cores see the same
-        arguments and results, and `jax.lax.axis_index` of the mesh's axes tells them apart. A sequence, with as many
-        meshes: one after the other. None: the result is a decorator.
-      out_type: a tree of what has a shape and a dtype; the results have its structure.
-      mesh: a `TensorCoreMesh`, say.
-      scratch_types: memory of each core's own: a sequence of memory, or a dictionary of keyword arguments.
+      body: called with a reference to each argument, then to each result, then the scratch memory. All cores have the
+      same arguments and results; `jax.lax.axis_index` of the mesh's axes distinguishes them. A sequence, with as many
+      meshes: one after the other. None: the result is a decorator.
+      out_type: a tree of objects with a shape and a dtype; the results have its structure.
+      mesh: a mesh, such as a `TensorCoreMesh`.
+      scratch_types: separate memory for each core: a sequence of memory, or a dictionary of keyword arguments.
       interpret: true, or `InterpretParams`. Kernels are not compiled here.
-      debug: print the types of arguments when it is called.
-      name: for messages.
-      compiler_params, cost_estimate, metadata: for a compiler, which does not run.
+      debug: print the types of arguments at each call.
+      name: the name in messages.
+      compiler_params, cost_estimate, metadata: for a compiler; not used.
 
     Returns:
-      A function of arrays. An argument that is a reference is written where the kernel writes to it.
+      A function of arrays. An argument may be a reference; the kernel can write to it.
 
     Raises:
-      NotImplementedError: when it is called and nothing says that kernels are interpreted.
-      ValueError: there are not as many bodies as meshes.
+      NotImplementedError: a call without an option that selects interpretation.
+      ValueError: the numbers of bodies and meshes differ.
     """
     if body is None:
         return functools.partial(
@@ -135,15 +135,15 @@ def core_map(
     mesh: Mesh, *, compiler_params: Any = None, interpret: Any = False, debug: bool = False, cost_estimate: Any = None,
     name: str | None = None, metadata: dict[str, str] | None = None, scratch_shapes: Any = (),
 ) -> Callable[[Callable[..., None]], None]:  # fmt: skip
-    """Decorator that runs a function on every core of a mesh at once; it reads and writes references around it.
+    """Decorator that immediately runs a function on every core of a mesh; it reads and writes outer references.
 
     Args:
-      mesh: a `TensorCoreMesh`, say.
+      mesh: a mesh, such as a `TensorCoreMesh`.
       interpret: true, or `InterpretParams`. Kernels are not compiled here.
-      debug: print what is run.
-      name: for messages.
-      scratch_shapes: memory of each core's own, which the function gets.
-      compiler_params, cost_estimate, metadata: for a compiler, which does not run.
+      debug: print the name and the mesh.
+      name: the name in messages.
+      scratch_shapes: separate memory for each core, which the function is called with.
+      compiler_params, cost_estimate, metadata: for a compiler; not used.
     """
 
     def run(body: Callable[..., None]) -> None:
@@ -161,23 +161,23 @@ def core_map(
 
 
 def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], None]:
-    """Decorator that runs a function of no arguments at once, on the first core of an axis of a mesh only.
+    """Decorator that immediately runs a function without arguments, only on the first core of an axis of a mesh.
 
     Raises:
-      NameError: there is no such axis.
+      NameError: the axis does not exist.
     """
     return when(lax.eq(lax.axis_index(core_axis_name), np.int32(0)))
 
 
 def core_barrier(sem: Ref, *, core_axis_name: str) -> None:
-    """Wait until all cores of an axis are here. That is so if there is one.
+    """Wait until all cores of an axis call this. With one core there is no wait.
 
     Args:
       sem: a semaphore.
       core_axis_name: the axis.
 
     Raises:
-      NotImplementedError: there are several cores, of which each runs to its end before the next begins.
+      NotImplementedError: there are several cores; each runs to its end before the next one begins.
     """
     if lax.axis_size(core_axis_name) > 1:
         raise NotImplementedError(

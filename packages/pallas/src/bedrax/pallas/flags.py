@@ -7,5 +7,5 @@ from typing import Final
 from bedrax.core.config import flag
 
 enable_debug_checks: Final = flag(
-    "jax_pallas_enable_debug_checks", False, "what kernels check by debug_check is checked", keyed=True
+    "jax_pallas_enable_debug_checks", False, "debug_check in kernels checks its condition", keyed=True
 )

@@ -1,8 +1,8 @@
 """Kernels and the operations around them (`jax.experimental.pallas.fuser`).
 
 Interpreted kernels are array operations, which XLA fuses with those around them. So `fuse` calls a kernel on computed
-arguments, and its results are those of a fused kernel. Blocks are carried through functions that work on each element
-alone.
+arguments, and its results are those of a fused kernel. Block specs are propagated through elementwise functions
+only.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bedrax.pallas.specs import BlockSpec, no_block_spec
 
 @dataclass(frozen=True)
 class Fusion:
-    """A function with the types of its arguments and its result: what a `fusible` gets for an argument.
+    """A function with the types of its arguments and its result: the argument of a `fusible` for an array.
 
     Attributes:
-      func: the function; calling the fusion calls it.
+      func: the function; a call of the fusion calls it.
       in_type: ``(args, kwargs)`` with types of arrays as leaves.
       out_type: a tree of types.
-      strict_mode: whether paths that meet must have the same blocks.
+      strict_mode: whether the blocks of joining paths must be the same.
     """
 
     func: Callable[..., Any]
@@ -69,11 +69,11 @@ _seen = _Seen()
 
 
 def fusible(f: Callable[..., Any] | None = None, *, output_fusion_prefix: Any = True) -> Any:
-    """A function of kernels that `fuse` may surround with other operations.
+    """A function of kernels that `fuse` may combine with other operations.
 
     Args:
-      f: takes a `Fusion` for each array among its arguments, and then for each leaf of `output_fusion_prefix` what is
-        done with results: None, as nothing is fused here. None: the result is a decorator.
+      f: takes a `Fusion` for each array among its arguments, and then None for each leaf of `output_fusion_prefix`,
+        because no operation on the results is fused here. None: the result is a decorator.
       output_fusion_prefix: a tree.
 
     Returns:
@@ -97,16 +97,16 @@ def fuse(
     strict_mode: bool = True, static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
 ) -> Any:  # fmt: skip
-    """A function with a call of a `fusible` inside, whose results are those of the fused function.
+    """A function that calls a `fusible`; its results are those of the fused function.
 
     Args:
       f: a function of arrays. None: the result is a decorator.
-      static_argnums, static_argnames: arguments that `f` gets as they are; the others become arrays.
+      static_argnums, static_argnames: arguments that `f` is called with unchanged; the others become arrays.
       debug: print the program that is called.
-      resolve_fusion_dtypes, strict_mode: about the function that a compiler would fuse; none is made here.
+      resolve_fusion_dtypes, strict_mode: for a compiler that fuses; there is none here.
 
     Raises:
-      ValueError: when it is called, if `f` calls no `fusible`.
+      ValueError: in a call, if `f` calls no `fusible`.
     """
     if f is None:
         return functools.partial(
@@ -147,12 +147,12 @@ def get_fusion_values(
     """The arrays that a function closes over, and the function with these as its first argument.
 
     Args:
-      fusion: a function of arrays that writes to no reference.
-      *args, **kwargs: arguments of it, or what has their shapes and dtypes.
+      fusion: a function of arrays that does not write to references.
+      *args, **kwargs: its arguments, or objects with their shapes and dtypes.
 
     Returns:
       ``(function, values, ())``; ``function(values, *args, **kwargs)`` is ``fusion(*args, **kwargs)``. The empty tuple
-      is for scalars that choose blocks, of which no function here has any.
+      is for scalars that select blocks; functions here have none.
 
     Raises:
       ValueError: it reads or writes references.
@@ -192,15 +192,15 @@ _REFUSED = ("scan", "while", "cond")
 
 
 def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable[..., Any]:
-    """A function of arrays that is called where kernels are fused, after a look at its operations.
+    """A function of arrays that is called in a fusion, after a check of its operations.
 
     Args:
       f: a function of arrays.
       allow_transpose: whether it may transpose.
 
     Raises:
-      NotImplementedError: when it is called, if `f` has loops or conditions.
-      ValueError: when it is called, if `f` transposes and may not.
+      NotImplementedError: in a call, if `f` has loops or conditions.
+      ValueError: in a call, if `f` transposes without `allow_transpose`.
     """
 
     def call(*args: Any) -> Any:
@@ -218,7 +218,7 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
 
 
 def block_spec_with_prefetch(block_specs: Any, scalar_prefetch_smem_refs: Sequence[Any]) -> Any:
-    """Block specs whose index maps get more arguments, after the program ids.
+    """Block specs whose index maps have additional arguments, after the program ids.
 
     Args:
       block_specs: a tree of `BlockSpec`, None and `no_block_spec`.
@@ -239,7 +239,7 @@ def block_spec_with_prefetch(block_specs: Any, scalar_prefetch_smem_refs: Sequen
 
 
 def filter_no_block_specs(values: Any, block_specs: Any) -> tuple[Any, Any]:
-    """Values and their block specs, with None in both places where there is no block (`no_block_spec`).
+    """Values and their block specs, with None in both for values without a block (`no_block_spec`).
 
     Args:
       values: a tree.
@@ -256,7 +256,7 @@ def filter_no_block_specs(values: Any, block_specs: Any) -> tuple[Any, Any]:
 
 
 def make_scalar_prefetch_handler(*args: Any) -> Callable[..., Any]:
-    """A function that finds a part of its arguments: ``handler(*xs)`` is ``xs[args[0]][args[1]]...``."""
+    """A function that selects a part of its arguments: ``handler(*xs)`` is ``xs[args[0]][args[1]]...``."""
     return lambda *xs: functools.reduce(lambda tree, key: tree[key], args, xs)
 
 
@@ -264,7 +264,7 @@ _ELEMENTWISE = ("elementwise", "conversions")
 
 
 def _shape_of_all(what: str, f: Callable[..., Any], args: tuple, kwargs: dict) -> tuple[tuple, Any]:
-    """(shape, types of results) of a function that works on each element of arrays of one shape alone."""
+    """(shape, types of results) of an elementwise function of arrays of one shape."""
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     program, out = make_jaxpr(lambda *xs: _call(f, in_tree, xs), return_shape=True)(*map(_struct, leaves))
     shapes = {v.aval.shape for v in (*program.invars, *program.constvars, *program.outvars) if v.aval.shape}
@@ -278,14 +278,14 @@ def _shape_of_all(what: str, f: Callable[..., Any], args: tuple, kwargs: dict) -
         shapes |= {v.aval.shape for v in eqn.outvars if v.aval.shape}
     if wrong or len(shapes) > 1:
         raise NotImplementedError(
-            f"{what}: blocks are carried through functions that work on each element of arrays of one shape alone; this one"
+            f"{what}: blocks are propagated through elementwise functions of arrays of one shape only; this one"
             f" has {', '.join(sorted(set(wrong))) or f'shapes {sorted(shapes)}'}. Compute it before or after the kernel"
         )
     return next(iter(shapes), ()), out
 
 
 def _check_prefetch(what: str, handler: Any, grid_len: int | None, specs: Sequence[Any]) -> None:
-    """Index maps already take what `block_spec_with_prefetch` or a grid with prefetched scalars gives them."""
+    """Check the arguments for prefetched scalars. Index maps already take the additional arguments."""
     if handler is not None and grid_len is None:
         raise ValueError(f"{what}: grid_len, the number of axes of the grid, is needed with a scalar_prefetch_handler")
     if grid_len is not None and grid_len < 0:
@@ -302,23 +302,23 @@ def pull_block_spec(
     f: Callable[..., Any], out_block_specs: Any, *, scalar_prefetch_handler: Any = None, grid_len: int | None = None,
     strict_mode: bool = True,
 ) -> Callable[..., tuple[Callable[..., Any], Any, Any]]:  # fmt: skip
-    """Which blocks of the arguments of a function are needed for blocks of its results.
+    """The blocks of a function's arguments that blocks of its results need.
 
     Args:
-      f: a function that works on each element of arrays of one shape alone.
-      out_block_specs: a `BlockSpec` for each result. Index maps stay as they are, whatever they take.
-      scalar_prefetch_handler: None, or what `make_scalar_prefetch_handler` made; `grid_len` is needed then. No block of
+      f: an elementwise function of arrays of one shape.
+      out_block_specs: a `BlockSpec` for each result. Index maps stay unchanged.
+      scalar_prefetch_handler: None, or a result of `make_scalar_prefetch_handler`, which needs `grid_len`. No block of
         such a function depends on a prefetched scalar, so it is not called.
       grid_len: None, or the number of axes of the grid.
-      strict_mode: whether results need equal index maps, or equal block shapes only.
+      strict_mode: whether results need equal index maps, or only equal block shapes.
 
     Returns:
       A function of the arguments (or of their types) that returns ``(kernel_fn, specs of args, specs of kwargs)``;
       ``kernel_fn(program_ids, scalar_prefetch, *args, **kwargs)`` is `f` of blocks. A scalar has `no_block_spec`.
 
     Raises:
-      NotImplementedError: when it is called, if `f` does more.
-      ValueError: when it is called, if results have blocks that differ.
+      NotImplementedError: in a call, if `f` is not elementwise.
+      ValueError: in a call, if the blocks of results differ.
     """
     specs = _leaves(out_block_specs)
     _check_prefetch("pull_block_spec", scalar_prefetch_handler, grid_len, specs)
@@ -329,7 +329,7 @@ def pull_block_spec(
         mine = lambda tree: pytree.tree_map(lambda x: one if shape_of(x) == shape else no_block_spec, tree)
 
         def kernel_fn(program_ids: Any, scalar_prefetch: Any, *args: Any, **kwargs: Any) -> Any:
-            del program_ids, scalar_prefetch  # no element depends on where its block lies
+            del program_ids, scalar_prefetch  # no element depends on the position of its block
             return f(*args, **kwargs)
 
         return kernel_fn, mine(args), mine(kwargs)
@@ -338,7 +338,7 @@ def pull_block_spec(
 
 
 def shape_of(x: Any) -> tuple[Any, ...]:
-    """The shape of an array, or of what has one."""
+    """The shape of an array, or of another object with a shape."""
     return abstractify(x).shape if not hasattr(x, "shape") else tuple(x.shape)
 
 
@@ -358,22 +358,22 @@ def push_block_spec(
     f: Callable[..., Any], *in_spec_args: Any, scalar_prefetch_handler: Any = None, grid_len: int | None = None,
     strict_mode: bool = True, return_out_type: bool = False, **in_spec_kwargs: Any,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Which blocks of the results of a function are those of blocks of its arguments.
+    """The blocks of a function's results for blocks of its arguments.
 
     Args:
-      f: a function that works on each element of arrays of one shape alone.
+      f: an elementwise function of arrays of one shape.
       *in_spec_args, **in_spec_kwargs: a `BlockSpec` for each argument, or `no_block_spec`.
-      scalar_prefetch_handler, grid_len: as of `pull_block_spec`.
-      strict_mode: whether arguments need equal index maps, or equal block shapes only.
-      return_out_type: return the types of the results as well.
+      scalar_prefetch_handler, grid_len: see `pull_block_spec`.
+      strict_mode: whether arguments need equal index maps, or only equal block shapes.
+      return_out_type: also return the types of the results.
 
     Returns:
       A function of the arguments (or of their types) that returns a `BlockSpec` for each result, or that and a tree of
       `ShapeDtypeStruct`.
 
     Raises:
-      NotImplementedError: when it is called, if `f` does more.
-      ValueError: when it is called, if arguments have blocks that differ.
+      NotImplementedError: in a call, if `f` is not elementwise.
+      ValueError: in a call, if the blocks of arguments differ.
     """
     specs = _leaves((in_spec_args, in_spec_kwargs))
     _check_prefetch("push_block_spec", scalar_prefetch_handler, grid_len, specs)
@@ -391,12 +391,12 @@ def push_pull_block_spec(
     f: Callable[..., Any], *block_specs: Any, scalar_prefetch_handler: Any = None, grid_len: int | None = None,
     **block_spec_kwargs: Any,
 ) -> Callable[..., tuple[Any, ...]]:  # fmt: skip
-    """Which blocks a function of a kernel's results needs of the values that it takes besides them, and makes.
+    """The blocks that a function of a kernel's results needs of its other arguments, and the blocks of its results.
 
     Args:
-      f: a function ``(values, *results, **results)`` that works on each element of arrays of one shape alone.
+      f: an elementwise function ``(values, *results, **results)`` of arrays of one shape.
       *block_specs, **block_spec_kwargs: a `BlockSpec` for each of the kernel's results.
-      scalar_prefetch_handler, grid_len: as of `pull_block_spec`.
+      scalar_prefetch_handler, grid_len: see `pull_block_spec`.
 
     Returns:
       A function of the arguments of `f` (or of their types) that returns ``(kernel_fn, specs of values, specs of
@@ -404,8 +404,8 @@ def push_pull_block_spec(
       *results, **results)`` is `f` of blocks.
 
     Raises:
-      NotImplementedError: when it is called, if `f` does more.
-      ValueError: when it is called, if blocks differ.
+      NotImplementedError: in a call, if `f` is not elementwise.
+      ValueError: in a call, if blocks differ.
     """
     options = dict(scalar_prefetch_handler=scalar_prefetch_handler, grid_len=grid_len)
 

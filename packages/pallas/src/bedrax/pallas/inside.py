@@ -1,4 +1,4 @@
-"""What kernels call: where in the grid they are, loops and conditions, small arithmetic."""
+"""Functions for kernels: the position in the grid, loops and conditions, small arithmetic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bedrax.state import Ref, empty_ref, new_ref
 
 
 class _Grids(threading.local):
-    stack: tuple[Any, ...] = ()  # (program ids, sizes) of the grids around us
+    stack: tuple[Any, ...] = ()  # (program ids, sizes) of the current grids
 
 
 _grids = _Grids()
@@ -32,7 +32,7 @@ _grids = _Grids()
 
 @contextmanager
 def in_grid(ids: Sequence[Any], sizes: Sequence[Any]) -> Iterator[None]:
-    """The kernel is run at this place of the grid."""
+    """The kernel runs at this position of the grid."""
     saved, _grids.stack = _grids.stack, (*_grids.stack, (tuple(ids), tuple(sizes)))
     try:
         yield
@@ -41,7 +41,7 @@ def in_grid(ids: Sequence[Any], sizes: Sequence[Any]) -> Iterator[None]:
 
 
 def position(n: Any, sizes: Sequence[Any]) -> list[Any]:
-    """The place in the grid of the run number `n`."""
+    """The position in the grid of run number `n`."""
     ids: list[Any] = []
     n = lax.convert_element_type(n, np.int32)
     for size in reversed(sizes):
@@ -52,7 +52,7 @@ def position(n: Any, sizes: Sequence[Any]) -> list[Any]:
 
 
 def grid_around(what: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """(program ids, sizes) of the grid around us.
+    """(program ids, sizes) of the current grid.
 
     Raises:
       ValueError: there is none.
@@ -70,7 +70,7 @@ def _axis(what: str, axis: int, part: int) -> Any:
 
 
 def program_id(axis: int) -> Any:
-    """Where in the grid the kernel runs: its position along an axis, an int32 scalar."""
+    """The position of the kernel's run along an axis of the grid, an int32 scalar."""
     return _axis("program_id", axis, 0)
 
 
@@ -80,7 +80,7 @@ def num_programs(axis: int) -> Any:
 
 
 def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
-    """Decorator that runs a function of no arguments if `condition` holds; what it does, it does to references."""
+    """Decorator that runs a function without arguments if `condition` holds; it acts on references."""
 
     def run(body: Callable[[], None]) -> None:
         if isinstance(condition, Tracer):
@@ -121,7 +121,7 @@ def loop(
 def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
     """A slice with a length: `size` positions from `start`, which may be computed.
 
-    One argument alone is the size (None: all).
+    A single argument is the size (None: all).
     """
     if start is None or (size is None and start is None):
         return slice(None, None, stride)
@@ -136,14 +136,14 @@ dslice = ds
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """``a / b`` rounded up, for integers, of which `b` is positive. Those of Python give one of Python."""
+    """``a / b`` rounded up, for integers with positive `b`. Python integers give a Python integer."""
     if isinstance(a, (int, np.integer)) and isinstance(b, (int, np.integer)):
         return -(-a // b)
     return (a + (b - 1)) // b
 
 
 def align_to(a: Any, alignment: Any) -> Any:
-    """The least multiple of `alignment` that is not less than `a`: integers, as of `cdiv`."""
+    """The least multiple of `alignment` that is not less than `a`, for integers as in `cdiv`."""
     return cdiv(a, alignment) * alignment
 
 
@@ -155,22 +155,22 @@ def next_power_of_2(x: int) -> int:
 
 
 def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How many elements lie between neighbours along each axis of an array in C order."""
+    """The distances in elements between neighbours along each axis of an array in C order."""
     return tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape)))
 
 
 def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
-    """`x`, of which the caller knows that it is a multiple of `values`: a compiler could use that."""
+    """`x`. The caller promises to a compiler that it is a multiple of `values`."""
     return x
 
 
 def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
-    """``1 / x`` of an array of floats. It is exact here, as `approx` and `full_range` allow."""
+    """``1 / x`` of an array of floats; exact for all values of `approx` and `full_range`."""
     return lax.div(lax.full_like(x, 1), x)
 
 
 def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
-    """An array in a larger shape: axes are added in front, those of length 1 are repeated.
+    """An array in a larger shape: axes are added in front, axes of length 1 are repeated.
 
     Raises:
       TypeError: the shapes do not fit.
@@ -181,7 +181,7 @@ def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
 
 
 def debug_print(fmt: str, *args: Any) -> None:
-    """Print values while the kernel runs, as `jax.debug.print` does.
+    """Print values while the kernel runs, like `jax.debug.print`.
 
     Args:
       fmt: a text with a ``{}`` for each value.
@@ -191,15 +191,15 @@ def debug_print(fmt: str, *args: Any) -> None:
 
 
 def debug_check(condition: Any, message: str | Callable[[], str]) -> None:
-    """Check a condition while the kernel runs, if `enable_debug_checks` (`jax_pallas_enable_debug_checks`) says so.
+    """Check a condition while the kernel runs, with `enable_debug_checks` (`jax_pallas_enable_debug_checks`).
 
     Args:
       condition: a bool scalar.
-      message: of the error, or a function that returns it.
+      message: the message of the error, or a function that returns it.
 
     Raises:
-      jax.errors.JaxRuntimeError: the condition does not hold. It has the message, and comes at the latest when results
-        are waited for.
+      jax.errors.JaxRuntimeError: the condition does not hold. It has the message, and is raised at the latest when
+      results are waited for.
     """
     if flags.enable_debug_checks.value:
         assert_while_running(message, condition)
@@ -224,7 +224,7 @@ _filling = _Filling()
 
 @contextmanager
 def memory_starts(as_zero: bool) -> Iterator[None]:
-    """Memory that is made in this context holds 0, or what shows that nothing was written to it."""
+    """Memory that is made in this context holds 0, or a value that marks unwritten elements."""
     saved, _filling.zero = _filling.zero, as_zero
     try:
         yield
@@ -233,7 +233,7 @@ def memory_starts(as_zero: bool) -> Iterator[None]:
 
 
 def uninitialized(aval: Any) -> Any:
-    """What memory holds before anything is written to it: nan, or the least integer, so that its use is seen."""
+    """The value of unwritten memory: nan, or the least integer, so that its use is visible."""
     dtype = aval.dtype
     if _filling.zero:
         value: Any = 0
@@ -245,11 +245,11 @@ def uninitialized(aval: Any) -> Any:
 
 
 def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
-    """An array whose elements nobody has chosen: zeros.
+    """An array of zeros.
 
     Args:
       shape: a sequence of ints.
-      dtype: of the elements.
+      dtype: the dtype of the elements.
       out_sharding: None; others raise NotImplementedError.
     """
     if out_sharding is not None:
@@ -263,12 +263,13 @@ def empty_like(x: Any) -> Any:
 
 
 def empty_ref_like(x: Any) -> Any:
-    """References to `empty` arrays like the leaves of a tree: arrays, `MemoryRef`, or what has a shape and a dtype."""
+    """References to `empty` arrays like the leaves of a tree: arrays, `MemoryRef`, or objects with a shape and a
+    dtype."""
     return pytree.tree_map(lambda leaf: empty_ref(type_of(leaf)), x, is_leaf=lambda leaf: isinstance(leaf, MemoryRef))
 
 
 def is_memory(x: Any) -> bool:
-    """Whether something says which memory to make, or has a shape and a dtype: a leaf of a tree of memory."""
+    """Whether an object is a leaf of a tree of memory: memory, or an object with a shape and a dtype."""
     return hasattr(x, "shape") or hasattr(x, "is_allocated")
 
 
@@ -287,7 +288,7 @@ def allocate(tree: Any) -> Any:
 
 
 def type_of(x: Any) -> ShapedArray:
-    """The type of memory, or of what has a shape and a dtype."""
+    """The type of memory, or of an object with a shape and a dtype."""
     if not isinstance(x, Tracer) and hasattr(x, "inner_aval"):
         return x.inner_aval
     aval = aval_of(x) if isinstance(x, Tracer) else abstractify(x)
@@ -295,7 +296,7 @@ def type_of(x: Any) -> ShapedArray:
 
 
 def named(kernel: Callable[..., Any]) -> str:
-    """What messages call a kernel."""
+    """The name of a kernel in messages."""
     while isinstance(kernel, functools.partial):
         kernel = kernel.func
     return getattr(kernel, "__name__", "the kernel")

@@ -1,6 +1,7 @@
-"""Reading and writing under masks, and the operations that devices do atomically (`jax.experimental.pallas.triton`).
+"""Masked reads and writes, and the atomic operations of devices (`jax.experimental.pallas.triton`).
 
-Runs of a kernel follow one another, so every operation is atomic. Hints for a compiler (`cache_modifier`...) have no use.
+Runs of a kernel are executed one after the other, so every operation is atomic. Hints for a compiler
+(`cache_modifier`...) are not used.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class CompilerParams(_CompilerParams):
-    """Options for Triton. They are carried along: Triton does not run here.
+    """Options for Triton. They are stored only: Triton does not run here.
 
     Attributes:
       num_warps: groups of 32 threads for each run of a kernel, or None.
@@ -51,9 +52,9 @@ def load(
     """``ref[...]``, of a reference or a view of one.
 
     Args:
-      mask: which elements to read, of the shape of `ref` or one that is broadcast to it.
-      other: what stands for the others, is broadcast and converted; default: anything.
-      cache_modifier, eviction_policy, volatile: for a compiler; no use here.
+      mask: a boolean per element: whether it is read; its shape is that of `ref` or is broadcast to it.
+      other: the value for the other elements, which is broadcast and converted; default: any value.
+      cache_modifier, eviction_policy, volatile: for a compiler; not used.
 
     Returns:
       An array of the shape and dtype of `ref`.
@@ -68,9 +69,10 @@ def store(ref: Ref, val: Any, *, mask: Any = None, eviction_policy: str | None =
     """``ref[...] = val``, of a reference or a view of one.
 
     Args:
-      val: is broadcast and converted.
-      mask: which elements to write. Where index arrays name an element twice, it is written where the mask says so.
-      eviction_policy: for a compiler; no use here.
+      val: the value, which is broadcast and converted.
+      mask: a boolean per element: whether it is written. An element that index arrays select twice is written
+      according to the mask.
+      eviction_policy: for a compiler; not used.
     """
     view = as_view(ref)
     val = _like(val, view.shape, view.dtype)
@@ -86,7 +88,7 @@ def store(ref: Ref, val: Any, *, mask: Any = None, eviction_policy: str | None =
 
 
 def _without(view: TransformedRef, mask: Any) -> TransformedRef | None:
-    """The view with positions outside of the array where the mask says no: what is written there is dropped."""
+    """The view with positions outside of the array for masked elements, so that writes to them are dropped."""
     last = view.transforms[-1] if view.transforms else None
     if not isinstance(last, Indexed) or last.plan.layout != (indexing.ARRAYS,):
         return None
@@ -111,7 +113,7 @@ def _atomic(
         if how is None or not (isinstance(last, Indexed) and last.arrays) or old.dtype == np.bool_:
             store(part, new(old, val), mask=mask)
             return old
-        if mask is not None:  # `old` again changes nothing, nor does 0 where numbers are added
+        if mask is not None:  # `old` again changes nothing, and neither does an addition of 0
             val = lax.select(_like(mask, old.shape, np.bool_), val, lax.full_like(old, 0) if how == "add" else old)
         scatter = lambda x, val: views.write(x, part.transforms, part.operands, val, how)
         whole = part.ref[...]
@@ -120,7 +122,7 @@ def _atomic(
 
     twice = "changed twice" if how else "given the last value"
     operation.__name__ = operation.__qualname__ = name
-    operation.__doc__ = f"""``ref[idx] = {doc}`` where `mask` says so; returns what stood there.
+    operation.__doc__ = f"""``ref[idx] = {doc}`` where `mask` is true; returns the former value.
 
     Args:
       x_ref_or_view: a reference or a view of one.
@@ -135,7 +137,7 @@ def _atomic(
 
 
 def _bit_by_bit(scatter: Callable[[Any, Any], Any], x: Any, val: Any) -> Any:
-    """What `scatter`, of integers 0 and 1, makes of each bit; only the last bit of its results counts."""
+    """The result of `scatter`, of integers 0 and 1, for each bit; only the last bit of its results is used."""
     one = lax.full_like(x, 1)
 
     def add(i, out):
@@ -156,7 +158,7 @@ atomic_xchg: Final = _atomic("atomic_xchg", "val", lambda old, val: val)
 
 
 def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:
-    """``ref[...] = val`` if it holds `cmp`; returns what it held.
+    """``ref[...] = val`` if its value is `cmp`. Returns the former value.
 
     Args:
       ref: a reference of rank 0, or a view of one element: ``ref.at[i]``.
@@ -170,10 +172,10 @@ def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:
 def dot(
     a: Any, b: Any, trans_a: bool = False, trans_b: bool = False, allow_tf32: bool | None = None, precision: Any = None
 ) -> Any:  # fmt: skip
-    """The product of two matrices of one dtype. That of floats is in float32, or wider as they are.
+    """The product of two matrices of one dtype. That of floats is in float32, or in a wider dtype of the operands.
 
     Args:
-      a, b: of rank 2; the last axis of `a` is as long as the first of `b`.
+      a, b: arrays of rank 2; the last axis of `a` is as long as the first of `b`.
       trans_a, trans_b: transpose an operand first.
       allow_tf32: false: as precise as possible.
       precision: as in `jax.lax.dot_general`.
@@ -191,7 +193,7 @@ def approx_tanh(x: Any) -> Any:
 
 
 def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
-    """`x`, of which the caller knows how many values follow one another: a compiler could use that."""
+    """`x`. The caller promises to a compiler the number of consecutive values."""
     return x
 
 

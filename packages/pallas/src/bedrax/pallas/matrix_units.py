@@ -1,6 +1,6 @@
 """Matrix units of TPUs, interpreted: weights that are staged and loaded, accumulators, queues of results.
 
-The state of a unit is that of the kernel that is being read: a weight that was pushed is a value of the program.
+The state of a unit belongs to the kernel that is traced: a pushed weight is a value of the program.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _units: weakref.WeakKeyDictionary[Any, dict[int, _Unit]] = weakref.WeakKeyDictio
 
 
 def _unit(number: int) -> _Unit:
-    """A unit, as the program that is being read left it: each body of a loop or a condition has its own."""
+    """A unit in its current state: each body of a loop or a condition has its own."""
     return _units.setdefault(current.trace, defaultdict(_Unit))[number]
 
 
@@ -39,7 +39,7 @@ def matmul_push_rhs(rhs: Any, staging_register: int, mxu_index: int, *, transpos
 
     Args:
       rhs: an array of rank 2.
-      staging_register: where; it is free again when `matmul_acc_lhs` or `matmul_lhs_fifo` has loaded it.
+      staging_register: the register. `matmul_acc_lhs` or `matmul_lhs_fifo` frees it by a load.
       mxu_index: the unit.
       transpose: stage the transposed array.
 
@@ -80,7 +80,7 @@ def matmul_acc_lhs(acc: Ref, lhs: Any, load_staged_rhs: int | None = None) -> No
     Args:
       acc: a reference to memory of `ACC`, or a view of one, of shape (m, n).
       lhs: an array of shape (m, k).
-      load_staged_rhs: the register whose weights, of shape (k, n), to load first; None: those that were loaded last.
+      load_staged_rhs: the register of the weights, of shape (k, n), to load first; None: the last loaded weights.
 
     Raises:
       ValueError: there are no weights, or shapes do not fit.
@@ -94,7 +94,7 @@ def matmul_acc_lhs(acc: Ref, lhs: Any, load_staged_rhs: int | None = None) -> No
 
 
 def matmul_pop(acc: Ref) -> Any:
-    """What an accumulator holds; it is 0 then.
+    """The value of an accumulator, which is set to 0.
 
     Args:
       acc: a reference to memory of `ACC`, or a view of one.
@@ -118,7 +118,7 @@ def matmul_lhs_fifo(lhs: Any, mxu_index: int, *, load_staged_rhs: int | None = N
     Args:
       lhs: an array of shape (m, k).
       mxu_index: the unit.
-      load_staged_rhs: the register whose weights, of shape (k, n), to load first; None: those that were loaded last.
+      load_staged_rhs: the register of the weights, of shape (k, n), to load first; None: the last loaded weights.
 
     Raises:
       ValueError: there are no weights, or shapes do not fit.
@@ -129,19 +129,19 @@ def matmul_lhs_fifo(lhs: Any, mxu_index: int, *, load_staged_rhs: int | None = N
 
 
 def matmul_pop_fifo(shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
-    """The first of the queue of results of a unit, which leaves it.
+    """Remove and return the first result in the queue of a unit.
 
     Args:
-      shape, dtype: of the result; it is converted.
+      shape, dtype: the type of the result; it is converted.
       mxu_index: the unit.
 
     Raises:
-      ValueError: the queue is empty, or its first has another shape.
+      ValueError: the queue is empty, or its first result has another shape.
     """
     results = _unit(mxu_index).results
     if not results or results[0].shape != tuple(shape):
         raise ValueError(
             f"matmul_pop_fifo: unit {mxu_index} has {f'a result of shape {results[0].shape}' if results else 'no result'},"
-            f" wanted is {tuple(shape)}; matmul_lhs_fifo makes results, in the same body of a loop or condition"
+            f" expected {tuple(shape)}; matmul_lhs_fifo makes results, in the same body of a loop or condition"
         )
     return lax.convert_element_type(results.popleft(), dtype)

@@ -1,4 +1,4 @@
-"""Whether kernels are interpreted, by the argument of a call or by what was set for all calls."""
+"""The interpretation of kernels, from the argument of a call or from a setting for all calls."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def _force(params: InterpretParams | None) -> Iterator[None]:
 
 
 def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
-    """Context in which every kernel that is called is interpreted, whatever its call says.
+    """Context in which every called kernel is interpreted, with any argument of its call.
 
     Args:
-      params: how; None: the defaults of `InterpretParams`.
+      params: the options; None: the defaults of `InterpretParams`.
     """
     return _force(InterpretParams() if params is None else params)
 
 
 def force_gpu_interpret_mode(params: InterpretGPUParams | None = None) -> Any:
-    """Context in which every kernel that is called is interpreted, whatever its call says.
+    """Context in which every called kernel is interpreted, with any argument of its call.
 
     Args:
-      params: how; None: the defaults of `InterpretGPUParams`.
+      params: the options; None: the defaults of `InterpretGPUParams`.
     """
     return _force(InterpretGPUParams() if params is None else params)
 
@@ -54,29 +54,29 @@ _DEFAULTS: Any = object()
 
 
 def set_tpu_interpret_mode(params: InterpretParams | None = _DEFAULTS) -> None:
-    """Let every kernel be interpreted from now on, or only where calls say so (None).
+    """Interpret every kernel from now on, or only with an argument of its call (None).
 
     Args:
-      params: how; by default the defaults of `InterpretParams`.
+      params: the options. Default: the defaults of `InterpretParams`.
     """
     _set["tpu"] = InterpretParams() if params is _DEFAULTS else params
 
 
 def set_gpu_interpret_mode(params: InterpretGPUParams | None = _DEFAULTS) -> None:
-    """Let every kernel be interpreted from now on, or only where calls say so (None).
+    """Interpret every kernel from now on, or only with an argument of its call (None).
 
     Args:
-      params: how; by default the defaults of `InterpretGPUParams`.
+      params: the options. Default: the defaults of `InterpretGPUParams`.
     """
     _set["gpu"] = InterpretGPUParams() if params is _DEFAULTS else params
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Forget what interpreted kernels left behind if one raised: nothing, here every call has its own memory."""
+    """Drop the state of interpreted kernels after an error: nothing, because every call has its own memory."""
 
 
 def mode(interpret: Any) -> Any:
-    """How a kernel is interpreted: what is forced, what the call says, or what was set; false: not at all."""
+    """The options of the interpretation: forced ones, those of the call, or those that are set; false: none."""
     return (_forced.stack[-1] if _forced.stack else None) or interpret or _set["tpu"] or _set["gpu"]
 
 
@@ -84,7 +84,7 @@ def interpreted(what: str, run: Callable[..., Any], interpret: Any) -> Callable[
     """The function that runs an interpreted kernel, as one program.
 
     Raises:
-      NotImplementedError: when it is called, if nothing says that kernels are interpreted.
+      NotImplementedError: in a call, if no option selects interpretation.
     """
 
     @functools.cache

@@ -1,7 +1,7 @@
 """Kernels for GPUs with plain loads and stores, copies, barriers and matrix products (`jax.experimental.pallas.mosaic_gpu`).
 
-Blocks of the grid, blocks of a cluster and threads follow one another, each to its end. So a barrier that another
-thread would have to reach first is an error. Layouts of registers and memory carry no values and are left out.
+Blocks of the grid, blocks of a cluster and threads run one after the other, each to its end. So a barrier that needs
+another thread first is an error. Layouts of registers and memory do not change values and are left out.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class MemorySpace(enum.Enum):
     REGS = "regs"
 
     def __call__(self, shape: Sequence[int], dtype: Any, *, transforms: Sequence[Any] = ()) -> MemoryRef:
-        """Memory of this kind for an array; `transforms` are ways to lay it out, and none is left here."""
+        """Memory of this kind for an array; `transforms` are layouts, and must be empty."""
         if transforms:
             raise NotImplementedError(f"{self.name}: memory has one layout here, leave transforms={transforms} out")
         return MemoryRef(ShapedArray(tuple(shape), dtype), self)
@@ -62,7 +62,7 @@ REGS: Final = MemorySpace.REGS
 
 
 class OOBFillMode(enum.IntEnum):
-    """What a copy reads outside of an array."""
+    """The values that a copy reads outside of an array."""
 
     UNDEFINED = 0
     PROMISE_IN_BOUNDS = 1
@@ -70,21 +70,21 @@ class OOBFillMode(enum.IntEnum):
 
 
 class LoweringSemantics(enum.Enum):
-    """Whether a compiler sees a kernel as a program of each lane or of groups of warps."""
+    """Whether a compiler treats a kernel as a program of each lane or of groups of warps."""
 
     Lane = 1
     Warpgroup = 2
 
 
 class TraceScope(enum.Enum):
-    """Which threads a profile has."""
+    """The threads in a profile."""
 
     WARP = "warp"
     WARPGROUP = "warpgroup"
 
 
 class Layout(enum.Enum):
-    """How the elements of an array lie in registers. They have no place here, so a layout changes nothing."""
+    """The layout of the elements of an array in registers. There are no registers here, so a layout changes nothing."""
 
     MMA_ACC, MMA_LHS, MMA_RHS, SMEM_GMEM_COPY, TCGEN05, TCGEN05_M64_COLLECTIVE = range(6)
     TCGEN05_M64_COLLECTIVE_NATIVE, TCGEN05_TMEM_NATIVE, TCGEN05_TRANSPOSED, TILED, TMA_INDICES, TMA_INDICES_4 = range(
@@ -95,7 +95,7 @@ class Layout(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class CompilerParams(_CompilerParams):
-    """Options for the compiler of kernels for GPUs. They are carried along: the compiler does not run here."""
+    """Options for the compiler of kernels for GPUs. They are stored only: the compiler does not run here."""
 
     approx_math: bool = False
     dimension_semantics: Sequence[Any] | None = None
@@ -113,13 +113,13 @@ class CompilerParams(_CompilerParams):
 
 @dataclass
 class BlockSpec(_BlockSpec):
-    """Which part of an array one run sees; `block_shape`, `index_map`, `memory_space` are those of `pl.BlockSpec`.
+    """The part of an array in one run; `block_shape`, `index_map`, `memory_space` are those of `pl.BlockSpec`.
 
     Attributes:
-      transforms, collective_axes: none; others raise NotImplementedError, as memory has one layout and blocks follow one
-        another.
-      delay_release: how many steps a block is kept after its own.
-      oob_fill_mode: what is read outside of the array.
+      transforms, collective_axes: none; others raise NotImplementedError, because memory has one layout and blocks run
+      one after the other.
+      delay_release: the number of steps that a block is kept after its own.
+      oob_fill_mode: the values outside of the array.
     """
 
     transforms: Sequence[Any] = ()
@@ -137,12 +137,12 @@ class BlockSpec(_BlockSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class Barrier:
-    """Memory for barriers: each lets waiting threads through after a number of arrivals.
+    """Memory for barriers: each releases waiting threads after a number of arrivals.
 
     Attributes:
-      num_arrivals: how many copies and threads arrive before a wait ends.
+      num_arrivals: the number of copies and threads that arrive before a wait ends.
       num_barriers: the shape of an array of barriers; () for one.
-      orders_tensor_core: about units that compute beside threads; there are none here.
+      orders_tensor_core: for units that compute in parallel to threads; there are none here.
     """
 
     num_arrivals: int = 1
@@ -166,17 +166,17 @@ class Barrier:
 
     @property
     def inner_aval(self) -> ShapedArray:
-        """The type of the array of barriers: how many have arrived."""
+        """The type of the array of barriers: the numbers of arrivals."""
         return ShapedArray(self.shape, self.dtype)
 
 
 @dataclass(frozen=True)
 class WGMMAAccumulatorRef:
-    """Memory for the sums of matrix products; it starts as 0, or as the array that `init` is called with.
+    """Memory for the sums of matrix products; it starts as 0, or as the argument of `init`.
 
     Attributes:
-      shape: of the product.
-      dtype: of the sums.
+      shape: the shape of the product.
+      dtype: the dtype of the sums.
     """
 
     shape: tuple[int, int]
@@ -192,7 +192,7 @@ class WGMMAAccumulatorRef:
 
     @classmethod
     def init(cls, array: Any) -> WGMMAAccumulatorRef:
-        """Memory like an array, that starts as it."""
+        """Memory like an array, with the values of the array."""
         return cls(tuple(array.shape), array.dtype, array)
 
 
@@ -207,7 +207,7 @@ class Mesh:
       grid, grid_names: sizes and names.
       cluster, cluster_names: sizes and names.
       num_threads, thread_name: size and name of the axis of threads, or None.
-      kernel_name: for messages.
+      kernel_name: the name in messages.
     """
 
     grid: Sequence[int] = ()
@@ -242,21 +242,21 @@ def kernel(
     num_threads: int | None = None, thread_name: str | None = None, interpret: Any = None, debug: bool = False,
     kernel_name: str | None = None,
 ) -> Any:  # fmt: skip
-    """A function that runs a kernel for GPUs at every place of a grid, one after the other.
+    """Returns a function that runs a kernel for GPUs at every position of a grid, one after the other.
 
     Args:
-      body: gets a reference to each argument, then to each result, then the scratch memory. `jax.lax.axis_index` of the
-        names of axes says where it runs. None: the result is a decorator.
-      out_type: a tree of what has a shape and a dtype; the results have its structure. `out_shape` is its old name.
+      body: called with a reference to each argument, then to each result, then the scratch memory.
+      `jax.lax.axis_index` of the names of axes returns its position. None: the result is a decorator.
+      out_type: a tree of objects with a shape and a dtype; the results have its structure. `out_shape` is its old name.
       scratch_types: memory of each block, which its threads share: a sequence, or a dictionary of keyword arguments.
         `scratch_shapes` is its old name.
-      grid, grid_names, cluster, cluster_names, num_threads, thread_name, kernel_name: as of `Mesh`.
+      grid, grid_names, cluster, cluster_names, num_threads, thread_name, kernel_name: see `Mesh`.
       interpret: true, or `InterpretGPUParams`. Kernels are not compiled here.
-      debug: print the types of arguments when it is called.
-      compiler_params, cost_estimate: for a compiler, which does not run.
+      debug: print the types of arguments at each call.
+      compiler_params, cost_estimate: for a compiler; not used.
 
     Raises:
-      NotImplementedError: when it is called and nothing says that kernels are interpreted.
+      NotImplementedError: a call without an option that selects interpretation.
       ValueError: axes without names.
     """
     out_type = out_type if out_shape is None else out_shape
@@ -300,7 +300,7 @@ def load(src: Ref, idx: Any = None, *, layout: Any = None, optimized: bool = Tru
 
     Args:
       idx: a NumPy-style index; None: all.
-      layout, optimized: for a compiler; no use here.
+      layout, optimized: for a compiler; not used.
     """
     return as_view(src)[... if idx is None else idx]
 
@@ -342,7 +342,7 @@ def _reduction(name: str, doc: str) -> Callable[..., Any]:
       x: an array.
       axis: an int, a sequence of ints, or None for all.
       keepdims: keep these axes, with length 1.
-      accumulator_ilp: how many partial results a GPU would keep; no use here.
+      accumulator_ilp: the number of partial results on a GPU; not used.
     """
     return operation
 
@@ -354,12 +354,12 @@ prod: Final = _reduction("prod", "The product")
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any = None) -> Any:
-    """An array of a shape whose elements are their positions along an axis; `layout` has no use here."""
+    """An array with the positions along an axis as elements; `layout` is not used."""
     return lax.broadcasted_iota(dtype, tuple(shape), dimension)
 
 
 def layout_cast(x: Any, new_layout: Any) -> Any:
-    """`x`, whose elements would lie otherwise in registers: they have no place here."""
+    """`x`. A GPU would change its layout in registers; there are none here."""
     return x
 
 
@@ -384,12 +384,12 @@ def wgmma(acc: Ref, a: Any, b: Any) -> None:
 
 
 def wgmma_wait(n: int) -> None:
-    """Wait until at most `n` matrix products are not done: all are done when they are called."""
+    """Wait until at most `n` matrix products are pending: all are complete after their call."""
     _count("wgmma_wait", n)
 
 
 def wgmma_accumulator_load(acc: Ref, *, wait_n: int | None = 0) -> Any:
-    """What an accumulator holds, after `wgmma_wait` of `wait_n` if it is not None."""
+    """The value of an accumulator, after `wgmma_wait` of `wait_n` if it is not None."""
     if wait_n is not None:
         wgmma_wait(wait_n)
     return as_view(acc)[...]
@@ -415,10 +415,10 @@ def copy_gmem_to_smem(
 
     Args:
       src, dst: references of one shape and dtype, or views.
-      barrier: a reference to a barrier, or None: `wait_gmem_to_smem` waits then.
-      predicate: None, or a boolean: whether to do it.
+      barrier: a reference to a barrier, or None: then `wait_gmem_to_smem` waits.
+      predicate: None, or a boolean: whether to copy.
       oob_mode: None or `OOBFillMode.PROMISE_IN_BOUNDS`; others raise NotImplementedError.
-      collective_axes, leader_tracked: None; others raise NotImplementedError, as blocks follow one another.
+      collective_axes, leader_tracked: None; others raise NotImplementedError, because blocks run one after the other.
     """
     if (
         collective_axes is not None
@@ -441,13 +441,14 @@ def copy_gmem_to_smem(
 def copy_smem_to_gmem(
     src: Ref, dst: Ref, predicate: Any = None, *, commit_group: bool = True, reduction_op: Any = None
 ) -> None:
-    """Copy to the arrays that a kernel is called with.
+    """Copy to the arguments of a kernel.
 
     Args:
       src, dst: references of one shape and dtype, or views.
-      predicate: None, or a boolean: whether to do it.
-      commit_group: whether `wait_smem_to_gmem` waits for it; it is done in any case.
-      reduction_op: None, ``"add"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``: how it joins what is there.
+      predicate: None, or a boolean: whether to copy.
+      commit_group: whether `wait_smem_to_gmem` waits for it; it is always complete.
+      reduction_op: None, ``"add"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``: the combination with the
+      old values.
     """
     how = getattr(reduction_op, "name", reduction_op)
     joins = {
@@ -465,20 +466,20 @@ def copy_smem_to_gmem(
 
 
 def commit_smem() -> None:
-    """Let copies see what was stored to shared memory: they do."""
+    """Make stores to shared memory visible for copies: they always are."""
 
 
 def commit_smem_to_gmem_group() -> None:
-    """Let `wait_smem_to_gmem` wait for the copies until here: they are done."""
+    """Let `wait_smem_to_gmem` wait for the copies so far: they are complete."""
 
 
 def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
-    """Wait until at most `n` groups of copies are not done, or have not read: all are done when they are called."""
+    """Wait until at most `n` groups of copies are pending, or unread: all are complete after their call."""
     _count("wait_smem_to_gmem", n)
 
 
 def wait_gmem_to_smem(n: int) -> None:
-    """Wait until at most `n` copies without a barrier are not done: all are done when they are called."""
+    """Wait until at most `n` copies without a barrier are pending: all are complete after their call."""
     _count("wait_gmem_to_smem", n)
 
 
@@ -490,22 +491,22 @@ def _arrivals(what: str, barrier: Ref) -> tuple[Any, np.int32]:
 
 
 def barrier_arrive(barrier: Ref, *, predicate: Any = None) -> None:
-    """Arrive at a barrier, if `predicate`, a boolean or None, says so."""
+    """Arrive at a barrier, if `predicate` is None or true."""
     view, _ = _arrivals("barrier_arrive", barrier)
     _if(predicate, lambda: view.set(lax.add(view[...], np.int32(1))))
 
 
 def barrier_test(barrier: Ref) -> Any:
-    """Whether as many have arrived as a wait needs, a boolean scalar."""
+    """Whether the number of arrivals is sufficient for a wait, a boolean scalar."""
     view, needed = _arrivals("barrier_test", barrier)
     return lax.ge(view[...], needed)
 
 
 def barrier_wait(barrier: Ref) -> None:
-    """Wait until enough have arrived; the next wait needs as many again.
+    """Wait for the necessary number of arrivals; the next wait needs the same number again.
 
     Raises:
-      jax.errors.JaxRuntimeError: not enough have: who is missing comes later, as threads follow one another.
+      jax.errors.JaxRuntimeError: there are too few arrivals: the missing threads run later.
     """
     view, needed = _arrivals("barrier_wait", barrier)
     assert_while_running(
@@ -523,7 +524,7 @@ def barrier_arrive_and_wait(barrier: Ref) -> None:
 
 
 def semaphore_signal(semaphore: Ref, inc: Any = 1, *, device_id: Any = None, memory_scope: str = "sys") -> None:
-    """Add `inc`, an integer, to a semaphore; a `device_id` raises NotImplementedError, as kernels run on one device."""
+    """Add `inc`, an integer, to a semaphore; a `device_id` raises NotImplementedError: kernels run on one device."""
     _scope("semaphore_signal", memory_scope)
     copies.semaphore_signal(semaphore, inc, device_id=device_id)
 
@@ -540,7 +541,7 @@ def _scope(what: str, scope: str) -> None:
 
 
 def set_max_registers(n: int, *, action: str) -> None:
-    """Say how many registers threads may use from here on: there are none.
+    """Set the number of registers of threads from here on: there are none.
 
     Args:
       n: a multiple of 8.
@@ -555,12 +556,12 @@ def set_max_registers(n: int, *, action: str) -> None:
 
 @dataclass(frozen=True)
 class NDLoopInfo:
-    """Where a loop is.
+    """The position of a loop.
 
     Attributes:
       index: the position along each axis of its grid.
       local_index: the number of the step, counted from 0.
-      num_local_steps: how many steps this index of the axes has.
+      num_local_steps: the number of steps of this index of the axes.
     """
 
     index: tuple[Any, ...]
@@ -571,11 +572,11 @@ class NDLoopInfo:
 def nd_loop(
     grid: Sequence[Any], *, collective_axes: Any, tiling: Sequence[int] | None = None, init_carry: Any = None
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator that runs a function over a grid, of which each index of named axes does a part, in turns.
+    """Decorator that runs a function over a grid; each index of named axes runs a part of the steps, in turns.
 
     Args:
       grid: sizes.
-      collective_axes: a name of an axis, or a tuple of names; index `k` of `n` does the steps ``k, k + n, ...``.
+      collective_axes: a name of an axis, or a tuple of names; index `k` of `n` runs the steps ``k, k + n, ...``.
       tiling: None; others raise NotImplementedError.
       init_carry: None for a body ``info -> None``; else the body is ``(info, carry=...) -> carry``.
 
@@ -603,7 +604,7 @@ def planar_snake(lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_widt
     """The position in a matrix of step number `lin_idx` of a walk that turns at the ends of tiles.
 
     The minor axis is cut into tiles of `tile_width`. In a tile the walk goes along the minor axis first, then one step
-    along the major axis, which every other tile passes backwards. A last tile may be narrower.
+    along the major axis; every other tile passes the major axis backwards. The last tile may be narrower.
 
     Args:
       lin_idx: an integer.
@@ -630,10 +631,10 @@ def planar_snake(lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_widt
 
 
 def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
-    """The largest of 128, 64, 32 and 16 bytes of which rows of this many bits are a whole number.
+    """The largest one of 128, 64, 32 and 16 bytes that divides rows of this number of bits.
 
     Raises:
-      ValueError: there is none; the message has `what`.
+      ValueError: none of them does; the message has `what`.
     """
     for swizzle in (128, 64, 32, 16):
         if minor_dim_bits % (8 * swizzle) == 0:
@@ -647,14 +648,14 @@ def emit_pipeline(
     body: Callable[..., Any], *, grid: tuple[Any, ...], in_specs: Sequence[_BlockSpec] = (),
     out_specs: Sequence[_BlockSpec] = (), max_concurrent_steps: int = 1, init_carry: Any = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function that runs a body at every place of a grid, on blocks of references.
+    """Returns a function that runs a body at every position of a grid, on blocks of references.
 
     Args:
-      body: gets the position, a tuple, then a reference to a block of each argument and each result, then the carry if
-        there is one, which it returns.
-      grid: sizes; the steps follow one another, the last axis fastest.
+      body: called with the position, a tuple, then a reference to a block of each argument and each result, then the
+      carry if there is one, which it returns.
+      grid: sizes; the steps run one after the other, the last axis fastest.
       in_specs, out_specs: a `BlockSpec` for each argument and result.
-      max_concurrent_steps: for a device, how many steps overlap; positive.
+      max_concurrent_steps: the number of overlapping steps on a device; positive.
       init_carry: None or the first carry.
 
     Returns:

@@ -16,7 +16,7 @@ from bedrax.numpy import take_along_axis
 
 
 def _width(dtype: Any) -> int:
-    """How many bits an element has."""
+    """The number of bits of an element."""
     dtype = dtypes.as_dtype(dtype)
     if dtypes.is_integer(dtype):
         return int(dtypes.iinfo(dtype).bits)
@@ -35,7 +35,7 @@ def _as_bits(x: Any) -> Any:
 
 
 def _of_bits(bits: Any, dtype: Any) -> Any:
-    """Elements of a dtype with these bits: unsigned integers of at least 8, of which the lowest count."""
+    """Elements of a dtype from the lowest of these bits: unsigned integers of at least 8."""
     dtype = dtypes.as_dtype(dtype)
     narrow = lax.convert_element_type(_field(bits, 0, _width(dtype)), _unsigned(_width(dtype)))
     return narrow if narrow.dtype == dtype else lax.bitcast_convert_type(narrow, dtype)
@@ -49,19 +49,19 @@ def _field(bits: Any, low: int, width: int) -> Any:
 
 
 def bitcast(x: Any, ty: Any, dim: int = -2) -> Any:
-    """The bits of an array as elements of another dtype, where one axis becomes longer or shorter and the rank stays.
+    """The bits of an array as elements of another dtype. One axis becomes longer or shorter; the rank stays.
 
     Args:
       x: an array of rank 1 or more.
       ty: the dtype of the result.
-      dim: the axis that changes: the last but one (-2), or the last (-1). Elements that follow one another along it are
+      dim: the axis that changes: the last but one (-2), or the last (-1). Consecutive elements along it are
         the parts of one wider element, the lowest bits first.
 
     Returns:
       An array whose axis `dim` is ``w / v`` times as long, for elements of `w` bits that become elements of `v` bits.
 
     Raises:
-      ValueError: there is no such axis, or its length does not fit.
+      ValueError: the axis does not exist, or its length does not fit.
     """
     ndim, dtype = aval_of(x).ndim, dtypes.as_dtype(ty)
     axis = dim + ndim if dim < 0 else dim
@@ -109,7 +109,7 @@ def split_bits(x: Any, bitwidths: Sequence[int]) -> tuple[Any, ...]:
 
     Raises:
       ValueError: another width, or too many bits.
-      TypeError: `x` has no bytes.
+      TypeError: `x` is no array of bytes.
     """
     _bytes("split_bits", x)
     widths = tuple(bitwidths)
@@ -164,7 +164,7 @@ def pack_fp6(fp6_in_8b: Any) -> tuple[Any, Any]:
 
 
 def unpack_fp6(two_bits: Any, four_bits: Any) -> Any:
-    """What `pack_fp6` took: bytes (int8) with zeros in bits 6 and 7.
+    """The operand of `pack_fp6`: bytes (int8) with zeros in bits 6 and 7.
 
     Args:
       two_bits: int2 or uint2, bits 4 and 5.
@@ -179,7 +179,7 @@ def _bytes(what: str, x: Any) -> None:
 
 
 def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
-    """Several arrays in one: each element holds one of each, converted to a narrower dtype, the first lowest.
+    """Several arrays in one: each element holds one element of each, converted to a narrower dtype, the first lowest.
 
     Args:
       xs: arrays of one shape and dtype, as many as elements of `packed_dtype` fit into one of theirs.
@@ -217,13 +217,13 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
     """One of the arrays that `pack_elementwise` packed, converted.
 
     Args:
-      x: what it returned.
-      index: which: 0 is the lowest.
+      x: a result of it.
+      index: the number of the array: 0 is the lowest.
       packed_dtype: the dtype of the parts.
       unpacked_dtype: the dtype of the result.
 
     Raises:
-      ValueError: there is no such part.
+      ValueError: the part does not exist.
     """
     narrow, wide = _width(packed_dtype), _width(aval_of(x).dtype)
     if not 0 <= index < wide // narrow:
@@ -233,14 +233,14 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
 
 
 def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
-    """Floats rounded up or down at random, to the nearer neighbour more often: the mean of the results is `x`.
+    """Floats rounded up or down at random, to the nearer neighbour with the higher probability: the mean is `x`.
 
     Args:
       x: an array of float32.
       random_bits: uint32 of the same shape; the lowest bits that `target_dtype` drops are used.
       target_dtype: bfloat16. Others raise NotImplementedError.
 
-    Returns:
+    An array of `target_dtype`; nan and infinities stay unchanged.
       An array of `target_dtype`; nan and infinities stay.
     """
     if dtypes.as_dtype(target_dtype) != dtypes.as_dtype("bfloat16"):
@@ -257,17 +257,17 @@ def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
 
 
 def roll(x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axis: int | None = None) -> Any:
-    """The elements moved along an axis; those that leave at the end come in again at the front.
+    """The elements moved along an axis; elements that leave at the end enter at the front.
 
     Args:
       x: an array.
-      shift: by how many positions, an integer that is not negative, or a scalar.
-      axis: along which, not negative.
-      stride: how much more at each further position of `stride_axis`, not negative; None: all move alike.
+      shift: the number of positions, an integer that is not negative, or a scalar.
+      axis: the axis, not negative.
+      stride: the additional shift at each further position of `stride_axis`, not negative; None: no additional shift.
       stride_axis: another axis.
 
     Raises:
-      ValueError: a number is negative, or an axis is not there.
+      ValueError: a number is negative, or an axis does not exist.
     """
     shape = aval_of(x).shape
     known = isinstance(shift, (int, np.integer))
@@ -294,16 +294,16 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
     """Split, transpose and merge axes by names, ``"a(bc)->(ab)c"``.
 
     Args:
-      equation: a letter for each axis on both sides; in brackets those into which an axis is split, or which are merged.
+      equation: a letter for each axis on both sides; brackets around the parts of a split axis, or around merged axes.
       x: an array.
       assert_is_tile_preserving: false. True raises NotImplementedError, as arrays have no tiles here.
-      **sizes: lengths of axes, for each split at least all but one.
+      **sizes: lengths of axes, for each split all or all but one.
 
     Returns:
       An array of the same elements.
 
     Raises:
-      ValueError: the equation is not of this form, or does not fit the shape or `sizes`.
+      ValueError: the equation has another form, or does not fit the shape or `sizes`.
     """
     if assert_is_tile_preserving:
         raise NotImplementedError("einshape: arrays have no tiles here; leave assert_is_tile_preserving out")
@@ -346,13 +346,13 @@ def conv(
     Args:
       lhs: the input, of rank ``n + 2``.
       rhs: the window, of rank ``n + 2``.
-      acc: an array of the type of the result that it is added to; None: 0.
+      acc: an array with the type of the result, which is added; None: 0.
       dimension_numbers: three strings, ``("NHWC", "HWIO", "NHWC")``, or a `ConvDimensionNumbers`.
       window_strides: `n` steps between windows; None: 1.
       padding: ``"SAME"``, ``"VALID"``, or `n` pairs ``(low, high)``; None: 0.
       lhs_dilation, rhs_dilation: `n` distances between elements; None: 1.
       window_reversal: `n` booleans, for the axes of the window that are reversed.
-      feature_group_count, batch_group_count, precision, preferred_element_type: as of `jax.lax.conv_general_dilated`.
+      feature_group_count, batch_group_count, precision, preferred_element_type: see `jax.lax.conv_general_dilated`.
 
     Returns:
       An array of the output's layout.

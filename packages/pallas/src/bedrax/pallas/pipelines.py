@@ -1,4 +1,4 @@
-"""Pipelines inside of kernels: a loop over a grid, whose body sees blocks of larger references."""
+"""Pipelines inside of kernels: a loop over a grid, with blocks of larger references in its body."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from bedrax.state.operations import as_view
 
 @dataclass(frozen=True)
 class PipelineStep:
-    """Where in its grid a pipeline is.
+    """The position of a pipeline in its grid.
 
     Attributes:
       index: the position along each axis, int32 scalars.
-      local_index: the number of the step, counted by each core on its own.
+      local_index: the number of the step, counted by each core separately.
     """
 
     index: tuple[Any, ...]
@@ -32,7 +32,7 @@ class PipelineStep:
 
 
 class BufferType(enum.Enum):
-    """What a pipeline does with a block: read it, write it, both, or nothing."""
+    """The use of a block in a pipeline: read, written, both, or nothing."""
 
     INPUT = 1
     OUTPUT = 2
@@ -44,15 +44,15 @@ class BufferType(enum.Enum):
 class BufferedRef:
     """The buffers of a pipeline for the blocks of one reference: an entry of `allocations`.
 
-    An interpreted pipeline copies each block when its step comes; the blocks of the first `prefetched_count` steps are
+    An interpreted pipeline copies each block at its step. The blocks of the first `prefetched_count` steps are
     those of `window_ref`. `BufferedRef.input`, `output`, `input_output` and `create` make one.
 
     Attributes:
       spec: a `BlockSpec`.
       buffer_type: a `BufferType`.
-      in_buffer_count, out_buffer_count: how many buffers a device has for reading and for writing.
-      window_ref: None, or a reference to the blocks that are there already, stacked.
-      prefetched_count: how many there are.
+      in_buffer_count, out_buffer_count: the numbers of buffers of a device for reading and for writing.
+      window_ref: None, or a reference to the stacked blocks that exist already.
+      prefetched_count: the number of these blocks.
     """
 
     spec: BlockSpec
@@ -62,7 +62,7 @@ class BufferedRef:
     window_ref: Any = None
     prefetched_count: int = 0
 
-    is_allocated = True  # as memory, it stands for itself
+    is_allocated = True  # it is its own memory
 
     @classmethod
     def create(
@@ -73,10 +73,10 @@ class BufferedRef:
 
         Args:
           spec: a `BlockSpec`.
-          dtype_or_type: of the array: a dtype, or what has one; the block of an interpreted pipeline has that of its array.
+          dtype_or_type: a dtype, or an object with one. The block of an interpreted pipeline has that of its array.
           buffer_type: a `BufferType`.
-          buffer_count: how many; a pair is (for reading, for writing).
-          prefetched_count: how many blocks of `window_ref` are there before the pipeline begins.
+          buffer_count: the number of buffers; a pair is (for reading, for writing).
+          prefetched_count: the number of blocks of `window_ref` before the pipeline begins.
 
         Raises:
           ValueError: a count is out of range.
@@ -110,7 +110,7 @@ class BufferedRef:
 
     @property
     def buffer_count(self) -> int:
-        """How many buffers there are; one serves for reading and writing."""
+        """The number of buffers; one may serve for reading and writing."""
         both = self.in_buffer_count and self.out_buffer_count
         return self.in_buffer_count + self.out_buffer_count - bool(both)
 
@@ -131,14 +131,14 @@ class BufferedRef:
         return replace(self, spec=spec)
 
     def with_window_ref(self, window_ref: Any) -> BufferedRef:
-        """Buffers like these, with the blocks that are there already: a reference, or None."""
+        """Buffers like these, with the blocks that exist already: a reference, or None."""
         return replace(self, window_ref=window_ref)
 
 
 def _steps(
     grid: Sequence[Any], core_axis: Any, core_axis_name: Any, semantics: Sequence[Any] | None
 ) -> tuple[tuple, list]:
-    """What this core does of a grid: its sizes, and where it begins along each axis."""
+    """The share of this core in a grid: its sizes, and its start along each axis."""
     sizes, begin = list(grid), [np.int32(0)] * len(grid)
     if semantics is not None and len(semantics) != len(grid):
         raise ValueError(
@@ -175,12 +175,12 @@ def _steps(
 
 @dataclass
 class _Part:
-    """A reference, and how a pipeline sees it."""
+    """A reference, and its use in a pipeline."""
 
     ref: Any
     blocks: Blocks
     buffered: BufferedRef | None
-    whole: bool  # the body sees the reference itself
+    whole: bool  # the body gets the reference itself
 
     def place(self, ids: Sequence[Any]) -> Any:
         return self.blocks.start(ids, ())
@@ -220,7 +220,7 @@ def _parts(what: str, specs: tuple, refs: tuple, buffered: Sequence[Any]) -> tup
 
 
 class _Pipeline:
-    """What `emit_pipeline` was called with, and what can be done with it."""
+    """The arguments of `emit_pipeline`, and operations on the pipeline."""
 
     def __init__(
         self,
@@ -247,11 +247,11 @@ class _Pipeline:
         return refs[:count], refs[count:]
 
     def run(self, *refs: Any, scratches: Sequence[Any] = (), allocations: Any = None, **more: Any) -> None:
-        """Run the body at every place of the grid.
+        """Run the body at every position of the grid.
 
         Args:
-          *refs: references to arguments, then to results, as the specs say.
-          scratches: what the body gets after the blocks.
+          *refs: references to arguments, then to results, in the order of the specs.
+          scratches: further arguments of the body, after the blocks.
           allocations: None, or a `BufferedRef` for each reference.
         """
         if any(x is not None for x in more.values()):
@@ -284,7 +284,7 @@ class _Pipeline:
         lax.fori_loop(0, total, one, None)
 
     def allocate(self, *refs: Any) -> tuple[BufferedRef, ...]:
-        """A `BufferedRef` for each reference; as an argument of `run_scoped` it is given on as it is."""
+        """A `BufferedRef` for each reference. `run_scoped` passes it on unchanged."""
         ins, outs = self.split(refs)
         reads, _ = _parts("in_specs", self.in_specs, ins, ())
         writes, _ = _parts("out_specs", self.out_specs, outs, ())
@@ -297,7 +297,7 @@ class _Pipeline:
         return tuple(made)
 
     def prefetch(self, *inputs: Any) -> tuple[BufferedRef, ...]:
-        """Copy the blocks of the first steps, as many as the `Buffered` of each spec says.
+        """Copy the blocks of the first steps, as many as the `Buffered` of each spec states.
 
         Args:
           *inputs: references to the arguments.
@@ -333,27 +333,27 @@ def emit_pipeline(
     dimension_semantics: tuple[Any, ...] | None = None, trace_scopes: bool = True, no_pipelining: bool = False,
     output_wait_read_only: bool = False, _explicit_indices: bool = False,
 ) -> Callable[..., None]:  # fmt: skip
-    """A function that runs a body at every place of a grid, on blocks of references.
+    """Returns a function that runs a body at every position of a grid, on blocks of references.
 
     In the body, `program_id` and `num_programs` are those of this grid.
 
     Args:
-      body: gets a reference to a block of each argument, then of each result, then `scratches`.
-      grid: a tuple of sizes, which may be computed; the steps follow one another, the last axis fastest.
-      in_specs, out_specs: a `BlockSpec` for each argument and result; the reference itself is seen where one has no
-        `block_shape`.
-      core_axis: axes of the grid around, whose runs share the steps. None: each run does all.
-      core_axis_name: axes of a mesh of cores, which share the steps. None: each core does all.
+      body: called with a reference to a block of each argument, then of each result, then `scratches`.
+      grid: a tuple of sizes, which may be computed; the steps run one after the other, the last axis fastest.
+      in_specs, out_specs: a `BlockSpec` for each argument and result. Without a `block_shape`, the body gets the
+      reference itself.
+      core_axis: axes of the surrounding grid, whose runs share the steps. None: each run executes all.
+      core_axis_name: axes of a mesh of cores, which share the steps. None: each core executes all.
       dimension_semantics: for each axis of `grid` a `GridDimensionSemantics`, or its value. Cores share the first
-        axis that is parallel and whose size they divide, else the first that is parallel.
-      tiling, trace_scopes, no_pipelining, output_wait_read_only: for a compiler, which does not run.
-      _explicit_indices: give the body a `PipelineStep` first.
+        parallel axis with a size that they divide, else the first parallel one.
+      tiling, trace_scopes, no_pipelining, output_wait_read_only: for a compiler; not used.
+      _explicit_indices: pass a `PipelineStep` to the body first.
 
     Returns:
       A function ``(*references, scratches=(), allocations=None)``.
 
     Raises:
-      ValueError: when it is called, if specs do not fit references, or cores have no axis to share.
+      ValueError: in a call, if specs do not fit references, or cores have no axis to share.
     """
     return _Pipeline(
         body, grid, in_specs, out_specs, core_axis, core_axis_name, dimension_semantics, _explicit_indices
@@ -366,7 +366,7 @@ def emit_pipeline_with_allocations(
     """`emit_pipeline`, and a function of the references that makes its `allocations`.
 
     Args:
-      body, grid, in_specs, out_specs: as of `emit_pipeline`.
+      body, grid, in_specs, out_specs: see `emit_pipeline`.
 
     Returns:
       ``(pipeline, make_allocations)``.
@@ -385,15 +385,16 @@ def emit_pipeline_with_async_prefetch(
 
     Args:
       body, grid, in_specs, out_specs, tiling, core_axis, core_axis_name, dimension_semantics, trace_scopes,
-        no_pipelining, _explicit_indices: as of `emit_pipeline`. A spec's ``Buffered(prefetched_count=n)`` says for how
-        many steps blocks are copied; 1 if it says nothing.
+        no_pipelining, _explicit_indices: see `emit_pipeline`. A spec's ``Buffered(prefetched_count=n)`` is the number
+          of
+        steps whose blocks are copied; default 1.
       mesh: the mesh of cores that runs it; `core_axis_name` is of its axes.
 
     Returns:
       ``(pipeline, prefetch)``; ``prefetch(*arguments)`` returns the `allocations` of the pipeline.
 
     Raises:
-      ValueError: the mesh has no such axis.
+      ValueError: the mesh does not have this axis.
     """
     names = core_axis_name if isinstance(core_axis_name, tuple) else (core_axis_name,)
     if core_axis_name is not None and not set(names) <= set(mesh.shape):

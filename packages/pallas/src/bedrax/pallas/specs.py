@@ -1,4 +1,4 @@
-"""What a kernel is given: grids, blocks and memories, as data."""
+"""The arguments of a kernel: grids, blocks and memories, as data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bedrax.core.avals import ShapedArray
 
 
 class MemorySpace(enum.Enum):
-    """Where a block is kept. Interpreted kernels keep all in one memory.
+    """The memory of a block. Interpreted kernels keep all blocks in one memory.
 
     A member called with a shape and a dtype is memory for such an array, a `MemoryRef`.
     """
@@ -47,7 +47,7 @@ HOST: Final = MemorySpace.HOST
 
 
 class SemaphoreType(enum.Enum):
-    """Kinds of semaphores. A member is memory for one, and called with a shape it is memory for an array of them.
+    """Kinds of semaphores. A member is memory for one; a call of it with a shape is memory for an array of them.
 
     A semaphore is an int32 that starts as 0.
     """
@@ -82,16 +82,16 @@ class ACC:
 
 
 def starts_as_zero(memory: Any, space: Any) -> bool:
-    """Whether memory, or all memory of its kind, holds 0 before anything is written to it."""
+    """Whether memory, or all memory of its kind, holds 0 before the first write."""
     return space is MemorySpace.SEMAPHORE or isinstance(space, ACC) or getattr(memory, "starts_as_zero", False)
 
 
 @dataclass(frozen=True)
 class MemoryRef:
-    """Memory for an array of a type: an entry of `scratch_shapes`, or what `run_scoped` is to make.
+    """Memory for an array of a type: an entry of `scratch_shapes`, or an argument of `run_scoped`.
 
     Attributes:
-      inner_aval: the type of the array. `shape` and `dtype` are its.
+      inner_aval: the type of the array, with its `shape` and `dtype`.
       memory_space: a `MemorySpace`.
     """
 
@@ -108,18 +108,18 @@ class MemoryRef:
 
 
 class Blocked(NamedTuple):
-    """An axis that is cut into blocks; the index counts blocks. An int stands for it."""
+    """An axis that is cut into blocks; the index counts blocks. An int is an abbreviation of it."""
 
     block_size: int
 
 
 @dataclass(frozen=True)
 class Element:
-    """A window of an axis; the index counts elements of the axis after it was padded. So windows may overlap.
+    """A window of an axis; the index counts elements of the padded axis. So windows may overlap.
 
     Attributes:
       block_size: the window's length.
-      padding: how many elements there are in front of the axis and behind it, of any value.
+      padding: the numbers of elements before and after the axis, of any value.
     """
 
     block_size: int
@@ -128,7 +128,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Squeezed:
-    """One position of an axis, which the block does not have. None stands for it."""
+    """One position of an axis, which the block does not have. None is an abbreviation of it."""
 
 
 squeezed: Final = Squeezed()
@@ -136,14 +136,14 @@ squeezed: Final = Squeezed()
 
 @dataclass(frozen=True)
 class BoundedSlice:
-    """A window whose length the index map decides. Calls with such blocks raise NotImplementedError."""
+    """A window with a length from the index map. Calls with such blocks raise NotImplementedError."""
 
     block_size: int
 
 
 @dataclass(frozen=True)
 class Indirect:
-    """An axis whose positions an array of indices chooses. Calls with such blocks raise NotImplementedError."""
+    """An axis with positions from an array of indices. Calls with such blocks raise NotImplementedError."""
 
     block_size: int
 
@@ -152,7 +152,7 @@ BlockDim = Element | Squeezed | Blocked | BoundedSlice | Indirect
 
 
 class RevisitMode(enum.Enum):
-    """Whether a pipeline may come back to a block of a result after it wrote another. Interpreted ones may in any case."""
+    """Whether a pipeline may return to a block of a result after another one. Interpreted pipelines always may."""
 
     IMMEDIATE = "immediate"
     ANY = "any"
@@ -160,20 +160,20 @@ class RevisitMode(enum.Enum):
 
 @dataclass(frozen=True)
 class Buffered:
-    """How many buffers a pipeline has for a block: a `BlockSpec`'s `pipeline_mode`.
+    """The number of buffers of a pipeline for a block: a `BlockSpec`'s `pipeline_mode`.
 
-    An interpreted pipeline copies a block when its step comes, whatever the number of buffers is. The exception are
+    An interpreted pipeline copies a block at its step, for any number of buffers. Exceptions are
     blocks that were copied before the pipeline began (`prefetched_count`, `emit_pipeline_with_async_prefetch`).
 
     Attributes:
       buffer_count: at least 1; a pair is (for reading, for writing) of a block that is argument and result.
       use_lookahead: whether a device fetches the next changed block early.
       revisit: a `RevisitMode` or None.
-      prefetched_count: for how many of the first steps the block is there before the pipeline begins; at most the
+      prefetched_count: the number of first steps whose blocks exist before the pipeline begins; at most the
         number of buffers for reading.
 
     Raises:
-      ValueError: if a number is out of range.
+      ValueError: a number is out of range.
     """
 
     buffer_count: int | tuple[int, int]
@@ -194,14 +194,14 @@ class Buffered:
 
 @dataclass
 class BlockSpec:
-    """Which part of an array one run of a kernel sees.
+    """The part of an array in one run of a kernel.
 
     Attributes:
-      block_shape: for each axis an int (its blocks' length), None (one position, and no axis in the block), `Element`...;
-        None: the whole array.
-      index_map: ``(*program ids, *prefetched scalars) -> index of the block along each axis``; by default 0.
-      pipeline_mode: how the compiler would move blocks.
-      memory_space: where the block would be kept.
+      block_shape: for each axis an int (the length of its blocks), None (one position, and no axis in the block),
+        `Element`...; None: the whole array.
+      index_map: ``(*program ids, *prefetched scalars) -> index of the block along each axis``. Default: 0.
+      pipeline_mode: the transport of blocks by a compiler.
+      memory_space: the memory of the block.
     """
 
     block_shape: Sequence[Any] | None = None
@@ -215,7 +215,7 @@ class BlockSpec:
 
 
 class _NoBlockSpec:
-    """Stands for the block that is the whole array."""
+    """Marks the block that is the whole array."""
 
     def __repr__(self) -> str:
         return "NoBlockSpec"
@@ -242,11 +242,12 @@ class GridSpec:
 
 
 class PrefetchScalarGridSpec(GridSpec):
-    """A grid with arguments that its index maps see.
+    """A grid with arguments for its index maps.
 
     Args:
-      num_scalar_prefetch: how many of the first arguments these are; the kernel gets references to them, too, first.
-      grid, in_specs, out_specs, scratch_shapes: as of `GridSpec`.
+      num_scalar_prefetch: the number of these arguments, which are the first ones; the kernel also gets references to
+      them.
+      grid, in_specs, out_specs, scratch_shapes: see `GridSpec`.
     """
 
     def __init__(
@@ -259,12 +260,12 @@ class PrefetchScalarGridSpec(GridSpec):
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What a kernel costs, for a compiler: `cost_estimate` of `pallas_call`. Nothing is computed from it here.
+    """The cost of a kernel, for a compiler: `cost_estimate` of `pallas_call`. It is not used here.
 
     Attributes:
-      flops, transcendentals: how many operations, and how many of the kind of exp and sin.
-      bytes_accessed: how many bytes of its arguments and results it reads and writes.
-      remote_bytes_transferred: how many bytes it sends to other devices.
+      flops, transcendentals: the number of operations, and of operations like exp and sin.
+      bytes_accessed: the number of bytes of its arguments and results that it reads and writes.
+      remote_bytes_transferred: the number of bytes that it sends to other devices.
     """
 
     flops: int
@@ -279,7 +280,8 @@ class CompilerParams:
 
 
 class Options:
-    """Options for a compiler or an interpreter of kernels for TPUs, by name. They are carried along: none applies here."""
+    """Options for a compiler or an interpreter of kernels for TPUs, by name. They are stored only: none applies
+    here."""
 
     def __init__(self, **options: Any) -> None:
         self.__dict__.update(options)
@@ -295,7 +297,7 @@ class Options:
 
 
 class DeviceIdType(enum.Enum):
-    """How another device is named: by its place in a mesh, or by its number. Interpreted kernels run on one device."""
+    """The name of another device: its position in a mesh, or its number. Interpreted kernels run on one device."""
 
     MESH = "mesh"
     LOGICAL = "logical"
@@ -306,11 +308,11 @@ class LoweringException(Exception):
 
 
 class SparseCorePushStreamWarning(UserWarning):
-    """A warning of the compiler of kernels for the sparse cores of TPUs. It does not run here, and warns of nothing."""
+    """A warning of the compiler of kernels for the sparse cores of TPUs, which does not run here."""
 
 
 class GridDimensionSemantics(enum.Enum):
-    """Whether the steps along an axis of a grid may be spread over cores, or follow one another (`ARBITRARY`)."""
+    """Whether the steps along an axis of a grid may be distributed over cores, or run in order (`ARBITRARY`)."""
 
     PARALLEL = "parallel"
     CORE_PARALLEL = "core_parallel"
@@ -319,7 +321,7 @@ class GridDimensionSemantics(enum.Enum):
 
 
 class SideEffectType(enum.Enum):
-    """What a compiler may do with a kernel whose results are not used."""
+    """The optimizations of a compiler for a kernel with unused results."""
 
     PURE = "pure"
     DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"
@@ -330,7 +332,7 @@ class SideEffectType(enum.Enum):
 class TPUCompilerParams(CompilerParams):
     """Options for the compiler of kernels for TPUs (`jax.experimental.pallas.tpu.CompilerParams`).
 
-    They are carried along: the compiler does not run here.
+    They are stored only: the compiler does not run here.
     """
 
     dimension_semantics: Sequence[Any] | None = None
@@ -352,24 +354,21 @@ class TPUCompilerParams(CompilerParams):
     opt_level: Any = None
 
 
-_NO_RACES = "runs, cores and threads follow one another here, so none of them race"
-_IMITATED = "arrays are what they are on this machine; no device is imitated"
-# Options of an interpreter that imitates hardware: name -> (default, the other values that mean something here, why not more).
+_NO_RACES = "runs, cores and threads run one after the other here, so there are no races"
+_IMITATED = "arrays have the values of this machine; no device is imitated"
+# Options of an interpreter that imitates hardware: name -> (default, the other accepted values, the reason for no
+# others).
 INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "detect_races": (False, (), _NO_RACES),
     "on_race": ("raise", ("warn",), "it is 'raise' or 'warn'"),
-    "out_of_bounds_reads": (
-        "raise",
-        (),
-        "an index that is out of bounds is moved inside, as that of jax.lax.dynamic_slice",
-    ),
+    "out_of_bounds_reads": ("raise", (), "an index out of bounds is clamped, like that of jax.lax.dynamic_slice"),
     "skip_floating_point_ops": (False, (), "results are computed"),
     "uninitialized_memory": ("nan", ("zero",), "it is 'nan' or 'zero'"),
-    "num_cores_or_threads": (1, (), "cores follow one another; leave it out, results are the same"),
+    "num_cores_or_threads": (1, (), "cores run one after the other; leave it out, results are the same"),
     "vector_clock_size": (None, (), _NO_RACES),
     "logging_mode": (None, (), _IMITATED),
     "dma_execution_mode": ("on_wait", ("eager",), "it is 'eager' or 'on_wait'"),
-    "random_seed": (None, (), "runs of a grid follow one another in order, the last axis fastest"),
+    "random_seed": (None, (), "runs of a grid are executed in order, the last axis fastest"),
     "grid_point_recorder": (None, (), "call jax.debug.callback with jax.experimental.pallas.program_id in the kernel"),
     "allow_hbm_allocation_in_run_scoped": (False, (True,), "it is a boolean"),
     "buffer_bounds": ("logical", (), _IMITATED),
@@ -384,18 +383,18 @@ _TPU_ONLY = (
 
 
 class InterpretParams(Options):
-    """Given as ``interpret=`` it is true, and says how kernels for TPUs are interpreted.
+    """As the argument ``interpret=`` it is true, and has the options for the interpretation of kernels for TPUs.
 
     Args:
-      uninitialized_memory: what memory holds before anything is written to it: ``"nan"`` (the least integer), ``"zero"``.
-      on_race: ``"raise"`` or ``"warn"``; no race happens, as all runs follow one another.
-      dma_execution_mode: ``"on_wait"`` or ``"eager"``: a copy is made when it is started, which both allow.
-      allow_hbm_allocation_in_run_scoped: a boolean; there is one memory, and no kind of it is refused.
+      uninitialized_memory: the value of unwritten memory: ``"nan"`` (the least integer), ``"zero"``.
+      on_race: ``"raise"`` or ``"warn"``; there are no races, because all runs are executed one after the other.
+      dma_execution_mode: ``"on_wait"`` or ``"eager"``: a copy is made at its start, which both permit.
+      allow_hbm_allocation_in_run_scoped: a boolean; there is one memory, and every kind of it is accepted.
       detect_races, out_of_bounds_reads, skip_floating_point_ops, num_cores_or_threads, vector_clock_size, logging_mode,
         random_seed, grid_point_recorder, buffer_bounds: their defaults.
 
     Raises:
-      NotImplementedError: if another value is given; it says why.
+      NotImplementedError: another value; the message has the reason.
     """
 
     table = INTERPRETER_OPTIONS
@@ -412,16 +411,16 @@ class InterpretParams(Options):
 
 
 class InterpretGPUParams(InterpretParams):
-    """Given as ``interpret=`` it is true, and says how kernels for GPUs are interpreted.
+    """As the argument ``interpret=`` it is true, and has the options for the interpretation of kernels for GPUs.
 
     Args:
-      uninitialized_memory: what memory holds before anything is written to it: ``"nan"`` (the least integer), ``"zero"``.
-      on_race: ``"raise"`` or ``"warn"``; no race happens, as all blocks and threads follow one another.
+      uninitialized_memory: the value of unwritten memory: ``"nan"`` (the least integer), ``"zero"``.
+      on_race: ``"raise"`` or ``"warn"``; there are no races, because blocks and threads run one after the other.
       detect_races, out_of_bounds_reads, skip_floating_point_ops, num_cores_or_threads, vector_clock_size, logging_mode,
         num_tma_threads_per_device, inline_mgpu: their defaults.
 
     Raises:
-      NotImplementedError: if another value is given; it says why.
+      NotImplementedError: another value; the message has the reason.
     """
 
     table: dict[str, tuple[Any, tuple[Any, ...], str]] = {
@@ -429,7 +428,7 @@ class InterpretGPUParams(InterpretParams):
     } | GPU_INTERPRETER_OPTIONS
 
 
-for _kind in (InterpretParams, InterpretGPUParams):  # what help() shows
+for _kind in (InterpretParams, InterpretGPUParams):  # for help()
     _kind.__signature__ = inspect.Signature(
         [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=row[0]) for name, row in _kind.table.items()]
     )
@@ -445,7 +444,7 @@ CORE_PARALLEL, SUBCORE_PARALLEL = GridDimensionSemantics.CORE_PARALLEL, GridDime
 
 
 class Dim(NamedTuple):
-    """An axis of a block, read: its length, whether the index counts elements, whether the axis stays, padding."""
+    """An axis of a block: its length, whether the index counts elements, whether the axis stays, padding."""
 
     size: int
     elements: bool
@@ -457,7 +456,7 @@ def read_dims(spec: BlockSpec, shape: tuple[Any, ...]) -> tuple[Dim, ...]:
     """The axes of the blocks of an array of a shape.
 
     Raises:
-      ValueError: the rank of the block is not that of the array.
+      ValueError: the ranks of the block and of the array differ.
       NotImplementedError: a block of varying length.
     """
     if spec.block_shape is None:
