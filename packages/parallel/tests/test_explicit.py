@@ -1,4 +1,4 @@
-"""Sharding rules without devices: the column, and what it says where there are none."""
+"""Sharding rules without devices: the column, and its error for a missing rule."""
 
 import pytest
 

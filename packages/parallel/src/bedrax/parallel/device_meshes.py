@@ -1,4 +1,4 @@
-"""Arrays of devices for meshes, in an order that suits how the devices are connected."""
+"""Arrays of devices for meshes, in an order that suits the connections of the devices."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def create_device_mesh(
     mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *, contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:  # fmt: skip
-    """The devices as an array for a `Mesh`; devices with coordinates so that each axis follows physical ones.
+    """The devices as an array for a `Mesh`. For devices with coordinates, each axis follows physical axes.
 
     Args:
       mesh_shape: the shape of the array.
-      devices: by default those of the default platform.
-      contiguous_submeshes: keep the devices in the order given, so that parts of leading axes are neighbours.
-      allow_split_physical_axes: where no physical axes have the sizes asked for, take devices in their order.
+      devices: the devices. Default: those of the default platform.
+      contiguous_submeshes: keep the given order of the devices, so that parts of leading axes are neighbours.
+      allow_split_physical_axes: if no physical axes have these sizes, use the devices in their order.
 
     Raises:
       ValueError: the shape has another number of devices.
@@ -72,7 +72,8 @@ def _along_physical_axes(shape: tuple[int, ...], devices: list, may_split: bool)
 
 
 def _grouped(shape: tuple[int, ...], physical: tuple[int, ...]) -> list[tuple[int, ...]] | None:
-    """For each axis of `shape` the physical axes whose sizes multiply to it, every axis used once; None if there are none."""
+    """For each axis of `shape`, the physical axes with this product of sizes, each axis used once; None if there are
+    none."""
 
     def assign(i: int, free: tuple[int, ...]):
         if i == len(shape):
@@ -95,21 +96,21 @@ def create_hybrid_device_mesh(
     mesh_shape: Sequence[int], dcn_mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *,
     process_is_granule: bool = False, should_sort_granules_by_key: bool = True, allow_split_physical_axes: bool = False,
 ) -> np.ndarray:  # fmt: skip
-    """An array of devices of several groups with slower connections between them.
+    """An array of devices of several groups, with slower connections between the groups.
 
     Args:
       mesh_shape: the shape within a group.
-      dcn_mesh_shape: how many groups along each axis; of the same length.
-      devices: by default those of the default platform.
+      dcn_mesh_shape: the number of groups along each axis; of the same length.
+      devices: the devices. Default: those of the default platform.
       process_is_granule: a group is the devices of a process, else of a slice (`slice_index`).
-      should_sort_granules_by_key: groups are taken in the order of their index, else as they come.
+      should_sort_granules_by_key: use the groups in the order of their index, else in the order of the devices.
       allow_split_physical_axes: see `create_device_mesh`.
 
     Returns:
       An array of shape ``mesh_shape * dcn_mesh_shape``, element by element.
 
     Raises:
-      ValueError: there are another number of groups.
+      ValueError: the number of groups differs.
     """
     devices = executors.get().devices() if devices is None else list(np.asarray(devices, object).flat)
     name = "process_index" if process_is_granule else "slice_index"

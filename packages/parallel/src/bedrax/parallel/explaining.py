@@ -1,4 +1,5 @@
-"""`explain`: what a compiled program sends between devices, what it keeps on one, and how long that takes at least."""
+"""`explain`: the exchanges of a compiled program between devices, its memory on a device, and lower bounds of their
+times."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from bedrax.core.jitting import jit
 
 __all__ = ["Collective", "Explanation", "explain"]
 
-# What each device of a group of n sends for b bytes that it gives (of a gather: gets), and in how many steps, on a ring.
+# The bytes that each device of a group of n sends for its operand of b bytes (of a gather: its result), and the steps,
+# on a ring.
 _RING: dict[str, tuple[Callable[[float, int], float], Callable[[int], int]]] = {
     "all-reduce": (lambda b, n: 2 * b * (n - 1) / n, lambda n: 2 * (n - 1)),
     "all-gather": (lambda b, n: b * (n - 1) / n, lambda n: n - 1),
@@ -33,13 +35,13 @@ class Collective(NamedTuple):
     """Collectives of one kind, along the same axes, of the same size.
 
     Attributes:
-      kind: as XLA calls it.
-      axes: of the mesh, along which it goes; None if its groups follow no axes.
-      group: how many devices take part in one.
-      bytes: what a device gives to one (of a gather: gets).
-      count: how often a device runs one.
+      kind: XLA's name.
+      axes: the axes of the mesh; None if its groups follow no axes.
+      group: the number of devices in a group.
+      bytes: the size of a device's operand (of a gather: its result).
+      count: the number of executions per device.
       sent: the bytes that a device sends for all of them, on a ring.
-      seconds: what that takes.
+      seconds: the time of this.
     """
 
     kind: str
@@ -52,15 +54,15 @@ class Collective(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What a program does on each device. As text: a table.
+    """The work of a program on each device. As text: a table.
 
     Attributes:
-      collectives: the exchanges, those that take longest first.
-      memory: bytes on a device: ``arguments``, ``results``, ``temporaries``, of which ``shared`` are counted twice.
+      collectives: the exchanges, the longest first.
+      memory: bytes on a device: ``arguments``, ``results``, ``temporaries``, and ``shared``, which are counted twice.
       moved: bytes that operations read and write in a device's memory.
-      memory_seconds: what that takes.
-      open_loops: loops whose number of rounds is not known; their bodies count once.
-      devices: how many there are.
+      memory_seconds: the time of this.
+      open_loops: loops of unknown length; their bodies count once.
+      devices: the number of devices.
     """
 
     collectives: list[Collective]
@@ -72,7 +74,7 @@ class Explanation(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Time of the exchanges alone."""
+        """The time of the exchanges only."""
         return sum(c.seconds for c in self.collectives)
 
     @property
@@ -102,7 +104,7 @@ class Explanation(NamedTuple):
         return "\n".join(lines)
 
     def svg(self, width: int = 640) -> str:
-        """A picture: a bar per row of the table, as long as its time, and one for the memory."""
+        """A picture: a bar per row of the table, with its time as its length, and one for the memory."""
         bars = [
             (f"{c.kind} {','.join(map(str, c.axes or ('?',)))} ({c.count}x)", c.seconds, "#4269d0")
             for c in self.collectives
@@ -129,21 +131,21 @@ def explain(
     memory: float = 1e12,
     **kwargs: Any,
 ) -> Explanation:
-    """Compile a function for its arguments, and read from the program what it exchanges and keeps. Nothing is run.
+    """Compile a function for its arguments, and analyse the exchanges and memory of the program. Nothing is run.
 
     Args:
       fn: a function, jitted or not.
       args, kwargs: its arguments: arrays, or `ShapeDtypeStruct`s with a sharding.
-      mesh: the devices in terms of whose axes exchanges are told.
+      mesh: the devices; exchanges are described by its axes.
       link: bytes that a device sends in a second.
       latency: seconds of one step of an exchange.
       memory: bytes that a device reads or writes in a second.
 
     Returns:
-      An `Explanation`. Times are lower bounds: nothing overlaps, nothing waits, rings are the only way to exchange.
+      An `Explanation`. Times are lower bounds: without overlap or waiting, and with rings for all exchanges.
 
     Raises:
-      NotImplementedError: the executor compiles nothing.
+      NotImplementedError: the executor does not compile.
     """
     jitted = fn if hasattr(fn, "lower") else jit(fn)
     if not hasattr(jitted, "lower"):
@@ -185,7 +187,7 @@ _NO_TRAFFIC = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast",
 
 
 def _bytes(types: str) -> int:
-    """Size of the arrays of a type as XLA prints it."""
+    """Size of the arrays of a type in XLA's text form."""
     total = 0
     for kind, bits, shape in _SHAPE.findall(types):
         width = _WIDTHS[kind] if kind in _WIDTHS else int(bits or 8) / 8
@@ -233,7 +235,7 @@ class _Program:
                     self.entry = header[2]
 
     def executed(self) -> Iterator[tuple[_Operation, int]]:
-        """The operations that a device runs, and how often."""
+        """The operations that a device runs, and their number of executions."""
         self.open_loops = 0
         yield from self._run(self.entry, 1)
 
@@ -256,7 +258,7 @@ class _Program:
 
 
 def _groups(text: str, count: int) -> np.ndarray:
-    """Which devices exchange with each other: rows; of a permutation, pairs of source and target."""
+    """The groups of devices that exchange values, as rows; for a permutation, pairs of source and target."""
     listed = re.search(r"(?:replica_groups|source_target_pairs)=\{(\{[\d,{}]*\})\}", text)
     if listed:
         rows = [[int(i) for i in row.split(",")] for row in re.findall(r"\{([\d,]+)\}", listed[1])]
@@ -271,7 +273,7 @@ def _groups(text: str, count: int) -> np.ndarray:
 
 
 def _axes(groups: np.ndarray, mesh: Any, kind: str) -> tuple[str, ...] | None:
-    """The fewest axes of a mesh along which all members of a group differ, and no others."""
+    """The fewest axes of a mesh along which exactly the members of a group differ."""
     ids = np.arange(mesh.size).reshape(mesh.axis_sizes)
     for count in range(1, len(mesh.axis_names) + 1):
         for places in itertools.combinations(range(len(mesh.axis_names)), count):
@@ -287,7 +289,7 @@ def _axes(groups: np.ndarray, mesh: Any, kind: str) -> tuple[str, ...] | None:
 
 
 def _amount(count: float) -> str:
-    """Bytes, in the unit that fits."""
+    """Bytes as text, in a suitable unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.3g} {unit}"
@@ -296,7 +298,7 @@ def _amount(count: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Seconds, in the unit that fits."""
+    """Seconds as text, in a suitable unit."""
     for unit, size in (("s", 1), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,9 +1,10 @@
-"""Explicit axes: types that tell how arrays are split, and the functions that change that.
+"""Explicit axes: types with the split of arrays, and the functions that change it.
 
 An array over a mesh with `Explicit` axes has a type with a sharding, ``float32[8@x,4]``, and so has every value that is
-computed of it: the column `sharding` says, for each primitive, how its results are split. Where operands do not agree,
-or the result would need a choice, that is an error here, when a function is traced, and the message says what to write.
-None stands for a type whose axes are all unsplit.
+computed from it: the column `sharding` has the split of the results of each primitive. If operands have different
+splits,
+or the split of the result is ambiguous, that is an error during tracing, and the message has the remedy.
+None is a type without split axes.
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ __all__ = [
 
 
 class ShardingTypeError(Exception):
-    """Values are split in ways that an operation cannot combine without being told how."""
+    """Values have splits that an operation cannot combine."""
 
 
 class ForbiddenCollectiveError(Exception):
-    """An operation needs devices to exchange values over a mesh axis for which `no_collectives` is in force."""
+    """An operation needs an exchange over a mesh axis that `no_collectives` excludes."""
 
 
 class Operation:
-    """What a sharding rule sees.
+    """The argument of a sharding rule.
 
     Attributes:
-      name: of the primitive.
+      name: the name of the primitive.
       types, outs: types of operands and results.
       specs: per operand, an entry of a partition spec for each dimension.
-      sizes: of the mesh axes.
+      sizes: the sizes of the mesh axes.
     """
 
     def __init__(self, prim: Primitive, types: Any, outs: Any, sharding: Any) -> None:
@@ -72,11 +73,11 @@ class Operation:
             " out_sharding=P(...)).")  # fmt: skip
 
     def parts(self, entry: Any) -> int:
-        """Into how many parts an entry splits a dimension."""
+        """The number of parts of a dimension with this entry."""
         return math.prod(self.sizes[a] for a in axes_of(entry))
 
     def joined(self, specs: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-        """What several values of one shape have in common: a dimension that one splits is split."""
+        """The common split of several values of one shape: a dimension that one of them splits is split."""
         found = []
         for i, given in enumerate(zip(*specs, strict=True)):
             split = list(dict.fromkeys(e for e in given if e is not None))
@@ -94,7 +95,7 @@ class Operation:
                     f"Gather it first, with jax.sharding.reshard(x, P(...)) and None for axis {d}")  # fmt: skip
 
     def kept(self, entry: Any, size: Any, d: int) -> Any:
-        """The entry for a dimension whose size has changed: the parts must stay equal."""
+        """The entry for a dimension with a new size: the parts must still be equal."""
         if entry is not None and (not isinstance(size, int) or size % self.parts(entry)):
             raise self.error(f"axis {d} of the result has size {size}, no multiple of the {self.parts(entry)} parts over"
                              f" {entry!r}")  # fmt: skip
@@ -109,7 +110,7 @@ def entries(aval: AbstractValue) -> tuple[Any, ...]:
     return (*spec, *(None,) * (len(shape) - len(spec)))
 
 
-# ---- axes over which devices must not exchange values
+# ---- axes without collectives
 
 _forbidden = config.state(
     "no_collectives_over", frozenset(), "mesh axes over which `no_collectives` forbids collectives"
@@ -119,16 +120,16 @@ _forbidden = config.state(
 def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager[Any]:
     """Context manager and decorator: an operation that needs a collective over some mesh axes is an error.
 
-    Types tell it, so it concerns explicit axes, and collectives by name inside `shard_map`. An inner use replaces an
-    outer one. What `jax.sharding.auto_axes` leaves to the compiler is not looked at.
+    The check uses types, so it applies to explicit axes, and to collectives by name inside `shard_map`. An inner use
+    replaces an outer one. Operations inside `jax.sharding.auto_axes` are not checked.
 
     Args:
       axis_names: a set of names of mesh axes.
 
     Raises:
       TypeError: `axis_names` is no set.
-      ForbiddenCollectiveError: inside, when a function is traced: an operation sums over such an axis, gathers over it,
-        or moves it to another dimension.
+      ForbiddenCollectiveError: inside, during tracing: an operation sums over such an axis, gathers over it, or moves
+      it to another dimension.
     """
     if not isinstance(axis_names, set | frozenset):
         raise TypeError(
@@ -146,7 +147,7 @@ def _forbid(name: str, axis: Any, what: str) -> ForbiddenCollectiveError:
 
 
 def _check_kept(op: Operation, outs: Sequence[AbstractValue]) -> None:
-    """Raise if results are not split over a forbidden axis that splits an operand: its parts must be brought together."""
+    """Raise if a forbidden axis splits an operand and no result: its parts must be gathered."""
     found = [entries(t) for t in outs]
     for axis in sorted(_forbidden.value, key=str):
         before = _dimensions(op.specs, axis)
@@ -164,8 +165,8 @@ def _dimensions(specs: Sequence[tuple], axis: Any) -> set[int]:
 def _check_placed(fun: Callable, where: Any, operands: Sequence[Any]) -> None:
     """Raise if an operation cannot place its result without a collective over a forbidden axis.
 
-    Each forbidden axis of each operand is followed alone through the operation: it must arrive where the result is to be
-    split over it.
+    Each forbidden axis of each operand is propagated separately through the operation. It must arrive at the dimension
+    that the result is split along it.
     """
     if not _forbidden.value:
         return
@@ -197,14 +198,14 @@ def check_collectives(program: Jaxpr, axes: frozenset[Any] | None = None) -> Non
 
 
 def check_blocks(aval: AbstractValue, spec: PartitionSpec) -> None:
-    """Raise if an argument of `shard_map` is cut in another way than it is split, over a forbidden axis."""
+    """Raise if an argument of `shard_map` is cut in another way than its type, over a forbidden axis."""
     for axis in _forbidden.value:
         before = _dimensions([entries(aval)], axis)
         if before and before != _dimensions([tuple(spec)], axis):
             raise _forbid("shard_map", axis, f"has an argument of type {aval.str_short()} and cuts it by {spec}")
 
 
-# ---- rules of whole families; those of others stand in `bedrax.parallel.sharding.<family>`
+# ---- rules of whole families; `bedrax.parallel.sharding.<family>` has those of others
 
 
 def elementwise(op: Operation, **params: Any) -> Any:
@@ -215,7 +216,7 @@ def elementwise(op: Operation, **params: Any) -> Any:
 
 
 def same(op: Operation, **params: Any) -> Any:
-    """Each result is split like the operand at its place."""
+    """Each result has the split of the operand at its position."""
     return [op.specs[i] if i < len(op.specs) else (None,) * len(o.shape) for i, o in enumerate(op.outs)]
 
 
@@ -234,7 +235,7 @@ def along_axis(op: Operation, *, axis: int | None = None, dimension: Any = None,
 
 
 def matrices(op: Operation, **params: Any) -> Any:
-    """The last two axes are matrices, those before a batch."""
+    """The last two axes are matrices, the axes before are a batch."""
     ranked = [i for i, t in enumerate(op.types) if len(t.shape) >= 2]
     for i in ranked:
         n = len(op.types[i].shape)
@@ -251,7 +252,7 @@ def leading(op: Operation, *, fft_lengths: Any = (), **params: Any) -> Any:
 
 
 def nowhere(op: Operation, **params: Any) -> Any:
-    """Results that are whole on each device."""
+    """Results that are complete on each device."""
     return [(None,) * len(getattr(o, "shape", ())) for o in op.outs]
 
 
@@ -270,7 +271,7 @@ def _of_family(prim) -> Callable | None:
     )
 
 
-# `rule(op, **params)`: per result an entry for each dimension, or None for: as its type says already.
+# `rule(op, **params)`: per result an entry for each dimension, or None: its type has the split already.
 sharding_rules: Final = Column(
     "sharding", "bedrax.parallel.sharding", signature="rule(op, **params) -> [entries of each result]",
     otherwise=_of_family,
@@ -278,12 +279,12 @@ sharding_rules: Final = Column(
 
 
 def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any], out: Any) -> Any:
-    """The types of results, with their shardings: what `Primitive.result_types` asks once some operand has one."""
+    """The types of results with their shardings; called by `Primitive.result_types` if an operand has a sharding."""
     rule = sharding_rules.find(prim)
     if prim is reshard_p and _forbidden.value and params["to"] is not placement.anywhere:
         _check_kept(Operation(prim, types, [out], types[0].split), [out])
     if prim is reshard_p or (rule is None and tables.programs[prim](params)):
-        return out  # the types of programs inside tell it
+        return out  # the types of the inner programs have it
     shardings = [t.split for t in types if getattr(t, "split", None) is not None]
     outs = list(out) if prim.multiple_results else [out]
     op = Operation(prim, types, outs, shardings[0])
@@ -291,7 +292,7 @@ def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any
         if s.mesh != op.sharding.mesh:
             raise op.error(f"operands are on different meshes, {op.sharding.mesh} and {s.mesh}")
     if rule is None:
-        raise op.error(f"nothing says how the results of '{prim}' are split", "Gather its operands with"
+        raise op.error(f"there is no rule for the split of the results of '{prim}'", "Gather its operands with"
                        " jax.sharding.reshard(x, P())")  # fmt: skip
     found = rule(op, **params)
     placed = [_with(op, a, spec) for a, spec in zip(outs, found, strict=True)]
@@ -312,18 +313,18 @@ def _with(op: Operation, aval, spec):
     return aval.update(sharding=type(op.sharding)(op.sharding.mesh, PartitionSpec(*spec)))
 
 
-# ---- moving between kinds of axes
+# ---- changes of the kind of axes
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
-    """Split the leaves of `xs` in another way; their types tell it, over explicit axes.
+    """Change the split of the leaves of `xs`; over explicit axes, their types have the new split.
 
     Args:
       xs: a pytree of arrays.
-      out_shardings: a sharding or a `PartitionSpec` of the mesh in force, or a pytree prefix of `xs` with them.
+      out_shardings: a sharding or a `PartitionSpec` of the current mesh, or a pytree prefix of `xs` with them.
 
     Raises:
-      ValueError: a spec where no mesh is in force, or one that does not divide a shape.
+      ValueError: a spec without a current mesh, or one that does not divide a shape.
     """
     leaves, tree = pytree.tree_flatten(xs)
     placed = []
@@ -352,14 +353,14 @@ def _places(prefix: Any, tree) -> list:
 def auto_axes(
     f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None
 ) -> Callable[..., Any]:
-    """Call a function with explicit axes as automatic ones: inside, the compiler splits values as it likes.
+    """Call a function with explicit axes as automatic ones: inside, the compiler chooses the split of values.
 
     Args:
       f: a function of pytrees of arrays. Without it, returns a decorator.
-      axes: the mesh axes concerned, a name or a sequence of them; all by default. Over the others types still tell how
-        values are split.
-      out_sharding: how the results are split: a sharding or `PartitionSpec`, or a pytree prefix of the result. May
-        also be given to each call.
+      axes: the mesh axes, a name or a sequence of them. Default: all. Over the other axes, types still have the split
+      of values.
+      out_sharding: the split of the results: a sharding or `PartitionSpec`, or a pytree prefix of the result. Can
+        also be an argument of each call.
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
@@ -380,13 +381,13 @@ def auto_axes(
 def explicit_axes(
     f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None
 ) -> Callable[..., Any]:
-    """Call a function with automatic axes as explicit ones: inside, types tell how values are split.
+    """Call a function with automatic axes as explicit ones: inside, types have the split of values.
 
     Args:
       f: a function of pytrees of arrays. Without it, returns a decorator.
-      axes: the mesh axes concerned, a name or a sequence of them; all by default.
-      in_sharding: how the arguments are split inside: a `PartitionSpec` of the mesh in force, or a pytree prefix of the
-        arguments. May also be given to each call. A call without arrays needs none.
+      axes: the mesh axes, a name or a sequence of them. Default: all.
+      in_sharding: the split of the arguments inside: a `PartitionSpec` of the current mesh, or a pytree prefix of the
+        arguments. Can also be an argument of each call. A call without arrays needs none.
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
@@ -406,7 +407,7 @@ def explicit_axes(
 
 
 def _chosen(name: str, axes: Any) -> tuple[str, ...] | None:
-    """The axes of the mesh in force that a user names; None: all."""
+    """The axes of the current mesh that a user names; None: all."""
     if axes is None:
         return None
     have, names = meshes.get_abstract_mesh().axis_names, (axes,) if isinstance(axes, str) else tuple(axes)
@@ -418,7 +419,7 @@ def _chosen(name: str, axes: Any) -> tuple[str, ...] | None:
 
 
 def _automatic_over(x: Any, axes: Sequence[str] | None) -> Any:
-    """`x`, with a type that does not tell how it is split over some axes (None: all)."""
+    """`x`, with a type without the split over some axes (None: all)."""
     split = getattr(aval_of(x), "split", None)
     if split is None or axes is None or all(a in axes for e in split.spec for a in axes_of(e)):
         return free(x)

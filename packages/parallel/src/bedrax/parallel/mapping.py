@@ -1,4 +1,4 @@
-"""`shard_map` and `smap`: one function, run by every device of a mesh on its blocks."""
+"""`shard_map` and `smap`: every device of a mesh runs one function on its blocks."""
 
 from __future__ import annotations
 
@@ -54,25 +54,26 @@ def shard_map(
     axis_names: set[Any] | frozenset[Any] = frozenset(),
     check_vma: bool = True,
 ) -> Any:
-    """Map a function over the blocks of its arguments: every device of a mesh runs it on its own.
+    """Map a function over the blocks of its arguments: every device of a mesh runs it on its own blocks.
 
     Args:
       f: takes and returns pytrees of arrays, which are blocks; may call collectives over the mapped axes. Without it,
         returns a decorator.
-      out_specs: a pytree prefix of the result, of `PartitionSpec`: how the blocks make the results. Along a mapped axis that
-        a spec does not name, they must be equal.
-      in_specs: a pytree prefix of the tuple of arguments, of `PartitionSpec` (None: not cut). May be left out where the
-        arguments' types say how they are split.
-      mesh: the devices; by default the mesh in force (`set_mesh`).
-      axis_names: the axes that are mapped; all if it is empty. Over the others the compiler decides, as everywhere.
-      check_vma: types say over which axes values vary; results are checked by them, and derivatives need fewer sums.
+      out_specs: a pytree prefix of the result, of `PartitionSpec`: the assembly of results from blocks. Along a mapped
+      axis that a spec does not name, the blocks must be equal.
+      in_specs: a pytree prefix of the tuple of arguments, of `PartitionSpec` (None: not cut). Optional if the types of
+      the arguments have a split.
+      mesh: the devices. Default: the current mesh (`set_mesh`).
+      axis_names: the mapped axes; all if it is empty. Over the others, the compiler partitions the values.
+      check_vma: types have the axes over which values vary. Results are checked, and derivatives need fewer sums.
 
     Returns:
       A function of whole arrays.
 
     Raises:
-      ValueError: a spec names what the mesh has not, cuts what it does not divide, or claims results equal that may differ.
-      TypeError: something is no spec, no mesh, no function.
+      ValueError: a spec names an axis that the mesh lacks, cuts a dimension that it does not divide, or treats results
+      as equal that may differ.
+      TypeError: an argument is no spec, no mesh, no function.
     """
     options = dict(out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma)
     if f is None:
@@ -99,7 +100,7 @@ def shard_map(
 def shard_map_with_check_rep(
     f: Callable[P, R], mesh: Mesh | AbstractMesh, in_specs: Any, out_specs: Any, check_rep: bool = True
 ) -> Callable[P, R]:
-    """`shard_map` as it was called in ``jax.experimental``: over all axes; `check_rep` is what is now `check_vma`."""
+    """`shard_map` with its former interface in ``jax.experimental``: over all axes; `check_rep` is now `check_vma`."""
     return shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)
 
 
@@ -108,12 +109,13 @@ def smap(f: Callable[P, R], /, *, in_axes: Any = Infer, out_axes: Any, axis_name
 @overload
 def smap(*, in_axes: Any = Infer, out_axes: Any, axis_name: str) -> Decorator: ...
 def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_axes: Any, axis_name: str) -> Any:
-    """`shard_map` over one axis of the mesh in force, with axes said as for `vmap`.
+    """`shard_map` over one axis of the current mesh, with axes in the form of `vmap`.
 
     Args:
       f: a function of blocks. Without it, returns a decorator.
-      in_axes: which axis of each argument is cut: an int, None (not cut), or a tuple with a pytree prefix per argument.
-      out_axes: where the axis appears in the results: a pytree prefix of them.
+      in_axes: the axis of each argument that is cut: an int, None (not cut), or a tuple with a pytree prefix per
+      argument.
+      out_axes: the position of the axis in the results: a pytree prefix of them.
       axis_name: the axis of the mesh.
 
     Returns:
@@ -141,7 +143,7 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
 
 
 def axis_spec(what: str, axis: int | None, rank: int, name: str, f: Callable[..., Any]) -> PartitionSpec:
-    """The spec of an array of which one axis (None: none) is cut along an axis of the mesh."""
+    """The spec of an array with one axis (None: none) cut along an axis of the mesh."""
     if axis is None:
         return PartitionSpec()
     if type(axis) is not int or not -rank <= axis < rank:
@@ -164,7 +166,7 @@ def map_blocks(
     """Trace a function of blocks, and apply it to whole arrays.
 
     Args:
-      in_specs: ``(leaves of the arguments, their tree) -> a spec for each``; None: what the arguments' types say.
+      in_specs: ``(leaves of the arguments, their tree) -> a spec for each``; None: the split in the arguments' types.
       out_specs: ``(types of the results, their tree) -> a spec for each``.
     """
     where = _mesh(mesh)
@@ -196,7 +198,7 @@ def map_blocks(
 
 
 def _typed(xs: Sequence[Any], specs: Sequence[PartitionSpec], mesh: Any) -> Sequence[Any]:
-    """Results over explicit axes, whose types tell how they are split."""
+    """Results over explicit axes, with types that have their split."""
     executor = executors.get()
     if not mesh.explicit_axes or meshes.get_abstract_mesh().manual_axes or not executor.devices():
         return xs
@@ -223,7 +225,7 @@ def _mesh(mesh: Any) -> Mesh | AbstractMesh:
 
 
 def _manual(mesh: Any, axis_names: Any) -> tuple[str, ...]:
-    """The axes to be mapped, in the order of the mesh."""
+    """The mapped axes, in the order of the mesh."""
     taken = set(meshes.get_abstract_mesh().manual_axes)
     wanted = {axis_names} if isinstance(axis_names, str) else set(axis_names)
     unknown = wanted - set(mesh.axis_names)
@@ -242,7 +244,7 @@ def _manual(mesh: Any, axis_names: Any) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _mesh_inside(mesh: Any, manual: Sequence[str]):
-    """For the duration, the mesh in force has the mapped axes as manual ones."""
+    """Context manager: the current mesh has the mapped axes as manual ones."""
     outer = meshes.get_abstract_mesh()
     kinds = dict.fromkeys((*outer.manual_axes, *manual), AxisType.Manual)
     with meshes.use_abstract_mesh(mesh.abstract_mesh.update_axis_types(kinds)):
@@ -282,7 +284,7 @@ def _flat_specs(what: str, specs: Any, tree: Any, f: Callable) -> list[Partition
 
 
 def _inferred(f: Callable, leaves: Sequence[Any], mesh: Any, manual: tuple[str, ...]) -> list[PartitionSpec]:
-    """What types say of the axes that are mapped; of axes whose types are not Explicit they say nothing."""
+    """The split of the mapped axes according to types. Only types of Explicit axes have it."""
     silent = [n for n in manual if n not in mesh.explicit_axes]
     if silent:
         raise TypeError(
@@ -332,7 +334,7 @@ def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Se
 
 
 def _block_type(aval: Any, spec: PartitionSpec, sizes: dict, check_vma: bool, name: Callable) -> Any:
-    if aval.mutable:  # the blocks of a reference are references
+    if aval.mutable:  # the blocks of a reference are references, too
         return aval.update(inner_aval=_block_type(aval.inner_aval, spec, sizes, check_vma, name))
     parts = parts_of(spec, len(aval.shape), sizes)
     for i, (n, c) in enumerate(zip(aval.shape, parts, strict=True)):
@@ -352,7 +354,7 @@ def _check_equal(aval: Any, spec: PartitionSpec, manual: Sequence[str], name: Ca
     if differing:
         axes = ", ".join(map(repr, sorted(differing)))
         raise ValueError(
-            f"shard_map: out_specs has {spec} for {name()}, which says that it is equal along {axes}, but by its type it"
+            f"shard_map: out_specs has {spec} for {name()}, so it must be equal along {axes}, but by its type it"
             f" varies there. Name {axes} in the spec to put the blocks together, or make them equal by psum, pmax or"
             " all_gather(to='invariant'). If they are equal for a reason that types do not know, pass check_vma=False."
         )

@@ -1,7 +1,7 @@
-"""Meshes: arrays of devices with named axes, and which mesh is in force.
+"""Meshes: arrays of devices with named axes, and the current mesh.
 
 `Mesh` holds devices, `AbstractMesh` only the names, sizes and types of axes. `set_mesh`, `use_abstract_mesh` and
-``with mesh:`` make one current in a thread. A device is any hashable object here: the backend that made it knows more.
+``with mesh:`` make one current in a thread. A device is any hashable object here; its backend defines it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class AxisType(enum.Enum):
-    """Who decides how arrays are split over a mesh axis: the compiler, the types, or the user's code."""
+    """The control of the split of arrays over a mesh axis: by the compiler, by types, or by the user's code."""
 
     # The public members, whose names are their reprs.
     Auto = enum.auto()
@@ -40,7 +40,7 @@ class AxisType(enum.Enum):
 
 
 class AbstractDevice(NamedTuple):
-    """What kind of device an abstract mesh is made of."""
+    """The kind of the devices of an abstract mesh."""
 
     device_kind: str
     num_cores: int | None
@@ -59,7 +59,7 @@ def _axis_types(types, count, default: AxisType) -> tuple[AxisType, ...]:
 
 
 class _BaseMesh:
-    """What concrete and abstract meshes share: named axes with sizes and types."""
+    """The common part of concrete and abstract meshes: named axes with sizes and types."""
 
     axis_names: tuple[Any, ...]
     axis_types: tuple[AxisType, ...]
@@ -122,7 +122,7 @@ class AbstractMesh(_BaseMesh):
     Args:
       axis_sizes, axis_names: one per axis.
       axis_types: an `AxisType`, or one per axis; all `Explicit` if not given.
-      abstract_device: what it would be made of.
+      abstract_device: the kind of its devices.
     """
 
     __slots__ = ("_hash", "abstract_device", "axis_names", "axis_sizes", "axis_types", "size")
@@ -146,7 +146,7 @@ class AbstractMesh(_BaseMesh):
         self.size: int = math.prod(self.axis_sizes)
         self._hash = hash((self.axis_sizes, self.axis_names, self.axis_types, abstract_device))
 
-    _internal_device_list = None  # what C++ asks when a NamedSharding is made
+    _internal_device_list = None  # C++ reads it for a NamedSharding
 
     @property
     def abstract_mesh(self) -> Any:
@@ -191,7 +191,7 @@ class AbstractMesh(_BaseMesh):
         )
 
     def update_axis_types(self, name_to_type: Mapping[str, Any]) -> AbstractMesh:
-        """A copy in which the axes named have other types."""
+        """A copy with other types of the named axes."""
         return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
 
     def __eq__(self, other: object) -> bool:
@@ -274,7 +274,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
 
     @property
     def local_mesh(self) -> Mesh:
-        """The part of the mesh whose devices belong to this process."""
+        """The part of the mesh with the devices of this process."""
         if not self.is_multi_process:
             return self
         mine = np.vectorize(lambda d: d.process_index == d.client.process_index(), otypes=[bool])(self.devices)
@@ -296,7 +296,8 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
     def __enter__(self) -> Any:
         if flags.disallow_mesh_context_manager.value:
             raise RuntimeError(
-                "`with mesh:` is not allowed, as jax_disallow_mesh_context_manager says: write `with jax.set_mesh(mesh):`"
+                "`with mesh:` is not allowed, because jax_disallow_mesh_context_manager is set: write"
+                " `with jax.set_mesh(mesh):`"
             )
         _change(entered=(*_meshes.value.entered, self))
         return self
@@ -336,7 +337,7 @@ class Meshes(NamedTuple):
 
 
 _NONE = Meshes()
-# Specs are resolved while programs are traced, so the meshes are part of the key of every trace and executable.
+# Specs are resolved during tracing, so the meshes are part of the key of every trace and executable.
 _meshes = config.state("meshes_in_force", _NONE, "the meshes that partition specs name axes of; set by `set_mesh`")
 
 
@@ -346,13 +347,13 @@ def _change(**changes) -> None:
 
 
 def changed_types(mesh: _BaseMesh, kind: AxisType, axes: Sequence[str] | None) -> tuple[AxisType, ...]:
-    """The types of a mesh's axes, where some (None: all) are of another kind."""
+    """The types of a mesh's axes, with another kind for some (None: all)."""
     return tuple([kind if axes is None or n in axes else t for n, t in zip(mesh.axis_names, mesh.axis_types)])
 
 
 @contextlib.contextmanager
 def with_axis_types(kind: AxisType, axes: Sequence[str] | None) -> Iterator[None]:
-    """Context manager: some axes of the meshes in force are of another kind."""
+    """Context manager: some axes of the current meshes have another kind."""
     saved = _meshes.value
 
     def changed(mesh):
@@ -372,17 +373,17 @@ empty_abstract_mesh: Final = AbstractMesh((), ())
 
 @functools.cache
 def empty_mesh() -> Mesh:
-    """The mesh in force where none was set."""
+    """The current mesh if none is set."""
     return Mesh(np.empty((), object), ())
 
 
 def get_mesh() -> Mesh:
-    """The mesh that `set_mesh` made current (an empty one if none)."""
+    """The mesh that `set_mesh` made current (an empty one without it)."""
     return _meshes.value.concrete or empty_mesh()
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The abstract mesh in force (an empty one if none)."""
+    """The current abstract mesh (an empty one without it)."""
     _, concrete, abstract = _meshes.value
     if abstract is not None:
         return abstract
@@ -390,13 +391,13 @@ def get_abstract_mesh() -> AbstractMesh:
 
 
 def physical_mesh() -> Mesh:
-    """The mesh of the innermost ``with mesh:`` block (an empty one if none)."""
+    """The mesh of the innermost ``with mesh:`` block (an empty one without it)."""
     entered = _meshes.value.entered
     return entered[-1] if entered else empty_mesh()
 
 
 def mesh_of_specs() -> Mesh:
-    """The mesh that a bare spec is over: the current one, its devices in the shape of the abstract mesh in force."""
+    """The mesh of a bare spec: the current one, with its devices in the shape of the current abstract mesh."""
     mesh = get_mesh()
     mesh = physical_mesh() if mesh.empty else mesh
     abstract = _meshes.value.abstract
@@ -404,7 +405,7 @@ def mesh_of_specs() -> Mesh:
 
 
 def in_shape_of(abstract: AbstractMesh, mesh: Mesh) -> Mesh:
-    """The devices of a mesh with the axes of another one, if there are as many; else the mesh as it is."""
+    """The devices of a mesh with the axes of another one if the numbers agree; else the mesh unchanged."""
     if abstract.shape_tuple == mesh.shape_tuple or abstract.size != mesh.size:
         return mesh
     return Mesh(mesh.devices.reshape(abstract.axis_sizes), abstract.axis_names, axis_types=abstract.axis_types)
@@ -414,11 +415,11 @@ class set_mesh:
     """Make a mesh the current one of this thread, from now on or as a context manager.
 
     Attributes:
-      prev_mesh: the mesh that was current, or None.
-      prev_abstract_mesh: the abstract mesh that `use_abstract_mesh` had in force, or None.
+      prev_mesh: the former current mesh, or None.
+      prev_abstract_mesh: the abstract mesh of a surrounding `use_abstract_mesh`, or None.
 
     Raises:
-      ValueError: it is no `Mesh`.
+      ValueError: the argument is no `Mesh`.
     """
 
     def __init__(self, mesh: Mesh) -> None:
@@ -441,14 +442,14 @@ class set_mesh:
 
 
 class use_abstract_mesh:
-    """Context manager: the abstract mesh in force, which it returns.
+    """Context manager: sets the current abstract mesh, which it returns.
 
     Attributes:
       mesh: the abstract mesh.
-      prev: inside, the abstract mesh that was in force before, or None.
+      prev: inside, the former abstract mesh, or None.
 
     Raises:
-      ValueError: it is no `AbstractMesh`.
+      ValueError: the argument is no `AbstractMesh`.
     """
 
     __slots__ = ("mesh", "prev")

@@ -1,4 +1,4 @@
-"""`custom_partitioning`: functions that say themselves how devices share their work."""
+"""`custom_partitioning`: functions with their own partition over devices."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["custom_partitioning"]
 
 
 class custom_partitioning:
-    """A function of arrays that is computed on many devices as `def_partition` says.
+    """A function of arrays with a partition over many devices from `def_partition`.
 
-    Inside `jit` over several devices, the partitioner asks what is given there. Everywhere else (one device, `shard_map`
-    over all axes, NumPy, TensorFlow, called outside `jit`) it is the function itself. It has neither a derivative nor a
-    mapped form of its own: wrap it with `jax.custom_vjp` and `jax.custom_batching.custom_vmap`.
+    Inside `jit` over several devices, the partitioner uses that partition. In other contexts (one device, `shard_map`
+    over all axes, NumPy, TensorFlow, outside `jit`) it is the function itself. It has no derivative and no
+    mapped form: wrap it with `jax.custom_vjp` and `jax.custom_batching.custom_vmap`.
 
     Args:
       fun: takes arrays (pytrees) by position.
@@ -40,23 +40,23 @@ class custom_partitioning:
         sharding_rule: str | SdyShardingRule | Callable[..., Any] | None = None, *, reduction_factors: Sequence[str] = (),
         need_replication_factors: Sequence[str] = (), permutation_factors: Sequence[str] = (), **factor_sizes: int,
     ) -> None:  # fmt: skip
-        """Say how the function is partitioned.
+        """Define the partition of the function.
 
         Args:
           partition: ``partition(*static, mesh, arg_shapes, result_shape) -> (mesh, lower_fn, result_shardings,
-            arg_shardings)``; the shapes are trees of `ShapeDtypeStruct` of whole arrays, with shardings. `lower_fn` takes
-            and returns what one device has; the axes of the mesh are in scope for collectives.
+              arg_shardings)``; the shapes are trees of `ShapeDtypeStruct` of whole arrays, with shardings. `lower_fn`
+              is the function of the parts of one device; the axes of the mesh are in scope for collectives.
           infer_sharding_from_operands: ``(*static, mesh, arg_shapes, result_shape) -> result_shardings``, for GSPMD.
-          propagate_user_sharding: ``(*static, mesh, result_shape) -> sharding``, for GSPMD: how the result is split, from
-            how a user of it wants it.
-          decode_shardings: tell shardings as `NamedSharding` over the program's mesh where they are such.
+          propagate_user_sharding: ``(*static, mesh, result_shape) -> sharding``, for GSPMD: the split of the result,
+          from the split that a user of the result needs.
+          decode_shardings: pass shardings as `NamedSharding` over the program's mesh if possible.
           sharding_rule: for Shardy: ``"i k, k j -> i j"``, a `SdyShardingRule`, or ``(*static, mesh, operand_types,
-            result_types) -> either``, which gets MLIR's types.
+            result_types) -> either``, called with MLIR's types.
           reduction_factors, need_replication_factors, permutation_factors, **factor_sizes: see `SdyShardingRule`; with a
             rule that is a text.
 
         Raises:
-          ValueError: the rule is none, or the factors are given beside a rule that is not a text.
+          ValueError: the rule is invalid, or factors are given with a rule that is not a text.
         """
         options = dict(
             reduction_factors=tuple(reduction_factors), need_replication_factors=tuple(need_replication_factors),

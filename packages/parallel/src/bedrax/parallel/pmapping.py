@@ -1,4 +1,4 @@
-"""`pmap`: a function mapped over an axis of its arguments, each element on a device of its own."""
+"""`pmap`: a function mapped over an axis of its arguments, with each element on its own device."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Iterable[int] = (),
 ) -> JitFunction[P, R]:
-    """Map a function over an axis of its arguments, each element on a device of its own.
+    """Map a function over an axis of its arguments, with each element on its own device.
 
-    It is `jit` of `shard_map` over a mesh of one axis. Inside another `pmap` (or `shard_map`), whose devices are taken, it
-    is `vmap`.
+    It is `jit` of `shard_map` over a mesh of one axis. Inside another `pmap` (or `shard_map`), which uses the devices,
+    it is `vmap`.
 
     Args:
       fun: takes and returns pytrees of arrays.
       axis_name: a name for collectives inside `fun`.
-      in_axes: which axis of each argument is mapped: an int, None (not mapped), or a tuple with one entry per positional
+      in_axes: the mapped axis of each argument: an int, None (not mapped), or a tuple with one entry per positional
         argument, pytree prefixes of these. Keyword arguments are mapped over axis 0.
-      out_axes: where the mapped axis appears in the results: a pytree prefix of them; None: the first device's value.
-      static_broadcasted_argnums: positional arguments that are compile-time constants, given to each call as they are.
-      devices: the devices, one per element; by default the first ones of the backend.
-      backend: the platform whose devices are taken.
-      axis_size: size of the mapped axis, needed only where no argument is mapped.
-      donate_argnums: arguments whose buffers the result may take over.
+      out_axes: the position of the mapped axis in the results: a pytree prefix of them; None: the first device's value.
+      static_broadcasted_argnums: positional arguments that are compile-time constants, passed to each call unchanged.
+      devices: the devices, one per element. Default: the first ones of the backend.
+      backend: the platform of the devices.
+      axis_size: size of the mapped axis, needed only if no argument is mapped.
+      donate_argnums: arguments whose buffers the result may use.
 
     Returns:
       A function with the signature of `fun`, whose results are split over the devices.
 
     Raises:
-      ValueError: sizes disagree, or there are fewer devices than elements.
+      ValueError: sizes differ, or there are fewer devices than elements.
     """
     if not callable(fun):
         raise TypeError(f"pmap needs a function, got {fun!r} of type {type(fun)}")
@@ -96,7 +96,7 @@ def pmap(
 
 
 class _Unnamed:
-    """The name of an axis that has none: no collective can say it."""
+    """The name of an axis without a name: no collective can use it."""
 
     def __repr__(self) -> str:
         return "<the axis of pmap>"
@@ -129,9 +129,7 @@ def _size(fun: Callable, leaves: Sequence, dims: Sequence, given: int | None) ->
         if d is not None:
             shape = aval_of(x).shape
             if not -len(shape) <= d < len(shape):
-                raise ValueError(
-                    f"pmap: in_axes says that axis {d} is mapped, of an argument of {function_name(fun)} of shape {shape}"
-                )
+                raise ValueError(f"pmap: in_axes maps axis {d} of an argument of {function_name(fun)} of shape {shape}")
             sizes.setdefault(shape[d], shape)
     if given is not None:
         sizes.setdefault(given, "axis_size")
@@ -157,7 +155,7 @@ def _devices(fun: Callable, size: int, devices: Sequence | None, backend: str | 
     else:
         executor = executors.get()
         found = executor.devices(backend) if backend is not None else executor.devices()
-        if not found:  # the host computes all
+        if not found:  # the host computes all elements
             found = list(range(size))
     if len(found) < size:
         raise ValueError(

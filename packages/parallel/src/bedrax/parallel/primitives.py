@@ -1,8 +1,9 @@
 """`shard_map_p`: a program that every device of a mesh runs on its blocks of the arguments.
 
-What it means is its decomposition: the arguments are cut into blocks, the program is mapped over the axes of the mesh by
-`vmap`, with their names, and the results are put together. NumPy and TensorFlow compute that; a backend with devices has a
-rule of its own.
+Its decomposition defines its results: the arguments are cut into blocks, the program is mapped over the named axes of
+the
+mesh by `vmap`, and the results are concatenated. NumPy and TensorFlow evaluate this; a backend with devices has its own
+rule.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from bedrax.parallel.specs import PartitionSpec, axes_of
 
 families_on_bases.add("shard_map")
 
-# params: jaxpr (on blocks), mesh, in_specs, out_specs (a `PartitionSpec` per operand and result), manual (the axes of the
-# mesh that are mapped, in its order), check_vma (types say what varies over them)
+# params: jaxpr (on blocks), mesh, in_specs, out_specs (a `PartitionSpec` per operand and result), manual (the mapped
+# axes of the mesh, in its order), check_vma (whether types have the axes over which values vary)
 shard_map_p: Final = Primitive("shard_map", "shard_map", multiple_results=True)
 
 
@@ -41,24 +42,24 @@ def manual_sizes(mesh: Any, manual: Sequence[str]) -> dict[str, int]:
 
 @contextlib.contextmanager
 def inside(params: dict[str, Any]) -> Iterator[None]:
-    """Context manager: what programs on blocks are traced in, with the mapped axes in scope."""
+    """Context manager for the trace of programs on blocks, with the mapped axes in scope."""
     with tracing.extend_axes(manual_sizes(params["mesh"], params["manual"]), varying=params["check_vma"]):
         yield
 
 
 def names_in(spec: PartitionSpec) -> list[str]:
-    """The axes that a spec names."""
+    """The axes in a spec."""
     return [n for entry in spec for n in axes_of(entry)]
 
 
 def parts_of(spec: PartitionSpec, rank: int, sizes: dict[Any, Any]) -> list[int]:
-    """Into how many parts a spec cuts each dimension of an array of `rank`."""
+    """The number of parts of each dimension of an array of `rank` with a spec."""
     counts = [math.prod(sizes[n] for n in axes_of(entry)) for entry in spec]
     return counts + [1] * (rank - len(counts))
 
 
 def whole_type(aval: ShapedArray, spec: PartitionSpec, mesh: Any, manual: Sequence[str]) -> ShapedArray:
-    """The type of the array whose blocks are of type `aval`."""
+    """The type of an array with blocks of type `aval`."""
     parts = parts_of(spec, len(aval.shape), manual_sizes(mesh, manual))
     return aval.update(shape=tuple(n * c for n, c in zip(aval.shape, parts)), vma=aval.vma - frozenset(manual))
 
@@ -78,7 +79,7 @@ def _varying(axes, params):
 
 @programs.rule(shard_map_p)
 def _programs(params):
-    # Its types are those of blocks: nothing is said of how operands become arguments.
+    # Its types are those of blocks: the relation of operands and arguments is not declared.
     return [Use(params["jaxpr"], axes=tuple(manual_sizes(params["mesh"], params["manual"]).items()))]
 
 
@@ -113,11 +114,11 @@ def _dead_code(eqn: Eqn, used):
     return list(used_in), Eqn(eqn.primitive, invars, outvars, params, smaller.effects, eqn.source_info)
 
 
-# ---- what it means
+# ---- the decomposition
 
 
 def _cut(x: Any, spec: PartitionSpec, manual: Sequence[str], sizes: dict) -> Any:
-    """All blocks of `x`: the axes of the mesh that its spec names come first, in the order of `manual`."""
+    """All blocks of `x`: the axes of the mesh in its spec come first, in the order of `manual`."""
     shape, names, places = [], [], {}
     entries = [axes_of(entry) for entry in spec]
     for n, own in zip(aval_of(x).shape, entries + [()] * (len(aval_of(x).shape) - len(entries))):
@@ -130,7 +131,7 @@ def _cut(x: Any, spec: PartitionSpec, manual: Sequence[str], sizes: dict) -> Any
 
 
 def _put_together(x: Any, spec: PartitionSpec, manual: Sequence[str], sizes: dict) -> Any:
-    """The array whose blocks `_cut` would give as `x`."""
+    """The array for which `_cut` returns the blocks `x`."""
     order = [n for n in manual if n in names_in(spec)]
     count = len(order)
     block = aval_of(x).shape[count:]
@@ -154,7 +155,7 @@ def in_blocks(
 ) -> list[Array]:
     """The results, by `vmap` over the axes of the mesh.
 
-    Of a result that the specs say is equal along an axis, the first block along it is taken.
+    For a result that is equal along an axis according to the specs, the first block along it is used.
     """
     sizes = manual_sizes(mesh, manual)
     values = [_cut(x, s, manual, sizes) for x, s in zip(args, in_specs, strict=True)]

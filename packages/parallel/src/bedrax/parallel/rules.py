@@ -1,7 +1,7 @@
-"""How `shard_map_p` is transformed: the program that it holds is transformed among its mapped axes.
+"""The transformations of `shard_map_p`: its program is transformed with its mapped axes in scope.
 
-Values that one part of a program leaves for another (residuals) leave the mapped axes as arrays: blocks that vary are
-stacked along a new leading axis.
+Values that one part of a program computes for another (residuals) are arrays outside of the mapped axes: blocks that
+vary are stacked along a new leading axis.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from bedrax.parallel.specs import PartitionSpec
 
 
 def _bind(params: dict, program: Jaxpr, args: Sequence[Any], in_specs: Sequence, out_specs: Sequence) -> list:
-    """Bind a derived program; the tracers that its rules closed over become arguments, equal everywhere."""
+    """Bind a derived program. Tracers that its rules closed over become arguments that are equal on all devices."""
     program, consts = staging.close_over(program, every=False)
     in_specs = (PartitionSpec(),) * len(consts) + tuple(in_specs)
     return shard_map_p.bind(
@@ -73,10 +73,10 @@ def _residual_axes(aval, params: dict) -> tuple[str, ...]:
 
 @cached
 def _with_axes(program: Jaxpr, axes: tuple, which: str) -> Jaxpr:
-    """A program with an axis of length 1 in front of those of its first arguments, or last results, that vary.
+    """A program with an axis of length 1 at the front of those of its first arguments, or last results, that vary.
 
     Args:
-      axes: of the mesh, over which each varies.
+      axes: the axes of the mesh over which each varies.
       which: "arguments" or "results".
     """
 
@@ -113,8 +113,8 @@ def _linearize(primals, tangents, **params):
     results = out[: lin.num_out]
     if not any(lin.active_out):
         return results, no_tangent(shard_map_p, results)
-    # A result that is a residual, too, is cut again as it was put together; one that the specs only claim to be equal
-    # along an axis is taken for equal.
+    # A result that is also a residual is cut again in the way of its assembly. A result that is equal along an axis
+    # only according to the specs is treated as equal.
     specs = {"in": in_specs, "out": out_specs, "new": stacked}
     moved = _bind(
         params, linear, (*lin.residuals(primals, out), *live(tangents)),
@@ -179,11 +179,11 @@ def _transpose(cts, *args, **params):
 
 @cached
 def _shared(program: Jaxpr, scope: tuple, ct_specs: tuple, left_specs: tuple) -> Jaxpr:
-    """A transposed program that respects that all devices have one and the same argument, or result.
+    """A transposed program for arguments and results that are equal on all devices.
 
-    Where types say what varies, there is nothing to do (but for functions whose own rules leave cotangents unsummed).
-    Elsewhere every sum transposes to a sum: each device takes its share of the cotangent of such a result, and the
-    cotangents of such an argument are summed.
+    If types have the varying axes, there is nothing to do (except for functions with custom rules that leave cotangents
+    unsummed). Otherwise every sum transposes to a sum: each device uses its share of the cotangent of such a result,
+    and the cotangents of such an argument are summed.
     """
     params = dict(scope)
     typed = params["check_vma"]

@@ -1,7 +1,7 @@
-"""What a function's dimensions have to do with each other, as Shardy is told of it.
+"""The relation of a function's dimensions, in the form of Shardy.
 
-A rule gives each dimension of the operands and results a name, a *factor*: dimensions of one name are split alike. A
-dimension may be several factors, the outermost first. `SdyShardingRule.text` is the rule in Shardy's words.
+A rule gives each dimension of the operands and results a name, a *factor*: dimensions with the same name have the same
+split. A dimension may have several factors, the outermost first. `SdyShardingRule.text` is the rule in Shardy's syntax.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from typing import Any
 
 __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "parse_rule"]
 
-BATCHING = (
-    "…"  # at the beginning of a mapping: all dimensions that the others leave, of which digits tell several kinds
-)
+BATCHING = "…"  # at the beginning of a mapping: all remaining dimensions; digits distinguish several kinds
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _BATCH = re.compile(rf"{BATCHING}\d*")
@@ -38,7 +36,7 @@ class CompoundFactor(tuple):
       *factors: two names or more.
 
     Raises:
-      ValueError: there are fewer, or what is no name among them (`BATCHING` is none).
+      ValueError: there are fewer, or an object that is no name (such as `BATCHING`).
     """
 
     def __new__(cls, *factors: str) -> CompoundFactor:
@@ -57,7 +55,7 @@ class ArrayMapping(tuple):
         followed by digits, for any number of dimensions.
 
     Raises:
-      ValueError: something else among them.
+      ValueError: another object is among them.
     """
 
     def __new__(cls, *dim_mappings: str | CompoundFactor) -> ArrayMapping:
@@ -71,17 +69,17 @@ class ArrayMapping(tuple):
 
 
 class SdyShardingRule:
-    """How the dimensions of operands and results belong together.
+    """The relation of the dimensions of operands and results.
 
     Args:
       operand_mappings, result_mappings: an `ArrayMapping` each.
-      reduction_factors: those that are summed over: split operands give partial results.
-      need_replication_factors: those that are never split.
-      permutation_factors: those along which devices exchange elements.
-      **factor_sizes: of the factors that stand in compound factors only.
+      reduction_factors: factors that are summed over: split operands give partial results.
+      need_replication_factors: factors that are never split.
+      permutation_factors: factors along which devices exchange elements.
+      **factor_sizes: the sizes of factors that occur in compound factors only.
 
     Raises:
-      ValueError: sizes are missing, or given of whole dimensions; a factor is of two kinds, or not in the rule.
+      ValueError: sizes are missing, or given for whole dimensions; a factor has two kinds, or is not in the rule.
     """
 
     def __init__(
@@ -170,7 +168,7 @@ class SdyShardingRule:
         return f"#sdy.op_sharding_rule<({write(sides[0])})->({write(sides[1])}){factors}{kinds}, custom>"
 
     def _dimensions(self, what: str, mapping: ArrayMapping, shape: tuple, sizes: dict, batches: dict) -> list[tuple]:
-        """The factors of each dimension of an array; notes the sizes of those that are whole dimensions."""
+        """The factors of each dimension of an array. Records the sizes of factors that are whole dimensions."""
         dims: list[tuple[Any, ...]] = []
         own = list(mapping)
         if own and isinstance(own[0], str) and own[0].startswith(BATCHING):
@@ -196,10 +194,10 @@ def _order(symbol: str) -> tuple:
 
 
 def parse_rule(text: str, **options: Any) -> SdyShardingRule:
-    """The rule that a text means: ``"b (h i), i j -> b h j"``.
+    """The rule from its text: ``"b (h i), i j -> b h j"``.
 
     Args:
-      text: dimensions are separated by spaces, arrays by commas, operands and results by ``->``. Parentheses hold the
+      text: spaces separate dimensions, commas arrays, and ``->`` operands and results. Parentheses hold the
         factors of one dimension; ``...`` (and ``...1``) stands for `BATCHING`.
       **options: see `SdyShardingRule`.
 

@@ -1,4 +1,4 @@
-"""How arrays are split over the named axes of a mesh: `PartitionSpec`, as data."""
+"""The split of arrays over the named axes of a mesh: `PartitionSpec`, as data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class UnreducedKind(enum.Enum):
-    """How the parts that an unreduced array consists of make the array: by their sum, largest or smallest elements."""
+    """The combination of the parts of an unreduced array: their sum, largest or smallest elements."""
 
     sum = enum.auto()
     max = enum.auto()
@@ -30,7 +30,7 @@ class UnreducedKind(enum.Enum):
 
 
 def _kind(what: str, unreduced: frozenset, kind: UnreducedKind | None) -> UnreducedKind | None:
-    """The kind of partial values over the axes `unreduced`: a sum if not given, None if there are no such axes."""
+    """The kind of partial values over the axes `unreduced`. Default: a sum; None if there are no such axes."""
     if kind is None:
         return UnreducedKind.sum if unreduced else None
     if not isinstance(kind, UnreducedKind):
@@ -45,7 +45,7 @@ def _kind(what: str, unreduced: frozenset, kind: UnreducedKind | None) -> Unredu
 
 
 def _kind_of_cotangent(what: str, reduced: frozenset, kind: UnreducedKind | None) -> UnreducedKind | None:
-    """The kind of the cotangents of values over whose axes `reduced` a reduction ran."""
+    """The kind of the cotangents of values that are reduced over the axes `reduced`."""
     if kind not in (None, UnreducedKind.sum):
         raise NotImplementedError(f"{what}: the cotangent of partial values has a type for sums only, not for {kind}")
     return UnreducedKind.sum if reduced else None
@@ -82,25 +82,25 @@ def _partition(entry):
 
 
 def axes_of(entry: str | tuple[str, ...] | None) -> tuple[Any, ...]:
-    """The mesh axes that an entry of a spec names."""
+    """The mesh axes in an entry of a spec."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
     return entry if isinstance(entry, tuple) else (entry,)
 
 
 class PartitionSpec:
-    """How each dimension of an array is split over mesh axes.
+    """The split of each dimension of an array over mesh axes.
 
     Args:
       partitions: per dimension a mesh axis name, a tuple of them, `None` (not split), or
-        `PartitionSpec.UNCONSTRAINED`. Dimensions that are not mentioned are not split.
-      unreduced: mesh axes over which the values are parts, such as partial sums.
-      reduced: mesh axes over which they have been summed.
-      unreduced_kind: what makes one value of the parts, an `UnreducedKind`; a sum if not given.
+          `PartitionSpec.UNCONSTRAINED`. Dimensions without an entry are not split.
+        unreduced: mesh axes over which the values are parts, such as partial sums.
+        reduced: mesh axes over which the values are sums.
+        unreduced_kind: the combination of the parts, an `UnreducedKind`. Default: a sum.
 
     Raises:
       TypeError: `unreduced_kind` is neither an `UnreducedKind` nor None.
-      ValueError: an axis is both unreduced and reduced, or there is a kind where no axis is unreduced.
+      ValueError: an axis is both unreduced and reduced, or there is a kind without unreduced axes.
     """
 
     __slots__ = ("_hash", "_partitions", "reduced", "unreduced", "unreduced_kind")
@@ -138,11 +138,11 @@ class PartitionSpec:
         return len(self._partitions)
 
     def index(self, value: Any) -> Any:
-        """Position of the first dimension that is split like `value`."""
+        """Position of the first dimension with the split `value`."""
         return self._partitions.index(_partition(value))
 
     def count(self, value: Any) -> Any:
-        """How many dimensions are split like `value`."""
+        """The number of dimensions with the split `value`."""
         return self._partitions.count(_partition(value))
 
     def update(
@@ -152,7 +152,7 @@ class PartitionSpec:
         reduced: Any = None,
         unreduced_kind: UnreducedKind | None = None,
     ) -> PartitionSpec:
-        """A copy with some fields changed. A kind that is left without unreduced axes is left out."""
+        """A copy with some fields changed. A kind without unreduced axes is dropped."""
         unreduced = self.unreduced if unreduced is None else frozenset(unreduced)
         if unreduced_kind is None and unreduced:
             unreduced_kind = self.unreduced_kind
@@ -165,7 +165,7 @@ class PartitionSpec:
         return self
 
     def to_ct_spec(self) -> PartitionSpec:
-        """The spec of cotangents: `reduced` and `unreduced` change places.
+        """The spec of cotangents, with `reduced` and `unreduced` exchanged.
 
         Raises:
           NotImplementedError: the values are parts of another kind than a sum.
@@ -174,7 +174,7 @@ class PartitionSpec:
         return PartitionSpec(*self._partitions, unreduced=self.reduced, reduced=self.unreduced, unreduced_kind=kind)
 
     def to_lo(self) -> list[PartitionSpec]:
-        """The specs of the arrays that represent the value: itself."""
+        """The specs of the arrays that represent the value: the spec itself."""
         return [self]
 
     def __add__(self, other: PartitionSpec | tuple[str, ...]) -> PartitionSpec:
@@ -225,7 +225,7 @@ P = PartitionSpec
 
 
 class _Infer:
-    """Stands where a spec is left out: the types of arguments say how they are split."""
+    """The default of specs: the types of arguments have the split."""
 
     def __repr__(self) -> str:
         return "Infer"
@@ -246,7 +246,7 @@ class DuplicateSpecError(ValueError):
 def check_pspec(
     mesh: AbstractMesh | Mesh, spec: PartitionSpec | tuple[str, ...], manual_axes: frozenset[Any] = frozenset()
 ) -> None:
-    """Raise if `spec` names axes that `mesh` has not, or one of them twice (called from C++, too)."""
+    """Raise if `spec` names axes that `mesh` lacks, or one of them twice (also called from C++)."""
     if not isinstance(spec, PartitionSpec):
         raise TypeError(f"the spec of a NamedSharding is a PartitionSpec, got {spec!r} of type {type(spec)}")
     splitting = [name for entry in spec for name in axes_of(entry)]
@@ -265,26 +265,26 @@ def check_pspec(
 
 
 def refuse_partial_sums(spec: PartitionSpec, what: str = "") -> None:
-    """Raise for a spec of arrays that are parts of a sum, or were: nothing here keeps track of these."""
+    """Raise for a spec of arrays that are parts of a sum, or were: these are not supported."""
     if spec.unreduced or spec.reduced:
         raise NotImplementedError(
-            f"{what}{spec}: no array here holds partial sums, so none is unreduced or reduced. Sum at once, with psum in"
+            f"{what}{spec}: no array here holds partial sums, so none is unreduced or reduced. Sum directly, with psum in"
             " shard_map, or leave it to the compiler: it postpones sums by itself where axes are automatic"
         )
 
 
 class ManualAxisType:
-    """What a type says of the mesh axes that `shard_map` is manual over. Immutable.
+    """The mesh axes of a type inside `shard_map`. Immutable.
 
     Args (the first three are sets of names of axes):
-      varying: those over which the values differ.
-      unreduced: those over which the values are parts, such as partial sums.
-      reduced: those over which they have been summed, so that cotangents are partial sums.
-      unreduced_kind: what makes one value of the parts, an `UnreducedKind`; a sum if not given.
+      varying: axes over which the values differ.
+      unreduced: axes over which the values are parts, such as partial sums.
+      reduced: axes over which the values are sums, so that cotangents are partial sums.
+      unreduced_kind: the combination of the parts, an `UnreducedKind`. Default: a sum.
 
     Raises:
-      TypeError: a set is none, or `unreduced_kind` is neither an `UnreducedKind` nor None.
-      ValueError: an axis is both varying, and reduced or unreduced, or there is a kind where no axis is unreduced.
+      TypeError: an argument is no set, or `unreduced_kind` is neither an `UnreducedKind` nor None.
+      ValueError: an axis is both varying, and reduced or unreduced, or there is a kind without unreduced axes.
     """
 
     __slots__ = ("reduced", "unreduced", "unreduced_kind", "varying")
@@ -311,7 +311,7 @@ class ManualAxisType:
 
     @property
     def empty(self) -> bool:
-        """Whether it says nothing of any axis."""
+        """Whether it has no axes."""
         return not (self.varying or self.unreduced or self.reduced)
 
     @property
@@ -320,7 +320,7 @@ class ManualAxisType:
         return self.varying | self.unreduced
 
     def to_ct_mat(self) -> ManualAxisType:
-        """That of cotangents: what is reduced here is unreduced there, and the other way round.
+        """The same for cotangents, with `reduced` and `unreduced` exchanged.
 
         Raises:
           NotImplementedError: the values are parts of another kind than a sum.
@@ -333,17 +333,17 @@ class ManualAxisType:
         return frozenset(mesh.manual_axes) - self.vur
 
     def update(self, **kwargs: Any) -> ManualAxisType:
-        """A copy with some fields changed. A kind that is left without unreduced axes is left out."""
+        """A copy with some fields changed. A kind without unreduced axes is dropped."""
         fields = {**{name: getattr(self, name) for name in self.__slots__}, **kwargs}
         if not fields["unreduced"] and "unreduced_kind" not in kwargs:
             fields["unreduced_kind"] = None
         return ManualAxisType(**fields)
 
     def only_varying(self) -> frozenset[Any]:
-        """The varying axes, which is what types tell here.
+        """The varying axes, which are the only axes of types here.
 
         Raises:
-          NotImplementedError: it says more.
+          NotImplementedError: it has other axes.
         """
         if self.unreduced or self.reduced:
             raise NotImplementedError(

@@ -1,1 +1,1 @@
-"""Sharding rules: how the results of primitives are split, by family."""
+"""Sharding rules: the split of the results of primitives, by family."""

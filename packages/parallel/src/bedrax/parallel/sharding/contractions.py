@@ -1,4 +1,4 @@
-"""How products are split: batch axes, then free axes of both operands. Contracted ones must not be split in both."""
+"""The split of products: batch axes, then free axes of both operands. Contracted axes must not be split in both."""
 
 from bedrax.lax.primitives import contractions as p
 from bedrax.parallel.explicit import sharding_rules

@@ -1,4 +1,4 @@
-"""How convolutions are split: along the batch."""
+"""The split of convolutions: along the batch."""
 
 from bedrax.lax.primitives import convolution as p
 from bedrax.parallel.explicit import sharding_rules

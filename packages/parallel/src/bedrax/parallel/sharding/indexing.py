@@ -1,4 +1,4 @@
-"""How results of indexing are split: axes that are taken whole stay as they are, others must not be split."""
+"""The split of results of indexing: complete axes keep their split, other axes must not be split."""
 
 from bedrax.lax.primitives import indexing as p
 from bedrax.parallel.explicit import sharding_rules

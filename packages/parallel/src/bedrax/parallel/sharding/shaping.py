@@ -1,4 +1,4 @@
-"""How results of shaping are split."""
+"""The split of results of shaping."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ sharding_rules.add(p.rev_p, lambda op, **params: [op.specs[0]])
 
 @sharding_rules.rule(p.slice_p, p.pad_p, p.tile_p)
 def _resized(op, **params):
-    """Axes that keep their size stay split; others, where the new size can be."""
+    """Axes with an unchanged size stay split; others, if the new size permits it."""
     (out,) = op.outs
     return [tuple([op.kept(e, n, d) for d, (e, n) in enumerate(zip(op.specs[0], out.shape))])]
 

@@ -1,4 +1,4 @@
-"""How sorted arrays are split: not along the axis that is sorted."""
+"""The split of sorted arrays: not along the sorted axis."""
 
 from bedrax.lax.primitives import sorting as p
 from bedrax.parallel.explicit import along_axis, sharding_rules

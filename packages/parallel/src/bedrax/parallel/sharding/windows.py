@@ -1,4 +1,4 @@
-"""How reductions of windows are split: along axes on which windows have size 1."""
+"""The split of reductions of windows: along axes with windows of size 1."""
 
 from bedrax.lax.primitives import windows as p
 from bedrax.parallel.explicit import sharding_rules
