@@ -1,4 +1,4 @@
-"""Derivatives with respect to sparse arrays: those of their stored elements, as arrays with the same indices."""
+"""Derivatives with respect to sparse arrays: with respect to their stored elements, as arrays with the same indices."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["flatten_fun_for_sparse_ad", "grad", "is_sparse", "jacfwd", "jacobian
 def flatten_fun_for_sparse_ad(
     fun: Callable[..., Any], argnums: int | Sequence[int], args: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """A function of sparse and dense arrays as one of their leaves.
+    """A function of sparse and dense arrays as a function of their leaves.
 
     Returns:
-      (function of leaves, positions of the leaves to be differentiated, leaves, what makes of a list of values for
-      these leaves what `argnums` asks for).
+      (function of leaves, positions of the differentiated leaves, leaves, function from a list of values for these
+      leaves to the derivative in the form of `argnums`).
     """
     single = is_position(argnums)
     chosen = normalized(argnums, len(args), "sparse: argnums", distinct=True)
@@ -42,7 +42,7 @@ def flatten_fun_for_sparse_ad(
 
 
 def _with_derivative(x: Any, data: Any) -> Any:
-    """A sparse array like `x` with other data; dimensions that these have in front are batch dimensions."""
+    """A sparse array like `x` with other data; additional leading dimensions of the data are batch dimensions."""
     more = data.ndim - x.data.ndim
     leaves, tree = pytree.tree_flatten(x)
     if not more:
@@ -57,7 +57,7 @@ def _with_derivative(x: Any, data: Any) -> Any:
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.value_and_grad`, where arguments may be sparse: their gradients have the same indices."""
+    """`jax.value_and_grad` with sparse arguments: their gradients have the same indices."""
 
     def run(*args, **others):
         flat, positions, leaves, rebuilt = flatten_fun_for_sparse_ad(lambda *xs: fun(*xs, **others), argnums, args)
@@ -70,7 +70,7 @@ def value_and_grad(
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.grad`, where arguments may be sparse: their gradients have the same indices."""
+    """`jax.grad` with sparse arguments: their gradients have the same indices."""
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
     def run(*args, **others):
@@ -102,14 +102,14 @@ def _jacobian(which: Callable, fun: Callable, argnums, has_aux: bool, kwargs: di
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.jacfwd`, where arguments may be sparse: the dimensions of results are batch dimensions of the Jacobian."""
+    """`jax.jacfwd` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian."""
     return _jacobian(autodiff.jacfwd, fun, argnums, has_aux, kwargs)
 
 
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.jacrev`, where arguments may be sparse: the dimensions of results are batch dimensions of the Jacobian."""
+    """`jax.jacrev` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian."""
     return _jacobian(autodiff.jacrev, fun, argnums, has_aux, kwargs)
 
 

@@ -1,8 +1,8 @@
 """Batched coordinates (BCOO): the class, and conversions, sorting and layouts of such arrays.
 
 An array has `n_batch` batch dimensions, then `n_sparse` sparse ones, then `n_dense` dense ones. Its `data` have shape
-``(*batch, nse, *dense)``, its `indices` ``(*batch, nse, n_sparse)``; a batch dimension may be 1 in either, for all.
-Elements whose indices are out of bounds are padding. Elements with equal indices add up.
+``(*batch, nse, *dense)``, its `indices` ``(*batch, nse, n_sparse)``; size 1 of a batch dimension is broadcast.
+Elements with indices out of bounds are padding. Elements with equal indices are added.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ __all__ = [
 ]  # fmt: skip
 
 
-CUSPARSE_DATA_DTYPES: list[Any] = []  # of arrays that a GPU library multiplies: none here
+CUSPARSE_DATA_DTYPES: list[Any] = []  # dtypes of products by a GPU library: none here
 CUSPARSE_INDEX_DTYPES: list[Any] = []
 
 
 class Buffer(Protocol):
-    """Anything with a shape and a dtype."""
+    """An object with a shape and a dtype."""
 
     shape: Sequence[int]
     dtype: Any
 
 
 class BCOOProperties(NamedTuple):
-    """How the dimensions of an array are divided, and how many elements it stores."""
+    """The kinds of the dimensions of an array, and its number of stored elements."""
 
     n_batch: int
     n_sparse: int
@@ -69,10 +69,10 @@ class BCOO(JAXSparse):
       args: ``(data, indices)``; see the module.
       shape: the shape of the array.
       indices_sorted: promise that the indices of each element of the batch are in lexicographic order.
-      unique_indices: promise that no two elements have equal indices, padding aside.
+      unique_indices: promise that no two elements have equal indices, except padding.
 
     Raises:
-      ValueError: shapes that do not fit.
+      ValueError: the shapes do not fit.
     """
 
     _arrays = ("data", "indices")
@@ -103,7 +103,7 @@ class BCOO(JAXSparse):
 
     @property
     def nse(self) -> int:
-        """How many elements are stored, per element of the batch."""
+        """The number of stored elements, per element of the batch."""
         return self.indices.shape[-2]
 
     _info = property(lambda self: SparseInfo(self.shape, self.indices_sorted, self.unique_indices))
@@ -132,7 +132,7 @@ class BCOO(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCOO:
-        """The array of a matrix of `scipy.sparse`; only ``n_dense == n_batch == 0`` is possible."""
+        """The array of a matrix of `scipy.sparse`, with ``n_dense == n_batch == 0``."""
         if n_dense or n_batch:
             raise NotImplementedError(
                 f"matrices of SciPy have no batch or dense dimensions, got {n_batch=}, {n_dense=}"
@@ -172,11 +172,11 @@ class BCOO(JAXSparse):
         return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-        """The array with indices that are sorted and unique; see `bcoo_sum_duplicates` and `bcoo_eliminate_zeros`."""
+        """The array with sorted and unique indices; see `bcoo_sum_duplicates` and `bcoo_eliminate_zeros`."""
         return bcoo_eliminate_zeros(self, nse) if remove_zeros else bcoo_sum_duplicates(self, nse)
 
     def sort_indices(self) -> BCOO:
-        """The array with indices that are sorted."""
+        """The array with sorted indices."""
         return bcoo_sort_indices(self)
 
     def todense(self) -> Array:
@@ -220,7 +220,7 @@ def _validate(mat: BCOO) -> None:
 
 
 def mapped(fun: Callable[..., Any], n_batch: int, *args: Array) -> Any:
-    """`fun` of the elements of the first `n_batch` dimensions, where 1 stands for any size."""
+    """`fun` mapped over the first `n_batch` dimensions; size 1 is broadcast."""
     return nfold_vmap(fun, n_batch)(*args)
 
 
@@ -240,18 +240,18 @@ def bcoo_todense(mat: BCOO) -> Array:
 
 
 def count_stored(mask: Array, n_batch: int) -> Any:
-    """How many elements of a mask are true, at most, in an element of the batch."""
+    """The maximum over the batch of the number of true elements of a mask."""
     return mask.reshape(*mask.shape[:n_batch], -1).sum(-1).max(initial=0)
 
 
 def known_count(what: str, nse: int | None, count: Any) -> int:
-    """`nse`, or a count that must be known."""
+    """`nse`, or a count, which must be known."""
     if nse is not None:
         return operator.index(nse)
     value = count.concrete() if isinstance(count, Tracer) else count
     if value is None:
         raise ConcretizationTypeError(
-            count, f"{what} makes an array whose size depends on values; say how many elements to store: nse=..."
+            count, f"{what} makes an array whose size depends on values; pass the number of elements to store: nse=..."
         )
     return int(value)
 
@@ -277,12 +277,12 @@ def bcoo_fromdense(
 
     Args:
       mat: the array.
-      nse: how many elements to store per element of the batch; needed where the values are traced.
-      n_batch, n_dense: how many leading dimensions are batch, how many trailing ones are dense.
+      nse: the number of elements to store per element of the batch; needed for traced values.
+      n_batch, n_dense: the number of leading batch dimensions, and of trailing dense dimensions.
       index_dtype: the dtype of the indices.
 
     Raises:
-      ConcretizationTypeError: `nse` is not given, and the values are not known.
+      ConcretizationTypeError: `nse` is missing, and the values are traced.
     """
     mat = jnp.asarray(mat)
     n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)
@@ -304,11 +304,11 @@ bcoo_extract_p: Final = composed("bcoo_extract", extracted)
 
 
 def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
-    """The elements of a dense array where a sparse one has some.
+    """The elements of a dense array at the indices of a sparse one.
 
     Args:
-      assume_unique: that indices are unique (default: what the array promises). Else, of elements with equal indices,
-        the first one gets the value, and the others 0.
+      assume_unique: whether indices are unique. Default: the promise of the array. If not, the first one of elements
+      with equal indices gets the value, and the others 0.
     """
     arr = jnp.asarray(arr)
     if arr.shape != sparr.shape:
@@ -325,7 +325,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
 
 
 def _with_indices(fun, data, indices):
-    """`fun` of data and indices of each element of the batch, which has its full size afterwards."""
+    """`fun` of data and indices of each element of the batch, broadcast to its full size."""
     n_batch = indices.ndim - 2
     batch = np.broadcast_shapes(data.shape[:n_batch], indices.shape[:n_batch])
     data = jnp.broadcast_to(data, (*batch, *data.shape[n_batch:])) if 0 not in batch else data
@@ -367,10 +367,10 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """The array with sorted, unique indices.
 
     Args:
-      nse: how many elements to store; needed where indices are traced. If it is too small, the last ones are lost.
+      nse: the number of elements to store; needed for traced indices. If it is too small, the last elements are lost.
 
     Raises:
-      ConcretizationTypeError: `nse` is not given, and the indices are not known.
+      ConcretizationTypeError: `nse` is missing, and the indices are traced.
     """
     if nse is None and mat.unique_indices and mat.indices_sorted:
         return mat
@@ -396,7 +396,7 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def _split_axes(mat: BCOO, permutation: Sequence[int]) -> tuple:
-    """A permutation as those of batch, sparse and dense dimensions, each counted from 0."""
+    """A permutation, split into those of batch, sparse and dense dimensions, each counted from 0."""
     edges = (0, mat.n_batch, mat.n_batch + mat.n_sparse, mat.ndim)
     parts = [tuple(permutation[a:b]) for a, b in itertools.pairwise(edges)]
     if any(set(part) != set(range(a, b)) for part, a, b in zip(parts, edges, edges[1:])):
@@ -418,7 +418,7 @@ bcoo_transpose_p: Final = composed("bcoo_transpose", _transpose, multiple_result
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """The array with its axes permuted; batch, sparse and dense axes must stay among themselves."""
+    """The array with permuted axes, separately for batch, sparse and dense axes."""
     permutation = tuple(operator.index(d) for d in permutation)
     if sorted(permutation) != list(range(mat.ndim)):
         raise ValueError(f"{permutation} is not a permutation of the {mat.ndim} axes")
@@ -431,7 +431,8 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
 
 
 def _one_more_sparse(mat: BCOO, dense: bool) -> BCOO:
-    """The array with its last batch dimension as the first sparse one, or its first dense one as the last sparse."""
+    """The array with its last batch dimension as the first sparse one, or with its first dense one as the last
+    sparse."""
     n, k = mat.n_batch, mat.nse
     size = mat.dense_shape[0] if dense else mat.batch_shape[-1]
     column = lax.iota(mat.indices.dtype, size)
@@ -447,7 +448,7 @@ def _one_more_sparse(mat: BCOO, dense: bool) -> BCOO:
         batch = mat.indices.shape[: n - 1]
         indices = jnp.broadcast_to(mat.indices, (*batch, size, k, mat.n_sparse))
         new = jnp.broadcast_to(column[:, None, None], (*batch, size, k, 1))
-        # what was absent stays so: the new index alone would make it an element of an array without other ones
+        # padding stays padding: in an array without other indices, the new index would make it an element
         limits = jnp.array(mat.sparse_shape, indices.dtype)
         there = ((indices >= 0) & (indices < limits)).all(-1, keepdims=True)
         new = jnp.where(there, new, jnp.array(size, new.dtype))
@@ -456,7 +457,7 @@ def _one_more_sparse(mat: BCOO, dense: bool) -> BCOO:
 
 
 def _one_less_sparse(mat: BCOO, dense: bool) -> BCOO:
-    """The inverse of `_one_more_sparse`: every element of the new dimension has room for all stored elements."""
+    """The inverse of `_one_more_sparse`: every element of the new dimension has space for all stored elements."""
     n = mat.n_batch
     if dense:
         size = mat.sparse_shape[-1]
@@ -481,11 +482,11 @@ def bcoo_update_layout(
     """The same array with other numbers of batch and dense dimensions.
 
     Args:
-      on_inefficient: what to do where sparse dimensions become batch or dense ones, so that each element of these has
-        room for all: ``"error"``, ``"warn"``, or None.
+      on_inefficient: the reaction if sparse dimensions become batch or dense ones, so that each element of these has
+      space for all: ``"error"``, ``"warn"``, or None.
 
     Raises:
-      SparseEfficiencyError: that is so, and `on_inefficient` is ``"error"``.
+      SparseEfficiencyError: in this case, if `on_inefficient` is ``"error"``.
     """
     n_batch = mat.n_batch if n_batch is None else operator.index(n_batch)
     n_dense = mat.n_dense if n_dense is None else operator.index(n_dense)
@@ -498,8 +499,8 @@ def bcoo_update_layout(
     if grows and on_inefficient:
         text = f"For matrix of shape {mat.shape}, increasing {' and '.join(grows)} results in inefficient storage"
         if on_inefficient == "error":
-            raise SparseEfficiencyError(f"{text}; say on_inefficient='warn' or None if that is meant")
-        warnings.warn(f"{text}; on_inefficient=None says that this is meant", SparseEfficiencyWarning, stacklevel=2)
+            raise SparseEfficiencyError(f"{text}; pass on_inefficient='warn' or None if that is intended")
+        warnings.warn(f"{text}; on_inefficient=None suppresses this warning", SparseEfficiencyWarning, stacklevel=2)
     while mat.n_dense > n_dense:
         mat = _one_more_sparse(mat, True)
     while mat.n_batch > n_batch:
@@ -512,5 +513,5 @@ def bcoo_update_layout(
 
 
 def index_dtype_of(mats: Sequence[BCOO]) -> Any:
-    """The dtype that holds the indices of all arrays."""
+    """The dtype for the indices of all arrays."""
     return functools.reduce(jnp.promote_types, [m.indices.dtype for m in mats])

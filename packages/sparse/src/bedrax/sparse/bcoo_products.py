@@ -24,7 +24,7 @@ __all__ = [
 
 
 class _Contraction(NamedTuple):
-    """Dimension numbers, with the dimensions of the operands that are left."""
+    """Dimension numbers, with the remaining dimensions of the operands."""
 
     lhs_contract: tuple[Any, ...]
     rhs_contract: tuple[Any, ...]
@@ -54,7 +54,7 @@ def _dot_general(data, indices, rhs, *, dimension_numbers, spinfo, preferred_ele
         raise NotImplementedError(
             f"batch dimensions of a product are batch dimensions of a sparse operand, got {c.lhs_batch} for n_batch={n_batch}"
         )
-    # Each batch dimension of the sparse operand is mapped, together with the dimension of `rhs` that goes with it.
+    # Each batch dimension of the sparse operand is mapped, together with its dimension of `rhs`.
     left = list(range(rhs.ndim))
     axes = []
     for d in range(n_batch):
@@ -97,10 +97,10 @@ def bcoo_dot_general(
 
     Args:
       lhs, rhs: a `BCOO` array and a dense array, in either order, or two `BCOO` arrays.
-      dimension_numbers: as of `jax.lax.dot_general`: ``((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))``. Batch
+      dimension_numbers: see `jax.lax.dot_general`: ``((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))``. Batch
         dimensions of the product are batch dimensions of sparse operands.
-      precision: as of `jax.lax.dot_general`; products of two sparse arrays are computed exactly in any case.
-      preferred_element_type: the dtype to compute in and to return.
+      precision: see `jax.lax.dot_general`; products of two sparse arrays are always computed exactly.
+      preferred_element_type: the dtype of the computation and of the result.
 
     Returns:
       A dense array; a `BCOO` array if both operands are.
@@ -175,7 +175,7 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, dimension_numbers, preferred) -> BCOO:
         rhs = bcoo_update_layout(rhs, n_batch=rhs.n_batch - moved)
         pairs = tuple((a, b + moved) for a, b in pairs)
     theirs = [d for d in range(rhs.n_batch) if d not in c.rhs_batch]
-    # batch dimensions of the product, then those of one operand alone; each is mapped where it stands among the rest
+    # batch dimensions of the product, then those of one operand alone; each is mapped at its position among the others
     order = [*zip(c.lhs_batch, c.rhs_batch), *((d, None) for d in own), *((None, d) for d in theirs)]
     axes, gone = [], ([], [])
     for pair in order:
@@ -193,7 +193,7 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, dimension_numbers, preferred) -> BCOO:
 
 
 def _contracted_as_sparse(mat: BCOO, contract: tuple, batch: tuple) -> BCOO:
-    """The array with batch dimensions that are contracted as sparse ones."""
+    """The array with contracted batch dimensions as sparse ones."""
     hit = [d for d in contract if d < mat.n_batch]
     if not hit:
         return mat
@@ -229,10 +229,10 @@ def bcoo_dot_general_sampled(
     Args:
       A, B: dense arrays.
       indices: ``(*batch, nse, n_sparse)`` integers.
-      dimension_numbers: as of `jax.lax.dot_general`.
+      dimension_numbers: see `jax.lax.dot_general`.
 
     Returns:
-      ``(*batch, nse, *dense)``; 0 where indices are out of bounds. Where all dimensions that are left are sparse, only
+      ``(*batch, nse, *dense)``; 0 for indices out of bounds. If all remaining dimensions are sparse, only
       these elements are computed.
     """
     (lc, rc), (lb, rb) = dimension_numbers

@@ -1,4 +1,4 @@
-"""Operations on BCOO arrays that move elements about: slices, reshapes, sums over axes, convolutions."""
+"""Operations on BCOO arrays that move elements: slices, reshapes, sums over axes, convolutions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _edges(mat: BCOO) -> tuple[int, int]:
 
 
 def _keep(mat: BCOO, kept: Any) -> tuple:
-    """The arrays without the elements of which `kept`, of the shape of the indices less their last axis, is false."""
+    """The arrays without elements according to the mask `kept`, of the shape of the indices without their last axis."""
     shape = np.array(mat.sparse_shape)
     indices = jnp.where(kept[..., None], mat.indices, jnp.array(shape, mat.indices.dtype))
     mask = kept.reshape(kept.shape + (1,) * mat.n_dense)
@@ -44,7 +44,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     sparse = [a - b for a in axes if b <= a < e]
     dense = [a - e + b + 1 for a in axes if a >= e]
     data, indices = mat.data, mat.indices
-    if sparse:  # an element that is absent must not come back where its index was
+    if sparse:  # padding must not become an element
         there = (indices >= 0) & (indices < jnp.array(mat.sparse_shape, indices.dtype))
         data, indices = _keep(mat, there.all(-1))
         indices = elements.columns(indices, [i for i in range(mat.n_sparse) if i not in sparse])
@@ -88,10 +88,10 @@ def bcoo_broadcast_in_dim(
     """The array in a larger shape.
 
     Args:
-      shape: the result's.
-      broadcast_dimensions: where each dimension of `mat` is in it. New dimensions are batch dimensions in front of the
-        sparse ones, dense ones after them, sparse ones between; those repeat the stored
-        elements. New dimensions of size 1 at the end are sparse, too, if there are no dense ones.
+      shape: the shape of the result.
+      broadcast_dimensions: the position of each dimension of `mat` in it. New dimensions are batch dimensions before
+      the sparse ones, dense ones after them, and sparse ones between them, which repeat the stored elements. New
+      dimensions of size 1 at the end are also sparse if there are no dense ones.
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim has no sharding: use jax.lax.with_sharding_constraint")
@@ -122,7 +122,7 @@ def bcoo_broadcast_in_dim(
         if old is not None and mat.shape[old] == shape[p]:
             columns.append(indices[..., old - b])
             continue
-        # each element is repeated along a dimension that it had not, or in which it was alone
+        # each element is repeated along a new dimension, or along one of size 1
         size = shape[p]
         there = None if old is None else (indices[..., old - b] >= 0) & (indices[..., old - b] < 1)
         repeat = functools.partial(jnp.repeat, repeats=size, axis=n_batch)
@@ -149,7 +149,7 @@ def _spread(sizes: Sequence[int], places: Sequence[int], rank: int) -> list[int]
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """The arrays, of one layout, one after another along a dimension."""
+    """The concatenation of arrays of one layout along a dimension."""
     operands = list(operands)
     if not operands or not all(isinstance(op, BCOO) for op in operands):
         raise ValueError("bcoo_concatenate takes one BCOO array at least, and nothing else")
@@ -179,7 +179,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     batch = first.shape[:b]
     for op, offset in zip(operands, offsets):
         data, indices = op.data, op.indices.astype(dtype)
-        if dimension < e:  # what is absent goes out of the new bounds
+        if dimension < e:  # padding gets indices out of the new bounds
             there = ((indices >= 0) & (indices < jnp.array(op.sparse_shape, dtype))).all(-1, keepdims=True)
             moved = indices.at[..., dimension - b].add(offset)
             indices = jnp.where(there, moved, jnp.array(shape[b:e], dtype))
@@ -194,7 +194,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
 
 
 def _padded(mat: BCOO, nse: int) -> tuple:
-    """The arrays with room for `nse` elements."""
+    """The arrays with space for `nse` elements."""
     more, b = nse - mat.nse, mat.n_batch
     if not more:
         return mat.data, mat.indices
@@ -206,7 +206,7 @@ def _padded(mat: BCOO, nse: int) -> tuple:
 
 
 def _window(mat: BCOO, starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int]) -> BCOO:
-    """Windows of all dimensions, at starts that may be traced; `sizes` before striding."""
+    """Windows of all dimensions, with starts that may be traced; `sizes` are those before the strides."""
     b, e = _edges(mat)
     out = tuple(-(-n // s) for n, s in zip(sizes, strides))
     data, indices = mat.data, mat.indices
@@ -238,7 +238,7 @@ def _window(mat: BCOO, starts: Sequence[Any], sizes: Sequence[int], strides: Seq
 def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> BCOO:
-    """The array between known bounds, as of `jax.lax.slice`."""
+    """The array between known bounds, like `jax.lax.slice`."""
     starts, limits = ([operator.index(i) for i in x] for x in (start_indices, limit_indices))
     strides = [1] * mat.ndim if strides is None else [operator.index(s) for s in strides]
     if not len(starts) == len(limits) == len(strides) == mat.ndim or any(
@@ -249,7 +249,7 @@ def bcoo_slice(
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """A window of known size at computed positions, moved inside where it overruns, as of `jax.lax.dynamic_slice`."""
+    """A window of known size at computed positions, clamped like that of `jax.lax.dynamic_slice`."""
     starts = [jnp.asarray(s) for s in start_indices]
     sizes = [operator.index(n) for n in slice_sizes]
     if not len(starts) == len(sizes) == mat.ndim or any(not 0 <= n <= full for n, full in zip(sizes, mat.shape)):
@@ -269,15 +269,15 @@ def bcoo_gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """Windows at computed positions, as of `jax.lax.gather`.
+    """Windows at computed positions, like `jax.lax.gather`.
 
-    Each position makes an element of the batch, so the result has the dimensions of the positions as batch dimensions
-    where these come first, and as sparse ones otherwise.
+    Each position makes an element of the batch. The dimensions of the positions are batch dimensions of the result
+    if they come first, and sparse ones otherwise.
 
     Raises:
       NotImplementedError: batching dimensions, or a `fill_value` other than 0.
     """
-    del unique_indices, indices_are_sorted  # promises that let other formats do less
+    del unique_indices, indices_are_sorted  # promises that are used for other formats
     numbers = GatherDimensionNumbers(*dimension_numbers)
     if numbers.operand_batching_dims or (fill_value is not None and fill_value != 0):
         raise NotImplementedError("bcoo_gather with batching dimensions, or a fill_value other than 0")
@@ -298,7 +298,7 @@ def bcoo_gather(
 
     out = nfold_vmap(one, len(batch), broadcasted=False, in_axes=(0, None))(start_indices, operand)
     n, offset = len(batch), numbers.offset_dims
-    places = [d for d in range(out.ndim) if d not in offset] + list(offset)  # where each dimension belongs
+    places = [d for d in range(out.ndim) if d not in offset] + list(offset)  # the position of each dimension
     permutation = [places.index(d) for d in range(out.ndim)]
     if permutation[:n] != list(range(n)):
         out = bcoo_update_layout(out, n_batch=0, n_dense=0)
@@ -342,10 +342,10 @@ def _new_layout(mat: BCOO, new: tuple) -> tuple[int, int]:
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: Any = None
 ) -> BCOO:
-    """The array in another shape, in which batch, sparse and dense dimensions stay apart.
+    """The array in another shape, with separate batch, sparse and dense dimensions.
 
     Args:
-      dimensions: a permutation of the axes to be done first.
+      dimensions: a permutation of the axes to apply first.
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_reshape has no sharding: use jax.lax.with_sharding_constraint")
@@ -398,12 +398,13 @@ def bcoo_conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> BCOO:
-    """A convolution of sparse arrays, as of `jax.lax.conv_general_dilated`: every pair of elements meets at one place.
+    """A convolution of sparse arrays, like `jax.lax.conv_general_dilated`: every pair of elements contributes to one
+    element.
 
     Raises:
       NotImplementedError: groups, or batch or dense dimensions of the operands' layout.
     """
-    del precision  # products of pairs, added up one by one
+    del precision  # products of pairs, added one by one
     if feature_group_count != 1 or batch_group_count != 1 or out_sharding is not None:
         raise NotImplementedError("bcoo_conv_general_dilated with groups or out_sharding")
     if any(m.n_batch or m.n_dense for m in (lhs, rhs)):

@@ -1,4 +1,4 @@
-"""Batched compressed sparse rows (BCSR): the class; what is computed with one is computed in coordinates.
+"""Batched compressed sparse rows (BCSR): the class. Its operations convert to coordinates.
 
 `data` have shape ``(*batch, nse, *dense)``, `indices` (of columns) ``(*batch, nse)`` and `indptr`
 ``(*batch, rows + 1)``: row ``i`` stores the elements from ``indptr[i]`` up to ``indptr[i + 1]``. Elements from
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class BCSRProperties(NamedTuple):
-    """How the dimensions of an array are divided, and how many elements it stores."""
+    """The kinds of the dimensions of an array, and its number of stored elements."""
 
     n_batch: int
     n_dense: int
@@ -71,7 +71,7 @@ class BCSR(JAXSparse):
     n_batch = property(lambda self: self.indices.ndim - 1)
     n_sparse = 2
     n_dense = property(lambda self: self.data.ndim - self.indices.ndim)
-    nse = property(lambda self: self.indices.shape[-1], doc="How many elements are stored, per element of the batch.")
+    nse = property(lambda self: self.indices.shape[-1], doc="The number of stored elements, per element of the batch.")
     _info = property(lambda self: SparseInfo(self.shape, self.indices_sorted, self.unique_indices))
     _layout = BCOO._layout
 
@@ -84,7 +84,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_bcoo(cls, arr: BCOO) -> BCSR:
-        """The array of one in coordinates, with two sparse dimensions."""
+        """The array of a `BCOO` array with two sparse dimensions."""
         if arr.n_sparse != 2:
             raise NotImplementedError(f"BCSR has two sparse dimensions, got {arr}")
         arr = arr.sort_indices()
@@ -95,7 +95,7 @@ class BCSR(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
-        """The array of a matrix of `scipy.sparse`; only ``n_dense == n_batch == 0`` is possible."""
+        """The array of a matrix of `scipy.sparse`, with ``n_dense == n_batch == 0``."""
         if n_dense or n_batch:
             raise NotImplementedError(
                 f"matrices of SciPy have no batch or dense dimensions, got {n_batch=}, {n_dense=}"
@@ -121,7 +121,7 @@ class BCSR(JAXSparse):
                     unique_indices=self.unique_indices)  # fmt: skip
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
-        """The array with indices that are sorted and unique."""
+        """The array with sorted and unique indices."""
         return bcsr_eliminate_zeros(self, nse) if remove_zeros else bcsr_sum_duplicates(self, nse)
 
     def todense(self) -> Array:
@@ -130,7 +130,7 @@ class BCSR(JAXSparse):
 
 
 def _pointers(indices, rows: int):
-    """Where each row begins, for sorted indices; those of padding have a row that is out of bounds."""
+    """The start of each row, for sorted indices; padding has a row out of bounds."""
     return jnp.searchsorted(indices[:, 0], np.arange(rows + 1, dtype=indices.dtype)).astype(indices.dtype)
 
 
@@ -157,7 +157,7 @@ bcsr_fromdense_p: Final = composed("bcsr_fromdense", _fromdense, multiple_result
 def bcsr_fromdense(
     mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
 ) -> BCSR:
-    """The sparse array of a dense one, which has two dimensions besides batch and dense ones; see `bcoo_fromdense`."""
+    """The sparse array of a dense one, with two dimensions besides batch and dense ones; see `bcoo_fromdense`."""
     mat = jnp.asarray(mat)
     if mat.ndim != n_batch + 2 + n_dense:
         raise ValueError(f"BCSR has two sparse dimensions, got {n_batch=}, {n_dense=} for an array of rank {mat.ndim}")
@@ -190,7 +190,7 @@ bcsr_extract_p: Final = composed("bcsr_extract", _extract)
 
 
 def bcsr_extract(indices: Array, indptr: Array, mat: ArrayLike) -> Array:
-    """The elements of a dense array at the places that `indices` and `indptr` name."""
+    """The elements of a dense array at the positions of `indices` and `indptr`."""
     return bcsr_extract_p.bind(jnp.asarray(indices), jnp.asarray(indptr), jnp.asarray(mat))
 
 
@@ -210,7 +210,7 @@ def bcsr_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The product of arrays of which the first one is BCSR; see `bcoo_dot_general`."""
+    """The product of arrays, the first of which is BCSR; see `bcoo_dot_general`."""
     if not isinstance(lhs, BCSR) or isinstance(rhs, JAXSparse):
         if isinstance(lhs, BCSR) and isinstance(rhs, BCSR | BCOO):
             rhs = rhs.to_bcoo() if isinstance(rhs, BCSR) else rhs
@@ -239,7 +239,7 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
 
 
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Shape, broadcast_dimensions: Any, sharding: Any = None) -> BCSR:
-    """See `bcoo_broadcast_in_dim`; the result has two sparse dimensions, too."""
+    """See `bcoo_broadcast_in_dim`; the result also has two sparse dimensions."""
     return BCSR.from_bcoo(
         bcoo_shaping.bcoo_broadcast_in_dim(
             mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=sharding

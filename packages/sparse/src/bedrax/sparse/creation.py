@@ -1,4 +1,4 @@
-"""Sparse arrays from nothing: empty ones, identities, random ones."""
+"""New sparse arrays: empty ones, identities, random ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def empty(
 
     Args:
       sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
-      kwds: of the format: `n_batch`, `n_dense`, `nse` (how many elements there is room for).
+      kwds: options of the format: `n_batch`, `n_dense`, `nse` (the number of elements that can be stored).
     """
     return _format(sparse_format)._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
 
@@ -58,8 +58,8 @@ def random_bcoo(
     """A random array.
 
     Args:
-      key: of `jax.random`.
-      nse: how many elements to store per element of the batch, or, below 1, which share of them.
+      key: a key of `jax.random`.
+      nse: the number of elements to store per element of the batch, or, below 1, their share.
       unique_indices: draw indices without replacement.
       sorted_indices: sort them.
       generator: ``(key, shape, dtype=..., **kwds) -> data``.

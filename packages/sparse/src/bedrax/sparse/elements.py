@@ -1,8 +1,8 @@
 """Operations on the stored elements of one sparse array, without batch dimensions.
 
-`data` is of shape ``(nse, *dense)``, `indices` are integers of shape ``(nse, n_sparse)``; `shape` is that of the sparse
-dimensions. An index out of bounds marks an element that is not there; where operations make such, all of its indices
-are the sizes of the dimensions. Elements with equal indices add up.
+`data` has shape ``(nse, *dense)``, `indices` are integers of shape ``(nse, n_sparse)``; `shape` is that of the sparse
+dimensions. An index out of bounds marks padding; all indices of padding that an operation makes
+are the sizes of the dimensions. Elements with equal indices are added.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def columns(indices: Any, dims: Sequence[int]) -> Any:
 
 
 def inside(indices: Any, shape: tuple[Any, ...]) -> Any:
-    """Which elements are there: ``(nse,)`` booleans."""
+    """A boolean per element: whether it is no padding, of shape ``(nse,)``."""
     limits = np.array(shape, np.int32).reshape(1, -1)
     return ((indices >= 0) & (indices < limits.astype(indices.dtype))).all(1)
 
 
 def keep(data: Any, indices: Any, kept: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The elements of which `kept` is true; the others are marked as absent, and zero."""
+    """The elements for which `kept` is true; the others become padding, with data of zero."""
     mask = kept.reshape(kept.shape + (1,) * (data.ndim - 1))
     absent = jnp.array(shape, indices.dtype).reshape(1, len(shape))
     return jnp.where(mask, data, jnp.zeros((), data.dtype)), jnp.where(kept[:, None], indices, absent)
@@ -45,7 +45,7 @@ def todense(data: Any, indices: Any, shape: tuple[Any, ...]) -> Any:
 
 
 def extract(indices: Any, mat: Any) -> Any:
-    """The elements of a dense array at indices, ``(nse, *dense)``; zero where these are out of bounds."""
+    """The elements of a dense array at indices, ``(nse, *dense)``; zero for indices out of bounds."""
     if not indices.shape[1]:
         return jnp.broadcast_to(mat, (indices.shape[0], *mat.shape))
     return mat.at[tuple(indices[:, i] for i in range(indices.shape[1]))].get(mode="fill", fill_value=0)
@@ -61,16 +61,16 @@ def positions(mask: Any, nse: int, dtype: Any) -> Any:
 
 
 def order(indices: Any) -> Any:
-    """The permutation that sorts the indices lexicographically, and is stable."""
+    """The permutation of a stable lexicographic sort of the indices."""
     iota = lax.iota(np.int32, indices.shape[0])
     columns = [indices[:, i] for i in range(indices.shape[1])]
     return lax.sort((*columns, iota), num_keys=len(columns))[-1] if columns else iota
 
 
 def groups(indices: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
-    """(the order of the indices, for each element in that order the number of its group, how many groups are there).
+    """(the order of the indices, for each element in that order the number of its group, the number of groups).
 
-    Elements of a group have equal indices; those that are not there are in the last group, which is not counted.
+    Elements of a group have equal indices; padding is in the last group, which is not counted.
     """
     there = inside(indices, shape)
     absent = jnp.array(shape, indices.dtype).reshape(1, len(shape))
@@ -85,7 +85,7 @@ def groups(indices: Any, shape: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def sum_duplicates(data: Any, indices: Any, shape: tuple[Any, ...], nse: int) -> tuple[Any, ...]:
-    """Sorted elements with indices of their own, of which there are room for `nse`."""
+    """Sorted elements with unique indices, in arrays of `nse` elements."""
     by, group, _ = groups(indices, shape)
     kept, rows = keep(data, indices, inside(indices, shape), shape)
     out = jnp.broadcast_to(jnp.array(shape, indices.dtype), (nse, len(shape)))
@@ -95,14 +95,14 @@ def sum_duplicates(data: Any, indices: Any, shape: tuple[Any, ...], nse: int) ->
 
 
 def first_of_each(indices: Any, shape: tuple[Any, ...]) -> Any:
-    """Which elements are the first with their indices."""
+    """A boolean per element: whether it is the first one with its indices."""
     by, group, _ = groups(indices, shape)
     first = jnp.concatenate([jnp.ones(1, bool), group[1:] != group[:-1]]) if group.shape[0] else group.astype(bool)
     return jnp.zeros(first.shape, bool).at[by].set(first)
 
 
 def matches(lhs: Any, rhs: Any) -> Any:
-    """Which pairs of elements have equal indices: ``(n, m)`` booleans."""
+    """A boolean per pair of elements: whether their indices are equal, of shape ``(n, m)``."""
     return (lhs[:, None, :] == rhs[None, :, :]).all(2)
 
 
@@ -123,7 +123,7 @@ def contract(
       shape: sizes of the sparse dimensions.
       sparse: pairs (sparse dimension, dimension of `rhs`).
       dense: pairs (dense dimension, dimension of `rhs`).
-      free_shape: the shape of the result: sparse dimensions, dense dimensions, dimensions of `rhs`, that are left.
+      free_shape: the shape of the result: the remaining sparse dimensions, dense dimensions, and dimensions of `rhs`.
     """
     front = [d for _, d in sparse]
     middle = [d for _, d in dense]

@@ -1,6 +1,6 @@
-"""Sparse arrays as references to buffers: the form in which `sparsify_raw` and `eval_sparse` take and give arrays.
+"""Sparse arrays as references to buffers: the arguments and results of `sparsify_raw` and `eval_sparse`.
 
-A `SparsifyValue` names its arrays by their numbers in a `SparsifyEnv`, so that several may share them.
+A `SparsifyValue` names its arrays by their numbers in a `SparsifyEnv`, so several values may share them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ __all__ = [
 
 
 class SparsifyValue(NamedTuple):
-    """An array: the numbers of its buffers, of which a dense one has the first only, and a BCOO one no `indptr_ref`."""
+    """An array: the numbers of its buffers. A dense array has only the first one, and a BCOO array has no
+    `indptr_ref`."""
 
     shape: tuple[int, ...]
     data_ref: int | None
@@ -42,7 +43,7 @@ class SparsifyValue(NamedTuple):
         return self.indices_ref is not None
 
     def is_dense(self) -> bool:
-        """Whether it has none."""
+        """Whether it has no indices."""
         return self.indices_ref is None
 
     def is_bcoo(self) -> bool:
@@ -78,7 +79,7 @@ class SparsifyEnv:
         return self._buffer(spvalue.indices_ref, "indices")
 
     def indptr(self, spvalue: SparsifyValue) -> Any:
-        """Where the rows of a BCSR value begin."""
+        """The starts of the rows of a BCSR value."""
         return self._buffer(spvalue.indptr_ref, "indptr")
 
     def dense(self, data: Any) -> SparsifyValue:
@@ -90,7 +91,7 @@ class SparsifyEnv:
         data_ref: int | None = None, indices_ref: int | None = None, indptr_ref: int | None = None,
         indices_sorted: bool = False, unique_indices: bool = False,
     ) -> SparsifyValue:  # fmt: skip
-        """A new sparse value; each of its arrays is given, or is a buffer that is there already."""
+        """A new sparse value; each of its arrays is given, or is an existing buffer."""
         refs = []
         for what, array, ref in (
             ("data", data, data_ref),
@@ -138,12 +139,13 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
 
 
 def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """The types of the arrays that the values stand for."""
+    """The types of the arrays of the values."""
     return pytree.tree_map(lambda v: ShapedArray(v.shape, aval_of(spenv.data(v)).dtype), spvalues, is_leaf=_is_value)
 
 
 def sparsify_raw(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of dense arrays as one of values: ``(spenv, *values, **static) -> (values, treedef of the result)``."""
+    """A function of dense arrays as a function of values: ``(spenv, *values, **static) -> (values, treedef of the
+    result)``."""
 
     def run(spenv: SparsifyEnv, *spvalues: Any, **params: Any) -> tuple:
         args = spvalues_to_arrays(spenv, spvalues)
@@ -156,5 +158,5 @@ def sparsify_raw(f: Callable[..., Any]) -> Callable[..., Any]:
 def eval_sparse(
     jaxpr: Jaxpr, consts: Sequence[Any], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv
 ) -> list[Any]:
-    """Run a program on values; a value per result."""
+    """Run a program on values. Returns a value per result."""
     return sparsify_raw(lambda *xs: eval_jaxpr(jaxpr, consts, *xs))(spenv, *spvalues)[0]

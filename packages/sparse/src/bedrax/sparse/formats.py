@@ -1,4 +1,4 @@
-"""What all sparse formats share: the base class, what describes one, warnings, and maps over batches."""
+"""The common parts of all sparse formats: the base class, descriptions, warnings, and maps over batches."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ Dtype = Any
 
 
 class SparseEfficiencyError(ValueError):
-    """What was asked for would take far more memory than the sparse array."""
+    """The result would take far more memory than the sparse array."""
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """What was asked for takes far more memory than the sparse array."""
+    """The result takes far more memory than the sparse array."""
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A kernel of a GPU library could not be used. Never given here: there are no such kernels."""
+    """A kernel of a GPU library cannot be used. Never given here: there are no such kernels."""
 
 
 class SparseInfo(NamedTuple):
-    """What is static about a sparse array: its shape, and what is known of its indices."""
+    """The static data of a sparse array: its shape, and properties of its indices."""
 
     shape: Shape
     indices_sorted: bool = False
@@ -51,7 +51,7 @@ class JAXSparse:
 
     Args:
       args: the arrays of the format.
-      shape: the shape of the array that it stands for.
+      shape: the shape of the array.
     """
 
     data: Any
@@ -77,7 +77,7 @@ class JAXSparse:
 
     @property
     def nse(self) -> int:
-        """How many elements are stored (per element of the batch)."""
+        """The number of stored elements (per element of the batch)."""
         return self.data.shape[-1]
 
     T = property(lambda self: self.transpose())
@@ -89,7 +89,7 @@ class JAXSparse:
         name = type(self).__name__
         try:
             return f"{name}({self.dtype.name}{list(self.shape)}, nse={self.nse}{self._layout()})"
-        except (AttributeError, IndexError):  # a tree whose leaves are no arrays
+        except (AttributeError, IndexError):  # a tree with leaves that are no arrays
             return f"{name}(<invalid>)"
 
     def __len__(self) -> int:
@@ -117,7 +117,7 @@ class JAXSparse:
 
     @classmethod
     def tree_unflatten(cls, aux_data: tuple[Any, ...], children: Sequence[Any]) -> Any:
-        """The array of `tree_flatten`'s results; the arrays may be anything."""
+        """The array of `tree_flatten`'s results; the arrays may be any objects."""
         obj = object.__new__(cls)
         for name, value in zip((*cls._static, *cls._arrays), (*aux_data, *children), strict=True):
             setattr(obj, name, value)
@@ -136,7 +136,7 @@ class JAXSparse:
         return self._refuse("sum")
 
     def block_until_ready(self) -> Any:
-        """Wait for the computation of the arrays; returns `self`."""
+        """Wait for the computation of the arrays. Returns `self`."""
         for x in pytree.tree_leaves(self):
             x.block_until_ready()
         return self
@@ -146,7 +146,7 @@ class JAXSparse:
 
 
 def _element(x: JAXSparse, axes: Sequence[int | None]) -> JAXSparse:
-    """An element of a mapped array, whose arrays are those of an element already."""
+    """An element of a mapped array; its arrays are those of an element already."""
     axis = axes[0]
     if len(set(axes)) > 1 or axis is None or not 0 <= axis <= x.n_batch:
         raise ValueError(
@@ -156,7 +156,7 @@ def _element(x: JAXSparse, axes: Sequence[int | None]) -> JAXSparse:
 
 
 def _batch(x: JAXSparse, axes: Sequence[int | None], size: int) -> JAXSparse:
-    """The mapped array of an element, whose arrays are mapped already."""
+    """The mapped array of an element; its arrays are mapped already."""
     axis = axes[0]
     if len(set(axes)) > 1 or axis is None or not 0 <= axis < x.n_batch:
         raise ValueError(f"vmap makes a batch dimension of a {type(x).__name__} array, got out_axes {axes}")
@@ -186,7 +186,7 @@ JAXSparse.__hash__ = None
 
 
 def broadcasting_vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
-    """`vmap`, where a mapped axis of size 1 stands for one of any size."""
+    """`vmap` that broadcasts a mapped axis of size 1."""
 
     @functools.wraps(fun)
     def mapped(*args):
@@ -213,7 +213,7 @@ def nfold_vmap(fun: Callable[..., Any], N: int, *, broadcasted: bool = True, in_
 
 
 def composed(name: str, fun: Callable[..., Any], multiple_results: bool = False) -> Primitive:
-    """A primitive that is a function of arrays and static parameters; every column reads it as what it computes."""
+    """A primitive for a function of arrays and static parameters; the function is its decomposition in every column."""
     prim = Primitive(name, multiple_results=multiple_results)
 
     def flat(params):

@@ -1,4 +1,4 @@
-"""Linear algebra with sparse matrices: equations, and some of the eigenvectors."""
+"""Linear algebra with sparse matrices: linear systems, and some of the eigenvectors."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ spsolve_p: Final = composed("spsolve", _spsolve)
 
 
 def spsolve(data: Array, indices: Array, indptr: Array, b: ArrayLike, tol: float = 1e-6, reorder: int = 1) -> Array:
-    """The solution of a linear equation with a square matrix in compressed rows, by a direct method.
+    """The solution of a linear system with a square matrix in compressed rows, by a direct method.
 
     It is computed on the host by SciPy, and differentiated by the implicit function theorem.
 
     Args:
       data, indices, indptr: the matrix; see `CSR`.
       b: the right side, ``(n,)``.
-      tol: when a pivot counts as zero; only the default, as SciPy decides that itself.
-      reorder: the order of elimination: 1, the default, which SciPy chooses itself.
+      tol: the limit of a pivot that counts as zero; only the default, because SciPy has its own.
+      reorder: the order of elimination; only 1, the default: SciPy chooses it.
 
     Returns:
       ``(n,)``, of the dtype of `b`.
@@ -75,9 +75,9 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
 
     Args:
       A: ``(n, n)``, sparse or dense, or a function ``(n, k) -> (n, k)`` that multiplies by it.
-      X: ``(n, k)``, where to start: independent columns; ``5 k < n``.
-      m: how many steps to take at most.
-      tol: how small residuals are in relation to the eigenvalue and `n`; default: ten units of the last place.
+      X: ``(n, k)``, the start: independent columns; ``5 k < n``.
+      m: the maximum number of steps.
+      tol: the limit of residuals relative to the eigenvalue and `n`. Default: ten units of the last place.
 
     Returns:
       (eigenvalues, the largest first, ``(k,)``; eigenvectors ``(n, k)``; number of steps).
@@ -95,7 +95,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
     X = jnp.linalg.qr(X)[0]
 
     def ritz(S):
-        """The best eigenvectors that a basis spans, and their values."""
+        """The best eigenvectors in the span of a basis, and their values."""
         inner = S.T @ apply(S)
         values, vectors = jnp.linalg.eigh((inner + inner.T) / 2)
         return values[::-1][:k], S @ vectors[:, ::-1][:, :k]
@@ -112,7 +112,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
         step, values, X, P, R = state
         S = jnp.linalg.qr(jnp.concatenate([X, R, P], 1))[0]
         values, new = ritz(S)
-        P = new - X @ (X.T @ new)  # what is new in the direction of the step
+        P = new - X @ (X.T @ new)  # the new part of the direction of the step
         return step + 1, values, new, P, residuals(values, new)
 
     values, X = ritz(X)

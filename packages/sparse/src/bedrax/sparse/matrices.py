@@ -1,6 +1,6 @@
 """Matrices without batches: coordinates (COO), compressed rows (CSR) and columns (CSC).
 
-They hold arrays and multiply dense ones; what is computed with one is computed as `BCOO`, which has all operations.
+They hold arrays and multiply dense ones; other operations convert to `BCOO`, which has all operations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class COOInfo(NamedTuple):
-    """What is static about a matrix of coordinates."""
+    """The static data of a matrix of coordinates."""
 
     shape: Shape
     rows_sorted: bool = False
@@ -36,7 +36,7 @@ class COOInfo(NamedTuple):
 
 
 class _Matrix(JAXSparse):
-    """A matrix of a format that multiplies dense ones."""
+    """A matrix of a format with products with dense arrays."""
 
     def __init__(self, args: Sequence[Any], *, shape: Sequence[int]) -> None:
         super().__init__(args, shape=tuple(operator.index(n) for n in shape))
@@ -78,7 +78,7 @@ class _Matrix(JAXSparse):
 
     @classmethod
     def fromdense(cls, mat: Array, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO | CSC | CSR:
-        """The matrix of a dense one; `nse`: how many elements to store, needed where the values are traced."""
+        """The matrix of a dense one; `nse`: the number of elements to store, needed for traced values."""
         mat = jnp.asarray(mat)
         return cls._from_bcoo(bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype))
 
@@ -119,7 +119,7 @@ class COO(_Matrix):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = np.int32) -> Any:
-        """The array of a matrix of `scipy.sparse`."""
+        """The matrix of a matrix of `scipy.sparse`."""
         return cls._from_bcoo(BCOO.from_scipy_sparse(mat, index_dtype=index_dtype))
 
     def transpose(self, axes: Sequence[int] | None = None) -> COO:
@@ -164,18 +164,18 @@ class _Compressed(_Matrix):
 
 @pytree.register_pytree_node_class
 class CSR(_Compressed):
-    """A matrix in compressed rows: ``(data, indices, indptr)`` as of `scipy.sparse.csr_matrix`."""
+    """A matrix in compressed rows: ``(data, indices, indptr)``, see `scipy.sparse.csr_matrix`."""
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = np.int32) -> CSR:
-        """The array of a matrix of `scipy.sparse`."""
+        """The matrix of a matrix of `scipy.sparse`."""
         rows = BCSR.from_scipy_sparse(mat, index_dtype=index_dtype)
         return cls((rows.data, rows.indices, rows.indptr), shape=rows.shape)
 
 
 @pytree.register_pytree_node_class
 class CSC(_Compressed):
-    """A matrix in compressed columns: ``(data, indices, indptr)`` as of `scipy.sparse.csc_matrix`."""
+    """A matrix in compressed columns: ``(data, indices, indptr)``, see `scipy.sparse.csc_matrix`."""
 
     _by_rows = False
 
@@ -241,7 +241,7 @@ def _functions(name: str, cls: Any) -> _Functions:
         return bound(matmat_p, mat, jnp.asarray(B), transpose=bool(transpose))
 
     texts = {
-        fromdense: f"The `{cls.__name__}` matrix of a dense one; `nse` is needed where the values are traced.",
+        fromdense: f"The `{cls.__name__}` matrix of a dense one; `nse` is needed for traced values.",
         todense: f"The dense matrix of a `{cls.__name__}` one.",
         matvec: f"The product of a `{cls.__name__}` matrix, or of its transpose, with a vector.",
         matmat: f"The product of a `{cls.__name__}` matrix, or of its transpose, with a dense matrix.",

@@ -1,4 +1,4 @@
-"""What primitives are on sparse arrays: the rows of the column `sparse_rules`."""
+"""The rows of the column `sparse_rules`: the primitives on sparse arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _with_data(mat: BCOO, data: Any) -> BCOO:
 
 
 def _merged(mat: BCOO) -> BCOO:
-    """The array with one element per index, as functions that are not linear need it."""
+    """The array with one element per index, for functions that are not linear."""
     return mat if mat.unique_indices else bcoo.bcoo_sum_duplicates(mat, nse=mat.nse)
 
 
@@ -193,7 +193,7 @@ for _prim in (*calls.plain_calls, calls.remat_p, calls.composite_p, calls.custom
 
 @sparse_rules.rule(custom_rules.custom_jvp_call_p, custom_rules.custom_vjp_call_p)
 def _custom(*values, call_jaxpr, rule, num_consts):
-    """The function as what it computes: its derivative rule knows of dense arrays only."""
+    """The function itself: its derivative rule is for dense arrays only."""
     return sparse_program(call_jaxpr)(*values)
 
 

@@ -1,4 +1,4 @@
-"""What tests of sparse arrays need: layouts, random arrays, comparisons (`jax.experimental.sparse.test_util`)."""
+"""Helpers for tests of sparse arrays: layouts, random arrays, comparisons (`jax.experimental.sparse.test_util`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
     "iter_sparse_layouts", "iter_subsets", "rand_bcoo", "rand_bcsr", "rand_sparse",
 ]  # fmt: skip
 
-# How far products may be from those of dense arrays.
+# Tolerances of products, compared with those of dense arrays.
 MATMUL_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10, np.dtype(np.complex64): 1e-5,
               np.dtype(np.complex128): 1e-10}  # fmt: skip
 
@@ -36,7 +36,7 @@ class BatchedDotGeneralProperties(NamedTuple):
 
 
 class SparseLayout(NamedTuple):
-    """How dimensions are divided."""
+    """The numbers of batch, dense and sparse dimensions."""
 
     n_batch: int
     n_dense: int
@@ -44,7 +44,7 @@ class SparseLayout(NamedTuple):
 
 
 def iter_subsets(s: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-    """All subsets, as tuples, from the empty one on."""
+    """All subsets, as tuples, starting with the empty one."""
     return itertools.chain.from_iterable(itertools.combinations(s, n) for n in range(len(s) + 1))
 
 
@@ -66,7 +66,7 @@ def rand_sparse(
     post: Callable[..., Any] = lambda x: x,
     rand_method: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A function ``(shape, dtype) -> dense array`` of which only `nse` (a number, or a share) elements are not zero.
+    """A function ``(shape, dtype) -> dense array`` with only `nse` (a number, or a share) nonzero elements.
 
     Args:
       post: applied to the array.
@@ -107,14 +107,14 @@ class SparseTestCase(unittest.TestCase):
         self, x: JAXSparse, y: JAXSparse, *, check_dtypes: bool = True, atol: float = 0, rtol: float = 1e-7,
         canonicalize_dtypes: bool = True, err_msg: str = "",
     ) -> None:  # fmt: skip
-        """Two sparse arrays of one class stand for one array."""
+        """Check that two sparse arrays of one class are equal as dense arrays."""
         self.assertIs(type(x), type(y), err_msg)
         if check_dtypes:
             self.assertEqual(x.dtype, y.dtype, err_msg)
         np.testing.assert_allclose(np.asarray(x.todense()), np.asarray(y.todense()), rtol, atol, err_msg=err_msg)
 
     def _CheckAgainstDense(self, dense_op: Callable, sparse_op: Callable, args_maker: Callable, **tolerances) -> None:
-        """A function of sparse arrays is one of dense arrays."""
+        """Check that a function of sparse arrays agrees with one of dense arrays."""
         args = args_maker()
         dense = lambda tree: pytree.tree_map(lambda x: x.todense() if is_sparse(x) else x, tree, is_leaf=is_sparse)
         expected, got = dense_op(*dense(args)), dense(sparse_op(*args))

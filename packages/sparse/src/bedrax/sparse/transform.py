@@ -1,7 +1,7 @@
-"""`sparsify`: reading a program as one on sparse arrays.
+"""`sparsify`: the transformation of a program to sparse arrays.
 
-A `SparseTracer` stands for a sparse array while a function runs; the column `sparse_rules` says what each primitive is on
-such arrays. A primitive without a rule would give a dense result, and is refused.
+A `SparseTracer` represents a sparse array while a function runs; the column `sparse_rules` has the operations on
+such arrays. A primitive without a rule would give a dense result, and raises an error.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ sparse_rules: Final = Column("sparse arrays", signature="rule(*arrays and BCOO a
 
 
 sparse_rules_bcoo: Final = sparse_rules
-sparse_rules_bcsr: Final = sparse_rules  # rows are read as coordinates
+sparse_rules_bcsr: Final = sparse_rules  # rows are converted to coordinates
 ArrayOrSparse = Array | JAXSparse
 
 
 class SparseTracer(Tracer):
-    """Stands for the sparse array `spvalue`."""
+    """Represents the sparse array `spvalue`."""
 
     __slots__ = ("spvalue",)
 
@@ -65,7 +65,7 @@ class SparseTrace(Trace):
     sees_constants = False
 
     def process(self, prim: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]) -> Array:
-        """Run the primitive's rule where an operand is sparse; else pass the operation on."""
+        """Run the primitive's rule if an operand is sparse; else pass the operation on."""
         values = [x.spvalue if type(x) is SparseTracer and x._trace is self else x for x in args]
         saved = current.trace
         current.trace = self.parent
@@ -84,24 +84,25 @@ class SparseTrace(Trace):
         return [self.wrap(x) for x in out] if prim.multiple_results else self.wrap(out)
 
     def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
-        """The parent reads a function of dense arrays; of sparse ones, a program is read."""
+        """A function of dense arrays is called in the parent trace; the program of one with sparse arrays is
+        processed."""
         if any(type(x) is SparseTracer and x._trace is self for x in args):
             return super().call(prim, rule, args)
         with set_trace(self.parent):
             return self.parent.call(prim, rule, args)
 
     def wrap(self, x: Any) -> Any:
-        """A tracer for a sparse array, anything else as it is."""
+        """A tracer for a sparse array; other values unchanged."""
         return SparseTracer(self, spvalue=as_bcoo(x)) if isinstance(x, JAXSparse) else x
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether something is a sparse array."""
+    """Whether an object is a sparse array."""
     return isinstance(x, JAXSparse)
 
 
 def as_bcoo(x: Any) -> Any:
-    """A sparse array in coordinates; anything else as it is."""
+    """A sparse array in coordinates; other values unchanged."""
     if not isinstance(x, JAXSparse) or isinstance(x, BCOO):
         return x
     return x.to_bcoo() if hasattr(x, "to_bcoo") else x._bcoo()
@@ -126,14 +127,14 @@ def sparse_program(program: Jaxpr) -> Callable[..., list[Any]]:
 
 
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
-    """A function of dense arrays as one of sparse and dense ones.
+    """A function of dense arrays as a function of sparse and dense ones.
 
     Args:
       f: a function of pytrees of arrays, written with `jax.numpy` and `jax.lax`.
-      use_tracer: how it is done elsewhere: by a tracer, or by a program that is made first. Here both are the tracer.
+      use_tracer: upstream's choice between a tracer and a program that is made first. Here both use the tracer.
 
     Returns:
-      A function of pytrees of dense arrays and of sparse ones, which may return `BCOO` arrays.
+      A function of pytrees of dense and sparse arrays, which may return `BCOO` arrays.
 
     Raises:
       NotImplementedError: the function applies an operation to sparse arrays that would give a dense result.
@@ -150,7 +151,7 @@ todense_p: Final = composed("todense", lambda *arrays, tree: pytree.tree_unflatt
 
 
 def todense(arr: Any) -> Any:
-    """The dense array of a sparse one, also in functions that are sparsified; a dense one as it is."""
+    """The dense array of a sparse one, also in sparsified functions; a dense one unchanged."""
     if isinstance(arr, SparseTracer):
         return todense_p.bind(arr, tree=None)
     if isinstance(arr, JAXSparse):
@@ -160,8 +161,10 @@ def todense(arr: Any) -> Any:
 
 
 def refuse(prim: Primitive, what: str) -> Any:
-    """Raise for what a rule does not cover."""
-    raise NotImplementedError(f"sparse rule for {prim}: {what}; use sparse.todense() on the arguments if that is meant")
+    """Raise for a case that a rule does not support."""
+    raise NotImplementedError(
+        f"sparse rule for {prim}: {what}; use sparse.todense() on the arguments if that is intended"
+    )
 
 
 def sparse_method(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -195,7 +198,7 @@ BCOO.astype = lambda self, *args, **kwargs: sparsify(lambda x: x.astype(*args, *
 
 
 def _reshape(self: BCOO, *args: Any, order: str = "C") -> BCOO:
-    """The array in another shape; ``-1`` stands for what is left."""
+    """The array in another shape; ``-1`` stands for the remaining size."""
     if order != "C":
         raise NotImplementedError(f"reshape with order={order!r}: only 'C'")
     shape = args[0] if len(args) == 1 and isinstance(args[0], Sequence) else args
