@@ -9,8 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections import namedtuple
-from typing import Any, Final
+from typing import Any, NamedTuple
 
 import bedrax.numpy as jnp
 import numpy as np
@@ -34,18 +33,40 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _result(name: str, fields: str, of: str) -> type:
-    """A named tuple of arrays."""
-    made = namedtuple(name, fields)
-    made.__doc__ = f"Result of `{of}`."
-    return made
+class EigResult(NamedTuple):
+    """Result of `eig`."""
+
+    eigenvalues: Array
+    eigenvectors: Array
 
 
-EigResult: Final = _result("EigResult", "eigenvalues eigenvectors", "eig")
-EighResult: Final = _result("EighResult", "eigenvalues eigenvectors", "eigh")
-QRResult: Final = _result("QRResult", "Q R", "qr")
-SlogdetResult: Final = _result("SlogdetResult", "sign logabsdet", "slogdet")
-SVDResult: Final = _result("SVDResult", "U S Vh", "svd")
+class EighResult(NamedTuple):
+    """Result of `eigh`."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """Result of `qr`."""
+
+    Q: Array
+    R: Array
+
+
+class SlogdetResult(NamedTuple):
+    """Result of `slogdet`."""
+
+    sign: Array
+    logabsdet: Array
+
+
+class SVDResult(NamedTuple):
+    """Result of `svd`."""
+
+    U: Array
+    S: Array
+    Vh: Array
 
 
 def _matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:

@@ -11,14 +11,13 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
+from bedrax.core.typing import Axis
 from bedrax.lax.promotion import broadcast_to
 from bedrax.numpy import cumulative, reductions
 from bedrax.numpy.arguments import array, as_bool, refuse_out
 from bedrax.numpy.number_queries import isnan
 from bedrax.numpy.selection import choose_where as choose
 from bedrax.numpy.ufuncs import logical_and, logical_not
-
-Axis = Any
 
 
 def _without_nan(x: Array, value: Any) -> Array:

@@ -3,9 +3,6 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 
-def Axis(*args: ArrayLike, **kwargs: ArrayLike) -> Array:
-    """Special type indicating an unconstrained type."""
-
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the largest element that is not nan; -1 where there is none."""
 

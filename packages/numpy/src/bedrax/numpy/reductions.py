@@ -16,6 +16,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
+from bedrax.core.typing import Axis
 from bedrax.lax.operators import _select, bitwise_and, bitwise_or, equal, less, less_equal, subtract, true_divide
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import reductions as reduce_ops
@@ -25,7 +26,6 @@ from bedrax.numpy.manipulation import broadcast_to
 from bedrax.numpy.selection import choose_where
 
 _BOOL = dtypes.bool_dtype
-Axis = Any
 
 
 def normalize_axes(axis: Axis, ndim: int) -> tuple[int, ...]:

@@ -5,9 +5,6 @@ from typing import Any
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 
-def Axis(*args: ArrayLike, **kwargs: ArrayLike) -> Array:
-    """Special type indicating an unconstrained type."""
-
 def all(
     a: ArrayLike, axis: Axis | None = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:

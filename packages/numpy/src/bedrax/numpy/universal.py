@@ -45,13 +45,15 @@ class ufunc:
         self._func = func
         self.nin = nin
         self.nout = nout
-        self.nargs = nin + nout
+        self.nargs: int = nin + nout
         self.identity = identity
+        self.__name__: str
+        self.__qualname__: str
         self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "function")
         self.__doc__ = getattr(func, "__doc__", None) or type(self).__doc__
         self._call = call or self._vectorized
         names = "x" if nin == 1 else [f"x{i + 1}" for i in range(nin)]
-        self.__signature__ = inspect.Signature([
+        self.__signature__: inspect.Signature = inspect.Signature([
             *(inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in names),
             *(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in ("out", "where")),
         ])  # fmt: skip

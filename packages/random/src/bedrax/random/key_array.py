@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -116,10 +116,11 @@ class KeyArray(Array):
     _base_array = property(lambda self: self.base)
     _impl = property(lambda self: self.aval.dtype.implementation)
     _committed = _of_base("_committed")
-    committed = _of_base("committed")
-    device = _of_base("device")
-    is_fully_addressable = _of_base("is_fully_addressable")
-    is_fully_replicated = _of_base("is_fully_replicated")
+    if not TYPE_CHECKING:
+        committed = _of_base("committed")
+        device = _of_base("device")
+        is_fully_addressable = _of_base("is_fully_addressable")
+        is_fully_replicated = _of_base("is_fully_replicated")
 
     @property
     def nbytes(self) -> Any:
@@ -201,10 +202,11 @@ class KeyArray(Array):
     def __bool__(self) -> bool:
         raise TypeError("a key is neither true nor false")
 
-    def _no_number(self, *_):
+    def _no_number(self, *_: Any) -> NoReturn:
         raise TypeError("keys are not numbers; jax.random.key_data(arr) gives the numbers that they are made of.")
 
-    __int__ = __float__ = __complex__ = __index__ = _no_number
+    if not TYPE_CHECKING:
+        __int__ = __float__ = __complex__ = __index__ = _no_number
 
     def item(self, *args: Any) -> None:
         """Keys have no Python scalar."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class RegularGridInterpolator:
             if p.shape[0] < 2:
                 raise ValueError(f"there must be at least two points in dimension {i}")
             grid.append(p.astype(values.dtype))
-        self.grid = tuple(grid)
+        self.grid: tuple[Any, ...] = tuple(grid)
         self.values = values
         self.method = method
         self.bounds_error = bounds_error

@@ -56,13 +56,13 @@ class gaussian_kde:
                 raise ValueError(f"gaussian_kde: one weight per point, {n}, got {weights.shape[0]}")
             weights = weights / jnp.sum(weights)
         self.dataset = dataset
-        self.weights = weights
+        self.weights: Any = weights
         self.neff: Array = 1 / jnp.sum(weights * weights)
         factor = self._factor(bw_method)
         center = jnp.sum(dataset * weights[None], axis=1, keepdims=True)
         spread = dataset - center
         covariance = (spread * weights[None]) @ spread.T / (1 - jnp.sum(weights * weights))
-        self.covariance = covariance * factor**2
+        self.covariance: Any = covariance * factor**2
         self.inv_cov: Array = jnp.linalg.inv(covariance) / factor**2
 
     def _factor(self, method: str | float | Callable | None):
