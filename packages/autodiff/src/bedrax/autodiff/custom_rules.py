@@ -373,14 +373,14 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
     return bound.args
 
 
-class _Custom:
+class _Custom(Generic[P, R_co]):
     """What functions with derivative rules share: their static arguments, and how they are called.
 
     Their classes have no annotations: an instance has those of its function, and Python 3.14 looks at the class first.
     """
 
     def __init__(
-        self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
+        self, fun: Callable[P, R_co], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()
     ) -> None:
         functools.update_wrapper(self, fun)
         self.fun: Callable[..., Any] = fun
@@ -419,7 +419,7 @@ class _Custom:
         return leaves, (self.fun, rules, static, len(args), in_tree, self.symbolic_zeros)
 
 
-class custom_jvp(_Custom, Generic[P, R_co]):
+class custom_jvp(_Custom[P, R_co]):
     """A function with a rule for forward mode (and, by transposition, for reverse mode).
 
     Args:
@@ -475,7 +475,7 @@ _NO_REMAT_RULES = (
 )
 
 
-class custom_vjp(_Custom, Generic[P, R_co]):
+class custom_vjp(_Custom[P, R_co]):
     """A function with a rule for reverse mode.
 
     Args:

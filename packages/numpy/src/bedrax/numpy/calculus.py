@@ -10,7 +10,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.core.typing import ArrayLike
+from bedrax.core.typing import ArrayLike, Axis
 from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact, promoted
 from bedrax.numpy.sorting import search
 
@@ -67,7 +67,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 
 
 @one_program(static=("axis", "edge_order"))
-def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int | None = None) -> Any:
+def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: int | None = None) -> Any:
     """Derivatives by central differences inside and one-sided ones at the ends.
 
     Args:

@@ -10,6 +10,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.operators import absolute, add, bitwise_and, bitwise_or, equal, less_equal, multiply, subtract
 from bedrax.lax.promotion import broadcast, promote_dtypes
 from bedrax.numpy.creation import asarray
@@ -18,7 +19,9 @@ from bedrax.numpy.reductions import all as all_
 
 
 @one_program(static=("equal_nan",))
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether ``|a - b| <= atol + rtol * |b|``, elementwise.
 
     Args:
@@ -50,7 +53,9 @@ def _close(x: Any, y: Any, rtol: Any, atol: Any) -> Any:
 
 
 @one_program(static=("equal_nan",))
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether all elements are close; arguments as in `isclose`."""
     return all_(isclose(a, b, rtol, atol, equal_nan))
 

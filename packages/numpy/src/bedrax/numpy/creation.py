@@ -10,6 +10,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, executors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax import lattice
 from bedrax.lax.promotion import broadcast_to as _broadcast
 from bedrax.lax.promotion import operand
@@ -17,7 +18,7 @@ from bedrax.lax.promotion import operand
 _SCALARS = (bool, int, float, complex)
 
 
-def place(x: Any, device: Any = None, out_sharding: Any = None) -> Any:
+def place(x: ArrayLike, device: Any = None, out_sharding: Any = None) -> Any:
     """`x` on a device or with a sharding; as it is if neither is given."""
     where = device if device is not None else out_sharding
     if where is None:
@@ -26,7 +27,7 @@ def place(x: Any, device: Any = None, out_sharding: Any = None) -> Any:
 
 
 def array(
-    object: Any, dtype: Any = None, *args: Any, copy: bool = True, order: str | None = "K", ndmin: int = 0,
+    object: Any, dtype: DTypeLike | None = None, *args: Any, copy: bool = True, order: str | None = "K", ndmin: int = 0,
     device: Any = None, out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Make an array.
@@ -56,7 +57,7 @@ def array(
 
 
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None,
+    a: Any, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None, device: Any = None,
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """`a` as an array, itself where it is one already.
@@ -92,7 +93,7 @@ def _why_copied(x: Any, dtype: Any) -> str | None:
     return None if x.dtype == dtype else f"the dtype has to change from {x.dtype} to {dtype}"
 
 
-def from_data(x: Any, dtype: Any, copy: bool, where: str) -> Array:
+def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool, where: str) -> Array:
     """What `array` and `asarray` have in common."""
     if dtype is not None:
         dtype = dtypes.explicit_dtype(dtype, where)
@@ -218,7 +219,7 @@ def _float_or(dtype: Any, where: str):
     return dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, where)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros.
 
     Args:
@@ -229,17 +230,19 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return place(lax.full(dims.canonical_shape(shape), 0, _float_or(dtype, "zeros")), device, out_sharding)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of ones; arguments as in `zeros`."""
     return place(lax.full(dims.canonical_shape(shape), 1, _float_or(dtype, "ones")), device, out_sharding)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros (memory without a value does not exist here); arguments as in `zeros`."""
     return place(lax.full(dims.canonical_shape(shape), 0, _float_or(dtype, "empty")), device, out_sharding)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def full(
+    shape: ShapeLike, fill_value: Any, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
     """An array filled with a value.
 
     Args:
@@ -280,23 +283,45 @@ def _like(x: Any, dtype: Any, shape: Any, value: Any, name: str, device: Any, ou
     return place(lax.full_like(x, value, dtype, shape), device, out_sharding)
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Zeros with the shape and dtype of `a` (or those given)."""
     return _like(a, dtype, shape, 0, "zeros_like", device, out_sharding)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Ones with the shape and dtype of `a` (or those given)."""
     return _like(a, dtype, shape, 1, "ones_like", device, out_sharding)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def empty_like(
+    prototype: Any, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Any = None
+) -> Array:
     """Zeros with the shape and dtype of `prototype` (or those given)."""
     return _like(prototype, dtype, shape, 0, "empty_like", device, None)
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: Any,
+    fill_value: Any,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """`fill_value` with the shape and dtype of `a` (or those given)."""
     if np.ndim(fill_value) if not isinstance(fill_value, Array) else fill_value.ndim:
@@ -308,7 +333,7 @@ def full_like(
     return _like(a, dtype, shape, fill_value, "full_like", device, out_sharding)
 
 
-def copy(a: Any, order: str | None = None) -> Array:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A new array equal to `a`."""
     return array(operand("copy", a), copy=True, order=order)
 
@@ -327,12 +352,12 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return executors.get().from_dlpack(x, device=device, copy=copy)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """The bytes of a buffer as an array of rank 1; arguments as in `numpy.frombuffer`."""
     return asarray(np.frombuffer(buffer=buffer, dtype=dtypes.as_dtype(dtype), count=count, offset=offset))
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """The numbers in a text, as an array of rank 1; arguments as in `numpy.fromstring`."""
     return asarray(np.fromstring(string=string, dtype=dtypes.as_dtype(dtype), count=count, sep=sep))
 

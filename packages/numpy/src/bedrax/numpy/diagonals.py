@@ -12,7 +12,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.one_program import one_program
-from bedrax.core.typing import ArrayLike
+from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.operators import power
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index
@@ -44,7 +44,7 @@ def _static_or_traced(k: Any, name: str) -> Any:
         raise TypeError(f"k argument to jnp.{name} must be an integer, got {k!r}") from None
 
 
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
+def eye(N: Any, M: Any = None, k: ArrayLike = 0, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """Ones on a diagonal and zeros elsewhere.
 
     Args:
@@ -63,12 +63,12 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     return place(_band((n, m), k, lax.eq, dtype), device)
 
 
-def identity(n: Any, dtype: Any = None) -> Array:
+def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix."""
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones at and below a diagonal and zeros above; arguments as in `eye`."""
     n = dims.canonical_dim(N)
     m = n if M is None else dims.canonical_dim(M)
@@ -87,18 +87,18 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
 
 
 @one_program(static=("k",))
-def tril(m: Any, k: int = 0) -> Array:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """Matrices with the elements above a diagonal made zero; `k` as in `eye`."""
     return _triangle("tril", m, k, True)
 
 
 @one_program(static=("k",))
-def triu(m: Any, k: int = 0) -> Array:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """Matrices with the elements below a diagonal made zero; `k` as in `eye`."""
     return _triangle("triu", m, k, False)
 
 
-def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals in the plane of two axes, as the last axis of the result.
 
     Args:
@@ -123,7 +123,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 
 
 @one_program(static=("k",))
-def diag(v: Any, k: int = 0) -> Array:
+def diag(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with a vector on a diagonal, or the diagonal of a matrix.
 
     Args:
@@ -144,7 +144,7 @@ def diag(v: Any, k: int = 0) -> Array:
 
 
 @one_program(static=("k",))
-def diagflat(v: Any, k: int = 0) -> Array:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with the elements of an array, flattened, on a diagonal."""
     x = array("diagflat", v)
     return diag(lax.reshape(x, (dims.size(x.shape),)), k)
@@ -159,7 +159,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (lax.iota(dtypes.default_int_dtype(), operator.index(n)),) * operator.index(ndim)
 
 
-def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array whose axes have equal length."""
     shape = aval_of(operand("diag_indices_from", arr)).shape
     if len(shape) < 2:
@@ -169,7 +169,7 @@ def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     return diag_indices(shape[0], len(shape))
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
     """The array with its main diagonal replaced.
 
     Args:
@@ -219,13 +219,13 @@ def _matrix_shape(name: str, arr: Any) -> tuple:
     return shape
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for the shape of a matrix."""
     n, m = _matrix_shape("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for the shape of a matrix."""
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
@@ -244,7 +244,7 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int
 
 
 @one_program(static=("N", "increasing"))
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix: powers of a vector as columns.
 
     Args:

@@ -12,6 +12,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 from bedrax.lax import lattice
 from bedrax.lax.primitives.shaping import canonical_axis
 from bedrax.lax.promotion import operand
@@ -52,7 +53,7 @@ _KINDS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
     Args:
@@ -78,7 +79,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return False
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
     """`x` converted to another dtype.
 
     Args:
@@ -156,7 +157,7 @@ def ndim(a: Any) -> int:
     return len(shape(a))
 
 
-def size(a: Any, axis: Any = None) -> int:
+def size(a: Any, axis: Axis = None) -> int:
     """The number of elements of an array, or the product of its lengths along `axis` (an int or several)."""
     lengths = shape(a)
     if axis is None:

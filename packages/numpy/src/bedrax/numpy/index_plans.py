@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import shaping
 from bedrax.numpy_backend.host_array import HostArray
 
@@ -47,7 +48,7 @@ class NonConcreteBooleanIndexError(errors.JAXIndexError):
         )
 
 
-def concrete_value(x: Any) -> np.ndarray | None:
+def concrete_value(x: ArrayLike) -> np.ndarray | None:
     """The value of an array as NumPy's, or None if it is traced."""
     if isinstance(x, tracing.Tracer):
         x = x.concrete()

@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand, promote_dtypes
 from bedrax.numpy.arguments import array, axis_index, refuse_out
@@ -39,7 +40,7 @@ def _parts(name: str, arrays: Any, dtype: Any = None) -> list:
     return promote_dtypes(name, arrays)
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Join arrays along an axis that they have.
 
     Args:
@@ -65,7 +66,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     return concatenate(arrays, axis)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Join arrays of equal shape along a new axis.
 
     Args:
@@ -87,7 +88,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     return lax.stack(parts, axis)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The parts of an array along an axis, which they lack."""
     x = array("unstack", x)
     if not x.ndim:
@@ -103,18 +104,18 @@ def _each(name: str, tup: Any, widen) -> list:
     return [widen(x) for x in tup]
 
 
-def vstack(tup: Any, dtype: Any = None) -> Array:
+def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Join along axis 0; vectors are rows."""
     return concatenate(_each("vstack", tup, atleast_2d), 0, dtype)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Array:
+def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Join along axis 1, vectors along axis 0."""
     parts = _each("hstack", tup, atleast_1d)
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Array:
+def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Join along axis 2, after `atleast_3d`."""
     return concatenate(_each("dstack", tup, atleast_3d), 2, dtype)
 
@@ -163,7 +164,7 @@ def block(arrays: Any) -> Array:
     return join(arrays, 0)
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Join two arrays along an axis, or flattened."""
     return concatenate([operand("append", arr), operand("append", values, 1)], axis)
 
@@ -208,7 +209,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
     return list(lax.split(x, sizes, axis))
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Take an array apart along an axis.
 
     Args:
@@ -222,23 +223,23 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     return _split("split", ary, indices_or_sections, axis)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """`split` that allows parts that differ in length by one."""
     return _split("array_split", ary, indices_or_sections, axis, uneven=True)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 0."""
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 1; of vectors along axis 0."""
     x = array("hsplit", ary)
     return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 2."""
     return _split("dsplit", ary, indices_or_sections, 2)
 
@@ -257,7 +258,7 @@ def _known_places(name: str, obj: Any, size: int) -> np.ndarray:
     return known
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """Put values before given positions along an axis.
 
     Args:
@@ -312,7 +313,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     return moveaxis(out.at[target].set(new, mode="drop"), 0, axis)
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """Leave out given positions along an axis.
 
     Args:
@@ -376,7 +377,7 @@ def _different(places: Array) -> Array:
     return lax.asarray(found)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     """Remove zeros at the front ("f"), the back ("b") or both of an array; the values must be known.
 
     Args:

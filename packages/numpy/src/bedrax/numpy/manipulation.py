@@ -12,6 +12,7 @@ from bedrax.core import dims, dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike, Axis, ShapeLike
 from bedrax.lax import promotion
 from bedrax.lax.operators import negative, remainder
 from bedrax.lax.primitives.cumulative import cumsum
@@ -21,7 +22,9 @@ from bedrax.numpy.creation import _broadcast_checked, place
 from bedrax.numpy.index_plans import concrete_value
 
 
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
+def reshape(
+    a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Array:
     """The elements of an array in another shape.
 
     Args:
@@ -81,7 +84,7 @@ def _new_shape(own: tuple, shape: tuple) -> tuple:
     return (*shape[:i], missing, *shape[i + 1 :])
 
 
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """The elements of an array along one axis, in order "C" (last axis fastest) or "F"."""
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
@@ -89,7 +92,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     return reshape(x, (dims.size(aval_of(x).shape),), order, out_sharding=out_sharding)
 
 
-def squeeze(a: Any, axis: Any = None) -> Array:
+def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """Remove axes of length 1: all of them, or those in `axis` (an int or several).
 
     Raises:
@@ -103,7 +106,7 @@ def squeeze(a: Any, axis: Any = None) -> Array:
     return lax.squeeze(x, axes)
 
 
-def expand_dims(a: Any, axis: Any) -> Array:
+def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     """Insert axes of length 1.
 
     Args:
@@ -115,7 +118,7 @@ def expand_dims(a: Any, axis: Any) -> Array:
     return lax.asarray(lax.expand_dims(operand("expand_dims", a), axis))
 
 
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Reorder axes.
 
     Args:
@@ -129,12 +132,12 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     return lax.transpose(x, [axis_index(i, n) for i in axes])
 
 
-def permute_dims(a: Any, /, axes: Sequence[int]) -> Array:
+def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """Reorder axes; `axes` as in `transpose`."""
     return transpose(a, axes)
 
 
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """Exchange the last two axes."""
     x = array("matrix_transpose", x)
     if x.ndim < 2:
@@ -142,7 +145,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return lax.transpose(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Exchange two axes."""
     x = array("swapaxes", a)
     order = list(range(x.ndim))
@@ -151,7 +154,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return lax.transpose(x, order)
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     """Move axes to other positions; the others keep their order.
 
     Args:
@@ -173,7 +176,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     return lax.transpose(x, order)
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis back until it lies before the position `start`; `moveaxis` is easier to read."""
     x = array("rollaxis", a)
     i = axis_index(axis, x.ndim)
@@ -184,25 +187,25 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 
 
 @one_program(static=("axis",))
-def flip(m: Any, axis: Any = None) -> Array:
+def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """Reverse the order along axes (all, one, or several)."""
     x = array("flip", m)
     axes = axes_tuple(axis, x.ndim)
     return lax.rev(x, axes) if axes else x
 
 
-def fliplr(m: Any) -> Array:
+def fliplr(m: ArrayLike) -> Array:
     """Reverse the order along axis 1."""
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Array:
+def flipud(m: ArrayLike) -> Array:
     """Reverse the order along axis 0."""
     return flip(m, 0)
 
 
 @one_program(static=("k", "axes"))
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by 90 degrees `k` times in the plane of two axes, from the first to the second."""
     x = array("rot90", m)
     i, j = (axis_index(ax, x.ndim) for ax in axes)
@@ -218,7 +221,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return lax.transpose(flip(x, j), order) if k == 1 else flip(lax.transpose(x, order), j)
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
     """An array with axes added in front and axes of length 1 repeated, to have `shape`.
 
     Raises:
@@ -273,7 +276,7 @@ def atleast_3d(*arys: Any) -> Array | list[Array]:
     return _atleast(3, "atleast_3d", lambda x: lax.expand_dims(x, new[x.ndim]), arys)
 
 
-def tile(A: Any, reps: Any) -> Array:
+def tile(A: ArrayLike, reps: Any) -> Array:
     """Repeat an array as a whole, `reps` times along each axis (an int, or one per axis; the last ones fit)."""
     x = array("tile", A)
     reps = dims.canonical_shape(reps)
@@ -286,7 +289,12 @@ def tile(A: Any, reps: Any) -> Array:
 
 
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+    a: ArrayLike,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """Repeat each element along an axis.
 
@@ -342,7 +350,7 @@ def _take_known(x: Array, places: np.ndarray, axis: int) -> Array:
     return x.at[(slice(None),) * axis + (places,)].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
     """Shift elements along axes; those that leave at the end come back at the beginning.
 
     Args:
@@ -389,7 +397,7 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
     return lax.dynamic_slice_in_dim(lax.concatenate([x, x], axis), start, size, axis, allow_negative_indices=False)
 
 
-def resize(a: Any, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: Any) -> Array:
     """The elements of `a`, repeated as a whole or cut off, in a new shape."""
     x = ravel(array("resize", a))
     shape = dims.canonical_shape(new_shape)

@@ -11,7 +11,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
-from bedrax.core.typing import Axis
+from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 from bedrax.lax.promotion import broadcast_to
 from bedrax.numpy import cumulative, reductions
 from bedrax.numpy.arguments import array, as_bool, refuse_out
@@ -99,7 +99,12 @@ def _counted(x: Array, where: Any) -> Array:
 
 @one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("where",))
 def nanmean(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The mean of the elements that are not nan; nan where there is none. Arguments as in `mean`."""
     refuse_out("nanmean", out)
@@ -111,8 +116,8 @@ def nanmean(
 
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims"), arrays=("where", "mean"))
 def nanvar(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None,
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False,
+    where: ArrayLike | None = None, mean: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
     """The variance of the elements that are not nan; nan where there are too few. Arguments as in `var`."""
     refuse_out("nanvar", out)
@@ -124,8 +129,8 @@ def nanvar(
 
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims"), arrays=("where", "mean"))
 def nanstd(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None,
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False,
+    where: ArrayLike | None = None, mean: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
     """The square root of `nanvar`."""
     return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))

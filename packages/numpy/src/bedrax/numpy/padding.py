@@ -9,6 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.lax.operators import remainder
 from bedrax.lax.promotion import operand
@@ -64,7 +65,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
+def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
     """An array with elements added at the ends of its axes.
 
     Args:

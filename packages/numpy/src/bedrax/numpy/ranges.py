@@ -12,6 +12,7 @@ from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax import lattice
 from bedrax.lax.choices import one_of
 from bedrax.lax.operators import multiply, power
@@ -40,7 +41,13 @@ def _known(x: Any, what: str) -> Any:
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: Any = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The numbers from `start` (inclusive) to `stop` (exclusive) in steps.
 
@@ -116,7 +123,7 @@ def _symbolic_arange(start, stop, step, dtype):
 
 @one_program(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DTypeLike | None = None,
     axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """`num` numbers at equal distances from `start` to `stop`.
@@ -182,7 +189,13 @@ def linspace(
 
 @one_program(static=("num", "endpoint", "dtype", "axis"))
 def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
 ) -> Array:
     """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`."""
     out_dtype = dtypes.to_inexact_dtype(lattice.result_type(start, stop, base)) if dtype is None else (
@@ -195,7 +208,14 @@ def logspace(
 
 
 @one_program(static=("num", "endpoint", "dtype", "axis"))
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Numbers at equal ratios from `start` to `stop`, which are not 0; arguments as in `linspace`."""
     out_dtype = dtypes.to_inexact_dtype(lattice.result_type(start, stop)) if dtype is None else (
         dtypes.explicit_dtype(dtype, "geomspace"))  # fmt: skip
@@ -246,7 +266,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return out
 
 
-def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """For each axis of an array of a shape, its index at every position.
 
     Args:
@@ -265,7 +285,7 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     return lax.stack([lax.broadcasted_iota(dtype, shape, d) for d in range(len(shape))], 0)
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Array:
+def fromfunction(function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any) -> Array:
     """An array whose element at each position is a function of its indices.
 
     Args:

@@ -16,7 +16,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
-from bedrax.core.typing import Axis
+from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 from bedrax.lax.operators import _select, bitwise_and, bitwise_or, equal, less, less_equal, subtract, true_divide
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import reductions as reduce_ops
@@ -57,7 +57,7 @@ def _accumulation(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) <= 16 else dtype
 
 
-def wide_integer(dtype: Any) -> Any:
+def wide_integer(dtype: DTypeLike) -> Any:
     """The dtype of sums of integers and bools that are promoted."""
     if dtype == _BOOL or dtypes.is_signed_integer(dtype):
         wide = dtypes.default_int_dtype()
@@ -182,7 +182,12 @@ min, _min = _extreme("min", "smallest", "an upper", reduce_ops.reduce_min, lax.m
 
 @one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 def minmax(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
     """The smallest and the largest element along axes; nan if there is one.
 
@@ -292,7 +297,13 @@ def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
 
 @one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("where",))
 def mean(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The mean of the elements along axes; nan where there are none.
 
@@ -314,8 +325,8 @@ def mean(
 
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"), arrays=("where", "mean"))
 def var(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-    where: Any = None, mean: Any = None, correction: Any = None,
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
+    where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: Any = None,
 ) -> Array:  # fmt: skip
     """The variance of the elements along axes: the mean of squared distances from the mean.
 
@@ -360,8 +371,8 @@ def var(
 
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"), arrays=("where", "mean"))
 def std(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-    where: Any = None, mean: Any = None, correction: Any = None,
+    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
+    where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: Any = None,
 ) -> Array:  # fmt: skip
     """The standard deviation, the square root of `var`; arguments as there."""
     refuse_out("std", out)
@@ -371,7 +382,7 @@ def std(
 
 
 @one_program(static=("axis", "out", "keepdims"))
-def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The difference of the largest and the smallest element along axes."""
     refuse_out("ptp", out)
     x = operand("ptp", a)
@@ -379,6 +390,6 @@ def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> 
 
 
 @one_program(static=("axis", "keepdims"))
-def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements along axes are not zero, as the default integer type."""
     return sum(as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims)

@@ -143,5 +143,5 @@ def var(
 ) -> Array:
     """The variance of the elements along axes: the mean of squared distances from the mean."""
 
-def wide_integer(dtype: Any) -> Any:
+def wide_integer(dtype: DTypeLike) -> Any:
     """The dtype of sums of integers and bools that are promoted."""

@@ -48,5 +48,44 @@ SCALAR_TYPES.update(
 globals().update(SCALAR_TYPES)
 
 if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> None: ...  # the table's names; with a type, mypy 2.4 fails in circles of imports
+    bool: ScalarType
+    int1: ScalarType
+    int2: ScalarType
+    int4: ScalarType
+    int8: ScalarType
+    int16: ScalarType
+    int32: ScalarType
+    int64: ScalarType
+    uint1: ScalarType
+    uint2: ScalarType
+    uint4: ScalarType
+    uint8: ScalarType
+    uint16: ScalarType
+    uint32: ScalarType
+    uint64: ScalarType
+    float4_e2m1fn: ScalarType
+    float6_e2m3fn: ScalarType
+    float6_e3m2fn: ScalarType
+    float8_e3m4: ScalarType
+    float8_e4m3: ScalarType
+    float8_e4m3b11fnuz: ScalarType
+    float8_e4m3fn: ScalarType
+    float8_e4m3fnuz: ScalarType
+    float8_e5m2: ScalarType
+    float8_e5m2fnuz: ScalarType
+    float8_e8m0fnu: ScalarType
+    bfloat16: ScalarType
+    float16: ScalarType
+    float32: ScalarType
+    float64: ScalarType
+    complex64: ScalarType
+    complex128: ScalarType
+    bool_: ScalarType
+    single: ScalarType
+    double: ScalarType
+    csingle: ScalarType
+    cdouble: ScalarType
+    int_: ScalarType
+    uint: ScalarType
+    float_: ScalarType
+    complex_: ScalarType

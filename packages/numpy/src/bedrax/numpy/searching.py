@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax.choices import one_of
 from bedrax.lax.operators import add, floor_divide, multiply, remainder
 from bedrax.lax.primitives.cumulative import cumsum
@@ -41,7 +42,7 @@ def _positions(mask: Any, size: Any) -> Any:
     return cumsum(lax.full((size,), 0, np.int32).at[before].add(1, mode="drop"), 0)
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The positions of the elements that are not zero, in order: one array of integers per axis.
 
     Args:
@@ -84,7 +85,31 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     return tuple(out)
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+@overload
+def where(
+    condition: ArrayLike, x: None = None, y: None = None, /, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Array, ...]: ...
+@overload
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Array | tuple[Array, ...]: ...
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
     """`x` where `condition` holds, else `y`; with `condition` alone, where it holds (as `nonzero`).
 
     Args:
@@ -101,13 +126,13 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     return choose_where(condition, x, y)
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The positions, in the flattened array, of the elements that are not zero; arguments as in `nonzero`."""
     x = array("flatnonzero", a)
     return nonzero(lax.reshape(x, (dims.size(x.shape),)), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The positions of the elements that are not zero, as rows; arguments as in `nonzero`."""
     x = array("argwhere", a)
     if not x.ndim:
@@ -120,7 +145,13 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
 
 
 def compress(
-    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: Any = 0,
+    out: None = None,
 ) -> Array:
     """The parts of an array along an axis for which a condition holds.
 
@@ -148,7 +179,7 @@ def compress(
     return x.at[(slice(None),) * axis + (places,)].get(mode="fill", fill_value=fill_value)
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0) -> Array:
     """The elements, flattened, for which a condition holds; `size` and `fill_value` as in `compress`."""
     mask, x = array("extract", condition), array("extract", arr, 1)
     flat = lambda v: lax.reshape(v, (dims.size(v.shape),))
@@ -160,7 +191,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 
 @one_program(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(
-    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
+    a: ArrayLike, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Array:  # fmt: skip
     """The elements at given positions along an axis.
@@ -211,7 +242,7 @@ def _taken_shape(shape: tuple, places: tuple, axis: int) -> tuple:
 
 @one_program(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
-    arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
+    arr: ArrayLike, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
     wrap_negative_indices: bool = True,
 ) -> Array:  # fmt: skip
     """For each position of `indices`, the element of `arr` along an axis that it says.
@@ -276,7 +307,7 @@ def _not_in_place(name: str, inplace: bool) -> None:
         raise ValueError(f"jnp.{name}: arrays are immutable; pass inplace=False and use what is returned")
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
     """The array with the elements at flat positions replaced.
 
     Args:
@@ -305,7 +336,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
+    arr: ArrayLike, indices: Any, values: ArrayLike, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Array:
     """The array with elements along an axis replaced: the counterpart of `take_along_axis`.
 
@@ -332,7 +363,7 @@ def put_along_axis(
     return lax.reshape(x.at[index].set(v, mode=mode), shape)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+def place(arr: ArrayLike, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """The array with the elements where a mask holds replaced by the first values, repeated as needed.
 
     Args:
@@ -380,7 +411,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     return tuple(out)
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+def unravel_index(indices: Any, shape: ShapeLike) -> tuple[Array, ...]:
     """Flat positions in an array of a shape, as one array of indices per axis; those out of bounds are clipped."""
     i = array("unravel_index", indices)
     shape = dims.canonical_shape(shape)
@@ -397,7 +428,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any], dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
+    multi_index: Sequence[Any],
+    dims: Sequence[int],
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The flat positions in an array of shape `dims` of indices given per axis.
 

@@ -11,6 +11,7 @@ from bedrax.core import dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.typing import ArrayLike
 from bedrax.lax.operators import remainder
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.promotion import broadcast, broadcast_to, operand, promote_dtypes, promote_pair
@@ -19,7 +20,7 @@ from bedrax.numpy.index_plans import concrete_value
 
 
 @one_program
-def choose_where(condition: Any, x: Any, y: Any) -> Any:
+def choose_where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
     """`where` of three operands."""
     condition = operand("where", condition)
     c = aval_of(condition)
@@ -63,7 +64,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 @one_program(arrays=("arr", "min", "max"))
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
+def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """`arr` limited to the range from `min` to `max`, elementwise.
 
     Args:
@@ -85,7 +86,7 @@ def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:
     return arr
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """From several arrays, the element of the array whose number stands in `a`.
 
     Args:

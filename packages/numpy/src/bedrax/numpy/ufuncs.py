@@ -98,7 +98,7 @@ for _name, (_kind, _bind, _what) in _TABLE.items():
 
 if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> None: ...  # the table's names; with a type, mypy 2.4 fails in circles of imports
+    def __getattr__(name: str) -> Any: ...  # the table's names; with a type, mypy 2.4 fails in circles of imports
 
 
 # ---- ufuncs with methods ---------------------------------------------------------------------------------------
