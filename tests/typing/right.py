@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_type
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 from jax.typing import ArrayLike, DTypeLike
-from typing_extensions import assert_type
 
 x = jnp.arange(6.0).reshape(2, 3)
 key = jax.random.key(0)
