@@ -9,7 +9,7 @@ from bedrax import lax
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.core.jitting import jit
-from bedrax.extend.debugger import breakpoint
+from bedrax.extend import debugger
 from bedrax.xla_backend.compile import effects_barrier
 
 
@@ -26,7 +26,7 @@ def outer(x, files):
 
     def inner(y):
         z = {"double": lax.mul(y, np.float32(2))}
-        breakpoint(**files)
+        debugger.breakpoint(**files)
         return z["double"]
 
     return inner(lax.add(x, np.float32(1))), label
@@ -41,7 +41,7 @@ def test_values_are_those_of_the_run(transform):
     assert "Entering jdb" in shown[0] and __file__ in shown[0] and "inner" in shown[0]
     assert "4." in shown[1] and "9." in shown[2] and "outer()" in shown[3] and "'outer'" in shown[4]
     assert "3." in shown[5] and "NameError" in shown[6] and "inner" in shown[7] and "innermost" in shown[8]
-    assert shown[9].index("outer()") < shown[9].index("> ") and "breakpoint(**files)" in shown[10]
+    assert shown[9].index("outer()") < shown[9].index("> ") and "debugger.breakpoint(**files)" in shown[10]
 
 
 def test_transformations():
@@ -57,6 +57,6 @@ def test_leaving_and_misuse():
     with pytest.raises(Exception, match="quit"):
         stopped(lambda files: outer(np.float32(1), files), "q")
     with pytest.raises(NotImplementedError, match="terminal"):
-        breakpoint(backend="colab")
-    shown = stopped(lambda files: breakpoint(num_frames=1, **files), "up", "c")
+        debugger.breakpoint(backend="colab")
+    shown = stopped(lambda files: debugger.breakpoint(num_frames=1, **files), "up", "c")
     assert "outermost" in shown[1]

@@ -133,18 +133,18 @@ def test_tensors():
 X = draw(3, 4, 5)
 
 
-@pytest.mark.parametrize("ord", [None, 1, 2, 0, np.inf, -np.inf, 3, -1, 0.5])
-def test_vector_norms(ord):
-    check("norm", X[0, 0], ord)
-    check("norm", X, ord, axis=1, keepdims=True)
-    check("vector_norm", X, axis=(0, 2), ord=2 if ord is None else ord)
+@pytest.mark.parametrize("order", [None, 1, 2, 0, np.inf, -np.inf, 3, -1, 0.5])
+def test_vector_norms(order):
+    check("norm", X[0, 0], order)
+    check("norm", X, order, axis=1, keepdims=True)
+    check("vector_norm", X, axis=(0, 2), ord=2 if order is None else order)
 
 
-@pytest.mark.parametrize("ord", [None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
-def test_matrix_norms(ord):
-    check("norm", X[0], ord)
-    check("norm", X, ord, axis=(2, 0), keepdims=True)
-    check("matrix_norm", X, ord="fro" if ord is None else ord)
+@pytest.mark.parametrize("order", [None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
+def test_matrix_norms(order):
+    check("norm", X[0], order)
+    check("norm", X, order, axis=(2, 0), keepdims=True)
+    check("matrix_norm", X, ord="fro" if order is None else order)
 
 
 def test_array_api_names():

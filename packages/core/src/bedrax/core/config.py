@@ -114,7 +114,7 @@ class Flag:
     __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "_inert", "check", "settled", "users_only", "public",
                  "_global", "_overrides", "__name__")  # fmt: skip
 
-    def __init__(self, name: str, default: Any, help: str, *, kind: type | None = None, choices: tuple[Any, ...] = (),
+    def __init__(self, name: str, default: Any, meaning: str, *, kind: type | None = None, choices: tuple[Any, ...] = (),
                  optional: bool | None = None, keyed: bool = False,
                  inert: str | Callable[[], str | None] | None = None,
                  check: Callable[[Any], bool] | None = None, users_only: bool = False, public: bool = True) -> None:  # fmt: skip
@@ -128,7 +128,7 @@ class Flag:
         self.choices: tuple[Any, ...] | None = choices or None
         self.optional: bool = default is None if optional is None else optional
         self.keyed: bool = keyed
-        self.help: str = help
+        self.help: str = meaning
         self._inert = inert
         self.check: Callable[[Any], bool] | None = check
         self.users_only: bool = users_only
@@ -360,12 +360,12 @@ def _notify(flag: Flag) -> None:
         callback(flag.name, flag)
 
 
-def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
+def flag(name: str, default: Any, meaning: str, **options: Any) -> Flag:
     """Declare a flag."""
     global _epoch
     if name in _flags or name in _states:
         raise ValueError(f"the flag {name} is declared already")
-    new = Flag(name, default, help, **options)
+    new = Flag(name, default, meaning, **options)
     with _lock:
         (_flags if new.public else _states)[name] = new
         if new.users_only:
@@ -378,12 +378,12 @@ def flag(name: str, default: Any, help: str, **options: Any) -> Flag:
     return new
 
 
-def state(name: str, default: Hashable, help: str) -> Flag:
+def state(name: str, default: Hashable, meaning: str) -> Flag:
     """Declare a value of each thread that programs depend on, and that functions set: it belongs to the trace context.
 
     It is no option: `config`, the environment and the command line do not know it.
     """
-    return flag(name, default, help, kind=object, optional=True, keyed=True, public=False)
+    return flag(name, default, meaning, kind=object, optional=True, keyed=True, public=False)
 
 
 def _state_named(name: str) -> Flag:

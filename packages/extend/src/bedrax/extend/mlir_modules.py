@@ -10,7 +10,8 @@ from bedrax.core.effects import Effect
 from bedrax.core.ir import Jaxpr
 from bedrax.extend.mlir_rules import LoweringRuleContext, Mesh, ModuleContext, TokenSet
 from bedrax.extend.unsupported import refuse_options
-from bedrax.xla_backend import clients, compile, platforms
+from bedrax.xla_backend import clients, platforms
+from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.lowering.program import inline
 from bedrax.xla_backend.lowering.types import ir, type_of
 from bedrax.xla_backend.placement import Placement
@@ -104,7 +105,7 @@ def lower_jaxpr_to_module(
     _check_types("out_avals", "results", out_avals, jaxpr.out_avals)
     devices = (axis_context.device_assignment or clients.get_backend(backend).devices())[:1]
     platform = _one_platform(platforms[0])
-    lowered = compile.lower(
+    lowered = compile_module.lower(
         jaxpr, module_name, Placement(tuple(devices), committed=False), donated_args, keep_unused=True,
         platform=platform, embed_constants=True,
     )  # fmt: skip

@@ -12,7 +12,8 @@ from bedrax.core.avals import aval_of
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.contractions import dot_general
 from bedrax.lax.primitives.elementwise import add
-from bedrax.lax.primitives.shaping import pad, reshape, slice, transpose
+from bedrax.lax.primitives.shaping import pad, reshape, transpose
+from bedrax.lax.primitives.shaping import slice as strided_slice
 
 
 def sum_of_products(
@@ -52,8 +53,8 @@ def sum_of_products(
     for offset in itertools.product(*map(range, window)):
         starts = [o * d for o, d in zip(offset, rhs_dilation, strict=True)]
         ends = [a + dims.non_negative((m - 1) * s + 1) for a, m, s in zip(starts, places, window_strides, strict=True)]
-        cut = slice(x, (0, 0, *starts, 0), (groups, batch, *ends, inner), (1, 1, *window_strides, 1))
-        columns = slice(kernel, (*offset, 0, 0, 0), (*[o + 1 for o in offset], inner, groups, outer // groups))
+        cut = strided_slice(x, (0, 0, *starts, 0), (groups, batch, *ends, inner), (1, 1, *window_strides, 1))
+        columns = strided_slice(kernel, (*offset, 0, 0, 0), (*[o + 1 for o in offset], inner, groups, outer // groups))
         product = dot_general(
             cut, reshape(columns, (inner, groups, outer // groups)), (((n + 2,), (0,)), ((0,), (1,))), precision,
             preferred_element_type,

@@ -22,7 +22,8 @@ from bedrax.lax.filling import full
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import ANY, NUMBER
 from bedrax.lax.primitives.reductions import _typed_scalar, check_fold, combiner_jaxpr, fold_operands, monoid_of
-from bedrax.lax.primitives.shaping import broadcast_in_dim, like, pad, reshape, slice, slice_in_dim
+from bedrax.lax.primitives.shaping import broadcast_in_dim, like, pad, reshape, slice_in_dim
+from bedrax.lax.primitives.shaping import slice as strided_slice
 
 pure_shapes.add("windows")
 
@@ -348,7 +349,7 @@ def padded_slices(x: ArrayLike, fill: Any, windows: Windows, out_shape: Sequence
     """For each position inside a window, the array of the elements there of all windows."""
     padded = pad(x, fill, windows.pad_config())
     for offset in windows.offsets():
-        yield slice(padded, *windows.slices(offset, out_shape))
+        yield strided_slice(padded, *windows.slices(offset, out_shape))
 
 
 def add_slices(parts: Sequence[Any], windows: Windows, shape: Sequence[int]) -> Any:
