@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from bedrax.core.facts import cached
+from bedrax.core.holders import settled
 from bedrax.core.ir import Eqn, Jaxpr, Literal
 from bedrax.core.tables import programs, with_programs
 
@@ -45,17 +46,14 @@ def _dependent_results(eqn: Eqn, given: list[bool]) -> list[bool]:
     known = {o for use in uses for o in use.operands}
     if any(m and o not in known for o, m in enumerate(given)):
         return every  # it chooses among the programs
-    operands, results = list(given), [False] * len(every)
-    while True:
-        before = operands.copy()
-        for use in uses:
-            found = dependents(use.program, tuple(o is not None and operands[o] for o in use.operands)).results
-            for r, m in zip(use.results, found, strict=True):
-                if m and r is None:
-                    return every  # it decides how often another program runs
-                if m:
-                    results[r] = True
-            for o, r in use.carries:
-                operands[o] = results[r] = operands[o] or results[r]
-        if operands == before:
-            return results
+    marks, found = settled(uses, given, lambda use, own: dependents(use.program, own).results)
+    results = [False] * len(every)
+    for use, own in zip(uses, found, strict=True):
+        for r, m in zip(use.results, own, strict=True):
+            if m and r is None:
+                return every  # it decides how often another program runs
+            if m:
+                results[r] = True
+        for o, r in use.carries:
+            results[r] = results[r] or marks[o]
+    return results
