@@ -50,6 +50,29 @@ def test_no_place():
     assert source.describe(None) == "unknown place"
 
 
+def test_a_change_of_the_excluded_paths_counts_for_files_that_were_looked_up_before():
+    call = library("def call(): return source.user_frame()", filename="/theirs/file.py")["call"]
+    changes = [
+        lambda paths: paths.append("/theirs"),
+        lambda paths: paths.remove("/theirs"),
+        lambda paths: paths.insert(0, "/theirs"),
+        lambda paths: paths.pop(0),
+        lambda paths: paths.extend(["/theirs"]),
+        lambda paths: paths.__delitem__(-1),
+        lambda paths: paths.__iadd__(["/theirs"]),
+        lambda paths: paths.__setitem__(-1, "/elsewhere"),
+    ]
+    saved = list(source.exclude_paths)
+    try:
+        files = []
+        for change in changes:
+            change(source.exclude_paths)
+            files.append(call()[0].co_filename)
+        assert files == [__file__, "/theirs/file.py"] * 4
+    finally:
+        source.exclude_paths[:] = saved
+
+
 def test_excluded_paths(tmp_path):
     inside = str(tmp_path / "theirs" / "module.py")
     other = library("def f(): return source.user_frame()", inside)["f"]

@@ -22,11 +22,31 @@ _F = TypeVar("_F", bound=Callable)
 Source = tuple[CodeType, int]
 """A place: a code object and the offset of an instruction in it. Lines are computed when it is described."""
 
-exclude_paths: list[str] = []
-"""Files and folders whose frames are not the user's."""
-
 replays: CodeType | None = None  # what runs programs again: each operation keeps the line of its equation
 _is_ours: dict[str, bool] = {}  # by file name: strings cache their hash, code objects do not
+
+
+class _Paths(list[str]):
+    """A list that forgets what was found for file names when it changes: libraries (Flax) append and remove."""
+
+
+def _forgetting(name: str) -> Callable[..., Any]:
+    method = getattr(list, name)
+
+    @functools.wraps(method)
+    def changed(self: _Paths, *args: Any, **kwargs: Any) -> Any:
+        result = method(self, *args, **kwargs)
+        _is_ours.clear()
+        return result
+
+    return changed
+
+
+for _name in ("append", "clear", "extend", "insert", "pop", "remove", "__delitem__", "__iadd__", "__setitem__"):
+    setattr(_Paths, _name, _forgetting(_name))
+
+exclude_paths: Final[list[str]] = _Paths()
+"""Files and folders whose frames are not the user's."""
 
 
 def register_exclusion(path: str) -> None:
@@ -34,7 +54,6 @@ def register_exclusion(path: str) -> None:
     path = os.path.abspath(path)
     if path not in exclude_paths:
         exclude_paths.append(path)
-        _is_ours.clear()
 
 
 def is_excluded(filename: str) -> bool:
