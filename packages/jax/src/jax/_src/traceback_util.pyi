@@ -1,7 +1,8 @@
 # Flax and its tests: register_exclusion, UnfilteredStackTrace; Equinox: include_frame; both: api_boundary
 from bedrax.core.source import (
-    SimplifiedTraceback as UnfilteredStackTrace, api_boundary as api_boundary, exclude_paths as _exclude_paths,
+    SimplifiedTraceback as _SimplifiedTraceback, api_boundary as api_boundary, exclude_paths as _exclude_paths,
     is_user_frame as _is_user_frame, register_exclusion as register_exclusion,
 )  # fmt: skip
 
+UnfilteredStackTrace = _SimplifiedTraceback
 include_frame = _is_user_frame
