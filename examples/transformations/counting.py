@@ -1,7 +1,8 @@
-"""How many operations does a function run? The number is an array: the rounds of a loop may depend on the data.
+"""The number of operations that a function runs, as an array: the rounds of a loop may depend on the data.
 
-A trace reads each operation. One that holds programs (`jit`, `scan`, `while_loop`, `cond`, `checkpoint`) is rebuilt by
-`bedrax.core.holders.reporting`: each of its programs returns its own count, a branch returns it, a loop carries the sum.
+A trace processes each operation. An operation that holds programs (`jit`, `scan`, `while_loop`, `cond`, `checkpoint`)
+is
+rebuilt by `bedrax.core.holders.reporting`: each program also returns its own count, and a loop carries the sum.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ class CountTrace(Trace):
         self.total: Any = np.int32(0)
 
     def process(self, prim, args, params):
-        """Count an operation, or those of the programs that it holds."""
+        """Count an operation, or the operations of its programs."""
         uses = programs[prim](params)
         program = called_program(prim, params)
-        if program is not None and not with_programs.states(prim):  # a function with rules of its own
+        if program is not None and not with_programs.states(prim):  # a function with custom rules
             return run(program, *args)
         with set_trace(self.parent):
             if not uses:
@@ -79,7 +80,7 @@ COUNTS = Reports(_reports, (_COUNT,), _none, _sum)
 
 
 def count(f: Callable) -> Callable:
-    """A function that returns the number of operations that `f` runs, too.
+    """Returns a function that also returns the number of operations that `f` runs.
 
     Args:
       f: takes and returns pytrees of arrays.

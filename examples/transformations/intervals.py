@@ -1,9 +1,9 @@
-"""Interval arithmetic: bounds of a function's results, given bounds of its arguments. (They hold up to rounding.)
+"""Interval arithmetic: bounds of a function's results from bounds of its arguments. (They hold up to rounding.)
 
-A value is a pair (lower, upper) or, where it is known exactly, one array. Most operations are increasing in each operand, so
-that a table of exceptions is all that varies by primitive. An operation that holds programs is rebuilt by
-`bedrax.core.holders.lift`: the upper bound of a value goes where the lower one goes, and the carry of a loop is a pair where a
-round makes it one. What decides (an index of `cond`, a condition of `while_loop`) must be known exactly.
+A value is a pair (lower, upper) or, if it is known exactly, one array. Most operations are increasing in each operand,
+so only a table of exceptions varies by primitive. An operation that holds programs is rebuilt by
+`bedrax.core.holders.lift`: the upper bound of a value accompanies the lower one, and the carry of a loop is a pair if a
+round makes it one. The index of `cond` and the condition of `while_loop` must be known exactly.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class IntervalTrace(Trace):
     sees_constants = False
 
     def split(self, x: Any) -> tuple[Any, Any]:
-        """The bounds of a value; the upper one is None where it is known exactly."""
+        """The bounds of a value; the upper one is None if the value is known exactly."""
         return (x.lower, x.upper) if type(x) is Interval and x._trace is self else (x, None)
 
     def wrap(self, lower: Any, upper: Any) -> Any:
@@ -85,7 +85,7 @@ def _product(low, high):
 def _power(low, high, *, y):
     ends = lax.integer_pow(low[0], y), lax.integer_pow(high[0], y)
     if y < 0:
-        raise NotImplementedError("a negative power of an interval, which may hold 0")
+        raise NotImplementedError("a negative power of an interval, which may contain 0")
     least, most = _extremes(*ends)
     inside = lax.bitwise_and(lax.lt(low[0], lax.full_like(low[0], 0)), lax.gt(high[0], lax.full_like(low[0], 0)))
     return (lax.select(inside, lax.full_like(least, 0), least), most) if y % 2 == 0 else ends
@@ -109,7 +109,8 @@ def _bounded(f: Callable, lower: Sequence[Any], upper: Sequence[Any]) -> list[tu
 
 @cached
 def bounded_program(program: Jaxpr, marks: tuple, force: tuple | None) -> tuple[Jaxpr, tuple]:
-    """``lower bounds, upper bounds of marked arguments -> the same of results``, and which results have an upper bound."""
+    """``lower bounds, upper bounds of marked arguments -> the same of results``, and the results with an upper
+    bound."""
 
     def flat(*values):
         above = iter(values[len(marks) :])
@@ -126,13 +127,14 @@ def bounded_program(program: Jaxpr, marks: tuple, force: tuple | None) -> tuple[
 
 
 def bounds(f: Callable) -> Callable:
-    """A function that bounds the results of `f`.
+    """Returns a function that bounds the results of `f`.
 
     Args:
       f: takes arrays and returns a pytree of arrays.
 
     Returns:
-      A function that takes a pair (lower, upper), or an array that is known exactly, for each argument of `f`. It returns a pair
+      A function that takes a pair (lower, upper), or an exactly known array, for each argument of `f`. It returns a
+      pair
       of pytrees: the lower and the upper bounds of the results.
     """
 

@@ -1,8 +1,8 @@
 """A new operation that holds a program: `repeat` applies a function a known number of times.
 
-It says what its program is and how operands and results are wired (`programs`), how it is rebuilt (`with_programs`), and what
-it means (a decomposition, which every backend evaluates). One line each gives it forward mode, batching, checks and
-references; type checks, dead code, inlining and the two transformations beside this file follow.
+It declares its program and the wiring of operands and results (`programs`), its reconstruction (`with_programs`), and
+its result (a decomposition, which every backend evaluates). One line each adds forward mode, batching, checks and
+references. Type checks, dead code, inlining and the two transformations in this folder need no line.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def repeat(f: Callable, times: int, x: Any) -> Any:
 
     Args:
       f: takes and returns a pytree of arrays of the same structure, shapes and dtypes.
-      times: how often it is applied.
-      x: the pytree that it is applied to first.
+      times: the number of applications.
+      x: the first argument, a pytree.
     """
     leaves, tree = pytree.tree_flatten(x)
     in_tree = pytree.tree_structure(((x,), {}))

@@ -1,6 +1,6 @@
-"""Lists and texts in place of arrays, at each array argument of each public function.
+"""Lists and texts instead of arrays, for each array argument of each public function.
 
-The error names the public function that was called and the argument, and shows nothing of what goes on inside.
+The error names the called public function and the argument, and no internal function.
 """
 
 import importlib
@@ -18,19 +18,19 @@ FUNCTIONS = {
     if name not in records.ELSEWHERE and not name.startswith("Array.")
     if (r := records.record(name, f)) is not None and r.function is f
 }
-# Their arguments are pytrees, of which a list is one; the error comes from the user's function or says what differs.
+# Their arguments are pytrees, and a list is one. The error is that of the user's function, or names the difference.
 OF_TREES = {
     "lax.associative_scan", "lax.custom_linear_solve", "lax.custom_root", "lax.fori_loop", "lax.map", "lax.reduce",
     "lax.reduce_window", "lax.scan", "lax.while_loop", "scipy.sparse.linalg.bicgstab", "scipy.sparse.linalg.cg",
     "scipy.sparse.linalg.gmres",
 }  # fmt: skip
 OF_NUMPY = {"numpy.array_repr", "numpy.array_str"}  # NumPy's own functions
-# They take dtypes, or objects of other libraries, as well.
+# They also accept dtypes, or objects of other libraries.
 OF_OTHER_THINGS = {
     "lax.dtype", "numpy.promote_types", "numpy.result_type", "numpy.from_dlpack", "numpy.logspace", "numpy.geomspace",
     "image.scale_and_translate",
 }  # fmt: skip
-# What is no array is made one; the error says what is no number.
+# They convert their arguments to arrays; the error names the argument that is no number.
 CONVERTED = {
     "numpy.array", "numpy.array_equal", "numpy.array_equiv", "numpy.asarray", "numpy.full", "lax.sort",
     "random.categorical", "random.dirichlet", "random.multinomial", "random.multivariate_normal",
@@ -48,7 +48,7 @@ def array_arguments(record):
 
 
 def error(record, place, value):
-    """The error of a call with `value` at one place, or None."""
+    """The error of a call with `value` at one position, or None."""
     args, kwargs = list(record.args), dict(record.kwargs)
     (args if isinstance(place, int) else kwargs)[place] = value
     with warnings.catch_warnings():
@@ -61,7 +61,7 @@ def error(record, place, value):
 
 
 def places_of(record, place):
-    """How messages may name an argument."""
+    """The possible names of an argument in messages."""
     if isinstance(place, int):
         return {f" at position {place}"}
     names = list(inspect.signature(record.function).parameters)
@@ -69,7 +69,7 @@ def places_of(record, place):
 
 
 def same(function, name):
-    """Whether the name in a message is that of the function: any of its names."""
+    """Whether the name in a message is a name of the function."""
     module, _, last = function.replace("jnp", "jax.numpy").rpartition(".")
     return last == name.rpartition(".")[2] or getattr(importlib.import_module(module), last) is FUNCTIONS[name].function
 

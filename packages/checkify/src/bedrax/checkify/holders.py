@@ -1,4 +1,4 @@
-"""Checks inside operations that hold programs: the programs are checked, and the operation reports their error."""
+"""Checks inside operations that hold programs: the programs are checked, and the operation returns their error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Checked(NamedTuple):
 
 @of_uses
 def _checking(uses: Sequence[Use], operands: int, kinds: Any) -> tuple[Spec, Reports, Reporting | Held]:
-    """What may fail in an operation that holds programs, and the operation that reports it."""
+    """The possible errors of an operation that holds programs, and the operation that returns its error."""
     found = [checked(use.program, kinds) for use in uses]
     spec = joined([own for _, own in found])
     how = Reports(_Checked(kinds, spec), tuple(spec.types()), no_error, first_of)
@@ -46,7 +46,7 @@ def _checking(uses: Sequence[Use], operands: int, kinds: Any) -> tuple[Spec, Rep
 
 
 def checks_programs(*prims: Primitive) -> None:
-    """Register the row of operations that hold programs: these are checked, and the operation reports their error."""
+    """Register the row of operations that hold programs: these are checked, and the operation returns their error."""
     for prim in prims:
 
         @check_rules.rule(prim, kind="program")

@@ -354,7 +354,7 @@ def _check_equal(aval: Any, spec: PartitionSpec, manual: Sequence[str], name: Ca
     if differing:
         axes = ", ".join(map(repr, sorted(differing)))
         raise ValueError(
-            f"shard_map: out_specs has {spec} for {name()}, so it must be equal along {axes}, but by its type it"
+            f"shard_map: out_specs has {spec} for {name()}, which states that it is equal along {axes}, but by its type it"
             f" varies there. Name {axes} in the spec to put the blocks together, or make them equal by psum, pmax or"
             " all_gather(to='invariant'). If they are equal for a reason that types do not know, pass check_vma=False."
         )

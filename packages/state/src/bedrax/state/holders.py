@@ -1,6 +1,6 @@
-"""Operations that hold programs with references, as operations on what these hold.
+"""Operations that hold programs with references, as operations on the values of the references.
 
-What a loop writes is carried; what a call or a branch writes is a further result.
+A loop carries the values that it writes; the values that a call or a branch writes are further results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _pure(uses: Sequence[Use], same: tuple[int, ...]) -> Held:
             raise ValueError("the condition of a while_loop writes to a reference; it may be read there only")
     written = sorted({same[use.operands[k]] for use, (_, own) in zip(uses, pure, strict=True) for k in own})
     rounds = any(use.carries or use.rounds is not None for use in uses)
-    # What one program writes and another reads is one value.
+    # A value that one program writes and another reads is one value.
     source = [("operand", first if first in written else o) for o, first in enumerate(same)]
     finals = sources("final", written)
     bodies = []
@@ -65,8 +65,8 @@ def discharges_programs(*prims: Primitive) -> None:
             for x, wire in zip(args, roles(uses, len(args))[0], strict=True):
                 if isinstance(x, Ref) and wire.kind in (CARRY, ROW):
                     raise ValueError(
-                        f"{prim}: a value that it carries, or takes row by row, is a reference of type {x.aval.short()}:"
-                        " references are no data that a loop hands on. Let the function close over the reference."
+                        f"{prim}: a carried value, or an operand that is read row by row, is a reference of type {x.aval.short()}:"
+                        " references are no data that a loop can carry. Let the function close over the reference."
                     )
             names = [identity(x) if isinstance(x, Ref) else None for x in args]
             same = tuple(
@@ -82,5 +82,5 @@ def discharges_programs(*prims: Primitive) -> None:
 
 
 def needs_references(program: Jaxpr) -> bool:
-    """Whether a derivative rule of a function in the program will need the references themselves."""
+    """Whether a derivative rule of a function in the program needs the references themselves."""
     return lends(program) and not (current.trace is eval_trace or isinstance(current.trace, DischargeTrace))
