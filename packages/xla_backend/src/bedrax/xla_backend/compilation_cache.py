@@ -1,6 +1,6 @@
 """Compiled programs kept on disk, in the folder `jax_compilation_cache_dir`.
 
-An entry's name is a hash of everything the executable depends on: the module, XLA's options, the versions of
+The name of an entry is a hash of all data that the executable depends on: the module, XLA's options, the versions of
 jaxlib and of the platform, the kind of device, `XLA_FLAGS`. Programs that call back into Python are not kept.
 """
 
@@ -19,7 +19,7 @@ from bedrax.xla_backend.door import mlir, runtime
 
 
 def cached(client: Any, module: Any, executable_devices: Any, options: Any, compile_now: Callable[[], Any]) -> Any:
-    """The executable of a module: a kept one, or one made now, which is kept if that took long enough."""
+    """The executable of a module: a stored one, or a new one, which is stored if the compilation was long enough."""
     if not flags.enable_compilation_cache.value or not flags.compilation_cache_dir.value:
         return compile_now()
     path = pathlib.Path(flags.compilation_cache_dir.value)
@@ -66,14 +66,14 @@ def key(client: Any, module: Any, executable_devices: Any, options: Any) -> str:
 
 
 def _programs(executable) -> list[str]:
-    """What an executable runs, as text without names and places."""
+    """The programs of an executable, as text without names and locations."""
     options = runtime.HloPrintOptions.fingerprint()
     options.print_large_constants = True
     return [program.to_string(options) for program in executable.hlo_modules()]
 
 
 def _checked(entry: bytes) -> bytes:
-    """What an entry holds. XLA trusts it: damaged, it would end the process, or compute something else."""
+    """The contents of an entry. XLA does not check them: damaged ones would end the process, or give wrong results."""
     import hashlib
 
     digest, data = entry[:32], entry[32:]
@@ -89,14 +89,14 @@ def _store(path: pathlib.Path, data: bytes) -> None:
     if len(data) < flags.persistent_cache_min_entry_size_bytes.value:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:  # readers never see half an entry
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:  # readers never see a partial entry
         file.write(hashlib.sha256(data).digest() + data)
     os.replace(file.name, path)
     _make_room(path.parent)
 
 
 def _make_room(folder: pathlib.Path) -> None:
-    """Remove the entries used longest ago while the folder is larger than allowed."""
+    """Remove the least recently used entries while the folder is larger than the limit."""
     limit = flags.compilation_cache_max_size.value
     if limit < 0:
         return

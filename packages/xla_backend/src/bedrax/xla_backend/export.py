@@ -1,7 +1,7 @@
-"""Export: programs that are lowered here and run elsewhere, or later, without their Python source.
+"""Export: programs that are lowered here and run in another process, without their Python source.
 
 `export` makes an `Exported`, which holds StableHLO as a portable artifact; calling it binds a primitive whose
-lowering specializes that module to the shapes and the platform of the call. The bytes are the business of `export_format`.
+lowering specializes that module to the shapes and the platform of the call. `export_format` converts it to bytes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ maximum_supported_calling_convention_version = 10
 
 PLATFORMS = tuple(platforms.PLATFORMS)
 
-# Custom calls that XLA, jaxlib and this package promise to keep. Prefixes end with "*".
+# Custom calls that are stable in XLA, jaxlib and this package. Prefixes end with "*".
 _STABLE_CUSTOM_CALLS = (
     "shape_assertion", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
     "mhlo.*", "stablehlo.*", "chlo.*", "lapack_*", "cusolver_*", "hipsolver_*", "cu_threefry2x32_ffi", "Eigh",
@@ -59,22 +59,22 @@ _STABLE_CUSTOM_CALLS = (
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class DisabledSafetyCheck:
-    """A check that `export` and calls of its result leave out. Made by the class methods."""
+    """A check that `export` and calls of its result omit. The class methods make it."""
 
     _impl: str
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """Let the program be called on a platform that it was not lowered for."""
+        """Permit calls on platforms that the program was not lowered for."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Let the program have a custom call with this target, although nobody promises to keep it."""
+        """Permit a custom call with this target, although it is not stable."""
         return cls(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """The custom call target that is allowed; None if this is another check."""
+        """The permitted target of a custom call; None for another check."""
         return self._impl.removeprefix("custom_call:") if self._impl.startswith("custom_call:") else None
 
     def __str__(self) -> str:
@@ -85,29 +85,29 @@ class DisabledSafetyCheck:
 
 
 def default_export_platform() -> str:
-    """The platform that programs are exported for by default: that of the default device."""
+    """The default platform of exported programs: that of the default device."""
     return platforms.of_device(clients.default_device())
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Exported:
-    """A lowered program with what is needed to call it.
+    """A lowered program with the data for its calls.
 
     Attributes:
-      fun_name: name of the function, for messages.
+      fun_name: the name of the function in messages.
       in_tree: structure of ``(args, kwargs)``.
       in_avals: types of the flat arguments; shapes may have dimension variables.
       out_tree, out_avals: likewise of the results.
       in_shardings_hlo, out_shardings_hlo: shardings (None: not specified) by flat argument and result.
-      nr_devices: how many devices the program was lowered for.
-      platforms: what it was lowered for. With several, the module's main function takes the index of the one it
+      nr_devices: the number of devices that the program was lowered for.
+      platforms: the platforms that it was lowered for. With several, the module's main function takes the index of the one it
         runs on as first argument.
       ordered_effects, unordered_effects: effects of the program.
-      disabled_safety_checks: checks that are left out.
+      disabled_safety_checks: checks that are omitted.
       mlir_module_serialized: the module as a portable StableHLO artifact.
-      calling_convention_version: how the main function is to be called.
+      calling_convention_version: the version of the calling convention of the main function.
       module_kept_var_idx: positions of the flat arguments that the main function takes.
-      uses_global_constants: whether main has to be specialized to a platform or to shapes before it is compiled.
+      uses_global_constants: whether main must be specialized to a platform or to shapes before it is compiled.
     """
 
     fun_name: str
@@ -132,7 +132,7 @@ class Exported:
 
     def mlir_module(self, serialized: bool = True) -> Any:
         """The StableHLO module as text, with the names and lines of the source, or (not `serialized`) as a module of MLIR's Python bindings."""
-        from bedrax.xla_backend.lowering import modules  # MLIR is loaded when it is needed
+        from bedrax.xla_backend.lowering import modules  # MLIR is loaded at first use
 
         module = modules.deserialize(self.mlir_module_serialized)
         return module.operation.get_asm(enable_debug_info=True) if serialized else module
@@ -144,13 +144,13 @@ class Exported:
 
     @property
     def _has_named_shardings(self) -> bool:
-        """Whether shardings are held by the names of mesh axes; those of older programs are held as XLA writes them."""
+        """Whether shardings are stored with the names of mesh axes; those of older programs are stored in XLA's form."""
         return len(self._in_named_shardings) == len(self.in_avals) and len(self._out_named_shardings) == len(
             self.out_avals
         )
 
     def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """Shardings of the arguments over `mesh`, a mesh of as many devices as the program was lowered for."""
+        """Shardings of the arguments over `mesh`, a mesh with the number of devices that the program was lowered for."""
         return self._shardings(self.in_shardings_hlo, self.in_avals, mesh)
 
     def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
@@ -187,11 +187,11 @@ class Exported:
     def serialize(self, vjp_order: int = 0) -> bytearray:
         """The program as bytes for `deserialize`, in the public format, which other implementations of `jax.export` read.
 
-        What the public format has no word for (dtypes like ``int2``, dictionaries with integers as keys, unconstrained
-        dimensions of shardings) makes it the format of this package, which only this package reads.
+        The public format has no form for some data (dtypes such as ``int2``, dictionaries with integer keys, unconstrained
+        dimensions of shardings). Programs with these are written in the format of this package, which only this package reads.
 
         Args:
-          vjp_order: how many times the program can be differentiated (in reverse mode) after that.
+          vjp_order: the number of times that the deserialized program can be differentiated (in reverse mode).
 
         Raises:
           ValueError: classes of pytree nodes are not registered for serialization, effects have no name.
@@ -206,8 +206,8 @@ class Exported:
         """Call the program, here or inside other programs.
 
         Raises:
-          ValueError: arguments do not have the structure, shapes or dtypes that were exported; the platform or the
-            number of devices is another.
+          ValueError: arguments do not have the exported structure, shapes or dtypes; the platform or the
+            number of devices differs.
         """
         leaves, tree = pytree.tree_flatten((args, kwargs))
         if tree != self.in_tree:
@@ -220,7 +220,7 @@ class Exported:
 
 
 def _operand(x: Any, aval) -> Any:
-    """A Python scalar in the dtype that the program has for it, float0 as booleans; anything else as it is."""
+    """A Python scalar in the dtype of the program's argument, float0 as booleans; other values unchanged."""
     if getattr(x, "dtype", None) == dtypes.float0:
         return np.zeros(x.shape, np.bool_)
     if type(x) in (bool, int, float, complex) and isinstance(aval.dtype, np.dtype):
@@ -265,11 +265,11 @@ def _derivatives(exported: Exported, order: int) -> Iterator[Exported]:
 
 
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """The exported program that `Exported.serialize` wrote, here or in another implementation of `jax.export`.
+    """The exported program from the result of `Exported.serialize`, of this or another implementation of `jax.export`.
 
     Raises:
-      ValueError: the bytes are something else, damaged, or of a later version; the program has pytree nodes or effects
-        that this process does not know.
+      ValueError: the bytes are no exported program, damaged, or of a later version; the program has pytree nodes or effects
+        that are not registered in this process.
     """
     return _from_levels(export_format.read(blob, maximum_supported_calling_convention_version))
 
@@ -294,21 +294,21 @@ def export(
 
     Args:
       fun_jit: a jitted function, or a function of this library.
-      platforms: what to lower for, of ``"cpu" "cuda" "rocm" "tpu"``; by default the platform of the default device.
+      platforms: some of ``"cpu" "cuda" "rocm" "tpu"``. Default: the platform of the default device.
         With several, the result can be called on any of them.
-      disabled_checks: checks to leave out.
+      disabled_checks: checks to omit.
 
     Returns:
       A function of the argument types (arrays, or `ShapeDtypeStruct`s, whose shapes may be symbolic) that returns an
       `Exported`.
 
     Raises (when called):
-      ValueError: dimension variables cannot be found from the shapes of the arguments; the program has custom calls
-        that nobody promises to keep.
+      ValueError: the shapes of the arguments do not determine the dimension variables; the program has custom calls
+        that are not stable.
       NotImplementedError: the program calls back into Python.
     """
     if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith(("bedrax.", "jax.")):
-        fun_jit = jit(fun_jit)  # functions of the library need not be wrapped; once shown, they say that they are jax's
+        fun_jit = jit(fun_jit)  # functions of the library need not be jitted; their module is jax after their first use
     if not hasattr(fun_jit, "trace"):
         raise ValueError(f"export needs a function made by jit, got {fun_jit!r}; write export(jit(f))")
     if _override_lowering_rules is not None:
@@ -333,7 +333,7 @@ def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
     call = traced._call
     if any(a.mutable for a in traced.jaxpr.in_avals):
         raise NotImplementedError(
-            f"export: {traced.fun_name} takes a reference, which no other process has; export a function of what it holds"
+            f"export: {traced.fun_name} takes a reference, which no other process has; export a function of its value"
         )
     _, arguments, results = placement.claims(traced.jaxpr, call.args, traced._asked)
     return export_program(
@@ -343,7 +343,7 @@ def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
 
 
 def _names(traced) -> list[str]:
-    """What the arguments are called in messages: ``args[0]['x']``, ``kwargs['y']``."""
+    """The names of the arguments in messages: ``args[0]['x']``, ``kwargs['y']``."""
     paths = pytree.tree_flatten_with_path(traced.args_info)[0]
     return [("args" if path[0].idx == 0 else "kwargs") + pytree.keystr(path[1:]) for path, _ in paths]
 
@@ -356,9 +356,9 @@ def export_program(
 
     Args:
       shardings: those of the arguments and those of the results (None: not specified).
-      names, result_names: what arguments and results are called in messages and in the module.
+      names, result_names: the names of arguments and results in messages and in the module.
     """
-    from bedrax.xla_backend.lowering import modules  # MLIR is loaded when it is needed
+    from bedrax.xla_backend.lowering import modules  # MLIR is loaded at first use
 
     _refuse_callbacks(jaxpr, name)
     happens = sorted(jaxpr.effects, key=lambda e: str(type(e)))
@@ -371,7 +371,7 @@ def export_program(
         raise ValueError(
             f"export: '{name}' is for {devices} devices and has the ordered effects {alone}, which one device has"
         )
-    if devices == 1:  # which one is chosen by the call
+    if devices == 1:  # the call chooses the device
         arguments, results = (None,) * len(in_avals), (None,) * len(out_avals)
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
 
@@ -416,7 +416,7 @@ def export_program(
 
 
 def _refuse_callbacks(jaxpr, name: str) -> None:
-    """Raise NotImplementedError, saying which and where, if a program calls the user's Python."""
+    """Raise NotImplementedError, with the name and the location, if a program calls Python code of the user."""
     for eqn in passes.all_equations(jaxpr):
         if eqn.primitive.family == "callbacks":
             called = eqn.params.get("callback", eqn.primitive)
@@ -427,7 +427,7 @@ def _refuse_callbacks(jaxpr, name: str) -> None:
 
 
 def check_custom_calls(targets: set[str], disabled: Sequence[DisabledSafetyCheck]) -> None:
-    """Raise ValueError if there is a custom call that nobody promises to keep and that is not allowed."""
+    """Raise ValueError for a custom call that is neither stable nor permitted."""
     allowed = {c.is_custom_call() for c in disabled}
     stable = [s.removesuffix("*") for s in _STABLE_CUSTOM_CALLS if s.endswith("*")]
     bad = [
@@ -474,7 +474,7 @@ def _export_vjp(jaxpr, shardings, primal: Exported) -> Exported:
 
 
 def _no_gradient(aval) -> Any:
-    """What stands for the gradient of an argument that has none: float0, or False where the shape is symbolic."""
+    """The gradient of an argument that has none: float0, or False for a symbolic shape."""
     if dims.is_constant_shape(aval.shape):
         return np.zeros(aval.shape, dtypes.float0)
     return lax.full(aval.shape, False, np.bool_)
@@ -486,7 +486,7 @@ call_exported_p: Final = Primitive("call_exported", "calls", multiple_results=Tr
 
 
 class _Everywhere:
-    """The place of a program that was exported for some number of devices, whichever they are."""
+    """The place of a program that was exported for a number of arbitrary devices."""
 
     assignment = None
 
@@ -537,7 +537,7 @@ def _call_exported_shape(*avals, exported):
 
 @tables.lowering_rules.rule(call_exported_p)
 def _lower_call(ctx, *operands, exported: Exported):
-    from bedrax.xla_backend.lowering import linking, modules, types  # MLIR is loaded when it is needed
+    from bedrax.xla_backend.lowering import linking, modules, types  # MLIR is loaded at first use
 
     program, platform = ctx.program, ctx.platform
     devices = program.num_partitions

@@ -1,12 +1,12 @@
-"""Exported programs as bytes: which format is written and read, and the format of this package.
+"""Exported programs as bytes: the choice of the format, and the format of this package.
 
-Written is the public format (`export_public`), which other implementations read; where it has no word for something, the
-program is written in the format of this package, which has, in order (integers are little-endian, a block is a 64-bit
+Programs are written in the public format (`export_public`), which other implementations read. If it has no form for a
+program, that is written in the format of this package, which has, in order (integers are little-endian, a block is a 64-bit
 length followed by that many bytes):
 
     8 bytes    b"BDXEXP02"
-    16 bytes   the digest of what follows
-    block      a JSON object, UTF-8: everything of the `Exported` but its module and its derivative
+    16 bytes   the digest of the rest
+    block      a JSON object, UTF-8: all fields of the `Exported` except its module and its derivative
     block      the StableHLO portable artifact
     block      another exported program (the derivative), or nothing
 
@@ -41,8 +41,8 @@ def write_aval(aval: AbstractValue) -> list[Any]:
 
 
 def read_aval(data: list[Any], scope: Any) -> ShapedArray:
-    """The type that `write_aval` wrote."""
-    text, name = data[:2]  # the third, in older ones: whether it was weak
+    """The type from the result of `write_aval`."""
+    text, name = data[:2]  # the third entry, in older programs: whether it was weakly typed
     return ShapedArray(shape_poly.symbolic_shape(text, scope=scope), export_words.dtype_named(name))
 
 
@@ -69,7 +69,7 @@ def _each(function: Callable) -> Callable:
     return lambda values: [function(v) for v in values]
 
 
-# The fields of an exported program: how each is written to JSON, and read (types of arrays are read apart).
+# The fields of an exported program: functions that write each to JSON, and read it (types of arrays are read separately).
 FIELDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "fun_name": (_same, _same),
     "in_tree": (export_words.write_tree, export_words.read_tree),
@@ -103,13 +103,13 @@ def write(levels: list[dict[str, Any]]) -> bytearray:
 
 
 def read(blob: bytes | bytearray, latest_version: int) -> list[dict[str, Any]]:
-    """What `write` was given, from bytes that it or another implementation has written.
+    """The argument of `write`, from bytes of this or another implementation.
 
     Args:
-      latest_version: the latest calling convention that can be read.
+      latest_version: the latest supported calling convention.
 
     Raises:
-      ValueError: the bytes are something else, damaged, or of a later version.
+      ValueError: the bytes are no exported program, damaged, or of a later version.
     """
     blob = bytes(blob)
     levels = _read(blob) if blob[: len(MAGIC)] == MAGIC else export_public.read(blob)

@@ -1,13 +1,13 @@
-"""The public format of exported programs, which travels between implementations: FlatBuffers tables.
+"""The public format of exported programs, which all implementations read: FlatBuffers tables.
 
-Tables may have slots and numbers that are not known here yet; those that are stand in `SCHEMA` and in the tuples below
-it. What the format has no word for (some dtypes, dictionaries whose keys are not texts) raises `NoWord`.
+Tables may have unknown slots and numbers; the known ones are in `SCHEMA` and in the tuples below
+it. Data without a form in the format (some dtypes, dictionaries with keys that are not texts) raise `NoWord`.
 
-What it has no place for, constraints on dimension variables, follows the tables, where other readers do not look, and
-so does a digest. (Types lose their weakness when they are written, as upstream's do.)
+Constraints on dimension variables have no place in it. They follow the tables, where other readers ignore them, and
+so does a digest. (Weakly typed arguments become strongly typed, as upstream.)
 
-    4 bytes    distance of the root table, as FlatBuffers says
-    4 bytes    b"BDX3" (other writers: the tables already)
+    4 bytes    distance of the root table, as in FlatBuffers
+    4 bytes    b"BDX3" (other writers: the tables start here)
     ...        the tables
     n bytes    a JSON object ``{"constraints": [...], "vjp": ...}``
     4 bytes    n
@@ -55,7 +55,7 @@ SCHEMA: flat_tables.Schema = {
     "Check": (("kind", "u8"), ("target", "text")),
 }  # fmt: skip
 
-# Of the tables; written is the last. From 2 on they differ by fields that were added, and every field may be absent.
+# Versions of the tables; the last one is written. From 2 on they differ by added fields, and every field may be absent.
 VERSIONS = range(2, 13)
 TREES = ("leaf", "none", "tuple", "list", "dict", "custom")
 DTYPES = (
@@ -68,12 +68,12 @@ MEMORIES = {None: 1, "device": 1, "pinned_host": 2, "unpinned_host": 2}
 AXES = (AxisType.Auto, AxisType.Explicit)  # counted from 1
 
 
-# The fields that only this format has, and what they are where nothing is said.
+# The fields of this format only, with their values if they are absent.
 NAMED: dict[str, tuple[Any, ...]] = {"_in_named_shardings": (), "_out_named_shardings": ()}
 
 
 class NoWord(ValueError):
-    """What the public format cannot say."""
+    """The public format has no form for a value."""
 
 
 def _position(of: Any, among: tuple, what: str) -> int:
@@ -84,7 +84,7 @@ def _position(of: Any, among: tuple, what: str) -> int:
 
 def _at(position: int, among: Any, what: str) -> Any:
     if not 0 <= position < len(among):
-        raise ValueError(f"the exported program has the {what} number {position}, which is not known here")
+        raise ValueError(f"the exported program has the {what} number {position}, which is unknown here")
     return among[position]
 
 
@@ -195,12 +195,12 @@ def _read_hlo(table: dict, rank: int, devices: int) -> Any:
     try:
         _check_proto(proto, rank, devices)
         return runtime.HloSharding.from_proto(proto)
-    except RuntimeError as error:  # a number that the enumeration does not have
+    except RuntimeError as error:  # a number outside of the enumeration
         raise ValueError(f"the exported program has a sharding of an unknown kind: {error}") from error
 
 
 def _check_proto(proto: Any, rank: int, devices: int) -> None:
-    """Raise ValueError where XLA, which trusts what it is given, would end the process."""
+    """Raise ValueError for a message that XLA would not check, and that would end the process."""
     kinds, dims = runtime.OpSharding.Type, list(proto.tile_assignment_dimensions)
     order, perm = list(proto.tile_assignment_devices), list(proto.iota_transpose_perm)
     groups, reshape = list(proto.last_tile_dims), list(proto.iota_reshape_dims)
@@ -226,14 +226,14 @@ def _check_proto(proto: Any, rank: int, devices: int) -> None:
 
 
 def _unique(values: list) -> tuple[list, list[int]]:
-    """The different ones among values, and the position of each."""
+    """The distinct values, and the position of each value among them."""
     found: dict[str, tuple[int, Any]] = {}
     positions = [found.setdefault(repr(v), (len(found), v))[0] for v in values]
     return [v for _, v in found.values()], positions
 
 
 def _shardings(fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of the table that tell how arguments and results are split."""
+    """The fields of the table with the shardings of arguments and results."""
     if any(len(fields[f"_{side}_named_shardings"]) != len(fields[f"{side}_avals"]) for side in ("in", "out")):
         return {f"{side}_shardings": [_hlo(s) for s in fields[f"{side}_shardings_hlo"]] for side in ("in", "out")}
     sides = {side: fields[f"_{side}_named_shardings"] for side in ("in", "out")}
@@ -291,7 +291,7 @@ def write(levels: list[dict[str, Any]]) -> bytearray:
     """The bytes of an exported program and its derivatives.
 
     Raises:
-      NoWord: the format cannot say something of it.
+      NoWord: the format has no form for a part of it.
     """
     more = json.dumps(_more(levels)).encode()
     content = flat_tables.write(_program(levels), SCHEMA, "Exported", IDENTIFIER)
@@ -300,15 +300,15 @@ def write(levels: list[dict[str, Any]]) -> bytearray:
 
 
 def digest(content: bytes) -> bytes:
-    """What tells damaged bytes, which XLA's parsers must never see: they trust theirs."""
+    """A digest that detects damaged bytes. XLA's parsers do not check their input."""
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def read(blob: bytes) -> list[dict[str, Any]]:
-    """The fields of an exported program and of its derivatives, by whomever it was written.
+    """The fields of an exported program and of its derivatives, from any writer.
 
     Raises:
-      ValueError: the bytes are something else, or damaged, or say what is not known here.
+      ValueError: the bytes are no exported program, or damaged, or have unknown values.
     """
     more: dict[str, Any] = {}
     if blob[4:8] == IDENTIFIER:
@@ -323,7 +323,7 @@ def read(blob: bytes) -> list[dict[str, Any]]:
 
 
 def _writer(table: dict[str, Any]) -> str:
-    """Who wrote a program, for messages; empty where the program does not say it."""
+    """The writer of a program, for messages; empty if the program does not have it."""
     return f", written by jax or jaxlib {table['writer']}" if table["writer"] else ""
 
 

@@ -1,7 +1,7 @@
-"""What exported programs call pytrees, dtypes and effects, in either format: names, and lists that JSON can hold.
+"""Pytrees, dtypes and effects in exported programs of either format: names, and lists for JSON.
 
 A tree is ``["leaf"]``, ``["none"]``, ``["tuple" | "list", children]``, ``["dict", keys, children]``, ``["namedtuple" |
-"custom", name, base64 of the auxiliary data, children]``, names being those that were given when the class was
+"custom", name, base64 of the auxiliary data, children]``. The names are those with which the class was
 registered here.
 """
 
@@ -21,7 +21,7 @@ from bedrax.pytree import PyTreeDef
 
 
 class _Registered(NamedTuple):
-    """A pytree class that has a name in exported programs."""
+    """A pytree class with a name in exported programs."""
 
     cls: type
     kind: str
@@ -55,13 +55,13 @@ def register_pytree_node_serialization(
     deserialize_auxdata: Callable[[bytes], Any],
     from_children: Callable[[Any, Any], Any] | None = None,
 ) -> type:
-    """Let exported programs have a class of pytree nodes in their arguments and results.
+    """Register a class of pytree nodes for the arguments and results of exported programs.
 
     Args:
       nodetype: the class; it must be registered as a pytree node.
-      serialized_name: what it is called in serialized programs; a stable name, since readers look it up.
-      serialize_auxdata, deserialize_auxdata: between the auxiliary data of a node and bytes.
-      from_children: ``(auxiliary data, children) -> node``; by default what the pytree registration says.
+      serialized_name: its name in serialized programs; a stable name, because readers look it up.
+      serialize_auxdata, deserialize_auxdata: convert the auxiliary data of a node to bytes and back.
+      from_children: ``(auxiliary data, children) -> node``. Default: that of the pytree registration.
 
     Returns:
       `nodetype`.
@@ -79,11 +79,11 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:
-    """Let exported programs have a class of named tuples in their arguments and results.
+    """Register a class of named tuples for the arguments and results of exported programs.
 
     Args:
       nodetype: a class made by `collections.namedtuple` or `typing.NamedTuple`.
-      serialized_name: what it is called in serialized programs.
+      serialized_name: its name in serialized programs.
     """
     if not _is_namedtuple(nodetype):
         raise ValueError(f"{nodetype} is no named tuple; use jax.export.register_pytree_node_serialization")
@@ -129,12 +129,12 @@ def write_tree(tree: PyTreeDef) -> list[Any]:
 
 
 def read_tree(data: list[Any]) -> Any:
-    """The treedef that `write_tree` wrote."""
+    """The treedef from the result of `write_tree`."""
     return pytree.tree_structure(_read_node(data))
 
 
 class _Hole:
-    """Stands for a leaf."""
+    """Replaces a leaf."""
 
 
 def _read_node(data: list) -> Any:
@@ -175,12 +175,12 @@ register_pytree_node_serialization(
 
 
 def name_of_dtype(dtype: Any) -> str:
-    """What a dtype is called in exported programs."""
+    """The name of a dtype in exported programs."""
     return "float0" if dtype == dtypes.float0 else getattr(dtype, "name", str(dtype))
 
 
 def dtype_named(name: str) -> Any:
-    """The dtype that is called `name` in exported programs."""
+    """The dtype with the name `name` in exported programs."""
     if name in ("float0", dtypes.float0.name):
         return dtypes.float0
     read_name = offers.offered(f"dtypes {name.partition('<')[0]}")  # of extended dtypes, like key<fry>
@@ -194,11 +194,11 @@ def dtype_named(name: str) -> Any:
 
 # ---- effects ----
 
-_ELSEWHERE = {"<class 'jax._src.ffi.FfiEffect'>": "FfiEffect"}  # what other implementations call our classes
+_ELSEWHERE = {"<class 'jax._src.ffi.FfiEffect'>": "FfiEffect"}  # the names of our classes in other implementations
 
 
 def name_of_effect(effect: effects.Effect) -> str:
-    """What an effect is called in exported programs."""
+    """The name of an effect in exported programs."""
     cls = type(effect)
     if effect not in effects.lowerable_effects or not _is_plain(effect):
         raise ValueError(
@@ -221,7 +221,7 @@ def _with_subclasses(classes: Iterable[type]) -> Iterator[type]:
 
 
 def effect_named(name: str) -> effects.Effect:
-    """The effect that is called `name` in exported programs."""
+    """The effect with the name `name` in exported programs."""
     for cls in _with_subclasses(effects.lowerable_effects.types):
         if name == str(cls) or _ELSEWHERE.get(name) == cls.__name__:
             return cls()

@@ -1,11 +1,11 @@
-"""The FlatBuffers encoding, as far as tables of scalars, texts, vectors and tables go; every read is checked.
+"""The FlatBuffers encoding of tables of scalars, texts, vectors and tables; every read is checked.
 
 A schema is a dictionary ``name -> fields``; the fields of a table are listed in the order of their slots, each a
 name and a kind: ``"u8" "u16" "u32" "text" "bytes"``, a vector of these (``"[u8]" "[u16]" "[u32]" "[text]"``), the
 name of a table, or a vector of tables (``"[Name]"``). The value of a table is a dictionary.
 
 The encoding is public (flatbuffers.dev): little-endian; a table begins with the signed distance back to its vtable,
-which has, after its own size and that of the table, the place of each field in the table, 0 where it is absent; what
+which has, after its own size and that of the table, the position of each field in the table, 0 for an absent one; a value that
 is no scalar is an unsigned distance forward; a vector begins with its length.
 """
 
@@ -22,7 +22,7 @@ _SCALARS = {"u8": ("<B", 1), "u16": ("<H", 2), "u32": ("<I", 4)}
 class _Reader:
     def __init__(self, data: bytes, schema: Schema) -> None:
         self.data, self.schema = data, schema
-        self.left = len(data)  # bytes that tables may still claim: those that share their parts could unfold forever
+        self.left = len(data)  # bytes that tables may still use: tables that share parts could expand forever
 
     def number(self, at: int, size: int) -> int:
         if at < 0 or at + size > len(self.data):
@@ -70,7 +70,7 @@ def read(data: bytes, schema: Schema, name: str) -> dict[str, Any]:
     """The table `name` that is the root of `data`; absent numbers are 0, other absent fields None.
 
     Raises:
-      ValueError: something lies outside of the data, or is nested too deeply.
+      ValueError: a value is outside of the data, or nested too deeply.
     """
     reader = _Reader(data, schema)
     try:
@@ -89,9 +89,7 @@ class _Writer:
 
     def table(self, name: str, value: dict[str, Any]) -> int:
         fields = [(slot, f, kind) for slot, (f, kind) in enumerate(self.schema[name]) if value.get(f) not in (None, 0)]
-        fields.sort(
-            key=lambda field: -_SCALARS.get(field[2], ("", 4))[1]
-        )  # so that each lies at a multiple of its size
+        fields.sort(key=lambda field: -_SCALARS.get(field[2], ("", 4))[1])  # each is at a multiple of its size
         places, size = [0] * len(self.schema[name]), 4
         for slot, _, kind in fields:
             places[slot] = size
@@ -105,7 +103,7 @@ class _Writer:
         return at
 
     def value(self, at: int, kind: str, value: Any) -> None:
-        """Write a value whose place is `at`, or what that place leads to."""
+        """Write a value to the position `at`, or to the end, with its distance at `at`."""
         if kind in _SCALARS:
             struct.pack_into(_SCALARS[kind][0], self.out, at, value)
         elif kind in self.schema:
@@ -128,7 +126,7 @@ def write(value: dict[str, Any], schema: Schema, name: str, identifier: bytes) -
     """The table `name` as bytes; numbers that are 0 and values that are None are absent.
 
     Args:
-      identifier: four bytes that tell what kind of file it is.
+      identifier: four bytes that identify the kind of file.
     """
     writer = _Writer(schema)
     writer.out += bytes(4) + identifier

@@ -1,4 +1,4 @@
-"""Programs that run: found or compiled, called through jaxlib's C++ dispatch, and what `jit` adds to a traced call."""
+"""Runs of programs: lookup or compilation, calls through jaxlib's C++ dispatch, and the options of `jit` in a traced call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bedrax.xla_backend.sharding import make_single_device_sharding
 
 
 def _shard_arg_fallback(x: Any, s: Any, *layout: Any):
-    """Called from C++ for an argument that is not where its executable wants it."""
+    """Called from C++ for an argument in another place than that of its executable."""
     placed = placement.to_sharding(x, s, committed=False)
     wanted = next((v for v in layout if v is not None), None)
     return placed if wanted is None else placement.with_layout(placed, wanted)
@@ -81,11 +81,11 @@ def load(
 
 
 def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-    """Run; where debug options find a bad value, run again operation by operation to say which made it."""
+    """Run. If debug options find a bad value, run each operation separately and raise for the one that made it."""
     try:
         return program.run(args)
     except compile_module.NonFinite as error:
-        # An equation alone is run as a program of that one equation: it is the answer, unless it is a call.
+        # A single equation runs as a program of one equation: it made the value, unless it is a call.
         kind, name = error.args
         if len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive is not jit_p:
             name = jaxpr.eqns[0].primitive.name
@@ -103,7 +103,7 @@ def first_run(
     asked: Asked = NOTHING_ASKED,
     names: Any = None,
 ) -> tuple[Any, Any]:
-    """What a miss of C++ dispatch returns: the results as a tree, and what it needs to run the program by itself."""
+    """The result of a miss of C++ dispatch: the results as a tree, and the data for further runs in C++."""
     program = load(jaxpr, args, params, asked, names)
     out = pytree.tree_unflatten(tree, run_loaded(program, jaxpr, args))
     return out, program.fastpath(tree, out)
@@ -115,9 +115,7 @@ def refuse_tracers(args: Sequence[Any]) -> None:
         if isinstance(x, tracing.Tracer):
             raise errors.escaped_tracer_error(x)
         if aval_of(x).mutable:
-            raise TypeError(
-                f"an operation on arrays was given a reference of type {x.aval.short()}: read it first, ref[...]"
-            )
+            raise TypeError(f"an operation on arrays got a reference of type {x.aval.short()}: read it first, ref[...]")
 
 
 def tree_of_list(n: int) -> PyTreeDef:
@@ -126,7 +124,7 @@ def tree_of_list(n: int) -> PyTreeDef:
 
 
 def asked_of(jitted: Callable[..., Any], call: TracedCall) -> Asked:
-    """What the options of `jit` say of places, by flat argument and result of a traced call."""
+    """The places in the options of `jit`, by flat argument and result of a traced call."""
     options = jitted.options
     device = options["device"]
     if options["backend"] is not None:
@@ -152,13 +150,13 @@ def asked_of(jitted: Callable[..., Any], call: TracedCall) -> Asked:
 
 
 def bind_placed(jitted: Callable[..., Any], call: TracedCall, asked: Asked) -> list[Any]:
-    """Bind a traced call under a trace: there, its places are those of operations around it."""
+    """Bind a traced call under a trace. Its places become operations on its arguments and results."""
     one = None if asked.device is None else make_single_device_sharding(asked.device)
 
     def at(values, places, bind):
         places = places or (one,) * len(values)
         return [
-            x if s is None or aval_of(x).mutable else bind(i, x, s)  # a reference stays where it is
+            x if s is None or aval_of(x).mutable else bind(i, x, s)  # a reference is not moved
             for i, (x, s) in enumerate(zip(values, places, strict=True))
         ]
 
@@ -175,20 +173,20 @@ def bind_placed(jitted: Callable[..., Any], call: TracedCall, asked: Asked) -> l
 
 
 def to_run(call: TracedCall) -> dict[Any, Any]:
-    """The `jit` parameters with which a traced call is run; where it may run twice, nothing is donated."""
+    """The `jit` parameters of a traced call; without donation if it may run twice."""
     if config.debug_nans.value or config.debug_infs.value:
         return {**call.params, "donated_invars": (False,) * len(call.params["donated_invars"])}
     return call.params
 
 
 def result_names(out_tree: PyTreeDef) -> list[str]:
-    """How the results are called in the module: ``result['a'][0]``."""
+    """The names of the results in the module: ``result['a'][0]``."""
     full = pytree.tree_unflatten(out_tree, [0] * out_tree.num_leaves)
     return ["result" + pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(full)[0]]
 
 
 class LazyNames:
-    """Names of results, worked out only if a program is lowered."""
+    """Names of results, computed only if a program is lowered."""
 
     __slots__ = ("tree",)
 

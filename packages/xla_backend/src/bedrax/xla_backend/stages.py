@@ -26,7 +26,7 @@ CompilerOptions = dict[str, Any]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """What `jit` returns: it can be called, traced and lowered."""
+    """The result of `jit`: it can be called, traced and lowered."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> None: ...
 
@@ -57,13 +57,13 @@ class ArgInfo:
 
 
 class Stage:
-    """What all stages know: the structure of arguments and results."""
+    """The common part of all stages: the structure of arguments and results."""
 
     args_info: Any
     out_tree: Any
 
     def _stage_of(self, traced: Traced) -> None:
-        """What this stage shares with the first one."""
+        """Copy the common parts of the first stage."""
         self._traced = traced
         self.args_info = traced.args_info
         self.out_tree = traced.out_tree
@@ -85,7 +85,7 @@ class Stage:
 
 
 def trace(jitted: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
-    """Trace a jitted function for arguments, which may be arrays or anything with a shape and a dtype."""
+    """Trace a jitted function for arguments, which may be arrays or other objects with a shape and a dtype."""
     call = jitted.trace_call(args, kwargs)
     if call.arg_offset or call.changes:
         raise ValueError(
@@ -112,7 +112,7 @@ class Traced(Stage):
         self.fun_name = jitted.name
         infos = [ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)]
         self.args_info: Any = pytree.tree_unflatten(call.in_tree, infos)
-        self._pure, self._written = self.jaxpr, ()  # what is lowered, and which arguments its further results are of
+        self._pure, self._written = self.jaxpr, ()  # the program to lower, and the arguments of its further results
         if any(a.mutable for a in self.jaxpr.in_avals):
             self._pure, self._written = tracing.references.pure(self.jaxpr)
             if asked.results is not None:
@@ -140,11 +140,11 @@ class Traced(Stage):
         return pytree.tree_unflatten(self.out_tree, out)
 
     def closure_convert(self) -> tuple[list[Any], Callable[..., Any]]:
-        """The arrays that the function closes over, and it as a function of them.
+        """The arrays that the function closes over, and the function with them as its first argument.
 
         Returns:
-          ``(consts, fun)``: ``fun(consts, *args, **kwargs)`` computes what the function does. Others of the same types, as
-          any pytree, may stand in for `consts`.
+          ``(consts, fun)``: ``fun(consts, *args, **kwargs)`` returns the result of the function. Other arrays of the same types, as
+          any pytree, may replace `consts`.
         """
         program, consts = staging.close_over(self.jaxpr)
         in_tree, out_tree = self._call.in_tree, self.out_tree
@@ -170,11 +170,11 @@ class Traced(Stage):
         """Make the StableHLO module.
 
         Args:
-          lowering_platforms: what to lower for, e.g. ``("cuda",)``; by default the platform of the devices. What is lowered
-            for several, or where shardings are over an `AbstractMesh` alone, can be read and not compiled.
+          lowering_platforms: platforms, e.g. ``("cuda",)``. Default: the platform of the devices. A program that is lowered
+            for several, or with shardings over an `AbstractMesh` only, can be read and not compiled.
 
         Raises:
-          ValueError: shardings are over an `AbstractMesh` alone, and there are no `lowering_platforms`.
+          ValueError: shardings are over an `AbstractMesh` only, and there are no `lowering_platforms`.
         """
         call, params = self._call, self._call.params
         asked = [p for name in lowering_platforms or () for p in platforms.members(name)[:1]]
@@ -193,7 +193,7 @@ class Traced(Stage):
         return Lowered(self, lowered)
 
     def _lower_to_read(self, asked: Sequence[str], result_names: Sequence[str]) -> Any:
-        """The module for platforms, and a number of devices, of which none need be there."""
+        """The module for platforms and a number of devices, which need not be available."""
         from bedrax.xla_backend.lowering import modules  # MLIR is loaded by the first program
 
         jaxpr, params = self._pure, self._call.params
@@ -277,7 +277,7 @@ class Lowered(Stage):
 
 
 class Compiled(Stage):
-    """A program compiled for certain types of arguments. Calling it never traces."""
+    """A program compiled for certain types of arguments. A call never traces."""
 
     def __init__(self, traced: Traced, loaded: compile_module.LoadedProgram) -> None:
         self._stage_of(traced)
@@ -289,13 +289,13 @@ class Compiled(Stage):
         return self._traced.out_info
 
     def __call__(self, *args: np.generic, **kwargs: Any) -> Array:
-        """Run on arguments of the types compiled for; static arguments are left out."""
+        """Run with arguments of the compiled types, without the static arguments."""
         return self._dispatched(*args, **kwargs)
 
     call = __call__
 
     def _check_and_run(self, *args, **kwargs):
-        """The first call of C++ dispatch: the results, and what it needs for the next call."""
+        """The first call of C++ dispatch: the results, and the data for its next call."""
         given = (args, kwargs)
         leaves, tree = pytree.tree_flatten(given)
         expected = self._traced._call.in_tree
@@ -318,7 +318,7 @@ class Compiled(Stage):
                 + "\n".join(wrong)
                 + "\nConvert them, or lower and compile for these types; the option jax_enable_x64 has to be the same."
             )
-        values = [x[...] if a.mutable else x for x, a in zip(leaves, wanted, strict=True)]  # what references hold
+        values = [x[...] if a.mutable else x for x, a in zip(leaves, wanted, strict=True)]  # the values of references
         self._check_places(values)
         outs = running.run_loaded(self._loaded, self._traced._pure, values)
         count = self.out_tree.num_leaves
@@ -328,7 +328,7 @@ class Compiled(Stage):
         return out, None if any(a.mutable for a in wanted) else self._loaded.fastpath(self.out_tree, out)
 
     def _check_places(self, values: list) -> None:
-        """Raise for committed arguments that are elsewhere: nothing is moved behind the user's back."""
+        """Raise for committed arguments in other places: no argument is moved implicitly."""
         for i, wanted in zip(self._loaded.kept_positions, self._loaded.in_shardings, strict=True):
             have = placement.committed_sharding(values[i])
             if have is not None and not have.is_equivalent_to(wanted, values[i].ndim):
@@ -362,7 +362,7 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """Where arguments are wanted, as ``(args, kwargs)``; None for those that the program does not use."""
+        """The shardings of arguments, as ``(args, kwargs)``; None for those that the program does not use."""
         loaded = self._loaded
         found: list[Any] = [None] * len(loaded.kept)
         for i, s in zip(loaded.kept_positions, loaded.in_shardings):
@@ -371,7 +371,7 @@ class Compiled(Stage):
 
     @property
     def output_shardings(self) -> Any:
-        """Where results are, like the result's pytree."""
+        """The shardings of results, like the result's pytree."""
         return pytree.tree_unflatten(self.out_tree, self._loaded.out_shardings)
 
     @property

@@ -1,8 +1,8 @@
 """Exported programs that were written for Shardy, inside programs that GSPMD partitions.
 
-A program that calls exported ones is GSPMD's: it and they may be over meshes of different axes. What a program proposes
-for its values is dropped; how its arguments and results are split is said by its caller; what it asks for is translated,
-and so is what it computes on blocks (`shard_map`).
+GSPMD partitions a program that calls exported ones: their meshes may have different axes. The proposals of a program
+for its values are dropped; its caller sets the split of its arguments and results; its constraints are translated,
+and so are its computations on blocks (`shard_map`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _NOTHING = PartitionSpec()
 
 
 def for_gspmd(module: Any) -> None:
-    """Say in HLO's shardings what a module says in Shardy's, as far as it is asked for, not only proposed.
+    """Translate the shardings of a module from Shardy's to HLO's form, except for proposals.
 
     Raises:
-      NotImplementedError: it has operations of Shardy's that HLO has no word for, or its mesh has an order of devices.
+      NotImplementedError: it has operations of Shardy's without a form in HLO, or its mesh has an order of devices.
     """
     if any(op.name.startswith("sdy.") or "sdy.sharding" in op.attributes for op in operations(module)):
         _Translation(module).start()
 
 
 class _Translation:
-    """Of one module, which is changed: its functions become others, one for each set of mapped axes they are called in."""
+    """The translation of one module in place: each function becomes several, one for each set of mapped axes at its calls."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -61,7 +61,7 @@ class _Translation:
                 op.attributes["sym_name"] = types.string("main")
 
     def function(self, symbol: str, manual: tuple[str, ...]) -> str:
-        """The name of what becomes of a function that is called where the axes `manual` are mapped."""
+        """The name of the translation of a function for calls with the mapped axes `manual`."""
         key = symbol, frozenset(manual)
         if key not in self.translated:
             name = self.translated[key] = f"{symbol}_{len(self.translated)}_for_gspmd"
@@ -100,13 +100,13 @@ class _Translation:
     def constraint(self, op: Any, manual: tuple[str, ...]) -> None:
         value = op.operands[0]
         ((mesh, spec, free),) = self.shardings(op.attributes["sharding"])
-        if len(free) < value.type.rank or any(spec):  # the others leave everything to the partitioner
+        if len(free) < value.type.rank or any(spec):  # other constraints leave the choice to the partitioner
             value = _annotated(op, value, "Sharding", split(mesh, spec, value.type.rank, manual), value.type, free)
         op.results[0].replace_all_uses_with(value)
         op.erase()
 
     def on_blocks(self, op: Any, around: tuple[str, ...]) -> None:
-        """Turn a computation on blocks into a function of blocks, and annotations around its call."""
+        """Convert a computation on blocks to a function of blocks, with annotations around its call."""
         manual = tuple(_NAMES.findall(str(op.attributes["manual_axes"])))
         within, place = (*around, *manual), op.regions[0].blocks[0]
         inputs, outputs = (self.shardings(op.attributes[f"{side}_shardings"]) for side in ("in", "out"))
@@ -150,7 +150,7 @@ class _Translation:
         op.erase()
 
     def groups(self, attribute: Any) -> Any:
-        """The numbers of the devices that communicate, where an attribute names axes of a mesh in their place.
+        """The numbers of the communicating devices, for an attribute with axes of a mesh.
 
         Raises:
           NotImplementedError: the attribute names a part of an axis.
@@ -176,7 +176,7 @@ class _Translation:
         for symbol, text, more in _SHARDING.findall(str(attribute)):
             if more or ":" in text:
                 raise NotImplementedError(
-                    f"the exported program has the sharding {attribute}, which HLO has no word for"
+                    f"the exported program has the sharding {attribute}, which has no form in HLO"
                 )
             dims = _DIMS.findall(text)
             spec = PartitionSpec(*[tuple(_NAMES.findall(d)) or None for d in dims])
@@ -198,7 +198,7 @@ def _text_of(op: Any, attribute: str) -> str:
 
 
 def _annotated(before: Any, v: Any, target: str, place: Any, result: Any, free: Any = ()) -> Any:
-    """`v` through a custom call that the partitioner knows; it may split the dimensions `free` further."""
+    """`v` through a custom call for the partitioner, which may split the dimensions `free` further."""
     attributes = {
         "call_target_name": types.string(target), "api_version": types.i32(1), "mhlo.sharding": types.string(str(place)),
         "backend_config": types.string(f"unspecified_dims=[{','.join(map(str, free))}]" if free else ""),

@@ -1,4 +1,4 @@
-"""Modules of other programs inside ours: made specific to shapes and a platform, imported, called."""
+"""Modules of other programs inside ours: specialized to shapes and a platform, imported, called."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bedrax.xla_backend.lowering.types import ir
 
 
 def specialize(artifact: bytes, in_types: Sequence[Any], platform_index: int | None, symbolic: bool) -> Any:
-    """The module for given types of its arguments and, if it takes it, the index of a platform.
+    """The module for given types of its arguments and, if it has that argument, the index of a platform.
 
     Args:
       in_types: MLIR types of the tokens and array arguments, all static.
@@ -67,7 +67,7 @@ def specialize(artifact: bytes, in_types: Sequence[Any], platform_index: int | N
 
 
 def _refine_argument(block, argument, wanted) -> None:
-    """Give an argument of a function its known shape; the operations that use it see the type that they saw before."""
+    """Set the known shape of an argument of a function; the operations that use it get its former type."""
     known = argument.type
     if known == wanted:
         return
@@ -84,7 +84,7 @@ def _refine_argument(block, argument, wanted) -> None:
 
 
 def main_function(module: Any) -> Any:
-    """The operation of the function called main."""
+    """The operation of the function main."""
     for op in module.body.operations:
         if op.operation.name == "func.func" and ir.StringAttr(op.attributes["sym_name"]).value == "main":
             return op.operation
@@ -112,7 +112,7 @@ def import_functions(program: Program, module: Any, name: str) -> str:
 
 
 def imported(program: Program, exported: Any, in_types: Any, platform_index: int | None, refine: bool) -> str:
-    """The function of `program` that is an exported program for these types; imported once."""
+    """The function of `program` for an exported program with these types; imported once."""
     key = (id(exported), tuple(map(str, in_types)), platform_index, refine)
     found = program._functions.get(key)
     if found is None:
@@ -124,9 +124,9 @@ def imported(program: Program, exported: Any, in_types: Any, platform_index: int
 
 
 def call_function(ctx: Any, symbol: str, operands: Sequence[Any]) -> list[Any]:
-    """Call a function of the program's module; its operands and results are given the types that both sides expect.
+    """Call a function of the program's module; its operands and results are converted to the types of both sides.
 
-    Tokens that it returns come before the results.
+    Its tokens precede the results.
     """
     function = next(
         op for op in ctx.program.body.operations if ir.StringAttr(op.attributes["sym_name"]).value == symbol
@@ -144,7 +144,7 @@ def call_function(ctx: Any, symbol: str, operands: Sequence[Any]) -> list[Any]:
 
 
 def _as_type(ctx, v, wanted):
-    """`v` where a type is expected that knows more, or less, of its shape."""
+    """`v` as a type with a more, or less, static shape."""
     if v.type == wanted:
         return v
     sizes = ctx.shape_tensor(tuple(wanted.shape)) if wanted.has_static_shape else ctx.sizes_of(v)
@@ -155,15 +155,15 @@ def call_hlo(ctx: Any, name: str, serialized: bytes, operands: Sequence[Any]) ->
     """Add an HLO program's functions to the module under construction, and call its entry.
 
     Args:
-      ctx: the `LoweringContext` of the equation that becomes the call.
-      name: what the entry should be called.
+      ctx: the `LoweringContext` of the equation.
+      name: the name of the entry.
       serialized: an ``HloModuleProto``.
       operands: a value per parameter.
 
     Returns:
       A value per result (the elements of a result that is a tuple).
     """
-    # What StableHLO has no operation for becomes a custom call, which XLA knows.
+    # An operation without a StableHLO form becomes a custom call of XLA.
     stablehlo = mlir.tools.mhlo_to_stablehlo(mlir.tools.hlo_to_stablehlo(serialized))
     module = ir.Module.parse(stablehlo, types.context)
     results = ir.FunctionType(ir.TypeAttr(main_function(module).attributes["function_type"]).value).results
