@@ -1,4 +1,4 @@
-"""Small libraries written on the system: `stax`, `optimizers`, `ode`."""
+"""Small libraries that use only public functions: `stax`, `optimizers`, `ode`."""
 
 import os
 

@@ -64,7 +64,7 @@ def _size(x):
 
 
 def _first_step(f, y, slope, t, rtol, atol, hmax):
-    """Hairer, Norsett and Wanner, II.4: from the sizes of the solution and its first two derivatives."""
+    """The first step (Hairer, Norsett and Wanner, II.4), from the sizes of the solution and its first two derivatives."""
     scale = atol + rtol * abs(y)
     d0, d1 = _size(y / scale), _size(slope / scale)
     h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 == 0, 1, d1))
@@ -75,7 +75,7 @@ def _first_step(f, y, slope, t, rtol, atol, hmax):
 
 
 def _solve(f, y0, times, rtol, atol, mxstep, hmax):
-    """Solutions at increasing `times`, of which the first belongs to `y0`."""
+    """Solutions at increasing `times`; `y0` is the solution at the first one."""
     slope = f(y0, times[0])
     h = _first_step(f, y0, slope, times[0], rtol, atol, hmax)
     dense = jnp.zeros((5, *y0.shape), y0.dtype).at[0].set(y0)
@@ -95,7 +95,7 @@ def _solve(f, y0, times, rtol, atol, mxstep, hmax):
             factor = jnp.clip(0.9 * jnp.where(ratio == 0, 1e-10, ratio) ** -0.2, 0.2, jnp.where(accept, 10.0, 1.0))
             factor = jnp.where(jnp.isfinite(ratio), factor, 0.2)
             pick = lambda a, b: jnp.where(accept, a, b)
-            # A step that does not move the time any more ends the search, with NaN.
+            # A step that no longer changes the time ends the search, with NaN.
             h_next = jnp.where(t + h == t, 0, h * factor.astype(h.dtype))
             return n + 1, (
                 pick(new, y), pick(new_slope, slope), pick(t + h, t), pick(t, last), h_next, pick(new_dense, dense)
@@ -118,16 +118,16 @@ def odeint(
     """The solution of ``dy/dt = func(y, t, *args)`` at given times.
 
     Args:
-      func: returns something of the structure of `y0`.
+      func: its result has the structure of `y0`.
       y0: the solution at ``t[0]``; an array or a pytree of arrays.
       t: increasing times, ``[n]``.
-      *args: pytrees of arrays; the result is differentiable by them, by `y0` and by `t`.
+      *args: pytrees of arrays; the result is differentiable with respect to them, to `y0` and to `t`.
       rtol, atol: bounds of the error of a step, relative and absolute.
-      mxstep: the most steps between two times; where they do not suffice, the result is NaN.
+      mxstep: the maximum number of steps between two times; if it does not suffice, the result is NaN.
       hmax: the longest step.
 
     Returns:
-      Something of the structure of `y0`, whose arrays have a leading axis of length n.
+      A pytree with the structure of `y0`; its arrays have a leading axis of length n.
 
     Raises:
       TypeError: an argument is no array.
@@ -186,7 +186,7 @@ def _differentiable(f, rtol, atol, mxstep, hmax):
         start = (ct[last], empty)
         order = np.arange(last, 0, -1)
         (y_bar, floats_bar), t_bars = lax.scan(interval, start, order)
-        # Moving t[0] moves the start along the solution, the other way.
+        # A change of t[0] moves the start along the solution, in the other direction.
         inner = y_bar - ct[0]
         first = -jnp.real(jnp.sum(inner * f(ys[0], t[0], parameters))).astype(t.dtype)
         t_bar = jnp.concatenate([first[None], jnp.flip(t_bars)])

@@ -1,4 +1,4 @@
-"""The parts of a solver of differential equations, one by one: what `jax.experimental.ode` names beside `odeint`.
+"""The parts of a solver of differential equations: the other names of `jax.experimental.ode` besides `odeint`.
 
 The pair of Dormand and Prince (1980) with the interpolant of Shampine (1986): a polynomial of degree 4 through the
 values and slopes at both ends, and the value in the middle.
@@ -31,8 +31,8 @@ def ravel_first_arg(f: Callable[..., Any], unravel: Callable[..., Any], debug_in
     """``f(y, *args)`` of pytrees as a function of a vector `y`, with a vector as result.
 
     Args:
-      unravel: makes the first argument of a vector.
-      debug_info: names for messages; the function's own are taken.
+      unravel: converts a vector to the first argument.
+      debug_info: names for messages; the names of the function are used.
     """
     return lambda y, *args: ravel_pytree(f(unravel(y), *args))[0]
 
@@ -65,11 +65,11 @@ def runge_kutta_step(
 def fit_4th_order_polynomial(
     y0: ArrayLike, y1: ArrayLike, y_mid: ArrayLike, dy0: ArrayLike, dy1: ArrayLike, dt: ArrayLike
 ) -> tuple[Any, ...]:
-    """The polynomial in the share of a step, highest power first, from values at its ends and in the middle, and slopes.
+    """The polynomial in the fraction of a step, highest power first, from values at its ends and in the middle, and slopes.
 
     Args:
       y0, y1, y_mid: values at the start, at the end, and in the middle; ``[n]`` or scalars.
-      dy0, dy1: slopes (in time, not in shares) at the start and at the end.
+      dy0, dy1: slopes (in time, not in fractions) at the start and at the end.
       dt: the length of the step.
 
     Returns:
@@ -92,16 +92,16 @@ def interp_fit_dopri(y0: ArrayLike, y1: ArrayLike, k: Array, dt: ArrayLike) -> A
 
 
 def abs2(x: ArrayLike) -> Array:
-    """The square of the absolute value: real, also where `x` is complex."""
+    """The square of the absolute value: real, also for complex `x`."""
     return x.real**2 + x.imag**2 if jnp.iscomplexobj(x) else x**2
 
 
 def mean_error_ratio(error_estimate: ArrayLike, rtol: float, atol: float, y0: ArrayLike, y1: ArrayLike) -> Array:
-    """The root of the mean square of errors in units of what is tolerated: a step is good up to 1.
+    """The root of the mean square of errors in units of the tolerance: a step is good up to 1.
 
     Args:
-      error_estimate: of each component; ``[n]``.
-      rtol, atol: each may be wrong by ``atol + rtol * max(abs(y0), abs(y1))``.
+      error_estimate: the error of each component; ``[n]``.
+      rtol, atol: the tolerance of each component is ``atol + rtol * max(abs(y0), abs(y1))``.
       y0, y1: the solution at both ends of the step; ``[n]``.
     """
     tolerated = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
@@ -120,10 +120,10 @@ def optimal_step_size(
 
     Args:
       last_step, mean_error_ratio: scalars; see the function `mean_error_ratio`.
-      safety: how much shorter than the longest step that would do.
+      safety: the factor relative to the longest sufficient step.
       ifactor, dfactor: at most and at least so many times as long as the last one, which is not followed by a shorter
         one if it was good.
-      order: the error goes with this power of the length.
+      order: the error is proportional to this power of the length.
     """
     least = jnp.where(mean_error_ratio < 1, 1.0, dfactor)
     factor = safety * jnp.where(mean_error_ratio == 0, 1.0, mean_error_ratio) ** (-1 / order)
@@ -137,9 +137,9 @@ def initial_step_size(
 
     Args:
       fun: ``(y, t) -> dy/dt``.
-      t0, y0, f0: where it starts: time, solution and slope ``[n]``.
-      order: of the method.
-      rtol, atol: what is tolerated; see `mean_error_ratio`.
+      t0, y0, f0: the start: time, solution and slope ``[n]``.
+      order: the order of the method.
+      rtol, atol: the tolerance; see `mean_error_ratio`.
     """
     scale = atol + jnp.abs(y0) * rtol
     d0, d1 = jnp.linalg.norm(y0 / scale), jnp.linalg.norm(f0 / scale)

@@ -1,4 +1,4 @@
-"""Gradient descent and its kin: what `jax.example_libraries.optimizers` offers.
+"""Gradient descent and similar methods (`jax.example_libraries.optimizers`).
 
 An optimizer is a triple of functions: ``init(params) -> state``, ``update(i, gradients, state) -> state`` and
 ``get_params(state) -> params``. Each maker states the rule for one array, whose state is a tuple of arrays; `optimizer`
@@ -24,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-# What the functions of an optimizer take and give.
+# Arguments and results of the functions of an optimizer.
 Params = State = Updates = Any  # pytrees of arrays
 Step = int
 Schedule = Callable[[Step], Any]
@@ -220,7 +220,7 @@ def adam(step_size: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 @optimizer
 def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """AdaMax (Kingma and Ba 2015): `adam` with the decaying maximum in place of the mean of squares."""
+    """AdaMax (Kingma and Ba 2015): `adam` with the decaying maximum instead of the mean of squares."""
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -235,7 +235,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> Any:
-    """SM3 (Anil et al. 2019): Adagrad with sums of squares kept per row, column, ... in place of per element."""
+    """SM3 (Anil et al. 2019): Adagrad with sums of squares kept per row, column, ... instead of per element."""
     step_size = make_schedule(step_size)
 
     def init(x):
@@ -271,7 +271,7 @@ def exponential_decay(step_size: float, decay_steps: int, decay_rate: float) -> 
 def inverse_time_decay(
     step_size: float, decay_steps: int, decay_rate: float, staircase: bool = False
 ) -> Callable[..., Any]:
-    """``step_size / (1 + decay_rate * i / decay_steps)``; with `staircase`, of whole quotients."""
+    """``step_size / (1 + decay_rate * i / decay_steps)``; with `staircase`, the quotient is rounded down."""
     whole = jnp.floor if staircase else lambda x: x
     return lambda i: step_size / (1 + decay_rate * whole(i / decay_steps))
 
@@ -300,7 +300,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Callable[..., Any]:
 
 
 def make_schedule(scalar_or_schedule: float) -> Callable[..., Any]:
-    """A schedule as it is; a number as a constant one."""
+    """A schedule unchanged; a number as a constant schedule."""
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if jnp.ndim(scalar_or_schedule) == 0:
@@ -317,6 +317,6 @@ def l2_norm(tree: Any) -> Array:
 
 
 def clip_grads(grad_tree: Any, max_norm: float) -> dict[str, Array]:
-    """Gradients scaled down, where their `l2_norm` is above `max_norm`, to this norm."""
+    """Gradients, scaled down to `max_norm` if their `l2_norm` is larger."""
     norm = l2_norm(grad_tree)
     return pytree.tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

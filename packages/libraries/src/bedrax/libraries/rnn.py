@@ -1,7 +1,7 @@
 """Recurrent networks with the weights of cuDNN (`jax.experimental.rnn`): LSTMs, as a loop over time.
 
 All weights are one vector: for each layer and direction the matrices of the input and of the hidden state, then for each
-of them the two biases. Gates stand in the order input, forget, cell, output.
+of them the two biases. Gates are in the order input, forget, cell, output.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _shapes(
 
 
 def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> int:
-    """How many weights an LSTM has: the length of the vector that `lstm` takes."""
+    """The number of weights of an LSTM: the length of the vector for `lstm`."""
     return sum(int(np.prod(s)) for *_, s in _shapes(input_size, hidden_size, num_layers, bidirectional))
 
 
@@ -74,7 +74,7 @@ def unpack_lstm_weights(
 
 
 def swap_lstm_gates(weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """The vector of weights with the gates of cell and output in the other order, as other libraries have them."""
+    """The vector of weights with the gates of cell and output exchanged, the order of other libraries."""
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     out = []
     for kind, number, _ in _shapes(input_size, hidden_size, num_layers, bidirectional):
@@ -112,7 +112,7 @@ def lstm_ref(
       x: ``[batch, time, input_size]``.
       h_0, c_0: the first hidden states and cells, ``[layers * directions, batch, hidden_size]``.
       W_ih, W_hh, b_ih, b_hh: see `unpack_lstm_weights`.
-      seq_lengths: ``[batch]``: how long each sequence is; what follows is padding, and its outputs are 0.
+      seq_lengths: ``[batch]``: the length of each sequence; the rest is padding, with outputs of 0.
       dropout: only 0.
 
     Returns:
@@ -153,7 +153,7 @@ def lstm_fwd(
     x: Array, h_0: Array, c_0: Array, w: Array, seq_lengths: Array, input_size: int, hidden_size: int, num_layers: int,
     dropout: float, bidirectional: bool, precision: Any = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """(the results of `lstm`, what `lstm_bwd` needs)."""
+    """(the results of `lstm`, the residuals for `lstm_bwd`)."""
     sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     return lstm(x, h_0, c_0, w, seq_lengths, *sizes), (x, h_0, c_0, w, seq_lengths)
 
@@ -162,7 +162,7 @@ def lstm_bwd(
     input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool, precision: Any,
     residuals: tuple[Any, ...], gradients: tuple[Any, ...],
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The cotangents of the arguments of `lstm`, of those of its results; None for `seq_lengths`."""
+    """The cotangents of the arguments of `lstm` from those of its results; None for `seq_lengths`."""
     *given, lengths = residuals
     sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     _, back = vjp(lambda *args: lstm(*args, lengths, *sizes), *given)

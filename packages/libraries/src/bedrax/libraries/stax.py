@@ -1,4 +1,4 @@
-"""Neural networks as pairs of functions: what `jax.example_libraries.stax` offers.
+"""Neural networks as pairs of functions (`jax.example_libraries.stax`).
 
 A layer is ``(init, apply)``: ``init(key, input_shape) -> (output_shape, params)`` and
 ``apply(params, inputs, **kwargs) -> outputs``. Shapes include the batch axis, which may be -1.
@@ -32,7 +32,7 @@ logsoftmax: Final = nn.log_softmax
 
 
 def _eval_shape(fun: Callable, *shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape of ``fun`` of float arrays; a batch axis of -1 stays -1."""
+    """The shape of the result of ``fun`` for float arrays; a batch axis of -1 stays -1."""
     open_batch = shapes[0][0] == -1
     known = [tuple(1 if n == -1 else n for n in s) for s in shapes]
     out = eval_shape(fun, *(ShapeDtypeStruct(s, jnp.float32) for s in known)).shape
@@ -158,7 +158,7 @@ def _unchanged(out, *_):
 
 
 def _mean(out, x, window, strides, padding):
-    """Sums over how many elements of the input each window has."""
+    """Sums over the windows, divided by the number of elements of the input in each window."""
     return out / lax.reduce_window(jnp.ones_like(x), 0.0, lax.add, window, strides, padding)
 
 
@@ -209,7 +209,7 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """Inputs, of which each is kept with probability `rate` and divided by it; in another mode, unchanged.
+    """Inputs, each kept with probability `rate` and divided by it; in another mode, unchanged.
 
     `apply` needs the keyword ``rng``, a key.
     """
@@ -249,7 +249,7 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Layers side by side, on a sequence of inputs."""
+    """Parallel layers, on a sequence of inputs."""
     inits, applies = zip(*layers, strict=True) if layers else ((), ())
 
     def init(rng, input_shape):
@@ -264,7 +264,7 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[tuple[Any, ...]], Layer]) -> Layer:
-    """The layer that `make_layer` makes when the shape of its input is known."""
+    """The layer from `make_layer`, which is called with the shape of the input."""
     return (
         lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),
         lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs),

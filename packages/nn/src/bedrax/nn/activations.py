@@ -1,6 +1,6 @@
 """Activation functions.
 
-They are compositions whose branches keep derivatives finite: a branch that is not taken is evaluated at a harmless
+They are compositions with finite derivatives in all branches: a branch that is not selected is evaluated at a harmless
 argument, because the derivative of a selection multiplies the other branch's derivative by zero.
 """
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _number(value: float, like: Array) -> np.ndarray | float:
-    """A number of the dtype of `like`, and as weakly typed."""
+    """A number with the dtype and the weak type of `like`."""
     if not aval_of(like).weak_type:
         return np.asarray(value, like.dtype)
     return float(value) if dtypes.is_inexact(like.dtype) else int(value)
@@ -122,7 +122,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
 
 @one_program
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x where positive, else ``alpha * (exp(x) - 1)``."""
+    """x if positive, else ``alpha * (exp(x) - 1)``."""
     x, alpha = inexact("elu", x, alpha)
     safe = jnp.where(x > 0, 0.0, x)
     return jnp.where(x > 0, x, alpha * jnp.expm1(safe))
@@ -130,7 +130,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 @one_program
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
-    """x where not negative, else ``negative_slope * x``."""
+    """x if not negative, else ``negative_slope * x``."""
     x, slope = inexact("leaky_relu", x, negative_slope)
     return jnp.where(x >= 0, x, slope * x)
 
@@ -162,7 +162,7 @@ hard_swish = hard_silu
 
 @one_program
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x where positive, else ``alpha * (exp(x / alpha) - 1)``."""
+    """x if positive, else ``alpha * (exp(x / alpha) - 1)``."""
     x, alpha = inexact("celu", x, alpha)
     safe = jnp.where(x > 0, _number(0, x), x)
     return jnp.where(x > 0, x, alpha * jnp.expm1(safe / alpha))
@@ -193,7 +193,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     if approximate:
         inner = np.asarray(math.sqrt(2 / math.pi), x.dtype) * (x + _number(0.044715, x) * x**3)
         return x * (_number(0.5, x) * (1 + lax.tanh(inner)))
-    # erfc keeps its relative accuracy where x is very negative
+    # erfc keeps its relative accuracy for very negative x
     return _number(0.5, x) * x * lax.erfc(-x * np.asarray(math.sqrt(0.5), x.dtype))
 
 
@@ -241,7 +241,7 @@ def log1mexp(x: ArrayLike) -> Array:
 
 
 def _shifted(x: Array, axes, where):
-    """x minus its maximum, which is a constant to differentiation: results do not depend on it."""
+    """x minus its maximum, which is treated as a constant: the results do not depend on it."""
     top = jnp.max(x, axis=axes, keepdims=True, initial=-np.inf, where=where)
     return x - lax.stop_gradient(top)
 
@@ -253,12 +253,12 @@ def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: Ar
     Args:
       x: array.
       axis: the axis or axes to normalize over; None is all.
-      where: which elements take part; the result of others is -inf.
+      where: the elements that take part; the result of others is -inf.
     """
     (x,) = inexact("log_softmax", x)
     axes = axes_tuple(axis, x.ndim)
     if where is not None:
-        x = jnp.where(where, x, _number(0, x))  # what is left out must not make derivatives NaN
+        x = jnp.where(where, x, _number(0, x))  # excluded elements must not make derivatives NaN
     shifted = _shifted(x, axes, where)
     total = jnp.sum(jnp.exp(shifted), axis=axes, keepdims=True, where=where)
     out = shifted - jnp.log(total)
@@ -267,10 +267,10 @@ def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: Ar
 
 @one_program(static=("axis",), arrays=("where",))
 def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
-    """``exp(x) / sum(exp(x))`` along axes; arguments as for `log_softmax`, and elements left out give 0.
+    """``exp(x) / sum(exp(x))`` along axes; the arguments are those of `log_softmax`; excluded elements give 0.
 
     With the option ``jax_softmax_custom_jvp``, the derivative ``y * (t - sum(y * t))`` is computed from the
-    result y, so that reverse mode need not keep anything else.
+    result y, so reverse mode keeps no other value.
     """
     (x,) = inexact("softmax", x)
     axes = axes_tuple(axis, x.ndim)
@@ -317,7 +317,7 @@ def standardize(
       axis: the axis or axes; None is all.
       mean, variance: default: those of `x` along the axes.
       epsilon: guards against a variance of 0.
-      where: which elements determine mean and variance.
+      where: the elements that determine mean and variance.
       algorithm: for the variance: ``"fast"``, the mean of squares minus the square of the mean, or ``"stable"``,
         the mean of squared deviations.
 
@@ -341,17 +341,17 @@ def standardize(
 def one_hot(
     x: ArrayLike, num_classes: int, *, dtype: type | None = None, axis: int | str = -1, out_sharding: Any = None
 ) -> Array:
-    """1 at the place that each element of `x` names, 0 elsewhere; all 0 for places out of range.
+    """1 at the position given by each element of `x`, 0 elsewhere; all 0 for positions out of range.
 
     Args:
-      x: array of places.
+      x: array of positions.
       num_classes: the length of the new axis.
-      dtype: of the result, default the default float type.
-      axis: where the new axis stands; or the name of a mapped axis of this size, along which the results are spread.
+      dtype: the dtype of the result. Default: the default float dtype.
+      axis: the position of the new axis; or the name of a mapped axis of this size, along which the results are distributed.
       out_sharding: optional placement of the result.
 
     Raises:
-      ValueError: a named axis of another size.
+      ValueError: the named axis has another size.
     """
     num_classes = dims.canonical_dim(num_classes, "in one_hot")
     x = array("one_hot", x)

@@ -38,12 +38,12 @@ def dot_product_attention(
       query: ``[B, T, N, H]``, or all three without B.
       key, value: ``[B, S, K, H]``.
       bias: added to the scores; broadcasts to ``[B, N, T, S]``.
-      mask: booleans that broadcast to ``[B, N, T, S]``; where false, a key is not seen.
+      mask: booleans that broadcast to ``[B, N, T, S]``; where False, a key is ignored.
       scale: default ``1 / sqrt(H)``.
-      is_causal: a query sees only keys at its position and before.
+      is_causal: a query uses only keys at its position and before.
       query_seq_lengths: ``[B]``: rows of the result from there on are 0.
-      key_value_seq_lengths: ``[B]``: keys from there on are not seen.
-      local_window_size: how far, to the left and to the right, a query sees; one number for both.
+      key_value_seq_lengths: ``[B]``: keys from there on are ignored.
+      local_window_size: the numbers of keys to the left and to the right of a query that it uses; one number for both.
       implementation: ``"xla"`` or None: the composition of operations, on every platform. ``"cudnn"`` is not
         supported.
       return_residual: also return the logarithms of the softmax's denominators, ``[B, T, N]``.
@@ -81,7 +81,7 @@ def dot_product_attention(
         scores = (scores + bias).astype(wide)
     visible = _visible(rows, columns, mask, is_causal, lengths, local_window_size)
     if visible is not None:
-        # finite, so that a row that sees nothing is uniform rather than NaN
+        # finite, so that a row without keys is uniform rather than NaN
         scores = jnp.where(visible, scores, np.asarray(-0.7 * float(dtypes.finfo(wide).max), wide))
     weights = softmax(scores, axis=-1).astype(v.dtype).reshape(batch, groups, heads // groups, rows, columns)
     out = jnp.einsum("bkgts,bskh->btkgh", weights, v).reshape(batch, rows, heads, size)
@@ -107,7 +107,7 @@ def _check_implementation(implementation: str | None) -> None:
 
 
 def _operands(q: Array, k: Array, v: Array) -> tuple[Array, Array, Array]:
-    """Query, key and value with a batch axis, their shapes and dtypes checked."""
+    """Query, key and value with a batch axis, after checks of shapes and dtypes."""
     if q.ndim not in (3, 4):
         raise ValueError(f"query must have shape [B, T, N, H] or [T, N, H], got {q.shape}")
     if q.ndim == 3:
@@ -153,7 +153,7 @@ def _lengths(name: str, x: ArrayLike | None, batch) -> Array | None:
 
 
 def _visible(rows, columns, mask, is_causal, lengths, window) -> Array | None:
-    """Which keys each query sees, to broadcast to [B, N, T, S]; None: all."""
+    """A mask of the keys of each query, which broadcasts to [B, N, T, S]; None: all keys."""
     row = lax.broadcasted_iota(np.int32, (rows, columns), 0)
     column = lax.broadcasted_iota(np.int32, (rows, columns), 1)
     parts = [] if mask is None else [mask]

@@ -20,7 +20,7 @@ __all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_gene
 
 @dataclass
 class BlockScaleConfig:
-    """How a matrix is stored: elements of `data_type`, and one scale of `scale_type` per block of `block_size`."""
+    """The storage of a matrix: elements of `data_type`, and one scale of `scale_type` per block of `block_size`."""
 
     mode: str
     block_size: int
@@ -100,7 +100,7 @@ def scaled_dot_general(
     """`lax.dot_general` of operands rounded to a block-scaled format: not supported.
 
     Raises:
-      NotImplementedError: always. How the operands are rounded is defined by kernels of cuDNN, which are not available
+      NotImplementedError: always. Kernels of cuDNN define the rounding of the operands, and are not available
         here; quantize explicitly and use `scaled_matmul`.
     """
     raise NotImplementedError(

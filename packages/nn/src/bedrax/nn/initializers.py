@@ -1,4 +1,4 @@
-"""`jax.nn.initializers`: functions ``(key, shape, dtype)`` that make the first values of parameters."""
+"""`jax.nn.initializers`: functions ``(key, shape, dtype)`` for the initial values of parameters."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = [
 
 @runtime_checkable
 class Initializer(Protocol):
-    """What initializers look like: ``init(key, shape, dtype=None, out_sharding=None) -> array``.
+    """The protocol of initializers: ``init(key, shape, dtype=None, out_sharding=None) -> array``.
 
-    With `out_sharding` (a sharding, a device, or a partition spec of the mesh in force) the array is placed there.
+    With `out_sharding` (a sharding, a device, or a partition spec of the current mesh) the array is placed there.
     """
 
     def __call__(self, key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array: ...
@@ -47,7 +47,7 @@ def ones(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any 
 
 
 def _initializer(default_dtype: Any, make) -> Initializer:
-    """An initializer from ``make(key, shape, dtype)``, with the dtype it has by default."""
+    """An initializer from ``make(key, shape, dtype)``, with a default dtype."""
 
     def init(key: Array, shape: Sequence[int], dtype: Any = default_dtype, out_sharding: Any = None) -> Array:
         shape = tuple(shape)
@@ -77,7 +77,7 @@ def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
-    """Normal with mean 0, without what is outside of [lower, upper] standard deviations (so its own is less)."""
+    """Normal with mean 0, truncated to [lower, upper] standard deviations (so its own deviation is smaller)."""
     return _scaled(dtype, stddev, lambda key, shape, dtype: random.truncated_normal(key, lower, upper, shape, dtype))
 
 
@@ -101,7 +101,7 @@ def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
         _axes(a, ndim, name) for a, name in ((in_axis, "in_axis"), (out_axis, "out_axis"), (batch_axis, "batch_axis"))
     )
     size = lambda axes: math.prod(shape[a] for a in axes)
-    # A quotient, so that an axis named as both (embeddings name only the outputs' axis) counts as the formula says.
+    # A quotient, so that an axis named as both (embeddings name only the outputs' axis) counts according to the formula.
     field = math.prod(shape) / (size(ins) * size(outs) * size(batch) or 1)
     return size(ins) * field, size(outs) * field
 
@@ -112,7 +112,7 @@ _TRUNCATED_COMPLEX = 0.95311164380491208
 
 
 def _complex_polar(key, shape, dtype, radius):
-    """Complex numbers of random phase, whose radius is made from uniform numbers by `radius`."""
+    """Complex numbers with random phase; `radius` makes their radius from uniform numbers."""
     key_radius, key_phase = random.split(key)
     real = dtypes.to_real_dtype(dtype)
     r = radius(random.uniform(key_radius, shape, real)).astype(dtype)
@@ -134,12 +134,12 @@ def variance_scaling(
 
     Args:
       scale: positive number.
-      mode: what n is: ``"fan_in"`` inputs, ``"fan_out"`` outputs, ``"fan_avg"`` their mean, ``"fan_geo_avg"`` their
+      mode: the meaning of n: ``"fan_in"`` inputs, ``"fan_out"`` outputs, ``"fan_avg"`` their mean, ``"fan_geo_avg"`` their
         geometric mean.
       distribution: ``"truncated_normal"`` (at two standard deviations), ``"normal"`` or ``"uniform"``.
       in_axis, out_axis: the axes of inputs and of outputs; the others are the receptive field.
       batch_axis: axes over which independent weights are stacked.
-      dtype: of the result, by default.
+      dtype: the default dtype of the result.
 
     Raises:
       ValueError: an unknown mode or distribution, or a weight of too low a rank.
@@ -154,7 +154,7 @@ def variance_scaling(
         one_of("variance_scaling", "mode", mode, counts)
         one_of("variance_scaling", "distribution", distribution, ("truncated_normal", "normal", "uniform"))
         if not math.prod(shape):
-            return jnp.zeros(shape, dtype)  # nothing to draw, and maybe no connections to count
+            return jnp.zeros(shape, dtype)  # the array is empty, and may have no connections
         variance = np.asarray(scale / counts[mode], dtypes.to_real_dtype(dtype))
         is_complex = dtypes.is_complex(dtype)
         number = lambda x: np.asarray(x, dtype)
@@ -172,7 +172,7 @@ def variance_scaling(
     return _initializer(dtype, make)
 
 
-# name: (scale, mode, distribution, whose initialization it is)
+# name: (scale, mode, distribution, source)
 _NAMED = {
     "glorot_normal": (1.0, "fan_avg", "truncated_normal", "Glorot & Bengio 2010"),
     "glorot_uniform": (1.0, "fan_avg", "uniform", "Glorot & Bengio 2010"),
@@ -212,12 +212,12 @@ kaiming_uniform: Final = he_uniform
 
 
 def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
-    """Matrices with orthonormal rows or columns, whichever are fewer, uniformly distributed.
+    """Matrices with orthonormal rows or columns (the fewer ones), uniformly distributed.
 
     Args:
       scale: factor.
       column_axis: the axis of the columns; the others make the rows.
-      dtype: of the result, by default.
+      dtype: the default dtype of the result.
 
     Raises:
       ValueError: a shape of rank below 2.

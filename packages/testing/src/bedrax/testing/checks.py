@@ -22,7 +22,7 @@ from bedrax.testing.typing import as_list, check_program, x64_if_needed
 from bedrax.testing.typing import check_complete as check_complete
 from bedrax.testing.typing import check_types as check_types
 
-# Relative to the larger of 1 and the magnitude of what is expected.
+# Relative to the larger of 1 and the magnitude of the expected value.
 _EPS_FACTOR = {16: 4, 32: 64, 64: 512}
 
 
@@ -65,7 +65,7 @@ def assert_same(
 
 
 def numpy_results(case: OpCase, args: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What the NumPy rules say, through a jaxpr, whatever executor is active."""
+    """The results of the NumPy rules for a jaxpr, with any active executor."""
     jaxpr = staging.program_of(lambda *xs: as_list(case.fun(*xs)), [aval_of(a) for a in args])
     assert any(eqn.primitive is case.primitive for eqn in all_equations(jaxpr)), (
         f"{case.id}: the function does not bind '{case.primitive}'"
@@ -74,7 +74,7 @@ def numpy_results(case: OpCase, args: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def check_evaluation(case: OpCase) -> None:
-    """The NumPy rule gives exactly the types that the shape rule says, and what the oracle says."""
+    """The NumPy rule returns exactly the types of the shape rule, and the values of the oracle."""
     with x64_if_needed(case):
         args = case.make_args()
         results = numpy_results(case, args)
@@ -84,7 +84,7 @@ def check_evaluation(case: OpCase) -> None:
                 continue
             assert type(out) is np.ndarray, f"{case.id}: the rule returned {type(out)}"
             assert (out.shape, out.dtype) == (aval.shape, aval.dtype), (
-                f"{case.id}: NumPy gives {out.dtype}{out.shape}, the shape rule says {aval}"
+                f"{case.id}: NumPy gives {out.dtype}{out.shape}, the shape rule gives {aval}"
             )
         if case.oracle is not None:
             with np.errstate(all="ignore"):
@@ -99,7 +99,7 @@ def check_evaluation(case: OpCase) -> None:
 
 
 def check_batched_types(case: OpCase) -> None:
-    """The batched program is well typed, all operands mapped in front or at the back, and mapped twice."""
+    """The batched program is well typed, with all operands mapped at the front or at the back, and mapped twice."""
     from bedrax.batching import vmap
 
     with x64_if_needed(case):
@@ -198,7 +198,7 @@ def check_batching(case: OpCase, size: int = 3) -> None:
 
 
 def _loop(case, args, others, mapped) -> list[np.ndarray]:
-    """What `vmap` stands for: the results for each set of operands, stacked."""
+    """The definition of `vmap`: the results for each set of operands, stacked."""
     rows = []
     for other in others:
         operands = [o if m else a for a, o, m in zip(args, other, mapped, strict=True)]
@@ -207,7 +207,7 @@ def _loop(case, args, others, mapped) -> list[np.ndarray]:
 
 
 def _varied(case, args, k):
-    """Other operands of the same types: the elements rolled, or drawn anew where they are random."""
+    """Other operands of the same types: the elements rolled, or drawn again if they are random."""
     rng = np.random.default_rng(case.rng().integers(1 << 31) + k)
     return [s.make(rng) if isinstance(s, ArgSpec) else a for s, a in zip(case.args, args, strict=True)]
 
@@ -349,7 +349,7 @@ def check_second_derivative(case: OpCase, step: float = 1e-3) -> None:
 
 
 def check_xla(case: OpCase) -> None:
-    """What XLA computes equals what the NumPy rules say, with equal types."""
+    """The results of XLA equal those of the NumPy rules, with equal types."""
     with x64_if_needed(case):
         args = case.make_args()
         expected = numpy_results(case, args)

@@ -1,4 +1,4 @@
-"""What older versions of NumPy and SciPy lack or compute wrongly: a test that compares with it is skipped over them.
+"""Functions that older versions of NumPy and SciPy lack or compute wrongly: tests that compare with them are skipped there.
 
 The packages run over these versions, which are no oracle for what stands here. `nox -s bounds` runs the tests over the oldest
 ones that the metadata allow.

@@ -77,7 +77,7 @@ class OpCase:
       second: whether second derivatives are tested.
       transpose: whether reverse mode is tested (a primitive may have a jvp and no transpose).
       batch: positions of the operands to map; None for all, () for none.
-      xla: whether XLA can run it; a string says why not.
+      xla: whether XLA can run it; a string is the reason why not.
       rtol, atol: tolerances of comparisons of values; None for the dtype's default.
       grad_rtol: tolerance of derivatives (they are tested in 64 bits).
       equal_nan: whether nan equals nan.
@@ -139,7 +139,7 @@ def into(cases: list[OpCase]) -> Callable[..., None]:
 
 
 def widened(dtype: np.dtype) -> np.dtype:
-    """The 64-bit counterpart of a float or complex type; other types as they are."""
+    """The 64-bit counterpart of a float or complex type; other types unchanged."""
     if dtypes.is_complex(dtype):
         return np.dtype(np.complex128)
     return np.dtype(np.float64) if dtypes.is_floating(dtype) else dtype

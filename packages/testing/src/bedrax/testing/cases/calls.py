@@ -1,4 +1,4 @@
-"""Records of calls: programs inside programs, functions with rules of their own, identities."""
+"""Records of calls: programs inside programs, functions with custom rules, identities."""
 
 from __future__ import annotations
 

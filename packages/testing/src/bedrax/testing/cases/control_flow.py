@@ -29,7 +29,7 @@ def _recurrence(reverse=False, unroll=1):
 
 
 def _counting(x):
-    """No scanned inputs; an integer carry beside a float one."""
+    """No scanned inputs; an integer carry and a float carry."""
 
     def step(carry, _):
         i, v = carry
@@ -46,7 +46,7 @@ def _np_counting(x):
 
 
 def _halve_until(x, bound):
-    """How often `x` is halved until all of it is below the bound; the number of steps depends on the values."""
+    """The number of halvings until all of `x` is below the bound; it depends on the values."""
 
     def going_on(state):
         return lax.gt(lax.reduce_max(lax.abs(state[1]), (0,)), lax.abs(bound))

@@ -1,4 +1,4 @@
-"""Records of functions with rules of their own."""
+"""Records of functions with custom rules."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Records of the special functions; SciPy is the oracle, where it is installed."""
+"""Records of the special functions; SciPy is the oracle, if it is installed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CASES: list[OpCase] = []
 
 
 def _scipy(name, *more):
-    """scipy.special's function in float64; imported when a test asks for it."""
+    """scipy.special's function in float64; imported at its first use in a test."""
 
     def oracle(*args):
         import scipy.special
