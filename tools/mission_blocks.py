@@ -133,8 +133,8 @@ AUTODIFF = (
     Row((476, 481), why="what the block above prints"),
 )  # fmt: skip
 
-# An older edition of the document above, from a page without fences, where lines were lost. Code that stands there, too,
-# is run there; here are the other lines.
+# An older edition of the document above, from a page without fences, where lines were lost. Code that stands there,
+# too, is run there; here are the other lines.
 OLDER = (
     Row((24, 24)), Row((73, 73), why="the line is cut off"), Row((104, 104), why="block 6 of the document above, without autograph"),
     Row((118, 118), why="the line is cut off"), Row((222, 222), why="the line is cut off"),

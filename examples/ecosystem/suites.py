@@ -61,7 +61,8 @@ def source(name: str, version: str, folder: Path) -> Path:
 
 
 def run(python: str, root: Path, share: str, limit: float = 600) -> tuple[Counter[str], dict[str, str]]:
-    """(how many tests passed, failed, were skipped; {name of one that failed: its first line}) of a share of a suite."""
+    """(how many tests passed, failed, were skipped; {name of one that failed: its first line}) of a share of a
+    suite."""
     with tempfile.TemporaryDirectory() as work:
         report = Path(work, "report.xml")
         # pytest must not read the settings or the conftest.py of a folder above.

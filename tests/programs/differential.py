@@ -1,7 +1,8 @@
 """Every record of the surface with arguments of other kinds, on this `jax` and on another, and the differences.
 
-`run OUT [PREFIX...] [=KIND...]` calls the public functions whose names start with a prefix, with the installed `jax` and
-some kinds of arguments, and writes the results. `compare THEIRS OURS` prints the differences: in errors, structure,
+`run OUT [PREFIX...] [=KIND...]` calls the public functions whose names start with a prefix, with the installed `jax`
+and some kinds of arguments, and writes the results. `compare THEIRS OURS` prints the differences: in errors,
+structure,
 type, weak type, shape, and value. It fails on a difference that `expected_differences.py` does not list. `page` prints
 that list as the table of `docs/differences.md`.
 """

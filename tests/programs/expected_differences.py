@@ -1,4 +1,5 @@
-"""The expected differences from upstream: rows of a page for users, each with patterns for `differential.py compare`."""
+"""The expected differences from upstream: rows of a page for users, each with patterns for `differential.py
+compare`."""
 
 from typing import NamedTuple
 

@@ -92,7 +92,8 @@ def _read(text: str) -> inspect.Signature:
 
 
 def unlike(upstream: str, function: Any) -> str | None:
-    """The first difference that a program written for upstream's function would meet in `function`; None if there is none.
+    """The first difference that a program written for upstream's function would meet in `function`; None if there is
+    none.
 
     Args:
       upstream: its parameters, as in the table.

@@ -1,4 +1,5 @@
-"""Right uses of the interface: `mypy --strict` and pyright accept each line. `reveal_type` is checked by `assert_type`."""
+"""Right uses of the interface: `mypy --strict` and pyright accept each line. `reveal_type` is checked by
+`assert_type`."""
 
 from __future__ import annotations
 

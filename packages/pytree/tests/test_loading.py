@@ -1,4 +1,4 @@
-"""How modules that an interrupt must not meet are loaded."""
+"""The import of modules that an interrupt must not reach."""
 
 import sys
 import threading
@@ -15,7 +15,7 @@ def test_a_function_is_called_apart_and_its_outcome_handed_back():
 
 
 def test_an_interrupt_meets_the_thread_that_waits():
-    """The function goes on, and is at its end when somebody else needs what it does."""
+    """The function continues, and has ended when another caller needs its result."""
     started, may_end, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow():

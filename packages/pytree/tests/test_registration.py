@@ -181,7 +181,7 @@ def test_dataclass_fields_that_are_dropped_or_not_init(tu):
             dict(data_fields=["x", "y", "z"], meta_fields=[]),
             ValueError,
             "register_dataclass: ['z'] are not among the fields ['x', 'y'] of Cls that have init=True "
-            "and are not dropped; take them out of data_fields and meta_fields.",
+            "and are not dropped; remove them from data_fields and meta_fields.",
         ),
         (
             dict(data_fields=["x", "y"], meta_fields=["y"]),

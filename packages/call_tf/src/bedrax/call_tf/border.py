@@ -86,8 +86,8 @@ def to_array(tensor: Any, written: Sequence[np.ndarray]) -> Any:
 
     Args:
       tensor: the tensor.
-      written: NumPy arrays among the arguments of the call that made it. Their memory, which may be written to later, is
-        never shared.
+      written: NumPy arrays among the arguments of the call that made it. Their memory, which may be written to later,
+        is never shared.
     """
     executor = executors.get()
     if not executor.shares_memory or not tensor.device.endswith("CPU:0") or tensor.dtype.is_bool:

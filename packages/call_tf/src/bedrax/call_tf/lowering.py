@@ -1,4 +1,5 @@
-"""TensorFlow functions inside StableHLO: compiled by TensorFlow and embedded, or called by name in a TensorFlow program."""
+"""TensorFlow functions inside StableHLO: compiled by TensorFlow and embedded, or called by name in a TensorFlow
+program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Callbacks that write their results into buffers (`jax.experimental.buffer_callback`), by callbacks that return them."""
+"""Callbacks that write their results into buffers (`jax.experimental.buffer_callback`), by callbacks that return
+them."""
 
 from __future__ import annotations
 

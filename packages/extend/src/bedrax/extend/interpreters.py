@@ -86,8 +86,8 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any]) -> None:
     """Register the derivative of a primitive with one result: the sum of a term for each operand.
 
     Args:
-      jvprules: one formula per operand, ``(t, *primals, **params) -> tangent`` of the result, for the operand's tangent `t`;
-        None for an operand on which the result does not depend smoothly.
+      jvprules: one formula per operand, ``(t, *primals, **params) -> tangent`` of the result, for the operand's
+        tangent `t`; None for an operand on which the result does not depend smoothly.
     """
 
     def drop_answer(rule):
@@ -278,8 +278,8 @@ def backward_pass(
       return_logs: also return the logs of backward rules.
 
     Returns:
-      A cotangent or `Zero` for each argument (`Zero` for those that are values); with `return_logs` a pair of these and the
-      dict of logs.
+      A cotangent or `Zero` for each argument (`Zero` for those that are values); with `return_logs` a pair of these
+      and the dict of logs.
     """
     program = jaxpr.replace(consts=list(consts))
     run_back = backward_pass_with_logs if return_logs else lambda *given: (_backward_pass(*given), {})

@@ -209,8 +209,8 @@ def partial_eval_jaxpr_nounits(
       instantiate: a boolean per result: whether it always counts as unknown.
 
     Returns:
-      (program of the known arguments: known results, then residuals; program of residuals and unknown arguments: unknown
-      results; which results are unknown; the types of the residuals).
+      (program of the known arguments: known results, then residuals; program of residuals and unknown arguments:
+      unknown results; which results are unknown; the types of the residuals).
     """
     unknowns, forced = tuple(unknowns), tuple(_each(instantiate, len(jaxpr.outvars)))
     parts = split_jaxpr(jaxpr, unknowns, forced)

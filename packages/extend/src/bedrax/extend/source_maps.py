@@ -1,7 +1,7 @@
 """Source maps (`jax.experimental.source_mapper`): the user's source line of each line of a program.
 
-A `Pass` makes a program of a function, and a dump of it with a `SourceMap` (version 3, as browsers read them). The passes
-here print the jaxpr, the StableHLO module, and XLA's modules before and after optimization.
+A `Pass` makes a program of a function, and a dump of it with a `SourceMap` (version 3, as browsers read them). The
+passes here print the jaxpr, the StableHLO module, and XLA's modules before and after optimization.
 """
 
 from __future__ import annotations

@@ -43,7 +43,8 @@ def jet_fun(fun: WrappedFun, order: int) -> WrappedFun:
 
 
 def traceable(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:
-    """A function ``(primals, series) -> pytree`` as one of its flat arguments; and a thunk for the results' structure."""
+    """A function ``(primals, series) -> pytree`` as one of its flat arguments; and a thunk for the results'
+    structure."""
     return transformation_with_aux2(_flat, fun, in_tree)
 
 

@@ -138,7 +138,8 @@ class Context:
         return made
 
     def composed(self, function: Callable[..., Any], tensors: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Convert ``function(*arrays, **params)``, written with lax functions, applied to the operands (or their bases).
+        """Convert ``function(*arrays, **params)``, written with lax functions, applied to the operands (or their
+        bases).
 
         All conversions share one TensorFlow function per function, types and parameters; a short program is converted
         in place.

@@ -64,7 +64,8 @@ def _size(x):
 
 
 def _first_step(f, y, slope, t, rtol, atol, hmax):
-    """The first step (Hairer, Norsett and Wanner, II.4), from the sizes of the solution and its first two derivatives."""
+    """The first step (Hairer, Norsett and Wanner, II.4), from the sizes of the solution and its first two
+    derivatives."""
     scale = atol + rtol * abs(y)
     d0, d1 = _size(y / scale), _size(slope / scale)
     h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 == 0, 1, d1))

@@ -65,7 +65,8 @@ def runge_kutta_step(
 def fit_4th_order_polynomial(
     y0: ArrayLike, y1: ArrayLike, y_mid: ArrayLike, dy0: ArrayLike, dy1: ArrayLike, dt: ArrayLike
 ) -> tuple[Any, ...]:
-    """The polynomial in the fraction of a step, highest power first, from values at its ends and in the middle, and slopes.
+    """The polynomial in the fraction of a step, highest power first, from values at its ends and in the middle, and
+    slopes.
 
     Args:
       y0, y1, y_mid: values at the start, at the end, and in the middle; ``[n]`` or scalars.
@@ -86,7 +87,8 @@ def fit_4th_order_polynomial(
 
 
 def interp_fit_dopri(y0: ArrayLike, y1: ArrayLike, k: Array, dt: ArrayLike) -> Array:
-    """`fit_4th_order_polynomial` of a step with the slopes `k` that `runge_kutta_step` gives, as one array ``[5, n]``."""
+    """`fit_4th_order_polynomial` of a step with the slopes `k` that `runge_kutta_step` gives, as one array ``[5,
+    n]``."""
     middle = y0 + dt * sum(w * slope for w, slope in zip(_MIDDLE, k, strict=True))
     return jnp.asarray(fit_4th_order_polynomial(y0, y1, middle, k[0], k[-1], dt))
 

@@ -1,7 +1,7 @@
 """Recurrent networks with the weights of cuDNN (`jax.experimental.rnn`): LSTMs, as a loop over time.
 
-All weights are one vector: for each layer and direction the matrices of the input and of the hidden state, then for each
-of them the two biases. Gates are in the order input, forget, cell, output.
+All weights are one vector: for each layer and direction the matrices of the input and of the hidden state, then for
+each of them the two biases. Gates are in the order input, forget, cell, output.
 """
 
 from __future__ import annotations
@@ -142,7 +142,8 @@ def lstm(
     x: Array, h_0: Array, c_0: Array, weights: Array, seq_lengths: Array, input_size: int, hidden_size: int,
     num_layers: int, dropout: float, bidirectional: bool, precision: Any = None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """`lstm_ref` with all weights in one vector. It is a loop on every platform; no kernel of a GPU library is called."""
+    """`lstm_ref` with all weights in one vector. It is a loop on every platform; no kernel of a GPU library is
+    called."""
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     return lstm_ref(
         x, h_0, c_0, *parts, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional, precision

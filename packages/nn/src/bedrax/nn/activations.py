@@ -85,7 +85,8 @@ def softplus(x: ArrayLike) -> Array:
 
 @one_program
 def sparse_plus(x: ArrayLike) -> Array:
-    """0 up to -1, ``(x + 1)**2 / 4`` up to 1, then x: a softplus with bounded support (its derivative is `sparse_sigmoid`)."""
+    """0 up to -1, ``(x + 1)**2 / 4`` up to 1, then x: a softplus with bounded support (its derivative is
+    `sparse_sigmoid`)."""
     (x,) = inexact("sparse_plus", x)
     return jnp.where(x <= -1, _number(0, x), jnp.where(x >= 1, x, (x + 1) ** 2 / 4))
 
@@ -347,7 +348,8 @@ def one_hot(
       x: array of positions.
       num_classes: the length of the new axis.
       dtype: the dtype of the result. Default: the default float dtype.
-      axis: the position of the new axis; or the name of a mapped axis of this size, along which the results are distributed.
+      axis: the position of the new axis; or the name of a mapped axis of this size, along which the results are
+        distributed.
       out_sharding: optional placement of the result.
 
     Raises:

@@ -101,7 +101,8 @@ def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
         _axes(a, ndim, name) for a, name in ((in_axis, "in_axis"), (out_axis, "out_axis"), (batch_axis, "batch_axis"))
     )
     size = lambda axes: math.prod(shape[a] for a in axes)
-    # A quotient, so that an axis named as both (embeddings name only the outputs' axis) counts according to the formula.
+    # A quotient, so that an axis named as both (embeddings name only the outputs' axis) counts according to the
+    # formula.
     field = math.prod(shape) / (size(ins) * size(outs) * size(batch) or 1)
     return size(ins) * field, size(outs) * field
 
@@ -134,8 +135,8 @@ def variance_scaling(
 
     Args:
       scale: positive number.
-      mode: the meaning of n: ``"fan_in"`` inputs, ``"fan_out"`` outputs, ``"fan_avg"`` their mean, ``"fan_geo_avg"`` their
-        geometric mean.
+      mode: the meaning of n: ``"fan_in"`` inputs, ``"fan_out"`` outputs, ``"fan_avg"`` their mean, ``"fan_geo_avg"``
+        their geometric mean.
       distribution: ``"truncated_normal"`` (at two standard deviations), ``"normal"`` or ``"uniform"``.
       in_axis, out_axis: the axes of inputs and of outputs; the others are the receptive field.
       batch_axis: axes over which independent weights are stacked.

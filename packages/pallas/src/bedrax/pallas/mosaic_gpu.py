@@ -1,4 +1,5 @@
-"""Kernels for GPUs with plain loads and stores, copies, barriers and matrix products (`jax.experimental.pallas.mosaic_gpu`).
+"""Kernels for GPUs with plain loads and stores, copies, barriers and matrix products
+(`jax.experimental.pallas.mosaic_gpu`).
 
 Blocks of the grid, blocks of a cluster and threads run one after the other, each to its end. So a barrier that needs
 another thread first is an error. Layouts of registers and memory do not change values and are left out.

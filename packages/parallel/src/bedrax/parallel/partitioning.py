@@ -52,8 +52,8 @@ class custom_partitioning:
           decode_shardings: pass shardings as `NamedSharding` over the program's mesh if possible.
           sharding_rule: for Shardy: ``"i k, k j -> i j"``, a `SdyShardingRule`, or ``(*static, mesh, operand_types,
             result_types) -> either``, called with MLIR's types.
-          reduction_factors, need_replication_factors, permutation_factors, **factor_sizes: see `SdyShardingRule`; with a
-            rule that is a text.
+          reduction_factors, need_replication_factors, permutation_factors, **factor_sizes: see `SdyShardingRule`; with
+            a rule that is a text.
 
         Raises:
           ValueError: the rule is invalid, or factors are given with a rule that is not a text.

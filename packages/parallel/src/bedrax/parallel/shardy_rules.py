@@ -131,7 +131,8 @@ class SdyShardingRule:
         """The rule for operands and results of some shapes, as an attribute of Shardy.
 
         Raises:
-          ValueError: other numbers of operands, results or dimensions, or dimensions that are not their factors' product.
+          ValueError: other numbers of operands, results or dimensions, or dimensions that are not their factors'
+            product.
         """
         sizes: dict[str, int] = dict(self.factor_sizes)
         batches: dict[str, int] = {}

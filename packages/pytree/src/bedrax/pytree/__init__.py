@@ -1,7 +1,7 @@
-"""Nested Python containers as trees: flatten them, map over them, register your own.
+"""Nested Python containers as trees: flattening, maps, registration of classes.
 
-Everything public of the tree utilities is a name of this package; `bedrax.pytree.tree`
-has the short names (`tree.map`). `engine_name` says which engine runs: jaxlib's C++ one
+All public tree functions are names of this package; `bedrax.pytree.tree`
+has the short names (`tree.map`). `engine_name` returns the current engine: jaxlib's C++ one
 (`native`) or the pure Python one (`python`).
 """
 

@@ -1,7 +1,7 @@
-"""Chooses the tree engine: jaxlib's when it can be imported, else the pure Python one.
+"""The choice of the tree engine: jaxlib's if it can be imported, else the pure Python one.
 
 The environment variable BEDRAX_PYTREE_ENGINE (`native` or `python`) forces the choice.
-The default registry is given a name here, so that treedefs, which refer to their
+The default registry has a name in this module, so that treedefs, which refer to their
 registry, can be pickled.
 """
 
@@ -21,9 +21,9 @@ _CHOICES = ("native", "python")
 
 
 def uninterrupted(function: Callable[[], T]) -> T:
-    """What a function returns or raises, called in a thread, where no Ctrl-C interrupts it.
+    """Call a function in a thread, where Ctrl-C does not interrupt it. Returns its result or raises its error.
 
-    An interrupt meets the thread that waits; the function is carried on to its end nevertheless.
+    An interrupt is raised in the waiting thread; the function still runs to its end.
     """
     if threading.current_thread() is not threading.main_thread():
         return function()
@@ -38,7 +38,7 @@ def uninterrupted(function: Callable[[], T]) -> T:
     thread = threading.Thread(target=call)
     try:
         thread.start()
-    except RuntimeError:  # there are no threads: in a browser, or at the end of the process
+    except RuntimeError:  # no threads are available: in a browser, or at the end of the process
         return function()
     thread.join()
     [(value, error)] = outcome
@@ -48,16 +48,16 @@ def uninterrupted(function: Callable[[], T]) -> T:
 
 
 def load_whole(*names: str) -> types.ModuleType:
-    """Import C++ modules without being interrupted, and return the last.
+    """Import C++ modules without an interrupt. Returns the last one.
 
-    While they are loaded they call Python, and an exception there ends the process; what is half initialised crashes
-    when it is used.
+    During their import they call Python code, and an exception there ends the process; a partly initialised module
+    crashes at its use.
 
     Raises:
       ImportError: a module cannot be imported.
     """
     if all(name in sys.modules for name in names):
-        return importlib.import_module(names[-1])  # which waits for another thread that loads it
+        return importlib.import_module(names[-1])  # it waits for another thread that imports it
     return uninterrupted(lambda: [importlib.import_module(name) for name in names][-1])
 
 
@@ -70,7 +70,7 @@ def _choose():
     if wanted != "python":
         os.environ.setdefault(
             "TF_CPP_MIN_LOG_LEVEL", "1"
-        )  # read when jaxlib is loaded: or else it counts its devices aloud
+        )  # read during the import of jaxlib, which otherwise prints its devices
         try:
             load_whole("jaxlib._jax")
             return importlib.import_module(".engine_native", __package__)
@@ -103,10 +103,10 @@ else:
     flatten_with_keys = _engine.flatten_with_keys
 
 default_registry: PyTreeRegistry = _engine.default_registry
-# Pickle saves an object whose __reduce_ex__ returns a string as the global of that name.
+# If __reduce_ex__ of an object returns a string, pickle saves it as the global with that name.
 default_registry.__module__ = __name__
 default_registry.__reduce_ex__ = lambda protocol: "default_registry"
 
-# With this one jaxlib's dispatch of compiled functions reads arguments: it has the nodes of the default registry, and
-# as nodes also the arrays that are made of other arrays (keys), which are leaves everywhere else.
+# jaxlib's dispatch of compiled functions flattens arguments with this registry: it has the nodes of the default one,
+# and also arrays that consist of other arrays (keys) as nodes, which are leaves in other functions.
 dispatch_registry: PyTreeRegistry = PyTreeRegistry()

@@ -1,7 +1,7 @@
 """The tree engine inside jaxlib, under the names that `engine_python` also has.
 
-jaxlib's compiled function dispatch reads arguments with `default_registry`, so a
-treedef made here is the very object that it compares in its cache.
+jaxlib's dispatch of compiled functions flattens arguments with `default_registry`, so a
+treedef of this engine is the same object that its cache compares.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ default_registry: PyTreeRegistry = _cpp.default_registry()
 
 
 def flatten_with_keys(tree: Any) -> Any:
-    """What the registry's `flatten_one_level_with_keys` returns; jaxlib 0.10.2 names all fields of a namedtuple alike."""
+    """The result of the registry's `flatten_one_level_with_keys`; jaxlib 0.10.2 has one name for all fields of a
+    namedtuple."""
     t, found = type(tree), default_registry.flatten_one_level_with_keys(tree)
     if found is None or found[1] is not t or not isinstance(tree, tuple):
         return found

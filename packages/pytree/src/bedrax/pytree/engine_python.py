@@ -2,12 +2,12 @@
 
 A treedef is a flat tuple of nodes in post-order, a node being `(type, arity, data)`: a
 leaf is `(LEAF, 0, None)`, a dict has its sorted keys as data, a custom node what its
-flatten function gave. Every operation is one pass over that tuple with an explicit
+flatten function returned. Every operation is one pass over that tuple with an explicit
 stack, so the depth of a tree is bounded by memory only. Comparing two treedefs is
 comparing two tuples.
 
-Messages about trees and registration are those of jaxlib's engine, so that a program does not see
-which engine it runs on.
+Messages about trees and registration are those of jaxlib's engine, so a program does not depend on
+the engine.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         def __init__(self, name: str) -> None: ...
 
     class FlattenedIndexKey:
-        """The key of a child of a node that names no keys."""
+        """The key of a child of a node without keys."""
 
         key: int
 
@@ -86,7 +86,7 @@ else:
 
 
 class LEAF:
-    """The type that stands for a leaf in a treedef's nodes."""
+    """The type of a leaf in a treedef's nodes."""
 
 
 class _Node(NamedTuple):
@@ -99,7 +99,7 @@ _LEAF_NODE = _Node(LEAF, 0, None)
 
 
 class _Rule(NamedTuple):
-    """How one type is taken apart and put together."""
+    """The functions that flatten and unflatten one type."""
 
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Any, Sequence[Any]], Any]
@@ -122,7 +122,7 @@ def _sequence_with_keys(tree):
 
 
 def _items(tree) -> tuple:
-    """What a namedtuple holds, even if its class defines an iteration and a length of its own."""
+    """The fields of a namedtuple, also if its class overrides iteration and length."""
     return tuple(tuple.__iter__(tree))
 
 
@@ -144,7 +144,7 @@ def _is_namedtuple_type(t: type) -> bool:
 
 
 def _checked_children(result: Any) -> tuple[list, Any]:
-    """What a user's flatten function returned, its children as a list."""
+    """The result of a user's flatten function, with its children as a list."""
     if not isinstance(result, tuple) or len(result) != 2:
         raise ValueError(
             "The to_iterable function for a custom PyTree node should return a (children, aux_data) tuple, "
@@ -160,7 +160,7 @@ def _checked_children(result: Any) -> tuple[list, Any]:
 
 
 def _checked_pairs(result: Any) -> tuple[list, Any]:
-    """What a user's flatten-with-keys function returned, its (key, child) pairs as a list."""
+    """The result of a user's flatten-with-keys function, with its (key, child) pairs as a list."""
     function = "The to_iterable_with_keys function for a custom PyTree node"
     what = f"{function} should return a (key_leaf_pairs, aux_data) tuple"
     if not isinstance(result, tuple) or len(result) != 2:
@@ -181,7 +181,7 @@ def _says_leaf(answer: Any) -> bool:
 
 
 class PyTreeRegistry:
-    """The types that are nodes, and how each is flattened and unflattened."""
+    """The types that are nodes, with the functions that flatten and unflatten each."""
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ class PyTreeRegistry:
         while stack:
             x = stack.pop()
             t = type(x)
-            if t is _Node:  # all children of this node are done: its turn in post-order
+            if t is _Node:  # all children of this node are done: it follows in post-order
                 nodes.append(x)
                 continue
             if leaf_predicate is not None and _says_leaf(leaf_predicate(x)):
@@ -355,7 +355,7 @@ class PyTreeDef:
             ) from e
 
     def __hash__(self) -> int:
-        # Metadata stays out: it may be unhashable, and equal shapes with different metadata are rare.
+        # Metadata is not hashed: it may be unhashable, and equal shapes with different metadata are rare.
         if self._hash is None:
             self._hash = hash(tuple([(n.type, n.arity) for n in self._nodes]))
         return self._hash
@@ -426,7 +426,7 @@ class PyTreeDef:
         return self._fold(at_node, next_leaf)
 
     def _starts(self) -> list[int]:
-        """For each node the index at which its subtree starts."""
+        """For each node the index of the start of its subtree."""
         starts, open_starts = [], []
         for i, node in enumerate(self._nodes):
             start = i
@@ -528,7 +528,7 @@ class PyTreeDef:
         return children
 
     def from_iterable_tree(self, xs: Any, /) -> Any:
-        """The tree with this structure whose nodes are given as nested iterables of their children."""
+        """The tree with this structure, from nested iterables of the children of its nodes."""
         leaves, agenda = [], [xs]
         for node in reversed(self._nodes):
             x = agenda.pop()

@@ -15,7 +15,7 @@ Leaf = Any
 
 
 class Unspecified:
-    """The type of the default that says: no value was given."""
+    """The type of the default of a missing argument."""
 
     def __repr__(self) -> str:
         return "..."
@@ -31,11 +31,11 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     Args:
       tree: tuples, lists, dicts, namedtuples, None, OrderedDicts, defaultdicts and
         registered types are nodes; anything else is a leaf.
-      is_leaf: called at every subtree; where it returns True the subtree is a leaf.
+      is_leaf: called for every subtree; if it returns True, the subtree is a leaf.
 
     Raises:
       ValueError: the keys of a dict cannot be sorted.
-      RecursionError: it is nested too deeply.
+      RecursionError: the tree is nested too deeply.
     """
     try:
         return _flatten(tree, is_leaf)
@@ -75,16 +75,16 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Applies `f` to every leaf of `tree`, and to the subtrees of `rest` at the same place.
+    """Applies `f` to every leaf of `tree`, and to the subtrees of `rest` at the same position.
 
     Args:
       f: takes `1 + len(rest)` arguments.
-      tree: the tree whose structure the result has.
+      tree: the tree with the structure of the result.
       rest: trees of which `tree` is a prefix.
-      is_leaf: where it returns True, a subtree of `tree` is a leaf.
+      is_leaf: if it returns True, a subtree of `tree` is a leaf.
 
     Raises:
-      ValueError: `tree` is no prefix of one of `rest`; it says where.
+      ValueError: `tree` is no prefix of one of `rest`; the message names the position.
     """
     leaves, treedef = tree_flatten(tree, is_leaf)
     if not rest:
@@ -149,7 +149,7 @@ def tree_reduce_associative(
     """Reduces the leaves with an associative `operation`, as a balanced tree of calls.
 
     The depth is logarithmic in the number of leaves, so sums lose less precision and
-    independent calls can run at the same time. `identity` is the result without leaves.
+    independent calls can run in parallel. `identity` is the result without leaves.
     """
     leaves = tree_leaves(tree, is_leaf)
     if not leaves:
@@ -176,7 +176,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
     Args:
       outer_treedef: the structure of the tree's upper part.
-      inner_treedef: the structure below each of its leaves; None: that of the first.
+      inner_treedef: the structure at each of its leaves; None: that of the first one.
       pytree_to_transpose: the tree.
 
     Raises:
@@ -199,12 +199,12 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """A tree like `full_tree` in which every leaf is the leaf of `prefix_tree` above it.
+    """A tree like `full_tree` in which every leaf is the corresponding leaf of `prefix_tree`.
 
     `is_leaf` applies to `prefix_tree`.
 
     Raises:
-      ValueError: `prefix_tree` is no tree prefix of `full_tree`; it says where.
+      ValueError: `prefix_tree` is no tree prefix of `full_tree`; the message names the position.
     """
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     (subtrees,) = _up_to(treedef, "tree_broadcast prefix_tree", prefix_tree, (full_tree,), is_leaf)
@@ -245,7 +245,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def make_from_node_data_and_children(
     registry: Any, node_data: tuple[type, Any] | None, children: Iterable[PyTreeDef]
 ) -> PyTreeDef:
-    """The structure whose root is `node_data` (as `PyTreeDef.node_data()` gives it) over `children`."""
+    """The structure with the root `node_data` (a result of `PyTreeDef.node_data()`) and `children`."""
     treedef = PyTreeDef.from_node_data_and_children(registry, node_data, children)
-    repr(treedef)  # jaxlib's engine finds children that do not fit the node only when it prints
+    repr(treedef)  # jaxlib's engine checks that children fit the node only when it prints
     return treedef

@@ -1,4 +1,4 @@
-"""`Partial`: a partially applied function that is a pytree, its arguments being children."""
+"""`Partial`: a partially applied function that is a pytree, with its arguments as children."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Partial(functools.partial[Any]):
     """`functools.partial` as a pytree node.
 
     The positional and keyword arguments are children; the function is metadata, so two
-    Partials have one structure when their functions are equal. A `func` that is itself a
+    Partials have the same structure if their functions are equal. A `func` that is itself a
     partial is kept as one function: its arguments are not part of the tree.
     """
 

@@ -1,4 +1,4 @@
-"""Key paths: the name of every leaf's place in a tree, and how it is printed."""
+"""Key paths: the name of every leaf's position in a tree, and its text."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     """Prints a key path.
 
     Args:
-      keys: a tuple of keys, as `tree_flatten_with_path` gives them.
+      keys: a tuple of keys, from `tree_flatten_with_path`.
       simple: print only the key itself (`a`), not its notation (`['a']`, `.a`).
-      separator: what to put between keys.
+      separator: the text between keys.
 
     >>> from bedrax.pytree import DictKey, GetAttrKey, SequenceKey
     >>> keystr((GetAttrKey("params"), SequenceKey(0), DictKey("w")))
@@ -69,8 +69,8 @@ def tree_flatten_with_path(
     """Flattens `tree` to `(key path, leaf)` pairs and a treedef.
 
     Args:
-      is_leaf: says of a subtree that it is a leaf.
-      is_leaf_takes_path: call `is_leaf(path, subtree)` in place of `is_leaf(subtree)`.
+      is_leaf: whether a subtree is a leaf.
+      is_leaf_takes_path: call `is_leaf(path, subtree)` instead of `is_leaf(subtree)`.
     """
     predicate = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, x: is_leaf(x)
     try:
@@ -93,8 +93,8 @@ def explain_unflattenable(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> None:
-    """Where flattening `tree` gave an `error` about unsortable keys or depth, raises one that says where and which."""
-    if isinstance(error, SystemError):  # how jaxlib's registry says so
+    """Raise the `error` of flattening `tree` about unsortable keys or depth again, with the position and the keys."""
+    if isinstance(error, SystemError):  # the error of jaxlib's registry
         raise RecursionError(
             "the tree is nested too deeply: does a container hold itself? A node of a type of your own may hold a long"
             " chain as a flat list of children"

@@ -1,4 +1,4 @@
-"""Explains why one tree is not a prefix of another, naming the place."""
+"""Explanations why one tree is not a prefix of another, with the position."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .paths import KeyPath, flatten_one_level_with_keys, is_tree_node, keystr
 def prefix_errors(
     prefix_tree: Any, full_tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[Callable[[str], ValueError]]:
-    """All places where `prefix_tree` fails to be a tree prefix of `full_tree`, left to right.
+    """All positions at which `prefix_tree` is not a tree prefix of `full_tree`, left to right.
 
     Returns:
-      One function per place; called with the name of the prefix tree (such as
-      `"vmap in_axes"`) it makes the `ValueError` to raise. Empty when it is a prefix.
+      One function per position; called with the name of the prefix tree (such as
+      `"vmap in_axes"`) it returns the `ValueError` to raise. Empty if it is a prefix.
     """
     predicate = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, x: is_leaf(x)
     return list(_mismatches(prefix_tree, full_tree, predicate))

@@ -1,7 +1,7 @@
-"""Which types are pytree nodes: the registration functions, and the types registered here.
+"""The registration of types as pytree nodes, and the types registered here.
 
-`_registry` maps every registered type to its `NodeRule`; libraries ask it `type in
-_registry`. The engine's registry holds what flattening reads.
+`_registry` maps every registered type to its `NodeRule`; libraries test `type in
+_registry`. The engine's registry has the functions for flattening.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Typ = TypeVar("Typ", bound=type)
 
 
 class NodeRule(NamedTuple):
-    """How a registered type is flattened and unflattened (None: by the engine itself)."""
+    """The functions that flatten and unflatten a registered type (None: the engine itself does)."""
 
     flatten: Callable[[Any], tuple[Iterable[Any], Hashable]] | None
     unflatten: Callable[[Hashable, Iterable[Any]], Any] | None
@@ -70,8 +70,8 @@ def register_pytree_with_keys(
 ) -> None:
     """Like `register_pytree_node`, from a function that also names the children.
 
-    `flatten_func`, when given, must agree with `flatten_with_keys`; it saves making keys
-    where no key path is wanted.
+    `flatten_func`, if given, must agree with `flatten_with_keys`; it avoids the construction of keys
+    if no key path is needed.
     """
     if flatten_func is None:
 
@@ -83,7 +83,7 @@ def register_pytree_with_keys(
 
 
 def register_pytree_with_keys_class(cls: Typ) -> Typ:
-    """Class decorator: a node by `tree_flatten_with_keys`, `tree_unflatten` and, where it exists, `tree_flatten`."""
+    """Class decorator: a node by `tree_flatten_with_keys`, `tree_unflatten` and, if it exists, `tree_flatten`."""
     flatten = (lambda x: x.tree_flatten()) if hasattr(cls, "tree_flatten") else None
     register_pytree_with_keys(cls, lambda x: x.tree_flatten_with_keys(), cls.tree_unflatten, flatten)
     return cls
@@ -103,13 +103,13 @@ def register_dataclass(
       meta_fields: names of the fields that are metadata (hashable, comparable). With
         neither given, a field made with `metadata={"static": True}` is metadata and any
         other field with `init=True` is data.
-      drop_fields: fields left out of the tree; they come back with their default.
+      drop_fields: fields that the tree omits; unflattening sets them to their default.
 
     Returns:
       `nodetype`.
 
     Raises:
-      TypeError: only one of the two is given, or neither and `nodetype` is no dataclass.
+      TypeError: only one of these two is given, or neither and `nodetype` is no dataclass.
       ValueError: the names are not the dataclass's fields with `init=True`, each once.
     """
     _check_type(nodetype, "register_dataclass")
@@ -143,7 +143,7 @@ def register_dataclass(
         if unexpected := [f for f in given if f not in wanted]:
             raise ValueError(
                 f"register_dataclass: {unexpected} are not among the fields {wanted} of {name} that have init=True "
-                "and are not dropped; take them out of data_fields and meta_fields."
+                "and are not dropped; remove them from data_fields and meta_fields."
             )
 
     default_registry.register_dataclass_node(nodetype, data_fields, meta_fields)

@@ -11,7 +11,7 @@ def sorted_keys(tree: dict[Any, Any]) -> list[Any]:
     """The keys of `tree` in order.
 
     Raises:
-      ValueError: they do not compare with each other.
+      ValueError: the keys cannot be compared with each other.
     """
     try:
         return sorted(tree)

@@ -1,4 +1,4 @@
-"""Treedefs as bytes, for the pure Python engine: the protocol buffer that jaxlib's engine writes.
+"""Treedefs as bytes, for the pure Python engine: the protocol buffer of jaxlib's engine.
 
 A message is a list of nodes in post-order (field 1) and the distinct dict keys (field
 2). A node has its arity (field 1, absent when 0), its kind (field 2) and, for a dict
@@ -27,7 +27,7 @@ def _block(field: int, payload: bytes) -> bytes:
 
 
 def encode(nodes: Iterable[tuple[Any, ...]], leaf: type) -> bytes:
-    """The bytes of a treedef's `(type, arity, data)` nodes; `leaf` is the type that marks a leaf.
+    """The bytes of a treedef's `(type, arity, data)` nodes; `leaf` is the type of a leaf.
 
     Raises:
       ValueError: a node is not built in, or a dict key is not a string.
@@ -84,7 +84,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def decode(data: bytes, leaf: type) -> list[tuple[Any, ...]]:
-    """The nodes that `encode` wrote.
+    """The nodes from the result of `encode`.
 
     Raises:
       ValueError: `data` is no such message.

@@ -1,7 +1,8 @@
-"""Functions that older versions of NumPy and SciPy lack or compute wrongly: tests that compare with them are skipped there.
+"""Functions that older versions of NumPy and SciPy lack or compute wrongly: tests that compare with them are skipped
+there.
 
-The packages run over these versions, which are no oracle for what stands here. `nox -s bounds` runs the tests over the oldest
-ones that the metadata allow.
+The packages run over these versions, which are no oracle for what stands here. `nox -s bounds` runs the tests over the
+oldest ones that the metadata allow.
 """
 
 import importlib
@@ -33,7 +34,8 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def require(*names: str) -> None:
-    """Skips the test if the library of a name (`scipy.special.gamma`) is older than its row of `SINCE`; others are fine."""
+    """Skips the test if the library of a name (`scipy.special.gamma`) is older than its row of `SINCE`; others are
+    fine."""
     for name in names:
         since, before = SINCE.get(name, ("0", ""))
         library = name.partition(".")[0]

@@ -100,8 +100,8 @@ class Exported:
       out_tree, out_avals: likewise of the results.
       in_shardings_hlo, out_shardings_hlo: shardings (None: not specified) by flat argument and result.
       nr_devices: the number of devices that the program was lowered for.
-      platforms: the platforms that it was lowered for. With several, the module's main function takes the index of the one it
-        runs on as first argument.
+      platforms: the platforms that it was lowered for. With several, the module's main function takes the index of the
+        one it runs on as first argument.
       ordered_effects, unordered_effects: effects of the program.
       disabled_safety_checks: checks that are omitted.
       mlir_module_serialized: the module as a portable StableHLO artifact.
@@ -131,7 +131,8 @@ class Exported:
     _get_vjp: Callable[[Exported], Exported] | None
 
     def mlir_module(self, serialized: bool = True) -> Any:
-        """The StableHLO module as text, with the names and lines of the source, or (not `serialized`) as a module of MLIR's Python bindings."""
+        """The StableHLO module as text, with the names and lines of the source, or (not `serialized`) as a module of
+        MLIR's Python bindings."""
         from bedrax.xla_backend.lowering import modules  # MLIR is loaded at first use
 
         module = modules.deserialize(self.mlir_module_serialized)
@@ -144,13 +145,15 @@ class Exported:
 
     @property
     def _has_named_shardings(self) -> bool:
-        """Whether shardings are stored with the names of mesh axes; those of older programs are stored in XLA's form."""
+        """Whether shardings are stored with the names of mesh axes; those of older programs are stored in XLA's
+        form."""
         return len(self._in_named_shardings) == len(self.in_avals) and len(self._out_named_shardings) == len(
             self.out_avals
         )
 
     def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """Shardings of the arguments over `mesh`, a mesh with the number of devices that the program was lowered for."""
+        """Shardings of the arguments over `mesh`, a mesh with the number of devices that the program was lowered
+        for."""
         return self._shardings(self.in_shardings_hlo, self.in_avals, mesh)
 
     def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
@@ -185,10 +188,13 @@ class Exported:
         return known
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
-        """The program as bytes for `deserialize`, in the public format, which other implementations of `jax.export` read.
+        """The program as bytes for `deserialize`, in the public format, which other implementations of `jax.export`
+        read.
 
-        The public format has no form for some data (dtypes such as ``int2``, dictionaries with integer keys, unconstrained
-        dimensions of shardings). Programs with these are written in the format of this package, which only this package reads.
+        The public format has no form for some data (dtypes such as ``int2``, dictionaries with integer keys,
+        unconstrained dimensions of shardings). Programs with these are written in the format of this package, which
+        only this
+        package reads.
 
         Args:
           vjp_order: the number of times that the deserialized program can be differentiated (in reverse mode).
@@ -268,8 +274,8 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported program from the result of `Exported.serialize`, of this or another implementation of `jax.export`.
 
     Raises:
-      ValueError: the bytes are no exported program, damaged, or of a later version; the program has pytree nodes or effects
-        that are not registered in this process.
+      ValueError: the bytes are no exported program, damaged, or of a later version; the program has pytree nodes or
+        effects that are not registered in this process.
     """
     return _from_levels(export_format.read(blob, maximum_supported_calling_convention_version))
 

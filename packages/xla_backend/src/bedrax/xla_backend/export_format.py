@@ -1,8 +1,8 @@
 """Exported programs as bytes: the choice of the format, and the format of this package.
 
 Programs are written in the public format (`export_public`), which other implementations read. If it has no form for a
-program, that is written in the format of this package, which has, in order (integers are little-endian, a block is a 64-bit
-length followed by that many bytes):
+program, that is written in the format of this package, which has, in order (integers are little-endian, a block is a
+64-bit length followed by that many bytes):
 
     8 bytes    b"BDXEXP02"
     16 bytes   the digest of the rest
@@ -69,7 +69,8 @@ def _each(function: Callable) -> Callable:
     return lambda values: [function(v) for v in values]
 
 
-# The fields of an exported program: functions that write each to JSON, and read it (types of arrays are read separately).
+# The fields of an exported program: functions that write each to JSON, and read it (types of arrays are read
+# separately).
 FIELDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "fun_name": (_same, _same),
     "in_tree": (export_words.write_tree, export_words.read_tree),

@@ -5,8 +5,8 @@ name and a kind: ``"u8" "u16" "u32" "text" "bytes"``, a vector of these (``"[u8]
 name of a table, or a vector of tables (``"[Name]"``). The value of a table is a dictionary.
 
 The encoding is public (flatbuffers.dev): little-endian; a table begins with the signed distance back to its vtable,
-which has, after its own size and that of the table, the position of each field in the table, 0 for an absent one; a value that
-is no scalar is an unsigned distance forward; a vector begins with its length.
+which has, after its own size and that of the table, the position of each field in the table, 0 for an absent one; a
+value that is no scalar is an unsigned distance forward; a vector begins with its length.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Runs of programs: lookup or compilation, calls through jaxlib's C++ dispatch, and the options of `jit` in a traced call."""
+"""Runs of programs: lookup or compilation, calls through jaxlib's C++ dispatch, and the options of `jit` in a traced
+call."""
 
 from __future__ import annotations
 

@@ -143,8 +143,8 @@ class Traced(Stage):
         """The arrays that the function closes over, and the function with them as its first argument.
 
         Returns:
-          ``(consts, fun)``: ``fun(consts, *args, **kwargs)`` returns the result of the function. Other arrays of the same types, as
-          any pytree, may replace `consts`.
+          ``(consts, fun)``: ``fun(consts, *args, **kwargs)`` returns the result of the function. Other arrays of the
+          same types, as any pytree, may replace `consts`.
         """
         program, consts = staging.close_over(self.jaxpr)
         in_tree, out_tree = self._call.in_tree, self.out_tree
@@ -170,8 +170,8 @@ class Traced(Stage):
         """Make the StableHLO module.
 
         Args:
-          lowering_platforms: platforms, e.g. ``("cuda",)``. Default: the platform of the devices. A program that is lowered
-            for several, or with shardings over an `AbstractMesh` only, can be read and not compiled.
+          lowering_platforms: platforms, e.g. ``("cuda",)``. Default: the platform of the devices. A program that is
+            lowered for several, or with shardings over an `AbstractMesh` only, can be read and not compiled.
 
         Raises:
           ValueError: shardings are over an `AbstractMesh` only, and there are no `lowering_platforms`.

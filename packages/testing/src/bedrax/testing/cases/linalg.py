@@ -1,4 +1,5 @@
-"""Records of linear algebra. Results that are determined up to sign, phase or order only are compared by what they make."""
+"""Records of linear algebra. Results that are determined up to sign, phase or order only are compared by what they
+make."""
 
 import numpy as np
 

@@ -37,7 +37,8 @@ def for_gspmd(module: Any) -> None:
 
 
 class _Translation:
-    """The translation of one module in place: each function becomes several, one for each set of mapped axes at its calls."""
+    """The translation of one module in place: each function becomes several, one for each set of mapped axes at its
+    calls."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
