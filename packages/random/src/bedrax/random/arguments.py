@@ -54,10 +54,10 @@ def int_dtype(name: str, dtype: Any) -> np.dtype:
 
 
 def joint_shape(shape: Any, *parameters: Any) -> tuple[Any, ...]:
-    """The shape of samples: as given, which the parameters must broadcast to; None: the parameters' joint one.
+    """The shape of samples. The parameters must broadcast to a given shape; None: their joint shape.
 
     Raises:
-      ValueError: they do not broadcast.
+      ValueError: the parameters do not broadcast.
     """
     shapes = [aval_of(p).shape for p in parameters]
     if shape is None:

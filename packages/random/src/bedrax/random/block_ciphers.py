@@ -2,7 +2,7 @@
 
 J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). Bits of an
 element, a new key and a folded number are the hash of a block in which the element's row-major index (the number of the
-key, the number) stands as two words; what else a block has is 0.
+key, the number) stands as two words; the other words of the block are 0.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bedrax.random import threefry
 _U32 = np.dtype(np.uint32)
 _ZERO = np.uint32(0)
 _ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
-_WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)  # what Philox adds to its key between rounds
+_WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)  # Philox adds them to its key between rounds
 _XOR = functools.partial(functools.reduce, lax.bitwise_xor)
 
 
@@ -81,9 +81,9 @@ class BlockCipher(NamedTuple):
 
     Attributes:
       hash: ``(words of a key, words of a block) -> words``.
-      key_words, block_words: how many there are.
+      key_words, block_words: the number of words in a key and in a block.
       seed_is_key: whether a seed is the key of the hash that makes the first key, or its block.
-      wide: which words make the high and the low half of 64 bits (by exclusive or).
+      wide: the words that make the high and the low half of 64 bits (by exclusive or).
     """
 
     hash: Callable[..., Any]

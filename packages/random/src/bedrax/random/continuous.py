@@ -151,7 +151,7 @@ def gumbel(
       key: a single key.
       shape: of the result.
       dtype: a float dtype; default: the default float.
-      mode: ``"low"`` or ``"high"``: how many bits a number takes. With ``"low"`` float32 numbers are wrong far out in
+      mode: ``"low"`` or ``"high"``: the number of bits of a sample. With ``"low"`` float32 numbers are wrong far out in
         the tails. Default: ``"low"``, or ``"high"`` under ``jax_high_dynamic_range_gumbel``.
       out_sharding: placement of the result.
     """
@@ -175,7 +175,7 @@ def _gumbels_high(key, shape, dtype):
 
 
 def gumbel_function(mode: str | None) -> Callable[..., Any]:
-    """The sampler of that mode, of a key, a shape and a dtype."""
+    """The sampler of that mode: a function of a key, a shape and a dtype."""
     if mode is None:
         mode = "high" if flags.high_dynamic_range_gumbel.value else "low"
     if mode == "low":

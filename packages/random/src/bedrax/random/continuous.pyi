@@ -39,7 +39,7 @@ def gumbel(
     """Numbers of the standard Gumbel distribution."""
 
 def gumbel_function(mode: str | None) -> Callable[..., Any]:
-    """The sampler of that mode, of a key, a shape and a dtype."""
+    """The sampler of that mode: a function of a key, a shape and a dtype."""
 
 def gumbels(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers of distribution function exp(-exp(-x)): ``-log(-log(u))``."""

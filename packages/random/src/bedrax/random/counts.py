@@ -35,7 +35,7 @@ _SMALL_MEAN = 10  # above, rejection is faster
 
 
 def _knuth(key, shape, dtype, rate):
-    """How many uniform numbers can be multiplied before the product falls below ``exp(-rate)``."""
+    """The number of uniform numbers that can be multiplied before the product falls below ``exp(-rate)``."""
     count_dtype = dtypes.default_int_dtype()
 
     def step(state):
@@ -54,9 +54,9 @@ def _any(x):
 
 
 def _transformed_rejection(key, shape, dtype, propose):
-    """Repeat proposals ``propose(u, v) -> (number, accepted)``, u in [-1/2, 1/2), until each element had one accepted.
+    """Repeat proposals ``propose(u, v) -> (number, accepted)``, u in [-1/2, 1/2), until one is accepted per element.
 
-    An element keeps its last accepted number: proposals are independent, so that it is distributed as its first.
+    An element keeps its last accepted number. Proposals are independent, so the last is distributed as the first.
     """
 
     def step(state):
@@ -94,7 +94,7 @@ _TABLE_RATE, _TERMS = 15, 44
 
 
 def _inverted(key, shape, dtype, rate):
-    """How many of the first values of the distribution function a uniform number has reached."""
+    """The number of values of the distribution function, from the first on, that a uniform number has reached."""
     u = unit_floats(key, shape, dtype)
     term = total = lax.exp(-rate)
     count = lax.full(shape, 0, dtype)
@@ -124,7 +124,7 @@ def _approximate_poisson(key, shape, dtype, work, rate):
     for_small, for_large = split_keys(key, 2)
     small = _inverted(for_small, shape, work, lax.select(by_table, rate, full(1)))
     mean = lax.select(by_expansion, rate, full(_TABLE_RATE))
-    # The rate and what is added to it meet as integers: a float may be too coarse for their sum.
+    # The rate and the number added to it are summed as integers: a float may be too coarse for their sum.
     whole = lax.floor(mean)
     more = lax.floor(mean - whole + _expanded(for_large, shape, work, mean))
     convert = lambda x: lax.convert_element_type(x, dtype)
@@ -143,7 +143,7 @@ def poisson(
     Args:
       lam: rate, the mean; broadcasts to `shape`. Where it is negative or NaN the result is -1.
     """
-    work = np.dtype(np.float32)  # under x64, too: users know these streams
+    work = np.dtype(np.float32)  # under x64, too: users rely on these streams
     if method == "approximate":
         work = _parameter_dtype(lam)
     rate = broadcast_to(as_dtype(lam, work), shape)
@@ -188,7 +188,7 @@ def _parameter_dtype(*parameters) -> np.dtype:
 
 @sampler(dtype=int_dtype)
 def geometric(key: ArrayLike, shape: tuple[Any, ...], dtype: np.dtype[Any], p: Array) -> Array:
-    """How many independent trials, each successful with probability `p`, until the first success: 1, 2, ...
+    """The number of independent trials, each successful with probability `p`, up to the first success: 1, 2, ...
 
     Args:
       p: in (0, 1]; broadcasts to `shape`.
@@ -204,7 +204,7 @@ def geometric(key: ArrayLike, shape: tuple[Any, ...], dtype: np.dtype[Any], p: A
 
 
 def _waiting_times(key, shape, dtype, n, p):
-    """How many successes fit into n trials, by adding up waiting times, which are geometric."""
+    """The number of successes in n trials, found by adding up waiting times, which are geometric."""
     log_failure = lax.log1p(-p)
 
     def step(state):
@@ -274,7 +274,7 @@ def binomials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], n: A
     large = _btrs(key, shape, dtype, lax.select(by_rejection, n, full(1e4)), lax.select(by_rejection, q, full(0.5)))
     out = lax.select(by_waiting, small, large)
     out = lax.select(flipped, n - out, out)
-    # the certain cases, and what has no distribution
+    # the certain cases, and parameters without a distribution
     none, every = (n >= 0) & ((p <= 0) | (n <= 0)), (n > 0) & (p >= 1)
     out = lax.select(none, full(0), lax.select(every, n, out))
     infinite = (n >= np.inf) & (p > 0)
@@ -284,7 +284,8 @@ def binomials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], n: A
 
 
 binomial: Final = sampler(
-    binomials, name="binomial", placement=False, doc="""How many of `n` independent trials succeed, each with probability `p`.
+    binomials, name="binomial", placement=False,
+    doc="""Numbers of successes in `n` independent trials of probability `p`.
 
     Args:
       n: number of trials, a whole number; broadcasts to `shape`.
@@ -303,7 +304,7 @@ def _multinomial(key, shape, dtype, unroll, n, p):
     p = broadcast_to(as_dtype(p, work), shape)
     rank = len(shape)
     columns = lax.transpose(p, (rank - 1, *range(rank - 1)))
-    # what share of the categories from here on each category has
+    # the probability of each category relative to the sum of it and the following ones
     rest = lax.cumsum(columns, 0, reverse=True)
     zero, one = lax.full(columns.shape, 0, work), lax.full(columns.shape, 1, work)
     share = lax.select(rest > 0, columns / lax.select(rest > 0, rest, one), zero)
@@ -330,7 +331,7 @@ def multinomial(
     dtype: DTypeLike | None = None,
     unroll: int = 1,
 ) -> Array:
-    """How often each category comes in `n` independent draws.
+    """The number of times that each category is drawn in `n` independent draws.
 
     Each category in turn takes a binomial number of the draws that are left.
 
@@ -340,7 +341,7 @@ def multinomial(
       p: probabilities of the categories along the last axis; the other axes broadcast to the batch.
       shape: of the batch, without the axis of the categories; default: the joint shape of `n` and ``p[..., 0]``.
       dtype: of the result; default: the default float.
-      unroll: how many categories to draw in one step of the loop over them.
+      unroll: the number of categories to draw in one step of the loop over them.
 
     Returns:
       An array of shape ``(*batch, p.shape[-1])``.

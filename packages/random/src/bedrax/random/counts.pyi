@@ -9,7 +9,7 @@ from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 def binomial(
     key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """How many of `n` independent trials succeed, each with probability `p`."""
+    """Numbers of successes in `n` independent trials of probability `p`."""
 
 def binomials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], n: Array, p: Array) -> Array:
     """Binomial numbers, as floats; `n` and `p` broadcast to `shape`."""
@@ -22,7 +22,7 @@ def geometric(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """How many independent trials, each successful with probability `p`, until the first success: 1, 2, ..."""
+    """The number of independent trials, each successful with probability `p`, up to the first success: 1, 2, ..."""
 
 def multinomial(
     key: ArrayLike,
@@ -33,7 +33,7 @@ def multinomial(
     dtype: DTypeLike | None = None,
     unroll: int = 1,
 ) -> Array:
-    """How often each category comes in `n` independent draws."""
+    """The number of times that each category is drawn in `n` independent draws."""
 
 def poisson(
     key: ArrayLike,

@@ -1,4 +1,4 @@
-"""Generators of one's own, and those there are, for libraries (`jax.extend.random`)."""
+"""Generators that a library defines, and the existing ones (`jax.extend.random`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def define_prng_impl(
     *, key_shape: tuple[int, ...], seed: Callable[..., Any], split: Callable[..., Any], random_bits: Callable[..., Any], fold_in: Callable[..., Any],
     name: str = "<unnamed>", tag: str = "?",
 ) -> KeyImplementation:  # fmt: skip
-    """A generator, to be given as ``impl=`` where keys are made.
+    """A generator, for the argument ``impl=`` of functions that make keys.
 
     Args:
       key_shape: shape of the uint32 array that is a key.
@@ -45,7 +45,7 @@ def random_seed(seeds: Any, impl: KeyImplementation) -> Array:
 
     Args:
       seeds: an integer, or an array of integers of any shape.
-      impl: what `define_prng_impl` returns, `threefry_prng_impl`, `rbg_prng_impl` or `unsafe_rbg_prng_impl`.
+      impl: a result of `define_prng_impl`, or `threefry_prng_impl`, `rbg_prng_impl` or `unsafe_rbg_prng_impl`.
 
     Returns:
       an array of keys, of the shape of `seeds`.

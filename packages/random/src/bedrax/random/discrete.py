@@ -28,7 +28,7 @@ __all__ = ["categorical", "choice", "permutation"]
 
 
 def _shuffled(key, x, axis: int):
-    """Each line of `x` along `axis` in random order: sorted by random words, as often as makes ties harmless.
+    """Each line of `x` along `axis` in random order: sorted by random words, in enough rounds that ties are rare.
 
     A sort by n words of 32 bits is a uniform permutation unless words are equal; with ``3 log(n) / log(2^32)`` rounds
     all words of two elements are equal with a probability of at most about 1/n for any pair.

@@ -37,4 +37,4 @@ def _start(name: str, changed: Flag) -> None:
         tracing.watch = _watch
 
 
-_start(debug_key_reuse.name, debug_key_reuse)  # the environment may say so
+_start(debug_key_reuse.name, debug_key_reuse)  # the environment may set it

@@ -1,4 +1,4 @@
-"""The gamma distribution, and what is made of gamma numbers.
+"""The gamma distribution, and distributions whose numbers are made of gamma numbers.
 
 G. Marsaglia, W. W. Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000): with x normal and
 ``v = (1 + c x)^3``, ``d v`` is gamma distributed with parameter ``a = d + 1/3 >= 1`` after a rejection that accepts more
@@ -77,10 +77,10 @@ def _one(key, a, log_space: bool):
         _, x, v = lax.while_loop(lambda s: lax.le(s[2], zero), propose, (for_x, zero, lax.full((), -1, dtype)))
         return key, lax.square(x), lax.mul(v, lax.square(v)), unit_floats(for_u, (), dtype)
 
-    start = (key, lax.full((), 0, dtype), lax.full((), 1, dtype), lax.full((), 2, dtype))  # which is rejected
+    start = (key, lax.full((), 0, dtype), lax.full((), 1, dtype), lax.full((), 2, dtype))  # this start is rejected
     _, _, v, _ = lax.while_loop(rejected, step, start)
     u = unit_floats(for_boost, (), dtype)
-    # log(1 - u) / a: what u^(1/a) contributes
+    # log(1 - u) / a: the contribution of u^(1/a)
     log_boost = lax.select(small, lax.div(lax.log1p(lax.neg(u)), a), lax.full((), 0, dtype))
     if log_space:
         return lax.add(lax.add(lax.log(d), lax.log(v)), log_boost)
@@ -186,7 +186,7 @@ def gamma(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], a: Array
     """Numbers of density proportional to ``x ** (a - 1) * exp(-x)``.
 
     Derivatives with respect to `a` are those of the number at a fixed value of the distribution function; by the
-    method ``"approximate"`` those of its formula, which are others.
+    method ``"approximate"`` they are the derivatives of its formula, which differ.
 
     Args:
       a: positive; broadcasts to `shape`.
@@ -363,7 +363,7 @@ def ball(
     Args:
       key: a single key.
       d: dimension of the ball.
-      p: which norm; a Python number.
+      p: the p of the norm; a Python number.
       shape: of the batch.
       dtype: a float dtype; default: the default float.
       out_sharding: placement of the result.

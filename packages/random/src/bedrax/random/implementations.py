@@ -1,7 +1,7 @@
-"""The generators behind keys: what makes a key of a seed, keys of a key, and bits of a key.
+"""The generators behind keys: they make a key of a seed, keys of a key, and bits of a key.
 
-An implementation's functions take one key's base, a uint32 array of shape `key_shape`; arrays of keys are mapped over by
-whoever calls them.
+An implementation's functions take one key's base, a uint32 array of shape `key_shape`. Callers map them over arrays of
+keys.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class KeyImplementation(NamedTuple):
       split: ``(key, shape) -> keys`` of shape ``(*shape, *key_shape)``.
       random_bits: ``(key, bit_width, shape) -> unsigned integers``, of width 8, 16, 32 or 64.
       fold_in: ``(key, uint32 of rank 0) -> key``.
-      name: what ``impl=`` calls it.
+      name: the name that ``impl=`` takes.
       tag: short name, printed as ``key<tag>``.
     """
 
@@ -122,7 +122,7 @@ def find(spec: KeyImplementation | str | None = None) -> KeyImplementation:
 
     Raises:
       ValueError: no implementation has that name.
-      TypeError: `spec` is nothing of the sort.
+      TypeError: `spec` is none of these.
     """
     if spec is None:
         spec = flags.default_prng_impl.value

@@ -17,7 +17,7 @@ from bedrax.core.tracing import Primitive
 from bedrax.core.typing import DTypeLike, Shape
 from bedrax.random.implementations import KeyImplementation, find, implementations
 
-random_wrap_p: Final = Primitive("random_wrap")  # keys from a base; its rules stand in `primitives`, with the others'
+random_wrap_p: Final = Primitive("random_wrap")  # keys from a base; its rules stand in `primitives`
 
 
 class KeyDType(dtypes.ExtendedDType):
@@ -44,7 +44,7 @@ class KeyDType(dtypes.ExtendedDType):
     def __reduce__(self) -> tuple[Any, ...]:
         return _dtype_of_name, (self.implementation.name,)
 
-    # What evaluators ask of an extended dtype.
+    # The members that evaluators need of an extended dtype.
 
     @staticmethod
     def physical_value(x: KeyArray) -> Any:
@@ -57,7 +57,7 @@ class KeyDType(dtypes.ExtendedDType):
         return KeyArray(aval.dtype, base)
 
     def zeros(self, shape: Shape) -> Any:
-        """Keys whose bases are zeros (what `jax.numpy.zeros` makes)."""
+        """Keys whose bases are zeros (as `jax.numpy.zeros` makes them)."""
         return random_wrap_p.bind(
             lax.full((*shape, *self.element_shape), 0, self.element_dtype), impl=self.implementation
         )
@@ -87,7 +87,7 @@ def _of_base(name: str):
 
 
 def _shaped_like_keys(sharding: Any, rank: int) -> Any:
-    """A base's sharding as the keys' own: without the trailing axes."""
+    """The sharding of the keys: the sharding of their base without the trailing axes."""
     spec = getattr(sharding, "spec", None)
     if spec is None:
         return sharding
@@ -105,7 +105,7 @@ class KeyArray(Array):
     def __init__(self, dtype: KeyDType, base: Any, marks: Any = None) -> None:
         shape = base.shape
         self.base: Any = base
-        self.marks: Any = marks  # where its keys have been used, while jax_debug_key_reuse is on
+        self.marks: Any = marks  # the places where its keys were used, while jax_debug_key_reuse is on
         aval = _avals.get((dtype, shape))
         if aval is None:
             if len(_avals) > 4096:
@@ -162,11 +162,11 @@ class KeyArray(Array):
         self.base.copy_to_host_async()
 
     def is_deleted(self) -> bool:
-        """Whether the buffer is gone."""
+        """Whether the buffer has been deleted."""
         return self.base.is_deleted()
 
     def delete(self) -> None:
-        """Give the buffer back."""
+        """Free the buffer."""
         self.base.delete()
 
     def on_device_size_in_bytes(self) -> int:

@@ -135,7 +135,7 @@ def key(seed: ArrayLike, *, impl: KeyImplementation | str | None = None, dtype: 
       seed: integer of rank 0. The low 64 bits count (without x64: the low 32 bits of a Python int).
       impl: name of the generator: ``"threefry2x32"``, ``"rbg"``, ``"unsafe_rbg"``, ``"threefry4x32"``, ``"philox4x32"``,
         ``"philox2x32"``; default: that of the configuration option ``jax_default_prng_impl``.
-      dtype: the dtype of the key, or the generator's name again: another way to say which.
+      dtype: the dtype of the key, or the generator's name: another way to choose the generator.
 
     Returns:
       An array of rank 0 whose dtype is a `jax.dtypes.prng_key`.
@@ -200,11 +200,11 @@ def clone(key: ArrayLike) -> Array:
 
 
 def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
-    """New keys of a key.
+    """New keys made of a key.
 
     Args:
       key: a single key.
-      num: how many, an int or a shape.
+      num: the number of keys, an int, or their shape.
 
     Returns:
       An array of `num` keys (of key data if `key` is untyped). `key` should not be used again.

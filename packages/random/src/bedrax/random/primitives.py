@@ -1,7 +1,7 @@
 """The primitives on keys, with all their rules.
 
-Each is a function of keys' bases, written with lax functions (`decompositions`); NumPy and XLA evaluate that. All of them
-act on every key of an array alone, so batching brings the mapped axis to the front.
+Each is a function of keys' bases, written with lax functions (`decompositions`); NumPy and XLA evaluate that function.
+Each acts on every key of an array separately, so batching brings the mapped axis to the front.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-import bedrax.batching.elements  # noqa: F401  # what operations on keys do to their bases
+import bedrax.batching.elements  # noqa: F401  # the effect of operations on keys on their bases
 from bedrax import lax
 from bedrax.autodiff.tables import zero
 from bedrax.batching import vmap
@@ -112,7 +112,7 @@ def _clone_type(keys):
 
 
 def without_implementation(params: dict[str, Any]) -> dict[str, Any]:
-    """Jaxprs print what keys' types do not tell."""
+    """Jaxprs print the parameters that the types of keys do not show."""
     return {name: value for name, value in params.items() if name != "impl"}
 
 
@@ -120,7 +120,7 @@ for _prim in (random_split_p, random_fold_in_p, random_bits_p):
     print_rules.add(_prim, without_implementation)
 
 
-# ---- what they are, on bases, which do not tell the implementation: the parameter `impl` does ----
+# ---- their functions of bases; the parameter `impl` holds the implementation, which bases do not show ----
 
 
 def _over_keys(fun, base, rank: int, *others):
@@ -163,7 +163,7 @@ for _prim, _function in _DECOMPOSITIONS.items():
     decompositions.add(_prim, _function)
 
 
-# ---- eager evaluation: one compiled function of bases, so that no executor needs to know keys ----
+# ---- eager evaluation: one compiled function of bases, so no executor needs to know keys ----
 
 
 def eager(prim: Primitive, fun: Callable[..., Any], static: tuple[str, ...], keys: bool = True) -> None:
@@ -226,7 +226,7 @@ for _prim in (random_seed_p, random_split_p, random_bits_p, random_wrap_p, rando
 def _batch_fold_in(axis, args, dims, **params):
     keys, data = args
     ranks = [rank_of(x) - (d is not None) for x, d in zip(args, dims, strict=True)]
-    if ranks[0] == ranks[1]:  # what is not mapped may stay a scalar
+    if ranks[0] == ranks[1]:  # an operand that is not mapped may stay a scalar
         moved = [
             to_front(x, d, axis.size) if d is not None or r else x for x, d, r in zip(args, dims, ranks, strict=True)
         ]

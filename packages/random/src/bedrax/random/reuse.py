@@ -1,8 +1,9 @@
-"""Which keys have been used up (`jax_debug_key_reuse`): programs are read with a mark for each key in place of the key.
+"""Finds keys that are used twice (`jax_debug_key_reuse`): reads programs with a mark for each key in place of the key.
 
 A `Mark` is the identity of one key; an array of keys has an array of marks of its shape. Operations that move elements
-move marks, those that make random numbers or new keys of a key use its mark up, all others make new marks. What varies by
-primitive is the column `key_rules`; programs that an operation holds are read as they are applied (`tables.programs`).
+move marks; those that make random numbers or new keys of a key use its mark up; all others make new marks. The column
+`key_rules` holds the rule of each primitive. Programs that an operation holds are read as they are applied
+(`tables.programs`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from bedrax.random.key_array import KeyArray, KeyDType
 from bedrax.random.primitives import random_bits_p, random_split_p
 
 _MOVING = frozenset(("shaping", "indexing", "conversions", "markers", "placement"))
-_LARGEST = 1 << 20  # an array of more keys is not watched
+_LARGEST = 1 << 20  # an array of more keys is not checked
 
 
 class KeyReuseError(JAXTypeError):
@@ -45,7 +46,7 @@ class KeyReuseError(JAXTypeError):
       a, b = jax.random.uniform(key_a), jax.random.uniform(key_b)
     """
 
-    __module__ = "jax.errors"  # where users know it from
+    __module__ = "jax.errors"  # the module that users import it from
 
 
 class Mark:
@@ -58,12 +59,12 @@ class Mark:
 
 
 def is_keys(aval: Any) -> bool:
-    """Whether a type is one of arrays of keys that are watched."""
+    """Whether a type is that of an array of keys that is checked."""
     return isinstance(getattr(aval, "dtype", None), KeyDType) and all(type(n) is int for n in aval.shape)
 
 
 def new_marks(aval: Any) -> np.ndarray | None:
-    """Marks of new keys; None for what is no array of keys, or a very large one."""
+    """Marks of new keys; None for other types and for very large arrays of keys."""
     if not is_keys(aval) or aval.size > _LARGEST:
         return None
     marks = np.empty(aval.shape, object)
@@ -73,7 +74,7 @@ def new_marks(aval: Any) -> np.ndarray | None:
 
 
 def marks_of(x: Any) -> np.ndarray | None:
-    """The marks of a value; None for what is no array of keys."""
+    """The marks of a value; None for a value that is not an array of keys."""
     if type(x) is not KeyArray:
         return None
     if x.marks is None:
@@ -88,7 +89,7 @@ class Operation(NamedTuple):
       avals: the types of its results.
       marks: for each operand, its marks or None.
       values: ``index -> the operand's value``, None where it is not known.
-      where: what messages call it.
+      where: its name and place, for messages.
     """
 
     prim: Any
@@ -100,24 +101,24 @@ class Operation(NamedTuple):
 
 
 class Reading:
-    """One reading of an operation or a program: which marks it uses up, and where."""
+    """One reading of an operation or a program: the marks that it uses up, and the places."""
 
     def __init__(self) -> None:
         self.used: dict[Mark, str] = {}
 
     def where_used(self, mark: Mark) -> str | None:
-        """Where a mark has been used up."""
+        """The place where a mark has been used up."""
         return self.used.get(mark) or mark.used
 
     def use(self, marks: np.ndarray | None, where: str) -> None:
-        """Use keys up; KeyReuseError if one of them has been used, or is there twice."""
+        """Use keys up; KeyReuseError if one of them has been used, or occurs twice."""
         for mark in () if marks is None else marks.flat:
             before = self.where_used(mark)
             if before is not None:
                 raise KeyReuseError(
                     f"a random key is used again by {where}; it was used by {before} before, and random numbers made"
                     " from it would repeat. Use every key once: jax.random.split makes several of one,"
-                    " jax.random.fold_in numbers them, and jax.random.clone says that a repetition is meant."
+                    " jax.random.fold_in numbers them, and jax.random.clone marks an intended repetition."
                 )
             self.used[mark] = where
 
@@ -129,7 +130,7 @@ class Reading:
         if any(u.carries or u.slices or u.stacks for u in uses):
             return self._loop(uses, op)
         before, after, results = self.used, {}, [None] * len(op.avals)
-        for use in uses:  # one of them runs
+        for use in uses:  # exactly one of the branches runs
             self.used = dict(before)
             self._one(use, [None if i is None else op.marks[i] for i in use.operands], results, op.where)
             after |= self.used
@@ -137,7 +138,7 @@ class Reading:
         return _sound(results, op.avals)
 
     def read(self, program: Any, args: Sequence[Any], where: str = "") -> list[Any]:
-        """The marks of a program's results, given those of its arguments; `where` is said of all that it does."""
+        """The marks of a program's results, given those of its arguments; `where` names its place in messages."""
         env: dict[Any, Any] = dict(zip(program.invars, args, strict=True))
         known = dict(zip(program.constvars, program.consts))
         env |= {v: marks_of(c) for v, c in known.items()}
@@ -159,7 +160,7 @@ class Reading:
                 results[place] = found if both else self._renewed([known, found])
 
     def _loop(self, uses: Sequence, op: Operation) -> list:
-        """Two rounds tell what any number does: what the first uses up, the second meets."""
+        """Two rounds stand for any number of them: the second finds the marks that the first has used up."""
         marks, avals = list(op.marks), op.avals
         before = set(self.used)
         rounds = next((u.rounds for u in uses if u.rounds is not None), None)
@@ -178,7 +179,7 @@ class Reading:
             for i in use.operands[len(use.operands) - use.slices :]:
                 if marks[i] is not None and len(marks[i]) > 2:
                     spent = np.frompyfunc(lambda m: m in self.used and m not in before, 1, 1)(marks[i][1, ...])
-                    # What a round used of its slice, the others use of theirs.
+                    # Each round uses the same part of its slice.
                     self.use(marks[i][2:][np.broadcast_to(np.asarray(spent, bool), marks[i][2:].shape)], op.where)
             for i in range(len(avals) - use.stacks, len(avals)):
                 one, results[i] = results[i], new_marks(avals[i])
@@ -187,14 +188,14 @@ class Reading:
         return _sound(results, avals)
 
     def _renewed(self, alternatives: Sequence) -> np.ndarray:
-        """New marks, used up where one of the alternatives is."""
+        """New marks, used up where one of the alternatives is used up."""
         out = np.empty(alternatives[0].shape, object)
         for i in range(out.size):
             out.flat[i] = Mark(next(filter(None, (self.where_used(a.flat[i]) for a in alternatives)), None))
         return out
 
     def keep(self) -> None:
-        """What was read has run."""
+        """Records that the operation has run."""
         for mark, where in self.used.items():
             mark.used = where
 
@@ -212,8 +213,8 @@ def _new_keys(reading: Reading, op: Operation) -> list:
 
 
 def _moved(reading: Reading, op: Operation) -> list:
-    """Elements are moved: marks are moved as NumPy moves their numbers."""
-    every: list[Any] = [None]  # what is filled in is 0
+    """Elements are moved: NumPy moves the marks in the same way."""
+    every: list[Any] = [None]  # the index 0 stands for elements that are filled in
     args = []
     for i, m in enumerate(op.marks):
         if m is None:
@@ -238,7 +239,7 @@ key_rules: Final = Column(
     "key reuse", signature="rule(reading, operation) -> marks of the results",
     otherwise=lambda prim: _moved if prim.family in _MOVING else _new_keys,
 )  # fmt: skip
-key_rules.add(broadcast_in_dim_p, _new_keys)  # a key that is broadcast is meant to be used by each row
+key_rules.add(broadcast_in_dim_p, _new_keys)  # each row may use a key that is broadcast
 
 
 @key_rules.rule(random_bits_p, random_split_p, random_gamma_p)
@@ -248,7 +249,7 @@ def _uses_up(reading: Reading, op: Operation) -> list:
 
 
 def programs_of(prim: Any, params: dict[str, Any]) -> Sequence[tables.Use]:
-    """How an operation applies the programs that it holds."""
+    """The way in which an operation applies the programs that it holds."""
     return tables.programs[prim](params) if tables.programs.states(prim) else ()
 
 
@@ -270,7 +271,7 @@ def watch(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Callable[..
     """Check an operation that is about to run, or (prim is None) a program that was recorded.
 
     Returns:
-      What is to be called with the results, which it returns; None where there are no keys.
+      A function to call with the results, which it returns; None where there are no keys.
 
     Raises:
       KeyReuseError: a key would be used twice.
@@ -281,7 +282,7 @@ def watch(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Callable[..
             reading.read(params["jaxpr"], [new_marks(a) for a in params["jaxpr"].in_avals])
         return None
     uses = programs_of(prim, params)
-    if not uses and tables.programs.states(prim):  # it calls a function now, whose operations come here themselves
+    if not uses and tables.programs.states(prim):  # it calls a function now, whose operations are checked one by one
         return None
     if not any(type(x) is KeyArray for x in args) and not any(has_keys(u.program) for u in uses):
         return None

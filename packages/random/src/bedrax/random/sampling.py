@@ -1,4 +1,4 @@
-"""How a sampler is made of its formula: the key, the parameters, the shape and the dtype are read in one place."""
+"""Makes a sampler of its formula: the key, the parameters, the shape and the dtype are read in one place."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _DTYPES = {
 }
 
 METHODS = ("exact", "approximate")
-_METHOD = """method: ``"exact"``, by rejection; or ``"approximate"``: without loops, faster where many numbers are drawn at
-    once, and distributed as said up to a distance in total variation of 1e-4."""
+_METHOD = """method: ``"exact"``, by rejection; or ``"approximate"``: without loops, faster for many numbers, and
+    distributed as documented up to a distance in total variation of 1e-4."""
 
 
 def sampler(
@@ -35,8 +35,8 @@ def sampler(
       formula: ``(key, shape, dtype, *parameters)``, of one typed key, with the shape of the result and its dtype; the
         parameters broadcast to the shape, but may be of any dtype. With a parameter `method` after a star, the sampler
         has one, too: one of `METHODS`. Without a formula, returns a decorator.
-      name, doc: of the sampler, if not those of the formula. The lines on what all samplers take are added.
-      dtype: which function of `arguments` reads the dtype.
+      name, doc: of the sampler, if not those of the formula. The lines on the arguments of all samplers are added.
+      dtype: the function of `arguments` that reads the dtype.
       shape: the default; None is the joint shape of the parameters, () where there are none.
       placement: whether there is the argument `out_sharding`.
     """
@@ -72,7 +72,7 @@ def sampler(
             values.append(x)
         if len(values) != len(pairs) or used != len(kwargs):
             try:
-                signature.bind(*args, **kwargs)  # says what is wrong
+                signature.bind(*args, **kwargs)  # raises the error
             except TypeError as error:
                 raise TypeError(f"{name}(): {error}") from None
         return values
@@ -105,7 +105,7 @@ def sampler(
 def _documentation(
     doc: str, parameters: list[str], shape: tuple | None, dtype: str, placement: bool, has_method: bool
 ) -> str:
-    """A docstring, whose last section is that of the arguments, with what all samplers take."""
+    """A docstring whose last section lists the arguments, with those of all samplers."""
     text, _, own = inspect.cleandoc(doc).partition("\n\nArgs:\n")
     default = f"the shape of `{parameters[0]}`" if len(parameters) == 1 else "the parameters' joint shape"
     lines = [

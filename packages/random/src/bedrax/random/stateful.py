@@ -1,4 +1,4 @@
-"""`jax.experimental.random`: a generator that counts its draws by itself, in a reference."""
+"""`jax.experimental.random`: a generator that counts its draws in a reference."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class StatefulPRNG:
     """A generator of random numbers with a state, made by `stateful_rng`.
 
     Each draw takes the key that `fold_in` makes of the base key and the number of the draw. A pytree of the key and of a
-    reference to the counter, so what holds for references holds for generators: they are given to functions, and are not
-    returned from them.
+    reference to the counter, so the rules for references hold for generators: functions take them as arguments and do
+    not
+    return them.
     """
 
     _base_key: Any
@@ -76,7 +77,7 @@ class StatefulPRNG:
         return [StatefulPRNG(keys[i], new_ref(0)) for i in range(n_children)]
 
     def split(self, num: int | Sequence[int]) -> StatefulPRNG:
-        """Independent generators as one whose key and counter are arrays of shape `num`, for `vmap`."""
+        """Independent generators as one generator whose key and counter are arrays of shape `num`, for `vmap`."""
         shape = (num,) if isinstance(num, (int, np.integer)) else tuple(num)
         return StatefulPRNG(self.key(shape), new_ref(np.zeros(shape, np.int32)))
 
@@ -97,7 +98,7 @@ def broadcast(x: Any, shape: tuple[Any, ...], dtype: np.dtype) -> Any:
 
 
 def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
-    """A generator that knows how often it was asked, as `numpy.random.default_rng` makes one.
+    """A generator that counts its draws, like the result of `numpy.random.default_rng`.
 
     Args:
       seed: an integer; None: one from the operating system, which is not possible while a function is traced.
@@ -108,6 +109,6 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
     """
     if seed is None:
         if not trace_state_clean():
-            raise TypeError("stateful_rng: a traced function needs a seed: one would be drawn but once")
+            raise TypeError("stateful_rng: a traced function needs a seed: it would be drawn only once, while tracing")
         seed = np.random.default_rng().integers(2**32, dtype=np.uint32)
     return StatefulPRNG(key(seed, impl=impl), new_ref(0))

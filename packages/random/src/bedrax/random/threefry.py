@@ -1,7 +1,7 @@
 """Threefry-2x32 with 20 rounds, the default generator, as functions of one key's two numbers.
 
 J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011): a keyed
-bijection of pairs of 32-bit numbers, made of additions, rotations and exclusive ors. Numbers are made by hashing counts:
+bijection of pairs of 32-bit numbers, made of additions, rotations and exclusive ors. Bits are made by hashing counts:
 the pair for an element of an array is that of its row-major index, high half first, so that every element's bits depend
 on nothing but the key and its own index.
 """

@@ -1,4 +1,4 @@
-"""Samplers made directly of bits: uniform floats and integers, and yes or no."""
+"""Samplers made directly of bits: uniform floats and integers, and booleans."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _randint(key, shape, dtype, minval, maxval):
     span = lax.sub(lax.convert_element_type(high, word), lax.convert_element_type(low, word))
     one = np.ones((), word)
     span = lax.select(empty, lax.full(shape, 1, word), span)
-    # a maxval above the dtype's range lets its last number in; what lies above it wraps to a span of 0: all numbers
+    # a maxval above the dtype's range lets its last number in; a span beyond the word's range wraps to 0: all numbers
     span = lax.select(lax.bitwise_and(above_high, lax.bitwise_not(above_low)), _grown(span, empty, one), span)
     half = word.type(2 ** (width // 2))
     multiplier = lax.rem(lax.full(shape, half, word), span)
