@@ -89,7 +89,8 @@ assert_type(out, Array)
 
 @jax.jit
 def step(w: Array, rate: float) -> Array:
-    return w - rate * jax.grad(loss)(w, x)
+    slope: Array = jax.grad(loss)(w, x)  # a gradient may be any tree
+    return w - rate * slope
 
 
 assert_type(step(w, 0.1), Array)
@@ -108,6 +109,7 @@ def clipped_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, A
 assert_type(clipped(x), Array)
 
 
+@jax.tree_util.register_static
 class Model:
     """A method may be jitted."""
 

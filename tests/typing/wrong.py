@@ -1,4 +1,4 @@
-"""Wrong uses of the interface: mypy and pyright refuse each line that ends with a comment ``# wrong``."""
+"""Wrong uses of the interface: mypy and pyright refuse the lines that are marked so."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ jax.vmap(loss)(x, x, x)  # wrong
 jax.checkpoint(loss)("w", x)  # wrong
 a, b, c = jax.value_and_grad(loss)(x, x)  # wrong
 jax.grad(3)  # wrong
-jax.value_and_grad(loss, has_aux=True)  # wrong
+jax.value_and_grad(loss, has_auxx=True)  # wrong
 value: int = jax.value_and_grad(loss)(x, x)[0]  # wrong
 p, q, r = jax.vjp(loss, x, x)  # wrong
-lax.scan(lambda carry, row: carry, x, x)  # wrong
+first, second, third = lax.scan(lambda carry, row: (carry, row), x, x)  # wrong

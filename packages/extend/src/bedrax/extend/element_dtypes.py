@@ -116,9 +116,9 @@ class PrimalTangentDType(ElementDType):
     _rules = _PrimalTangentRules
 
     def __init__(self, primal_dtype: np.dtype, tangent_dtype: np.dtype, name: str) -> None:
-        self.primal_dtype = primal_dtype
+        self.primal_dtype: np.dtype = primal_dtype
         self._tangent_dtype = tangent_dtype
-        self.name = name
+        self.name: str = name
 
     def _key(self) -> tuple:
         return self.primal_dtype, self._tangent_dtype, self.name
@@ -226,7 +226,7 @@ class EArray(Array):
     __slots__ = ("_data", "aval")
 
     def __init__(self, aval: ShapedArray, data: Any) -> None:
-        self.aval = aval
+        self.aval: ShapedArray = aval
         self._data = data
 
     @property

@@ -70,13 +70,13 @@ class WrappedFun:
         in_type: Any,
         debug_info: Any,
     ) -> None:
-        self.f = f
-        self.f_transformed = f_transformed
-        self.transforms = transforms
-        self.stores = stores
-        self.params = params
-        self.in_type = in_type
-        self.debug_info = debug_info
+        self.f: Callable[..., Any] = f
+        self.f_transformed: Callable[..., Any] = f_transformed
+        self.transforms: tuple[tuple[Any, ...], ...] = transforms
+        self.stores: tuple[Store | None, ...] = stores
+        self.params: dict[str, Any] = params
+        self.in_type: Any = in_type
+        self.debug_info: Any = debug_info
 
     @property
     def __name__(self) -> Any:

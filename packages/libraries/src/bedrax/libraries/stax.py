@@ -10,7 +10,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import bedrax.numpy as jnp
 from bedrax import lax, nn, random
@@ -24,7 +24,7 @@ __all__ = [
     "glorot", "logsoftmax", "parallel", "randn", "serial", "shape_dependent",
 ]  # fmt: skip
 
-Layer = tuple[Callable, Callable]
+Layer: TypeAlias = tuple[Callable[..., Any], Callable[..., Any]]
 
 glorot: Final = initializers.glorot_normal
 randn: Final = initializers.normal

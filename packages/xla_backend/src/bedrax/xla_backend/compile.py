@@ -23,6 +23,7 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.core import avals, config, dtypes, effects, monitoring, source
+from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.passes import primitive_of
@@ -414,12 +415,12 @@ class LoadedProgram:
         jaxpr, where = lowered.jaxpr, lowered.placement
         self.lowered = lowered
         self.executable = executable
-        self.name = lowered.name
-        self.kept = lowered.kept
-        self.committed = where.committed
+        self.name: str = lowered.name
+        self.kept: tuple[bool, ...] = lowered.kept
+        self.committed: bool = where.committed
         self.out_avals: list[Any] = [v.aval for v in jaxpr.outvars]
         self.kept_positions: list[int] = [i for i, k in enumerate(self.kept) if k]
-        self.effects = jaxpr.effects
+        self.effects: frozenset[Any] = jaxpr.effects
         self.ordered: bool = any(e in effects.ordered_effects for e in jaxpr.effects)
         self.plain_results: bool = all(
             a.is_array and isinstance(a.dtype, np.dtype) and a.dtype != dtypes.float0 for a in self.out_avals
@@ -441,7 +442,7 @@ class LoadedProgram:
         else:
             self._shardings_of_many(where, physical)
         # A NumPy array is copied: its owner may write to it, and the program was traced with its value of then.
-        self.const_args = [
+        self.const_args: list[Array] = [
             placement.to_sharding(c.copy() if type(c) is np.ndarray else c, self.const_sharding, where.committed)
             for c in lowered.const_args
         ]

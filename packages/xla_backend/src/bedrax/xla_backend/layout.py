@@ -111,8 +111,8 @@ class Format:
     def __init__(self, layout: Layout | None = None, sharding: Any = None) -> None:
         if not (layout is None or layout is AUTO or isinstance(layout, Layout)):
             raise TypeError(f"Format: layout must be a Layout or None, got {layout!r} of type {type(layout)}")
-        self.layout = layout
-        self.sharding = sharding
+        self.layout: Layout | None = layout
+        self.sharding: Any = sharding
 
     # What programs ask of a place: `bedrax.lax.primitives.placement`.
     @property

@@ -11,6 +11,7 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import avals, effects, ir, staging, tracing
 from bedrax.core.array import Array
+from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import TracedCall
 from bedrax.core.jitting import jit as dispatch_jit
 from bedrax.core.signatures import parameter_names
@@ -107,9 +108,9 @@ class Traced(Stage):
         self._jitted = jitted
         self._call = call
         self._asked = asked
-        self.jaxpr = call.jaxpr
+        self.jaxpr: Jaxpr = call.jaxpr
         self.out_tree: Any | Any = call.out_tree
-        self.fun_name = jitted.name
+        self.fun_name: Any = jitted.name
         infos = [ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)]
         self.args_info: Any = pytree.tree_unflatten(call.in_tree, infos)
         self._pure, self._written = self.jaxpr, ()  # the program to lower, and the arguments of its further results

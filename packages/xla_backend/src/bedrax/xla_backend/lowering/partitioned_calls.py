@@ -36,12 +36,12 @@ class Call:
 
     def __init__(self, ctx: Any, params: dict[str, Any]) -> None:
         program = ctx.program
-        self.mesh = program.mesh
-        self.devices = program.devices
-        self.platform = program.platform
-        self.params: dict = params
-        self.in_avals = list(ctx.avals_in)
-        self.out_avals = list(ctx.avals_out)
+        self.mesh: Any = program.mesh
+        self.devices: Any = program.devices
+        self.platform: Any = program.platform
+        self.params: dict[str, Any] = params
+        self.in_avals: list[Any] = list(ctx.avals_in)
+        self.out_avals: list[Any] = list(ctx.avals_out)
 
     def _ask(self, what: str, *trees: Any) -> Any:
         return self.params[what](*self.params["static_args"], self.mesh, *trees)

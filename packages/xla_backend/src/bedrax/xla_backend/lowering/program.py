@@ -291,7 +291,7 @@ class LoweringContext(Caller):
         effects: frozenset[DebugEffect] = frozenset(),
     ) -> None:
         self.block = block
-        self.program = block.program
+        self.program: Any = block.program
         self.location: ir = location
         self.prim: Any = prim
         self.avals_in: Any = avals_in

@@ -190,9 +190,9 @@ class Manual:
     __slots__ = ("manual", "mesh", "numbers")
 
     def __init__(self, mesh: Any, manual: tuple[str, ...], numbers: dict[str, Any]) -> None:
-        self.mesh = mesh
-        self.manual = manual
-        self.numbers = numbers
+        self.mesh: Any = mesh
+        self.manual: tuple[str, ...] = manual
+        self.numbers: dict[str, Any] = numbers
 
     @property
     def free(self) -> tuple[str, ...]:
