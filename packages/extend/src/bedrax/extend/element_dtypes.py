@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -241,11 +241,13 @@ class EArray(Array):
     def nbytes(self) -> Any:
         return self.aval.size * self.aval.dtype.itemsize
 
-    sharding, device, _committed, committed = map(_of_data, ("sharding", "device", "_committed", "committed"))
-    is_fully_addressable, is_fully_replicated = map(_of_data, ("is_fully_addressable", "is_fully_replicated"))
-    devices, is_deleted, delete, copy_to_host_async, on_device_size_in_bytes, unsafe_buffer_pointer = map(
-        _of_data, "devices is_deleted delete copy_to_host_async on_device_size_in_bytes unsafe_buffer_pointer".split()
-    )
+    if not TYPE_CHECKING:
+        sharding, device, _committed, committed = map(_of_data, ("sharding", "device", "_committed", "committed"))
+        is_fully_addressable, is_fully_replicated = map(_of_data, ("is_fully_addressable", "is_fully_replicated"))
+        devices, is_deleted, delete, copy_to_host_async, on_device_size_in_bytes, unsafe_buffer_pointer = map(
+            _of_data,
+            "devices is_deleted delete copy_to_host_async on_device_size_in_bytes unsafe_buffer_pointer".split(),
+        )
 
     def block_until_ready(self) -> EArray:
         """Wait for the end of its computation. Returns the array."""

@@ -234,9 +234,12 @@ class HiPrim:
         missing = [name for name in ("in_avals", "out_aval", "params") if not hasattr(self, name)]
         if missing:
             raise AttributeError(f"{type(self).__name__} sets {', '.join(missing)} before it calls super().__init__()")
-        self.inputs, self.outputs = Types.of(tuple(self.in_avals)), Types.of(self.out_aval)
-        self.in_avals_flat, self.in_tree = list(self.inputs.avals), self.inputs.tree
-        self.out_avals_flat, self.out_tree = list(self.outputs.avals), self.outputs.tree
+        self.inputs: Types = Types.of(tuple(self.in_avals))
+        self.outputs: Types = Types.of(self.out_aval)
+        self.in_avals_flat: list[Any] = list(self.inputs.avals)
+        self.in_tree: Any = self.inputs.tree
+        self.out_avals_flat: list[Any] = list(self.outputs.avals)
+        self.out_tree: Any = self.outputs.tree
         self.holds_references: bool = any(a.mutable for a in (*self.inputs.arrays(), *self.outputs.arrays()))
         self.__dict__.update(self.params)
 

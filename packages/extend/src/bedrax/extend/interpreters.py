@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bedrax.core.tracing import Primitive
 
 
-class TableView(MutableMapping):
+class TableView(MutableMapping[Any, Any]):
     """A rule table as a writable dictionary. `adapt` converts a library's rule into the form of the column."""
 
     def __init__(self, table: Column, adapt: Callable[..., Any] = lambda rule: rule) -> None:

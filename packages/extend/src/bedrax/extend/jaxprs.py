@@ -86,7 +86,7 @@ class Jaxpr(metaclass=_ViewOf):
     """
 
     target: type = ir.Jaxpr
-    make = staticmethod(_program)
+    make: staticmethod[..., Any] = staticmethod(_program)
 
 
 class ClosedJaxpr(metaclass=_ViewOf):
@@ -96,7 +96,7 @@ class ClosedJaxpr(metaclass=_ViewOf):
     """
 
     target: type = ir.Jaxpr
-    make = staticmethod(_program)
+    make: staticmethod[..., Any] = staticmethod(_program)
 
 
 class JaxprEqn(metaclass=_ViewOf):

@@ -6,7 +6,7 @@ Bedrax itself makes none: it keeps scalars and their types separately.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,7 +32,9 @@ def _typed(scalar: type) -> Any:
     return kind
 
 
-TypedInt, TypedFloat, TypedComplex = map(_typed, (int, float, complex))
+TypedInt: Final = _typed(int)
+TypedFloat: Final = _typed(float)
+TypedComplex: Final = _typed(complex)
 
 
 class TypedNdArray(np.ndarray):

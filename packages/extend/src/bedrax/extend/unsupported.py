@@ -104,8 +104,13 @@ def _function(name: str) -> Callable[..., Any]:
 
 register_hlo_module_transformation: Final = _function("register_hlo_module_transformation")
 
-attr_get, control_dep, schedule = map(_function, _HINTS)
-register_roofline, register_standard_roofline, roofline, roofline_and_grad = map(_function, _ROOFLINE)
+attr_get: Final = _function("attr_get")
+control_dep: Final = _function("control_dep")
+schedule: Final = _function("schedule")
+register_roofline: Final = _function("register_roofline")
+register_standard_roofline: Final = _function("register_standard_roofline")
+roofline: Final = _function("roofline")
+roofline_and_grad: Final = _function("roofline_and_grad")
 make_error_array: Final = _function("make_error_array")
 
 # ---- kernels: names that need cores, and the kernels for TPUs that keras imports
@@ -113,7 +118,11 @@ make_error_array: Final = _function("make_error_array")
 fused: Final = _function("fused")
 GridMapping: Final = _function("GridMapping")
 register_lowering_rule: Final = _function("register_lowering_rule")
-CausalMask, MultiHeadMask, NumpyMask, SegmentIds, make_splash_mha = map(_function, _ATTENTION)
+CausalMask: Final = _function("CausalMask")
+MultiHeadMask: Final = _function("MultiHeadMask")
+NumpyMask: Final = _function("NumpyMask")
+SegmentIds: Final = _function("SegmentIds")
+make_splash_mha: Final = _function("make_splash_mha")
 
 # ---- types of libraries. Flax declares some at import (nnx.variablelib)
 

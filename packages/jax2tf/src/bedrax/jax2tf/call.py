@@ -36,6 +36,7 @@ class Call:
     ) -> None:
         self.name: str = function_name(fun)
         args, kwargs = arguments.without_wrappers(args), arguments.without_wrappers(kwargs)
+        self.in_tree: Any
         leaves, self.in_tree = pytree.tree_flatten((tuple(args), kwargs))
         given = [arguments.to_tensor(x) for x in leaves]
         self.tensors: list[Any] = [x.tensor for x in given]
@@ -44,6 +45,8 @@ class Call:
         symbolic = shape_poly.symbolic_shapes(shapes, specs, constraints)
         self.avals: list[ShapedArray] = [ShapedArray(s, x.dtype) for s, x in zip(symbolic, given, strict=True)]
         self.flat: Callable[..., Any] = staging.flat_fun(fun, self.in_tree)
+        self.jaxpr: Any
+        self.out_tree: Any
         self.jaxpr, self.out_tree = staging.trace_to_jaxpr(self.flat, self.avals)
 
     @property

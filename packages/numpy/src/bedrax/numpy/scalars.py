@@ -48,7 +48,7 @@ SCALAR_TYPES.update(
 globals().update(SCALAR_TYPES)
 
 if TYPE_CHECKING:
-    bool: ScalarType
+    bool: ScalarType  # noqa: A001
     int1: ScalarType
     int2: ScalarType
     int4: ScalarType

@@ -59,8 +59,8 @@ class XlaExecutor(executors.Executor):
     """Evaluates with XLA."""
 
     array_types: tuple[Any] = (ArrayImpl,)
-    option_changed = staticmethod(runtime.option_changed)
-    must_see_calls = staticmethod(runtime.set_must_see_calls)
+    option_changed: staticmethod[..., Any] = staticmethod(runtime.option_changed)
+    must_see_calls: staticmethod[..., Any] = staticmethod(runtime.set_must_see_calls)
     name = "xla"
     rank = 1
     compiles = True

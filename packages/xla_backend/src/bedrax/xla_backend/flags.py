@@ -68,7 +68,9 @@ def _visible(platform: str) -> Flag:
         check=lambda text: text == "all" or (isinstance(text, str) and all(n.strip().isdigit() for n in text.split(","))))  # fmt: skip
 
 
-cuda_visible_devices, rocm_visible_devices, oneapi_visible_devices = map(_visible, ("cuda", "rocm", "oneapi"))
+cuda_visible_devices: Final = _visible("cuda")
+rocm_visible_devices: Final = _visible("rocm")
+oneapi_visible_devices: Final = _visible("oneapi")
 visible_devices: Final = {"cuda": cuda_visible_devices, "rocm": rocm_visible_devices, "oneapi": oneapi_visible_devices}
 pjrt_client_create_options: Final = flag(
     "jax_pjrt_client_create_options", None, "more options for the clients of plugins: 'name:value;name:value', or a mapping",

@@ -19,6 +19,10 @@ from bedrax.xla_backend.door import runtime, versions
 _native = runtime.profiler()
 ProfileOptions = _native.ProfileOptions
 TraceAnnotation = _native.TraceMe
+ProfileData: Any
+ProfileEvent: Any
+ProfileLine: Any
+ProfilePlane: Any
 ProfileData, ProfileEvent, ProfileLine, ProfilePlane = runtime.profile_data_types()
 
 _lock = threading.Lock()

@@ -1,5 +1,12 @@
 """Unsupported names of `jax.experimental.pallas.fuser`."""
 
+from typing import TYPE_CHECKING, Any
+
 from bedrax.extend.refused import names_of
 
-__getattr__, __all__ = names_of("jax.experimental.pallas.fuser")
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...
+
+else:
+    __getattr__, __all__ = names_of("jax.experimental.pallas.fuser")

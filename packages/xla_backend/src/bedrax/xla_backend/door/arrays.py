@@ -11,7 +11,7 @@ from jaxlib import _jax
 
 from bedrax.xla_backend.door import versions
 
-ArrayImpl: Final = _jax.ArrayImpl
+ArrayImpl: Any = _jax.ArrayImpl
 
 sharding_of: Final = attrgetter("_sharding")
 is_committed: Final = attrgetter("_committed")
@@ -22,7 +22,7 @@ device_of: Final = attrgetter("_device")  # of a sharding over one device
 devices_of: Final = attrgetter("_internal_device_list")  # of any sharding
 
 
-def layout_of(x: ArrayImpl) -> Any:
+def layout_of(x: Any) -> Any:
     """jaxlib's layout of an array, or None where it is row-major."""
     ndim = x.aval.ndim
     if ndim < 2 or x.is_deleted():
@@ -31,7 +31,7 @@ def layout_of(x: ArrayImpl) -> Any:
     return None if tuple(found._xla_layout().minor_to_major()) == tuple(range(ndim - 1, -1, -1)) else found
 
 
-def make_array(aval: Any, sharding: Any, parts: Sequence[Any], committed: bool) -> ArrayImpl:
+def make_array(aval: Any, sharding: Any, parts: Sequence[Any], committed: bool) -> Any:
     """An array of its parts, which fit."""
     return ArrayImpl(aval, sharding, list(parts), committed=committed, _skip_checks=True)
 
@@ -47,22 +47,22 @@ def check_of_parts(check: Callable[..., Any]) -> Any:
     return check
 
 
-def keep_value(x: ArrayImpl, value: np.ndarray) -> None:
+def keep_value(x: Any, value: np.ndarray) -> None:
     """Remember the elements of an array on the host."""
     x._npy_value = value
 
 
-def copy_to_host(x: ArrayImpl) -> tuple[np.ndarray, bool]:
+def copy_to_host(x: Any) -> tuple[np.ndarray, bool]:
     """The elements of an array on one device, and whether they are a copy (not a view of its memory)."""
     return x._single_device_array_to_np_array_did_copy()
 
 
-def start_copy_to_host(x: ArrayImpl) -> None:
+def start_copy_to_host(x: Any) -> None:
     """Begin `copy_to_host`."""
     x._copy_single_device_array_to_host_async()
 
 
-def copied(x: ArrayImpl, sharding: Any, always: bool) -> ArrayImpl:
+def copied(x: Any, sharding: Any, always: bool) -> Any:
     """An array on other devices; where it is already, a copy only if `always`."""
     how = _jax.ArrayCopySemantics.ALWAYS_COPY if always else _jax.ArrayCopySemantics.REUSE_INPUT
     return _jax.batched_copy_array_to_devices_with_sharding([x], [devices_of(sharding)], [sharding], [how])[0]

@@ -6,18 +6,18 @@ import io
 import re
 import threading
 import types
-from typing import Any, Final
+from typing import Any
 
 from jaxlib import _jax
 
 from bedrax.pytree.engine import load_whole
 from bedrax.xla_backend.door import versions
 
-tools: Final = _jax.mlir
-deserialize_portable_artifact: Final = tools.deserialize_portable_artifact
-hlo_to_stablehlo: Final = tools.hlo_to_stablehlo
-refine_polymorphic_shapes: Final = tools.refine_polymorphic_shapes
-serialize_portable_artifact: Final = tools.serialize_portable_artifact
+tools: Any = _jax.mlir
+deserialize_portable_artifact: Any = tools.deserialize_portable_artifact
+hlo_to_stablehlo: Any = tools.hlo_to_stablehlo
+refine_polymorphic_shapes: Any = tools.refine_polymorphic_shapes
+serialize_portable_artifact: Any = tools.serialize_portable_artifact
 
 _LIBRARIES = tuple(f"jaxlib.mlir._mlir_libs.{n}" for n in "_mlir _chlo _mlirHlo _sdy _stablehlo _jax_mlir_ext".split())
 

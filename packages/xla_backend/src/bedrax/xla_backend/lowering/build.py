@@ -81,21 +81,21 @@ class Builder:
         self.program: Any = block.program
         self.location: Any = location
 
-    parse = staticmethod(types.parse)
-    i32 = staticmethod(types.i32)
-    i64 = staticmethod(types.i64)
-    attribute = staticmethod(types.attribute)
-    symbol = staticmethod(types.symbol)
-    type_of = staticmethod(type_of)
-    tensor_type = staticmethod(tensor_type)
-    i32_type = types.i32_type
-    i64_type = types.i64_type
+    parse: staticmethod[..., Any] = staticmethod(types.parse)
+    i32: staticmethod[..., Any] = staticmethod(types.i32)
+    i64: staticmethod[..., Any] = staticmethod(types.i64)
+    attribute: staticmethod[..., Any] = staticmethod(types.attribute)
+    symbol: staticmethod[..., Any] = staticmethod(types.symbol)
+    type_of: staticmethod[..., Any] = staticmethod(type_of)
+    tensor_type: staticmethod[..., Any] = staticmethod(tensor_type)
+    i32_type: Any = types.i32_type
+    i64_type: Any = types.i64_type
 
     @property
     def token_type(self) -> Any:
         return types.token_type()
 
-    is_static = staticmethod(dims.is_constant_shape)
+    is_static: staticmethod[..., Any] = staticmethod(dims.is_constant_shape)
 
     def own_results(self) -> tuple[list[Any], bool]:
         """The types of an operation that says none, and whether there is a single one."""

@@ -7,7 +7,7 @@ arguments, checks them, and (for several platforms) takes the index of the platf
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -58,10 +58,11 @@ def solvable_arguments(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[int, ...]:
 class Unknown:
     """A number with arithmetic and no value."""
 
-    def _same(self, *_):
+    def _same(self, *_: Any) -> Any:
         return self
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = max = min = _same
+    if not TYPE_CHECKING:
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = max = min = _same
 
 
 def lower(

@@ -299,7 +299,7 @@ class LoweringContext(Caller):
         self.params: Any = params
         self.effects: frozenset[Any] = effects
 
-    inline_in = staticmethod(inline)
+    inline_in: staticmethod[..., Any] = staticmethod(inline)
 
     def own_results(self) -> tuple[list[Any], bool]:
         """The types of the equation's results, and whether there is a single one."""

@@ -150,6 +150,9 @@ def type_of(x: Any) -> Type:
 
 _parsed: dict[str, Attribute] = {}
 _converted: dict[Any, Attribute] = {}
+i1_type: Any
+i32_type: Any
+i64_type: Any
 i1_type, i32_type, i64_type = (ir.IntegerType.get_signless(bits, context) for bits in (1, 32, 64))
 index_type: Final = ir.IndexType.get(context)
 unit: Final = ir.UnitAttr.get(context)
