@@ -128,7 +128,8 @@ def types(session):
     session.run("mypy", *session.posargs, *FACES, env={"MYPYPATH": SEARCH})
     session.run("python", "tools/stubs.py", "--check")
     session.run("python", "tests/typing/checkers.py", "uses")
-    session.run("python", "tests/typing/checkers.py", "complete")
+    for what in ("complete", "stubs", "editor"):
+        session.run("python", "tests/typing/checkers.py", what)
 
 
 @nox.session

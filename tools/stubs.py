@@ -88,6 +88,8 @@ def stub_of(package: str, name: str) -> str:
             parts.append(_function_text(package, public, value))
         else:
             parts.append(f"{public}: {_type_of(value)}")
+    if "__all__" in vars(module):
+        parts.insert(0, f"__all__ = {module.__all__!r}")
     kept = [ast.unparse(node) for node in imports if getattr(node, "module", "") != "__future__"]
     return _HEADER + "\n".join(kept) + "\n" + _IMPORTS + "\n" + "\n\n".join(parts) + "\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ class ScalarType(type):
         """`x` as an array of this dtype."""
         return asarray(x, dtype=cls.dtype)
 
-    def __eq__(cls, other: object) -> bool:
+    def __eq__(cls, other: object) -> builtins.bool:
         if cls is other:
             return True
         dtype = cls.dtype
@@ -30,7 +31,7 @@ class ScalarType(type):
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)
 
-    def __instancecheck__(cls, x: object) -> bool:
+    def __instancecheck__(cls, x: object) -> builtins.bool:
         return isinstance(x, cls.dtype.type)
 
 

@@ -3,6 +3,8 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
 def segment_max(
     data: ArrayLike,
     segment_ids: ArrayLike,

@@ -6,6 +6,24 @@ from typing import Any
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike, DTypeLike
 
+__all__ = [
+    "average",
+    "bincount",
+    "corrcoef",
+    "cov",
+    "digitize",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]
+
 def average(
     a: ArrayLike,
     axis: int | Sequence[int] | None = None,

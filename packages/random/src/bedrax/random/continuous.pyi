@@ -7,6 +7,26 @@ import numpy as np
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 
+__all__ = [
+    "cauchy",
+    "double_sided_maxwell",
+    "exponential",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "multivariate_normal",
+    "normal",
+    "orthogonal",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "truncated_normal",
+    "wald",
+    "weibull_min",
+]
+
 def cauchy(
     key: ArrayLike, shape: ShapeLike | None = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:

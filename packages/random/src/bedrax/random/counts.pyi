@@ -6,6 +6,8 @@ import numpy as np
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 
+__all__ = ["binomial", "geometric", "multinomial", "poisson"]
+
 def binomial(
     key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:

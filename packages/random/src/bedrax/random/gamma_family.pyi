@@ -6,6 +6,19 @@ import numpy as np
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 
+__all__ = [
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "gamma",
+    "generalized_normal",
+    "loggamma",
+    "random_gamma_p",
+    "t",
+]
+
 def ball(
     key: ArrayLike,
     d: int,

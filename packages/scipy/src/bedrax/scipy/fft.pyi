@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
 def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete cosine transform, :math:`y_k = 2 \\sum_j x_j \\cos(\\pi k (2 j + 1) / 2 n)`."""
 

@@ -3,6 +3,8 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
+
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Bessel functions of the first kind, of the orders 0 to v."""
 

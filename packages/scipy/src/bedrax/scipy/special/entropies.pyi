@@ -2,6 +2,22 @@
 
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
+from bedrax.numpy.logsumexp import logsumexp
+
+__all__ = [
+    "boxcox",
+    "boxcox1p",
+    "entr",
+    "expit",
+    "kl_div",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "rel_entr",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+]
 
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transform: ``(x**lmbda - 1) / lmbda``, and ``log(x)`` for lmbda = 0; NaN for negative x."""

@@ -3,6 +3,21 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = [
+    "dawsn",
+    "erf",
+    "erfc",
+    "erfcinv",
+    "erfcx",
+    "erfinv",
+    "fresnel",
+    "log_ndtr",
+    "ndtr",
+    "ndtri",
+    "owens_t",
+    "wofz",
+]
+
 def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral, :math:`e^{-x^2} \\int_0^x e^{t^2} dt`."""
 

@@ -3,6 +3,26 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = [
+    "bernoulli",
+    "beta",
+    "betainc",
+    "betaln",
+    "comb",
+    "digamma",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "loggamma",
+    "multigammaln",
+    "poch",
+    "polygamma",
+    "zeta",
+]
+
 def bernoulli(n: int) -> Array:
     """The Bernoulli numbers ``B_0 ... B_n``, with ``B_1 = -1/2``."""
 

@@ -3,6 +3,8 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["hyp1f1", "hyp2f1"]
+
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's confluent hypergeometric function ``1F1(a; b; x)`` of real arguments."""
 

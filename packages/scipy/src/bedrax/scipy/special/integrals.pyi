@@ -3,6 +3,8 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["exp1", "expi", "expn", "sici", "spence"]
+
 def exp1(x: ArrayLike) -> Array:
     """The exponential integral :math:`E_1(x) = \\int_x^\\infty e^{-t} / t\\, dt`; infinite at 0, NaN for negative x."""
 

@@ -3,6 +3,8 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["cdf", "logpmf", "pmf", "ppf"]
+
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of a value up to `k`."""
 

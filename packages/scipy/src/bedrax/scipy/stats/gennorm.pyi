@@ -3,6 +3,8 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["cdf", "logpdf", "pdf"]
+
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The probability of a value up to `x`."""
 

@@ -3,6 +3,8 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["logpmf", "pmf"]
+
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`."""
 

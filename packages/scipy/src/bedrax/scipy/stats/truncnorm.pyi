@@ -3,6 +3,8 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
 def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of a value up to `x`."""
 

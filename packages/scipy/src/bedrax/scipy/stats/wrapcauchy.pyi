@@ -3,6 +3,8 @@
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 
+__all__ = ["logpdf", "pdf"]
+
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of the density at `x`."""
 
