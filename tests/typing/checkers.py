@@ -31,7 +31,10 @@ def tool(name: str, *arguments: str, **variables: str) -> str:
         **variables,
     }  # pyright asks the first Python of PATH
     command = [str(environment / name), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=search).stdout
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=search)
+    if done.returncode > 1 or (done.returncode and not done.stdout):
+        raise RuntimeError(f"{name} ended with {done.returncode}: {done.stderr or done.stdout}")
+    return done.stdout
 
 
 def mypy_lines(path: Path) -> dict[int, str]:

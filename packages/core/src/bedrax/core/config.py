@@ -24,7 +24,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bedrax.core import offers
 
@@ -48,8 +48,8 @@ class TraceContext(tuple):
 
     __slots__ = ()
 
-    def __hash__(self) -> int:  # by identity
-        return object.__hash__(self)
+    if not TYPE_CHECKING:  # a function of C
+        __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         return self is other

@@ -311,8 +311,8 @@ class Position(int):
         return new
 
     # What is cached for one index holds for no other.
-    def __hash__(self) -> int:  # by identity
-        return object.__hash__(self)
+    if not TYPE_CHECKING:  # a function of C
+        __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         return self is other

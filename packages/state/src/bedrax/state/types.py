@@ -152,8 +152,8 @@ class Ref:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         raise TypeError(f"a reference of type {self.aval.short()} is no array: read it first, ref[...]")
 
-    def __hash__(self) -> int:  # by identity
-        return object.__hash__(self)
+    if not TYPE_CHECKING:  # a function of C
+        __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         return self is other
