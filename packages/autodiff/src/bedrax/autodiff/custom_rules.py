@@ -489,7 +489,7 @@ class custom_vjp(_Custom[P, R_co]):
 
     fwd = None  # type: Callable[..., Any] | None
     bwd = None  # type: Callable[..., Any] | None
-    optimize_remat: bool = False
+    optimize_remat = False
     _returns = "cotangents"  # what `bwd` returns
 
     def defvjp(
