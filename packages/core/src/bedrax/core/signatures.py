@@ -14,7 +14,7 @@ from bedrax.core.exact import equality_is_exact, exact
 from bedrax.core.typing import F
 from bedrax.pytree import PyTreeDef
 
-# From Python 3.14 on, annotations are evaluated when they are asked for.
+# From Python 3.14 on, annotations are evaluated at the first lookup.
 _UNEVALUATED: dict[str, Any] = {}
 if sys.version_info >= (3, 14):
     import annotationlib
