@@ -19,7 +19,9 @@ class _Batched(NamedTuple):
 
     axis: AxisData
 
-    def __call__(self, program: Jaxpr, dims: tuple, force: tuple | None) -> tuple[Jaxpr, tuple]:
+    def __call__(
+        self, program: Jaxpr, dims: tuple[Any, ...], force: tuple[Any, ...] | None
+    ) -> tuple[Jaxpr, tuple[Any, ...]]:
         return batch_jaxpr(program, self.axis, dims, force)
 
 
@@ -38,7 +40,7 @@ class Batched(NamedTuple):
     to_second: tuple[int, ...]
     dims: tuple[int | None, ...]
 
-    def values(self, axis: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> list:
+    def values(self, axis: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """The operands, as the operation takes them."""
         values = list(args)
         for i in self.to_front:
@@ -47,7 +49,7 @@ class Batched(NamedTuple):
             values[i] = move_axis(args[i], 0, 1)
         return values
 
-    def bind(self, prim: Primitive, values: Sequence[Any], params: dict) -> tuple[list, tuple]:
+    def bind(self, prim: Primitive, values: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
         """Bind the operation: its results, and where they are mapped."""
         out = self.lifted.held.bind(prim, params, operand=values)
         return [out["result", r] for r in range(len(out))], self.dims

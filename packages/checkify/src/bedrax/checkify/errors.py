@@ -103,7 +103,7 @@ class Spec(NamedTuple):
         return {slot: [next(rest) for _ in slot] for slot in self.slots}
 
 
-def no_error(types: Sequence[ShapedArray]) -> list:
+def no_error(types: Sequence[ShapedArray]) -> list[Any]:
     """The leaves of an error of these types, while nothing has failed."""
     return [lax.full(t.shape, t.dtype.type(0)) for t in types]
 

@@ -126,7 +126,7 @@ def _public_functions() -> tuple[dict, dict]:
     return _found[1:]
 
 
-_found: tuple[int, dict, dict] | None = None  # how many names there were, and what was found
+_found: tuple[int, dict[Any, Any], dict[Any, Any]] | None = None  # how many names there were, and what was found
 
 
 def _read(modules: list[tuple[str, ModuleType]]) -> tuple[dict, dict]:

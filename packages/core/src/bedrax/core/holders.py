@@ -273,10 +273,10 @@ class Reports(NamedTuple):
       join: ``(leaves, leaves) -> leaves`` of two reports, the earlier one first.
     """
 
-    of: Callable
-    types: tuple
-    none: Callable
-    join: Callable
+    of: Callable[..., Any]
+    types: tuple[Any, ...]
+    none: Callable[..., Any]
+    join: Callable[..., Any]
 
 
 class Reporting(NamedTuple):
@@ -292,7 +292,9 @@ class Reporting(NamedTuple):
     rounds: bool
     test: tuple[Jaxpr, tuple[int, ...]] | None
 
-    def bind(self, prim: Primitive, params: dict, args: Sequence[Any], how: Reports) -> tuple[list, list]:
+    def bind(
+        self, prim: Primitive, params: dict[str, Any], args: Sequence[Any], how: Reports
+    ) -> tuple[list[Any], list[Any]]:
         """Bind the operation: the leaves of its report, and its results."""
         first, count = how.none(how.types) if self.rounds else [], len(how.types)
         if self.test is not None:

@@ -78,7 +78,10 @@ class Eqn:
     """
 
     __slots__ = ("effects", "invars", "outvars", "params", "place", "primitive")
-    source_info = property(lambda self: None if self.place is None else Place(self.place))
+
+    @property
+    def source_info(self) -> Place | None:
+        return None if self.place is None else Place(self.place)
 
     def __init__(
         self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var], params: dict[str, Any],

@@ -50,9 +50,11 @@ class NameStack(tuple[str, ...]):
     def __new__(cls, stack: Iterable[str] = ()) -> NameStack:
         return tuple.__new__(cls, stack)
 
-    stack = property(lambda self: tuple(self))
+    @property
+    def stack(self) -> tuple[str, ...]:
+        return tuple(self)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return "/".join(self)
 
     def __add__(self, inner: Iterable[str]) -> NameStack:  # type: ignore[override]
@@ -71,8 +73,13 @@ class Place(tuple[Any, ...]):
       name_stack: the named scopes, a `NameStack`.
     """
 
-    traceback = property(lambda self: tuple(self[:2]))
-    name_stack = property(lambda self: NameStack(self[2].split("/") if len(self) > 2 and self[2] else ()))
+    @property
+    def traceback(self) -> tuple[Any, ...]:
+        return tuple(self[:2])
+
+    @property
+    def name_stack(self) -> NameStack:
+        return NameStack(self[2].split("/") if len(self) > 2 and self[2] else ())
 
 
 def scopes(names: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ if sys.version_info >= (3, 14):
     _UNEVALUATED["annotation_format"] = annotationlib.Format.FORWARDREF
 
 
-def signature_of(fun: Callable, *, follow_wrapped: bool = True) -> inspect.Signature:
+def signature_of(fun: Callable[..., Any], *, follow_wrapped: bool = True) -> inspect.Signature:
     """Returns `inspect.signature` of a function whose annotations may name what does not exist.
 
     Raises:

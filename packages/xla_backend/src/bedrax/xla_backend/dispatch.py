@@ -332,7 +332,7 @@ def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
     # The position of the only static argument, or -1. If it is an object of numbers and texts that was met, it is found
     # by identity, without being compared.
     only = signature.static_argnums[0] if len(signature.static_argnums) == 1 else -1
-    known: dict[int, tuple[Any, Callable]] = {}  # by id; the object is held, so that no other one has its id
+    known: dict[int, tuple[Any, Callable[..., Any]]] = {}  # by id; the object is held, so that no other one has its id
 
     @functools.lru_cache(4096)
     def of_dynamic(key: tuple) -> Callable:

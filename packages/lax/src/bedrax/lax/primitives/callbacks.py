@@ -81,16 +81,16 @@ class _Static:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any):
+    def __init__(self, value: Any) -> None:
         self.value = value
 
     def _key(self) -> Any:
         return self.value if isinstance(self.value, (str, bytes)) else id(self.value)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return type(other) is _Static and type(other.value) is type(self.value) and other._key() == self._key()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key())
 
 
