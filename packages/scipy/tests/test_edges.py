@@ -1,4 +1,4 @@
-"""Where functions of SciPy's end: empty arrays, scalars, limits of parameters, beyond the usual domain."""
+"""Functions of SciPy at their edges: empty arrays, scalars, limits of parameters, beyond the usual domain."""
 
 import numpy as np
 import pytest

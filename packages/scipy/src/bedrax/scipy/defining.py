@@ -1,4 +1,4 @@
-"""How the functions of this package are made: arguments checked and promoted, derivatives by formula."""
+"""The makers of this package's functions: they check and promote arguments and add derivatives by formula."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def special(*partials: Callable[..., Any] | None, read: Callable[..., Any] = flo
 
     Args:
       *partials: the derivatives, as for `derivatives`.
-      read: ``(name, *arguments) -> arrays``, what makes arrays for the formula of the arguments of the function.
+      read: ``(name, *arguments) -> arrays``, makes the arrays for the formula from the arguments of the function.
     """
 
     def decorate(formula: Callable) -> Callable:

@@ -101,7 +101,7 @@ def _interpolate(grid, values, xi, method):
             if weight is not None:
                 term = term * weight.reshape(weight.shape + (1,) * (term.ndim - weight.ndim))
         total = term if total is None else total + term
-    # A point that is no number is nowhere.
+    # A point with a NaN coordinate has the value NaN.
     lost = jnp.any(jnp.isnan(xi), axis=-1)
     return jnp.where(lost.reshape(lost.shape + (1,) * (total.ndim - lost.ndim)), np.nan, total)
 

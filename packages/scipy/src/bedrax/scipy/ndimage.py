@@ -32,7 +32,7 @@ def _mirrored(index, size: int):
     return jnp.where(index >= size, 2 * size - 2 - index, index)
 
 
-# How an index outside of the image becomes one inside.
+# The maps of an index outside of the image to an index inside, by mode.
 _INSIDE = {
     "constant": lambda index, size: jnp.clip(index, 0, size - 1),
     "nearest": lambda index, size: jnp.clip(index, 0, size - 1), "wrap": lambda index, size: index % size,
@@ -42,7 +42,7 @@ _INSIDE = {
 
 @one_program(static=("order", "mode"), everywhere=True)
 def _map_coordinates(image, coordinates, cval, *, order, mode):
-    # Each axis gives one or two (index, weight, is it inside) and the sum runs over their combinations.
+    # Each axis gives one or two (index, weight, whether it is inside) and the sum runs over their combinations.
     choices = []
     for x, size in zip(coordinates, image.shape, strict=True):
         if dtypes.is_integer(x.dtype):

@@ -30,14 +30,14 @@ class OptimizeResults(NamedTuple):
     Attributes:
       x: the minimum found.
       success: whether the gradient is small enough.
-      status: 0: it is; 1: there were too many steps; 3: the line search failed.
+      status: 0: the gradient is small enough; 1: there were too many steps; 3: the line search failed.
       fun, jac: value and gradient at `x`.
       hess_inv: the approximation of the inverse of the Hessian.
-      nfev, njev: how often values and gradients were computed.
+      nfev, njev: the numbers of computed values and gradients.
       nit: the number of steps.
     """
 
-    # The public fields, which callers name.
+    # The public fields, whose names callers use.
     x: Array
     success: bool | Array
     status: int | Array
@@ -79,8 +79,8 @@ def _inside(low: _Point, high: _Point):
 def _line_search(along: Callable, start: _Point, first_step, limit: int):
     """A step with enough decrease and a flat enough slope.
 
-    The state is the trial step, the best point so far (`low`), the other end (`high`), and in which of three phases
-    the search is: extending the interval (0), shrinking it (1), done (2).
+    The state is the trial step, the best point so far (`low`), the other end (`high`), and the phase of
+    the search: extending the interval (0), shrinking it (1), done (2).
     """
     enough, flat = 1e-4, 0.9
 
@@ -98,7 +98,7 @@ def _line_search(along: Callable, start: _Point, first_step, limit: int):
         worse = jnp.where(extending, failed | ((new.value >= low.value) & (k > 0)), worse)
         done = ~worse & done
         turned = jnp.where(extending, new.slope >= 0, new.slope * (high.step - low.step) >= 0)
-        # Not worse: the new point is the best; the interval ends at the old best one if the slope turned.
+        # Not worse: the new point is the best; the interval ends at the old best point if the slope changed sign.
         next_low = _choose(worse, low, new)
         next_high = _choose(worse, new, _choose(turned, low, high))
         go_on = extending & ~worse & ~turned
@@ -107,7 +107,7 @@ def _line_search(along: Callable, start: _Point, first_step, limit: int):
 
     init = (np.int32(0), jnp.asarray(0), jnp.asarray(first_step, start.value.dtype), start, start)
     k, phase, _, best, _ = lax.while_loop(unfinished, step, init)
-    # Without the second condition, a step that decreases the value still is one.
+    # Without the second condition, a step that decreases the value still counts as found.
     return best, (phase == 2) | (best.step > 0), k
 
 
@@ -168,11 +168,11 @@ def minimize(
     fun: Callable[..., Array], x0: ArrayLike, args: tuple[Any, ...] = (), *, method: str, tol: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> OptimizeResults:  # fmt: skip
-    """A local minimum of a function, which must be differentiable.
+    """A local minimum of a differentiable function.
 
     Args:
       fun: ``fun(x, *args)`` is a scalar.
-      x0: where to start, of shape ``[n]``.
+      x0: the starting point, of shape ``[n]``.
       args: further arguments of `fun`.
       method: ``"BFGS"``.
       tol: the bound of the gradient's norm, as the option ``gtol``.

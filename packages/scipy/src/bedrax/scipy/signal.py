@@ -31,7 +31,7 @@ def _check_mode(name: str, mode: str) -> None:
 
 
 def _window_of_mode(full: Array, n1: tuple, n2: tuple, mode: str, axes: Sequence[int], later: int = 1) -> Array:
-    """The part of a full convolution that `mode` wants; `later` = 0 centers even sizes one element on."""
+    """The part of a full convolution that `mode` selects; `later` = 0 centers even sizes one element on."""
     if mode == "full":
         return full
     index = [slice(None)] * full.ndim
@@ -68,7 +68,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | 
     Args:
       in1, in2: arrays of one rank.
       mode: ``"full"``; ``"same"``: the size of `in1`, centered; ``"valid"``: without padding.
-      axes: along which to convolve (None: all); the arrays are broadcast along others.
+      axes: the axes of the convolution (None: all); the arrays are broadcast along others.
     """
     _check_mode("fftconvolve", mode)
     in1, in2 = inexact("fftconvolve", in1, in2)
@@ -122,7 +122,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     Args:
       in1, in2: arrays; integers become floats.
       mode: ``"full"``; ``"same"``: the size of `in1`, centered; ``"valid"``: without padding.
-      method: ``"direct"``, ``"fft"``, or ``"auto"``, which is direct.
+      method: ``"direct"``, ``"fft"``, or ``"auto"``, the same as "direct".
       precision: of the products, for the direct method.
     """
     return _checked("convolve", in1, in2, mode, method, precision, False)
@@ -192,7 +192,7 @@ def detrend(
       data: array.
       axis: along which the trend goes.
       type: ``"constant"``: the mean; ``"linear"``: a line of least squares.
-      bp: positions between which each piece has a line of its own.
+      bp: the positions that separate pieces; each piece has its own line.
       overwrite_data: must be None.
     """
     if overwrite_data is not None:
@@ -227,7 +227,7 @@ def _window(window, nperseg: int) -> Array | np.ndarray:
 
         return get_window(window, nperseg)
     if window.ndim != 1 or window.shape[0] != nperseg:
-        raise ValueError(f"window must have shape ({nperseg},) as nperseg says, got {window.shape}")
+        raise ValueError(f"window must have shape ({nperseg},), the value of nperseg; got {window.shape}")
     return window
 
 
@@ -262,7 +262,7 @@ def _segment_sizes(length: int, window, nperseg: int | None, noverlap: int | Non
 
 
 def _overlap(nperseg: int, noverlap: int | None, nfft: int) -> int:
-    """By how much segments overlap: `noverlap`, by default half of one."""
+    """The number of samples that segments share: `noverlap`, by default half a segment."""
     if nperseg < 1:
         raise ValueError(f"nperseg is positive, got {nperseg}")
     if nfft < nperseg:
@@ -309,7 +309,7 @@ def _spectra(
         x, y = (jnp.pad(v, [(0, 0)] * (v.ndim - 1) + [(0, length - v.shape[-1])]) for v in (x, y))
         batch = jnp.broadcast_shapes(x.shape[:-1], y.shape[:-1])
         x, y = (jnp.broadcast_to(v, (*batch, length)) for v in (x, y))
-    if dims.is_constant_dim(x.shape[-1]) and not x.shape[-1]:  # nothing of nothing, as in SciPy
+    if dims.is_constant_dim(x.shape[-1]) and not x.shape[-1]:  # an empty result for an empty input, as in SciPy
         nothing = jnp.moveaxis(jnp.zeros(x.shape, dtypes.to_real_dtype(x.dtype)), -1, axis)
         return nothing, nothing, lax.complex(nothing, nothing)
     nperseg, noverlap, nfft = _segment_sizes(x.shape[-1], window, nperseg, noverlap, nfft)
@@ -342,7 +342,7 @@ def _spectra(
         times = times - nperseg / 2 / float(fs)
     freqs = (np.fft.rfftfreq if one_sided else np.fft.fftfreq)(nfft, 1 / float(fs))
     to_array = lambda v: jnp.asarray(v, dtypes.default_float_dtype())
-    out = jnp.moveaxis(out, -1, axis)  # [..., segments, frequencies]: the frequencies go to where the samples were
+    out = jnp.moveaxis(out, -1, axis)  # [..., segments, frequencies]: the frequencies take the axis of the samples
     return to_array(freqs), to_array(times), out
 
 
@@ -358,11 +358,11 @@ def stft(
       fs: samples per unit of time.
       window: its name, a tuple of name and parameters, or its values.
       nperseg: the length of segments; at most that of `x`.
-      noverlap: how much segments overlap; None is half.
+      noverlap: the number of samples that segments share; None is half a segment.
       nfft: the length of the transforms; None is `nperseg`.
       detrend: the kind of trend to take off each segment, a function, or False.
       return_onesided: of real `x`, only frequencies >= 0.
-      boundary: how `x` is extended by half a segment: "even", "odd", "constant", "zeros", None.
+      boundary: the kind of extension of `x` by half a segment: "even", "odd", "constant", "zeros", None.
       padded: pad with zeros to a whole number of segments.
 
     Returns:

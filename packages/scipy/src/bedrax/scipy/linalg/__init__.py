@@ -1,7 +1,7 @@
 """`jax.scipy.linalg`: factorizations, solutions, functions of matrices, and matrices of special form.
 
-Arguments of shape ``[..., m, n]`` are batches of matrices. What SciPy's LAPACK wrappers take for speed
-(``overwrite_a``, ``check_finite``, ``lwork``, ``lapack_driver``, ``turbo``, ``debug``) is accepted and has no effect.
+Arguments of shape ``[..., m, n]`` are batches of matrices. The arguments of SciPy's LAPACK wrappers for speed
+(``overwrite_a``, ``check_finite``, ``lwork``, ``lapack_driver``, ``turbo``, ``debug``) are accepted and have no effect.
 """
 
 from bedrax.core.lazy import attach_stub

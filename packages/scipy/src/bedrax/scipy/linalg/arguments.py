@@ -1,4 +1,4 @@
-"""Matrices as arguments: inexact, of rank 2 or more, square where that is needed."""
+"""Matrices as arguments: inexact, of rank 2 or more, square where necessary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
     """Arguments as floats of one dtype; the first of shape [..., m, n], with m = n if `square`.
 
     Raises:
-      ValueError: it has another shape.
+      ValueError: the first has another shape.
     """
     out = inexact(f"linalg.{name}", *xs)
     shape = out[0].shape
@@ -28,8 +28,8 @@ def matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
 def columns(name: str, a: Array, b: Array) -> tuple[Array, Array, bool]:
     """`a`, and right-hand sides as matrices, both with the batch axes of both; and whether `b` is vectors.
 
-    A `b` with one axis fewer than `a` and as long a last one is a vector for each matrix, as in NumPy before 2, but for
-    `solve`.
+    A `b` with one axis fewer than `a` and a last axis of the same length is a vector for each matrix, as in NumPy
+    before 2. `solve` is the exception.
     """
     n = a.shape[-2]
     vectors = b.ndim == a.ndim - 1 > 1 and name != "solve" and dims.definitely_equal(b.shape[-1], n)
@@ -46,5 +46,5 @@ def columns(name: str, a: Array, b: Array) -> tuple[Array, Array, bool]:
 
 
 def complexified(x: Array) -> Array:
-    """Complex matrices for those that may be real."""
+    """The matrices as complex ones; the arguments may be real."""
     return x if dtypes.is_complex(x.dtype) else x.astype(dtypes.to_complex_dtype(x.dtype))

@@ -27,7 +27,7 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
 
     Args:
       a: of shape ``[..., n, n]``; only the triangle of the result is read.
-      lower: which factor.
+      lower: return the lower factor; False: the upper one.
 
     Returns:
       An array of shape ``[..., n, n]``, zero in the other triangle; NaN where a matrix is not positive definite.
@@ -129,7 +129,7 @@ def eigh_tridiagonal(
       ``(w, v)`` or ``w``.
 
     Raises:
-      NotImplementedError: ``select="v"``: how many eigenvalues lie in an interval is not known when tracing.
+      NotImplementedError: ``select="v"``: the number of eigenvalues in an interval is not known when tracing.
     """
     one_of("eigh_tridiagonal", "select", select, ("a", "i", "v"))
     if select == "v":
@@ -330,7 +330,7 @@ def polar(
 
     Args:
       a: of shape ``[m, n]``.
-      side: on which side p stands.
+      side: the side of p.
       method: ``"qdwh"``: Halley's iteration, for full rank, and m >= n (right) or m <= n (left); ``"svd"``: by singular
         values.
       eps, max_iterations: of the iteration.

@@ -32,7 +32,7 @@ def _pade(m: int) -> list[float]:
     return out
 
 
-# Up to which 1-norm the approximant of this degree is exact to rounding (Higham 2005, table 2.3).
+# The degree of the approximant, and the 1-norm up to which it is exact to rounding (Higham 2005, table 2.3).
 _DEGREE = {True: (7, 3.925724783138660), False: (13, 5.371920351148152)}
 
 
@@ -54,11 +54,11 @@ def _numerator_parts(a, m: int):
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The matrix exponential, by scaling and squaring (Higham 2005).
 
-    The degree of the Pade approximant is the one that is best for large norms: 13 for float64, 7 for float32.
+    The degree of the Pade approximant is the best one for large norms: 13 for float64, 7 for float32.
 
     Args:
       A: of shape ``[..., n, n]``.
-      upper_triangular: whether A is known to be so, which makes solving cheaper.
+      upper_triangular: whether A is known to be upper triangular; solving is then cheaper.
       max_squarings: where more squarings are needed (the norm is above about ``4 * 2**max_squarings``), the result
         is NaN.
 
@@ -83,7 +83,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     most = jnp.max(squarings, initial=0)
 
     def square(i, x):
-        step = jnp.asarray(i, norm.dtype)  # under disable_jit, a number of Python's
+        step = jnp.asarray(i, norm.dtype)  # under disable_jit, a Python number
         again = lambda x: jnp.where((step < squarings)[..., None, None], _matmul(x, x), x)
         return lax.cond(step < most, again, lambda x: x, x)
 
@@ -99,7 +99,7 @@ def expm_frechet(
 
     Args:
       A, E: of shape ``[..., n, n]``.
-      method: None, ``"SPS"`` or ``"blockEnlarge"``, which give the same: the derivative is that of `expm` by forward-mode
+      method: None, ``"SPS"`` or ``"blockEnlarge"``, with equal results: the derivative of `expm` by forward-mode
         differentiation.
       compute_expm: return ``(expm(A), derivative)``; otherwise the derivative.
     """
@@ -113,7 +113,7 @@ def expm_frechet(
 
 
 def _by_diagonals(step: Callable, start: Array) -> Array:
-    """Fill the diagonals above the main one, one after the other: ``step(F)`` proposes, from those before, all elements."""
+    """Fill the diagonals above the main one, one after the other: ``step(F)`` makes all elements from those before."""
     n = start.shape[-1]
     distance = np.arange(n, dtype=np.int32)[None] - np.arange(n, dtype=np.int32)[:, None]
     return lax.fori_loop(np.int32(1), np.int32(n), lambda d, F: jnp.where(distance == d, step(F), F), start)

@@ -41,7 +41,7 @@ def solve_triangular(
       a: of shape ``[..., n, n]``; one triangle is read.
       b: of shape ``[n]`` or ``[..., n, k]``; or ``[..., n]``, with one axis fewer than `a`, with a FutureWarning.
       trans: 0 or "N": solve with a; 1 or "T": with its transpose; 2 or "C": with its conjugate transpose.
-      lower: which triangle of `a` is meant.
+      lower: read the lower triangle of `a`; False: the upper one.
       unit_diagonal: take the diagonal as ones.
     """
     kinds = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
@@ -147,7 +147,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
       A: of shape ``[m, m]``.
       B: of shape ``[n, n]``.
       C: of shape ``[m, n]``.
-      method: ``"schur"``: by Bartels and Stewart; ``"eigen"``: by eigenvectors, which A and B must have, well
+      method: ``"schur"``: by Bartels and Stewart; ``"eigen"``: by eigenvectors; those of A and B must exist and be well
         conditioned.
       tol: the result is NaN where an eigenvalue of A and one of B add up to less than this.
     """

@@ -35,13 +35,13 @@ def _vector(name: str, x: Array, least: int = 0) -> Array:
 
 
 def block_diag(*arrs: ArrayLike) -> Array:
-    """Matrices along the diagonal of a larger one, which is zero elsewhere.
+    """A block-diagonal matrix: the matrices stand along its diagonal, and it is zero elsewhere.
 
     Args:
       *arrs: matrices; vectors and scalars count as rows.
 
     Raises:
-      ValueError: one has more than two axes.
+      ValueError: an argument has more than two axes.
     """
     if not arrs:
         return jnp.zeros((1, 0), dtypes.default_float_dtype())
@@ -83,7 +83,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
     Args:
       c: its first column, ``[..., m]``.
-      r: its first row, ``[..., n]``, of which the first element is not used; None is ``conj(c)``.
+      r: its first row, ``[..., n]``, without use of its first element; None is ``conj(c)``.
     """
     c, r, m, n = _column_and_row("toeplitz", c, r, jnp.conj)
     return _along_diagonals(jnp.concatenate([jnp.flip(r[..., 1:], -1), c], axis=-1), m, n)
@@ -94,7 +94,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
     Args:
       c: its first column, ``[..., m]``.
-      r: its last row, ``[..., n]``, of which the first element is not used; None is zeros.
+      r: its last row, ``[..., n]``, without use of its first element; None is zeros.
     """
     c, r, m, n = _column_and_row("hankel", c, r, jnp.zeros_like)
     return jnp.concatenate([c, r[..., 1:]], axis=-1)[..., _range(m)[:, None] + _range(n)]
@@ -171,7 +171,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     out = jnp.zeros((n, n), a.dtype)
     even, inner = np.arange(0, n - 1, 2), np.arange(0, n - 2, 2)
     out = out.at[0, 0].set(-a[1]).at[1, 0].set(1)
-    # Two super- and two subdiagonals, in which coefficients and ones alternate.
+    # Two super- and two subdiagonals, with coefficients and ones in turn.
     out = out.at[even, even + 1].set(-a[even + 2])
     out = out.at[inner, inner + 2].set(1) if inner.size else out
     later = np.arange(2, n, 2)
@@ -228,7 +228,7 @@ def _pascal(n: int, kind: str | None, name: str, inverse: bool) -> Array:
     kind = "symmetric" if kind is None else kind
     one_of(name, "kind", kind, ("symmetric", "lower", "upper"))
     n = _size(name, n)
-    # Exact integers, which the dtype then rounds
+    # Exact integers; the dtype then rounds them.
     lower = np.array(
         [[math.comb(i, j) * ((-1) ** (i + j) if inverse else 1) for j in range(n)] for i in range(n)], object
     )

@@ -1,6 +1,6 @@
 """`jax.scipy.sparse.linalg`: Krylov methods for linear equations given by a function.
 
-The vector of a pytree's elements is what they work on. A solution is differentiated by the implicit function theorem
+They work on the vector of a pytree's elements. A solution is differentiated by the implicit function theorem
 (`custom_linear_solve`): a derivative is another solve of the same kind. Methods: Hestenes and Stiefel (1952), Saad and
 Schultz (1986), van der Vorst (1992).
 """
@@ -77,7 +77,7 @@ def _solve(A, b, x0, tol, atol, maxiter, M, method: Callable, symmetric: bool, *
 
 
 def _safe_ratio(x, y):
-    """``x / y``, and 0 where y is 0: there the method has nothing left to do."""
+    """``x / y``, and 0 where y is 0: there the method is finished."""
     return jnp.where(y == 0, 0, x / jnp.where(y == 0, 1, y))
 
 
@@ -133,7 +133,7 @@ def _arnoldi_step(matvec, precondition, basis, k):
         w = w - jnp.matmul(part, basis, precision="highest")
         column = column + part
     size = _norm(w).astype(basis.dtype)
-    # What is left of a vector within the space spanned already is rounding.
+    # The remainder of a vector within the space spanned already is rounding.
     lost = size.real <= 4 * float(dtypes.finfo(basis.dtype).eps) * _norm(column)
     size = jnp.where(lost, 0, size)
     column = lax.dynamic_update_index_in_dim(column, size, k + 1, 0)
@@ -214,12 +214,12 @@ def cg(
     """The solution of ``A x = b`` by conjugate gradients, for Hermitian positive definite A.
 
     Args:
-      A: a matrix, or a linear function of something like `b`.
+      A: a matrix, or a linear function of pytrees like `b`.
       b: an array, or a pytree of arrays.
-      x0: where to start; None is zeros.
+      x0: the starting point; None is zeros.
       tol, atol: stop where ``norm(b - A x) <= max(tol * norm(b), atol)``.
-      maxiter: at most so many steps; None is ten times the number of unknowns.
-      M: an approximation of the inverse of A, as A is given.
+      maxiter: the largest number of steps; None is ten times the number of unknowns.
+      M: an approximation of the inverse of A, a matrix or a function as A is.
 
     Returns:
       ``(x, None)``: SciPy's information about convergence is not given.
@@ -242,8 +242,8 @@ def gmres(
 
     Args:
       A, b, x0, tol, atol, M: as for `cg`. The residual is that of the equation itself, also with `M`.
-      restart: the dimension of the Krylov space that is built before it is begun anew; it takes so much memory.
-      maxiter: at most so many restarts.
+      restart: the dimension of the Krylov space that is built before a restart. Memory grows with it.
+      maxiter: the largest number of restarts.
       solve_method: ``"batched"``: minimize once per restart, with fewer operations to wait for; ``"incremental"``:
         after every step, and stop as soon as possible.
 

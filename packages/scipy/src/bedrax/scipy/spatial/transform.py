@@ -1,8 +1,8 @@
 """`jax.scipy.spatial.transform`: rotations of space, and interpolation between them.
 
-A rotation is a unit quaternion ``(x, y, z, w)``; formulas act on the last axis, so one rotation and a stack of them are
-the same to them. Sources: Shepperd (1978) for matrices, Bernardes and Viollet (2022) for Euler angles, Markley (2007)
-for means.
+A rotation is a unit quaternion ``(x, y, z, w)``; formulas act on the last axis, so they are the same for one
+rotation and for a stack. Sources: Shepperd (1978) for matrices, Bernardes and Viollet (2022) for Euler angles, Markley
+(2007) for means.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _product(p, q):
 
 
 def _canonical(q):
-    """The one of q and -q whose last component that is not zero, from w to z, is positive."""
+    """q or -q: the one whose first nonzero component, in the order w, x, y, z, is positive."""
     x, y, z, w = (q[..., i] for i in range(4))
     negative = (w < 0) | ((w == 0) & ((x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (z < 0))))))
     return jnp.where(negative[..., None], -q, q)
@@ -77,7 +77,7 @@ def _as_matrix(q):
 
 
 def _from_matrix(m):
-    """The quaternion from whichever of x, y, z, w is largest."""
+    """The quaternion computed from the largest of x, y, z, w."""
     d = [m[..., i, i] for i in range(3)]
     trace = d[0] + d[1] + d[2]
     candidates = []
@@ -163,7 +163,7 @@ class Rotation(NamedTuple):
         """
         axes, intrinsic = _axes_of(seq)
         (angles,) = inexact("Rotation.from_euler", angles)
-        angles = lax.convert_to(angles, angles.dtype)  # a rotation is strongly typed
+        angles = lax.convert_to(angles, angles.dtype)  # rotations have no weak types
         k = len(axes)
         if k == 1 and (angles.ndim == 0 or angles.shape[-1] != 1):
             angles = angles[..., None]

@@ -60,7 +60,7 @@ def _miller(z, v: int, start: int):
 
     zero = lax.full_like(y, 0)
     (_, j0, total), (values, factors) = lax.scan(step, (zero, lax.full_like(y, least), zero), orders)
-    # What was stored before a rescaling misses the factors that came after it.
+    # The values stored before a rescaling lack the later factors.
     later = jnp.flip(jnp.cumprod(jnp.flip(factors, 0), axis=0), 0) / factors
     values = jnp.flip(values * later, 0)[: v + 1] / (total + j0)[None]
     half = jnp.where(small, z, 0) / 2

@@ -1,7 +1,7 @@
 """Chebyshev series of special functions, and their evaluation.
 
 The coefficients were computed with mpmath, to 40 digits, from values at Chebyshev nodes. The variable t is in
-[-1, 1]; beside each series stands which function it is of, and which t belongs to x.
+[-1, 1]; the comment at each series states its function and t as a function of x.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bedrax.core.array import Array
 
 
 def chebyshev(coefficients: tuple[float, ...], t: Any) -> Array:
-    """``sum(c[k] * T_k(t))`` by Clenshaw's recurrence, leaving out what the dtype of `t` cannot hold."""
+    """``sum(c[k] * T_k(t))`` by Clenshaw's recurrence, without coefficients below the precision of `t`."""
     number = t.dtype.type
     least = float(np.finfo(t.dtype).eps) / 64 * max(map(abs, coefficients))
     last = max(k for k, c in enumerate(coefficients) if abs(c) > least)

@@ -19,13 +19,13 @@ __all__ = [
 
 @special(lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x log(y)``, and 0 where x is 0, whatever y is (but NaN). The derivatives are ``log(y)`` and ``x / y``."""
+    """``x log(y)``, and 0 where x is 0, for every y that is not NaN. The derivatives are ``log(y)`` and ``x / y``."""
     return jnp.where((x == 0) & ~jnp.isnan(y), 0, x * jnp.log(y))
 
 
 @special(lambda out, x, y: jnp.log1p(y), lambda out, x, y: x / (1 + y))
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x log(1 + y)``, and 0 where x is 0, whatever y is (but NaN)."""
+    """``x log(1 + y)``, and 0 where x is 0, for every y that is not NaN."""
     return jnp.where((x == 0) & ~jnp.isnan(y), 0, x * jnp.log1p(y))
 
 
@@ -42,7 +42,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     both = (p > 0) & (q > 0)
     one = lax.full_like(p, 1)
     safe_p, safe_q = jnp.where(both, p, one), jnp.where(both, q, one)
-    # NaN stays NaN: it is neither of the other cases.
+    # NaN stays NaN: it belongs to neither of the other cases.
     out = jnp.where(both, safe_p * (jnp.log(safe_p) - jnp.log(safe_q)), jnp.where((p == 0) & (q >= 0), 0, jnp.inf))
     return jnp.where(jnp.isnan(p) | jnp.isnan(q), jnp.nan, out)
 
@@ -63,7 +63,7 @@ def expit(x: ArrayLike) -> Array:
 @special(lambda out, x: 1 / (x * (1 - x)))
 def logit(x: ArrayLike) -> Array:
     """``log(x / (1 - x))``, the inverse of `expit`; NaN outside [0, 1]."""
-    # Near 1/2 the quotient is near 1, whose logarithm would lose what 2x - 1 still has.
+    # Near 1/2 the quotient is near 1, and its logarithm would lose digits that 2x - 1 has.
     near = abs(x - 0.5) < 0.25
     delta = jnp.where(near, 2 * x - 1, 0)
     return jnp.where(near, jnp.log1p(delta) - jnp.log1p(-delta), jnp.log(x) - jnp.log1p(-x))

@@ -47,7 +47,7 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
     """``exp(x) / sum(exp(x))`` along `axis` (None: all axes)."""
 
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x log(1 + y)``, and 0 where x is 0, whatever y is (but NaN)."""
+    """``x log(1 + y)``, and 0 where x is 0, for every y that is not NaN."""
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x log(y)``, and 0 where x is 0, whatever y is (but NaN). The derivatives are ``log(y)`` and ``x / y``."""
+    """``x log(y)``, and 0 where x is 0, for every y that is not NaN. The derivatives are ``log(y)`` and ``x / y``."""

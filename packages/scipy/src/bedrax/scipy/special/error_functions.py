@@ -1,4 +1,4 @@
-"""The error function and what is made of it: the normal distribution, Dawson's, Faddeeva's, Fresnel's and Owen's functions."""
+"""The error function and others made of it: normal distribution, Dawson's, Faddeeva's, Fresnel's, Owen's functions."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _fresnel_c(x):
 
 
 def _half_turn(x):
-    """``pi x^2 / 2``, less whole turns, which are taken off before the product with pi loses them."""
+    """``pi x^2 / 2``, less whole turns, which are subtracted before the product with pi loses them."""
     safe = jnp.where(jnp.isfinite(x), x, 0)
     high = jnp.round(safe)
     rest = safe - high
@@ -217,7 +217,7 @@ def _log_ndtr(x):
     deep = jnp.where(low, x, -1)
     tail = jnp.log(0.5 * erfcx.formula(-deep * _ROOT_HALF)) - 0.5 * deep * deep
     high = jnp.where(low, -1, x)
-    # Beyond 0 the logarithm is that of a number near 1.
+    # Beyond 0 the logarithm is the logarithm of a number near 1.
     right = jnp.log1p(-0.5 * lax.erfc(jnp.where(x > 0, high, 0) * _ROOT_HALF))
     middle = jnp.log(0.5 * lax.erfc(-jnp.where(x > 0, 0, high) * _ROOT_HALF))
     return jnp.where(low, tail, jnp.where(x > 0, right, middle))
@@ -228,7 +228,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 
     Args:
       x: floats.
-      series_order: how many terms an asymptotic series for the lower tail would have, 0 to 30. It is checked, and
+      series_order: the number of terms of an asymptotic series for the lower tail, 0 to 30. It is checked, and
         makes no difference: the tail comes from ``erfcx``, which is accurate everywhere.
 
     Raises:
@@ -321,7 +321,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     ah = jnp.where(big & (h == 0), 0, size * h)
     slope = jnp.where(big, 1 / jnp.where(big, size, 1), size)
     height = jnp.where(big, ah, h)
-    # The integrand is a Gaussian of width 1 / height: beyond 9 widths there is nothing.
+    # The integrand is a Gaussian of width 1 / height: beyond 9 widths it is negligible.
     end = jnp.minimum(slope, 9 / jnp.maximum(height, 1))
     nodes, weights = _legendre(32)
     total = lax.full_like(h, 0)

@@ -28,7 +28,7 @@ def gammaln(x: ArrayLike) -> Array:
 
 @one_program(everywhere=True)
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of ``gamma(x)``, with that of zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf."""
+    """The sign of ``gamma(x)``, with the sign of the zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf."""
     (x,) = floats("gammasgn", x)
     floor = lax.floor(x)
     alternating = jnp.where(floor % 2 == 0, 1, -1).astype(x.dtype)
@@ -179,7 +179,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
 @one_program(static=("repetition",), everywhere=True)
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """How many ways there are to choose k out of N; with `repetition`, out of ``N + k - 1``.
+    """The number of ways to choose k out of N; with `repetition`, out of ``N + k - 1``.
 
     Real arguments are interpolated by gamma functions; 0 where ``k > N`` or one of them is negative.
     """

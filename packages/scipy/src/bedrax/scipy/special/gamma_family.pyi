@@ -36,7 +36,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """``log(abs(beta(a, b)))``."""
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """How many ways there are to choose k out of N; with `repetition`, out of ``N + k - 1``."""
+    """The number of ways to choose k out of N; with `repetition`, out of ``N + k - 1``."""
 
 def digamma(x: ArrayLike) -> Array:
     """The derivative of ``log(gamma(x))``."""
@@ -57,7 +57,7 @@ def gammaln(x: ArrayLike) -> Array:
     """``log(abs(gamma(x)))`` of real x; infinite at 0, -1, -2, ..."""
 
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of ``gamma(x)``, with that of zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf."""
+    """The sign of ``gamma(x)``, with the sign of the zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf."""
 
 def loggamma(x: ArrayLike) -> Array:
     """The logarithm of the gamma function, real or complex."""

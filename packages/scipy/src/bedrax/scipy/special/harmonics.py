@@ -105,7 +105,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     diagonal = lax.full_like(z, 1 / math.sqrt(4 * math.pi))
     before = value = jnp.where(order == 0, diagonal, 0)
     rows = [value]
-    for k in range(1, n + 1):  # as above, for every order at once
+    for k in range(1, n + 1):  # as above, for all orders together
         diagonal = diagonal * (-math.sqrt((2 * k + 1) / (2 * k))) * sin
         with np.errstate(divide="ignore", invalid="ignore"):
             up = np.where(order < k, np.sqrt((4 * k * k - 1) / (k * k - order**2)), 0)

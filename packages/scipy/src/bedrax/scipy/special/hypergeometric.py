@@ -22,7 +22,7 @@ _LIMIT = 50_000
 def _sum_series(ratio, like, limit: int, asymptotic: bool = False):
     """``1 + r_0 + r_0 r_1 + ...`` with the ratios ``r_k = ratio(k)`` of terms.
 
-    An asymptotic series is left where its terms begin to grow.
+    An asymptotic series is cut off where its terms begin to grow.
     """
     eps = float(np.finfo(like.dtype).eps)
 
@@ -139,7 +139,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     ends = _nonpositive_integer(a1) | _nonpositive_integer(b1)
     gap = c - a1 - b1
     generic = abs(gap - jnp.round(gap)) > 1e-3
-    # A polynomial times a power, which is real beyond 1 if it is a whole one.
+    # A polynomial times a power, which is real beyond 1 if the power is an integer.
     beyond = (z > 1) & (_nonpositive_integer(c - a1) | _nonpositive_integer(c - b1)) & (gap == jnp.round(gap))
     beyond = beyond & ~ends & ~_nonpositive_integer(c)
     inside = finite & ((z < 1) | ends | beyond)

@@ -23,7 +23,7 @@ class gaussian_kde:
 
     Args:
       dataset: points in columns, of shape ``[d, n]``, or numbers ``[n]``.
-      bw_method: how wide the kernels are, as a factor of the sample's covariance: "scott" (the default),
+      bw_method: the width of the kernels, as a factor of the sample's covariance: "scott" (the default),
         "silverman", a number, or a function of the estimate.
       weights: of the points, of shape ``[n]``; None is equal weights.
 

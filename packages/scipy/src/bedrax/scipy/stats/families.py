@@ -1,6 +1,6 @@
 """Distributions from formulas of their standard form.
 
-A distribution states what it knows: the logarithm of its density and what it has of distribution functions, for
+A distribution states the formulas that are known: the logarithm of its density and some distribution functions, for
 location 0 and scale 1. `location_scale` and `discrete` make from them the functions of every `jax.scipy.stats` module:
 they promote the arguments, shift and scale, give the values outside of the support, and derive what is not stated
 (``sf = 1 - cdf``, ``logcdf = log(cdf)``, ...).
@@ -31,7 +31,7 @@ _WHAT = {
     "ppf": "The value with probability `{0}` below it; NaN where `{0}` is not in [0, 1].",
     "isf": "The value with probability `{0}` above it; NaN where `{0}` is not in [0, 1].",
 }  # fmt: skip
-# What a function has below the support, and above it.
+# The values of a function below the support and above it.
 _OUTSIDE = {
     "logpdf": (-jnp.inf, -jnp.inf), "pdf": (0, 0), "cdf": (0, 1), "logcdf": (-jnp.inf, 0), "sf": (1, 0),
     "logsf": (0, -jnp.inf),
@@ -43,7 +43,7 @@ def _exp(x):
     return jnp.where(jnp.isnan(x), jnp.nan, jnp.exp(x))
 
 
-# How to get one function from another: the first that is stated serves.
+# The formulas of one function from another: the first that is stated is used.
 _DERIVED: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "pdf": (("logpdf", _exp),),
     "cdf": (("logcdf", _exp), ("sf", lambda p: 1 - p), ("logsf", lambda p: -jnp.expm1(p))),
@@ -113,8 +113,8 @@ def location_scale(
 
     Args:
       module: the ``__name__`` of the module.
-      distribution: what it is, for the documentation.
-      names: the functions wanted, separated by blanks.
+      distribution: its name, for the documentation.
+      names: the functions to make, separated by blanks.
       parameters: the shape parameters, separated by blanks, which follow the first argument.
       support: ``support(*shape parameters) -> (low, high, an inner point)`` for location 0 and scale 1; None is the
         whole line.
@@ -148,7 +148,7 @@ def location_scale(
 
 def _inside(name: str, formula: Callable, count: int, support: Callable | None, scaled: bool) -> Callable:
     """A function of `x`, `count` shape parameters, location and scale, with the values outside of the support."""
-    # A derived formula is taken of values whose edges are right already.
+    # A derived formula applies to values that are already right at the edges.
     below, above = _OUTSIDE[name]
 
     def evaluate(x, *rest):
@@ -191,7 +191,7 @@ def discrete(
     """The functions of a distribution of integers; arguments as for `location_scale`.
 
     A formula gets ``k - loc`` and the parameters, and gives the values outside of the support itself. In `names`,
-    ``name:argument`` names the first argument, if not k, and ``!`` at the end says that there is no `loc`.
+    ``name:argument`` names the first argument, if not k, and ``!`` at the end leaves out `loc`.
     """
     shapes = [(p, inspect.Parameter.empty) for p in parameters.split()]
 
@@ -217,5 +217,5 @@ def discrete(
 
 
 def whole(k: Any) -> Array:
-    """Where `k` is an integer."""
+    """Whether `k` is an integer, elementwise."""
     return k == lax.floor(k)

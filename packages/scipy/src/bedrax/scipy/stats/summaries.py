@@ -33,7 +33,7 @@ def _check_policy(name: str, policy: str, supported: tuple[str, ...]) -> None:
 
 @one_program(static=("axis", "nan_policy", "keepdims"))
 def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
-    """The most frequent value along an axis, the smallest one of several, and how often it occurs.
+    """The most frequent value along an axis, the smallest one of several, and the number of its occurrences.
 
     Args:
       a: array. NaN counts as a value, equal to itself.
@@ -59,7 +59,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
         index = lax.broadcasted_iota(kind, a.shape, a.ndim - 1)
         same = (a[..., 1:] == a[..., :-1]) | (jnp.isnan(a[..., 1:]) & jnp.isnan(a[..., :-1]))
         begins = jnp.concatenate([jnp.ones((*a.shape[:-1], 1), bool), ~same], axis=-1)
-        # How far each element is from where its run begins: greatest at the end of the longest run.
+        # The distance of each element from the start of its run: greatest at the end of the longest run.
         run = index - lax.cummax(jnp.where(begins, index, 0), axis=a.ndim - 1)
         best = jnp.argmax(run, axis=-1, keepdims=True)
         values = jnp.take_along_axis(a, best, axis=-1)[..., 0]
@@ -81,7 +81,7 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, 
       a: array. Where it has a NaN, all ranks of its row are NaN.
       method: of equal elements: "average", "min", "max" rank, "dense" (as "min", without gaps), "ordinal" (different
         ranks, in order of occurrence).
-      axis: rank along it; None: the flattened array, of which the result has the shape.
+      axis: rank along it; None: the flattened array, whose shape the result has.
       nan_policy: "propagate"; others are not implemented.
 
     Returns:
@@ -128,7 +128,7 @@ def sem(
     Args:
       a: array.
       axis: the axis; None: all.
-      ddof: what is subtracted from n in the divisor of the variance.
+      ddof: the number subtracted from n in the divisor of the variance.
       nan_policy: "propagate", or "omit": leave NaN out, and out of n.
       keepdims: keep reduced axes with length 1.
     """
