@@ -1,4 +1,4 @@
-"""What type checkers say of this folder and of the packages. Run by `nox -s types`.
+"""Runs type checkers on this folder and on the packages. Run by `nox -s types`.
 
 python tests/typing/checkers.py uses          # right.py is accepted, each marked line of wrong.py is refused
 python tests/typing/checkers.py complete      # verifytypes of each package is not below its floor
@@ -29,7 +29,7 @@ def tool(name: str, *arguments: str, **variables: str) -> str:
         "PATH": f"{environment}:/usr/bin:/bin",
         "HOME": str(ROOT),
         **variables,
-    }  # pyright asks the first Python of PATH
+    }  # pyright takes the first Python of PATH
     command = [str(environment / name), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=search)
     if done.returncode > 1 or (done.returncode and not done.stdout):
@@ -104,7 +104,7 @@ def faults_of_completeness(write: bool) -> list[str]:
 
 
 def faults_of_stubs() -> list[str]:
-    """What `stubtest` finds in the face and in the stubs that `tools/stubs.py` writes."""
+    """The errors that `stubtest` finds in the face and in the stubs that `tools/stubs.py` writes."""
     sources = sorted(str(path) for path in (ROOT / "packages").glob("*/src"))
     made = [path for path in (ROOT / "packages").glob("*/src/bedrax/**/*.pyi") if path.name != "__init__.pyi"]
     modules = [
@@ -198,7 +198,7 @@ class _Server:
 
 
 def faults_of_editor() -> list[str]:
-    """One line for each of `POSITIONS` where the server does not answer as it says there."""
+    """One line for each of `POSITIONS` where the answer of the server differs from the entry."""
     server, faults = _Server(), []
     uri = (HERE / "in_the_editor.py").as_uri()
     server.tell(
@@ -224,7 +224,7 @@ def faults_of_editor() -> list[str]:
 
 
 def _depth(path: Path) -> int:
-    """How many folders lie between a module and the folder `src`, less one."""
+    """The number of folders between a module and the folder `src`, less one."""
     return [parent.name for parent in path.parents].index("src")
 
 
