@@ -2,7 +2,7 @@
 
 import os
 
-import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
+import bedrax.numpy_backend  # noqa: F401  # the executor of arrays without devices
 from bedrax.core import offers, source
 from bedrax.core.lazy import attach_stub
 

@@ -36,14 +36,14 @@ def vmap(
 
     Args:
       fun: takes and returns pytrees of arrays.
-      in_axes: which axis of each argument to map over: an int, None (not mapped), or a
+      in_axes: the axis of each argument to map over: an int, None (not mapped), or a
         tuple/list as long as the positional arguments whose entries are pytree prefixes of
         them. Keyword arguments are always mapped over axis 0.
-      out_axes: where the mapped axis appears in the results; a pytree prefix of them.
+      out_axes: the position of the mapped axis in the results; a pytree prefix of them.
       axis_name: a name for collectives inside `fun` (``lax.psum`` and the like).
       axis_size: size of the mapped axis, needed only where no argument is mapped.
       spmd_axis_name: mesh axes over which the batch is spread.
-      sum_match: a result whose entry in `out_axes` is None is summed over the mapped axis, where it depends on it.
+      sum_match: a result whose entry in `out_axes` is None is summed over the mapped axis, if it depends on that axis.
 
     Returns:
       A function of batches.
@@ -91,7 +91,7 @@ def vmap(
 
 
 class Vmappable(NamedTuple):
-    """How a class of pytrees, whose static data tell of their shape, is mapped.
+    """The functions that map a class of pytrees whose static data depend on the shapes of the leaves.
 
     Attributes:
       element: ``(a batch whose leaves are elements already, mapped axis of each leaf) -> element``.
@@ -120,7 +120,7 @@ def _changed(tree: Any, axes: Sequence[int | None], change: Callable) -> Any:
 
 
 def _parts(x) -> tuple:
-    """A value of a batch that has been run as (batch, mapped axis)."""
+    """A result of a function that ran on batches, as (batch, mapped axis)."""
     return (x.val, x.dim) if type(x) is BatchTracer else (x, None)
 
 
@@ -170,7 +170,7 @@ def _argument_axes(call: _Call, in_tree) -> list:
 
 
 def _placed(x, dim: int | None, wanted: int | None, size, call: _Call, sums: bool = False):
-    """A result with its mapped axis where `out_axes` says, or the sum over it."""
+    """A result with its mapped axis at the position of `out_axes`, or the sum over the axis."""
     if getattr(x, "leave", None) is not None:  # a reference: of the batch, if it was made inside
         return x.leave(lambda held: _placed(*_parts(held), wanted, size, call, sums))
     if wanted is None:

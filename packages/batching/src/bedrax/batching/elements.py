@@ -1,6 +1,6 @@
 """Operations on arrays whose elements are several numbers each (see `bedrax.lax.element_types`).
 
-What an operation that moves elements about does to their bases is its batching rule with the trailing axes mapped, one
+The effect on the bases of an operation that moves elements is its batching rule with the trailing axes mapped, one
 after the other from the last.
 """
 
@@ -26,7 +26,7 @@ _JOINED = {elementwise.eq_p: reductions.reduce_and_p, elementwise.ne_p: reductio
 
 
 def function_on_bases(prim: Primitive, avals: list[ShapedArray], params: dict[str, Any]) -> Callable[..., Any]:
-    """The function of bases that `prim` of arrays of types `avals` is; traceable, one value or a list."""
+    """`prim`, for arrays of types `avals`, as a function of bases. It is traceable and returns one value or a list."""
     try:
         return _function(prim, tuple(avals), tuple(params.items()))
     except TypeError:  # parameters that cannot be hashed

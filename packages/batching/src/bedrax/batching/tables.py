@@ -80,7 +80,7 @@ def _elementwise_rule(prim):
                 aligned.append(x if not shape else broadcast_axis(x, axis.size, to))
             elif len(shape) == rank + 1:
                 aligned.append(move_axis(x, d, to))
-            else:  # a mapped scalar beside operands of some rank
+            else:  # a mapped scalar among operands of higher rank
                 others, e = next((s, e) for s, e in zip(shapes, dims, strict=True) if len(s) - (e is not None) == rank)
                 body = [n for i, n in enumerate(others) if i != e]
                 aligned.append(shaping.broadcast_in_dim(x, insert(body, to, axis.size), (to,)))
@@ -103,5 +103,5 @@ def elementwise(*prims: Primitive) -> None:
 
 
 def absent(*prims: Primitive, why: str) -> None:
-    """Rows that say why there is no rule."""
+    """Rows that state why there is no rule."""
     batch_rules.absent(*prims, why=why)

@@ -77,7 +77,7 @@ class BatchTrace(Trace):
     """Runs batching rules in the parent trace.
 
     One `vmap` has one `AxisData` object. A rule that runs a function on batches makes a trace of its own for the same
-    object: what the function closes over from the first trace is mapped in the second as well.
+    object: the values that the function closes over from the first trace are mapped in the second as well.
     """
 
     __slots__ = ("axis",)
@@ -127,9 +127,9 @@ class BatchTrace(Trace):
     def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """Apply a function with rules to batches.
 
-        It runs as it is written if nothing around us differentiates or records it. Else the traces around us read the
-        function and its rules on batches. If no argument is mapped, what it closes over may be; if the axis has a name,
-        its results depend on its collectives: both are seen in its program.
+        If no trace around this one differentiates or records the function, it runs as it is written. Otherwise those
+        traces read the function and its rules on batches. If no argument is mapped, a value that it closes over may be
+        mapped; if the axis has a name, its results depend on its collectives. Both are found in its program.
         """
         if self.evaluates:
             return rule.primal(*args)
@@ -141,7 +141,7 @@ class BatchTrace(Trace):
         return [BatchTracer(self, x, d) for x, d in zip(out, dims, strict=True)]
 
     def split(self, x: Any) -> tuple[Any, int | None]:
-        """Value and mapped axis of anything."""
+        """The value and the mapped axis of any value (None if it is not mapped)."""
         if type(x) is BatchTracer and (x._trace is self or x._trace.axis is self.axis):
             return x.val, x.dim
         return x, None
@@ -159,7 +159,7 @@ def batch_flat_with_aux(
     """Run a function that returns (list of values, anything else) on batches.
 
     Returns:
-      (results, mapped axis of each result or None, what else was returned).
+      (results, mapped axis of each result or None, the other return value).
     """
     trace = BatchTrace(current.trace, axis)
     mapped = [d is not None for d in dims]
@@ -191,7 +191,7 @@ def place(x: Any, dim: int | None, to: int | None, size: int) -> Any:
 
 
 def place_all(values: Sequence[Any], dims: Sequence[int | None], to: Sequence[int | None], size: int) -> list[Any]:
-    """Several values, each as mapped where `to` says."""
+    """Several values, each mapped at its entry of `to`."""
     return [place(x, d, w, size) for x, d, w in zip(values, dims, to, strict=True)]
 
 
@@ -201,8 +201,8 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple[Any, ...], out: Any = 
 
     Args:
       dims: mapped axis of each argument, or None.
-      out: None to leave results where they fall; True for all results mapped at axis 0; or one
-        entry per result: True for mapped at 0, False for wherever it falls.
+      out: None to keep the mapped axes that the rules choose; True for all results mapped at axis 0; or one
+        entry per result: True for mapped at 0, False for any axis.
 
     Returns:
       (program on batches, mapped axis of each result or None).

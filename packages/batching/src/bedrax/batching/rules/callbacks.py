@@ -1,4 +1,4 @@
-"""Batching of callbacks: once per element, or once with whole batches where the user says so."""
+"""Batching of callbacks: once per element, or once with whole batches if `vmap_method` requests it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def batch_call(
     per_element: Any = None,
     per_batch: Any = None,
 ) -> tuple[list[Any], list[Any]]:
-    """A call of a function from outside, batched as its `vmap_method` says.
+    """A call of a Python function, batched by its `vmap_method`.
 
     Args:
       prim: takes `vmap_method` and `result_avals` as parameters.
-      name: what messages call it.
-      params: its other parameters; `per_element` where it is called once per element, `per_batch` where on batches.
+      name: its name in messages.
+      params: its other parameters; `per_element` when it is called once per element, `per_batch` when on batches.
     """
     if vmap_method is None:
         raise NotImplementedError(

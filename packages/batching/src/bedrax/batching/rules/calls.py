@@ -12,7 +12,7 @@ batches_programs(jit_p, p.remat_p, *p.plain_calls)
 
 @batch_rules.rule(p.composite_p, kind="program")
 def _composite(axis, args, dims, *, jaxpr, name, version, attributes):
-    # The batched program is no longer the named operation: it is what the name means, batched.
+    # The batched program is no longer the named operation: it is the batched program of that operation.
     return batch_flat(lambda *xs: run(jaxpr, *xs), axis, args, dims)
 
 

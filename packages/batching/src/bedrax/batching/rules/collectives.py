@@ -1,11 +1,11 @@
 """Batching of collectives.
 
-Where a collective names the mapped axis (`axis_rules`), the axis is at hand as an array axis
+Where a collective names the mapped axis (`axis_rules`), the axis is an array axis
 and the collective becomes an ordinary operation on it. Elsewhere (`batch_rules`) it acts on
 each element of the batch.
 
-Of several axes the other ones are still to be mapped: reductions and gathers go on along them, the other collectives
-gather everything and pick what is theirs. Of groups each one is an axis.
+Of several axes only the mapped one is an array axis: reductions and gathers go on along the others; the other
+collectives gather everything and pick their part. Groups are handled as axes.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def _in_groups(rule, axis, args, dims, groups, params):
     return _rows(merge_axes(to_front(out, d, count), 0), np.argsort(order)), 0
 
 
-_ALL = object()  # names the axis that several axes make together
+_ALL = object()  # the name of the joint axis of several axes
 
 
 def _together(prim, rule, axis, args, dims, names, params):
-    """A collective over several axes: what every index has is gathered, and what each is to get is picked."""
+    """A collective over several axes: gathers the values of all indices, and picks the result of each."""
     size = math.prod(axis_size(n) if n != axis.name else axis.size for n in names)
     gather = dict(all_gather_dimension=0, axis_name=names, axis_index_groups=None, axis_size=size, tiled=False)
 
@@ -72,7 +72,7 @@ def _together(prim, rule, axis, args, dims, names, params):
 def _along_axis(*prims, named_by: str = "axis_name"):
     """Decorator: the rule along one axis, without groups, as the rule for several and with groups, too.
 
-    It is ``rule(axis, args, dims, **params)`` without the params that say which axes and groups.
+    It is ``rule(axis, args, dims, **params)`` without the params of axes and groups.
     """
 
     def register(rule):
@@ -156,7 +156,7 @@ for _prim in (p.all_gather_p, p.all_gather_invariant_p):
                 return _together(prim, along, axis, args, dims, names, params)
         if len(names) == 1:
             return along(axis, args, dims, **params)
-        # Ours is at hand; the others are gathered in front of it, then all of them are put in their order.
+        # The mapped axis is an array axis. The others are gathered in front of it; then all are put in their order.
         others = tuple(n for n in names if n != axis.name)
         count, place = params["axis_size"] // axis.size, names.index(axis.name)
         x = prim.bind(
@@ -244,4 +244,4 @@ def _ragged_each(axis, args, dims, **params):
     ), 0
 
 
-batch_rules.absent(p.axis_index_p, why="it has no operands, so nothing of it is mapped but by the axis that it names")
+batch_rules.absent(p.axis_index_p, why="it has no operands, so it is mapped only by the axis that it names")

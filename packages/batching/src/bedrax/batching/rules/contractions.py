@@ -13,7 +13,7 @@ from bedrax.lax.primitives import shaping
 
 @functools.lru_cache(1024)
 def _batched_dimensions(dimension_numbers, ld, rd, lhs_ndim: int, rhs_ndim: int):
-    """The dimension numbers of the mapped product, and where its result is mapped."""
+    """The dimension numbers of the mapped product, and the mapped axis of its result."""
     (lc, rc), (lb, rb) = dimension_numbers
     lc, rc, lb, rb = shift(lc, ld), shift(rc, rd), shift(lb, ld), shift(rb, rd)
     if ld is not None and rd is not None:
@@ -63,7 +63,7 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
     x, y = to_front(x, dims[0], axis.size), to_front(y, dims[1], axis.size)
     if dims[2] is not None or rank_of(sizes) > 1:
         sizes = to_front(sizes, dims[2], axis.size)
-        if rank_of(sizes) == 2:  # one list of sizes per example, which must be laid out as the full form
+        if rank_of(sizes) == 2:  # one list of sizes per example, which must have the layout of the full form
             shape = aval_of(x).shape
             groups = aval_of(sizes).shape[-1]
             full = (axis.size, *[shape[d + 1] for d in prefix], groups)

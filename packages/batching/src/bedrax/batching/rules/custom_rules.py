@@ -1,7 +1,7 @@
 """Batching of functions with rules of their own: the functions and their rules are batched together.
 
-Where results are mapped is settled before, so that a function and its rules agree: at 0, but for those that a program
-with collectives over the axis shows not to be mapped.
+The mapped axes of results are chosen before, so that a function and its rules agree: 0, except for results that a
+program with collectives over the axis shows not to be mapped.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class BatchedRule:
 
     Attributes:
       rule: of the function on elements.
-      dims: where the arguments are mapped.
-      out_dims: where the results are, 0 or None; the whole is None if all are.
+      dims: the mapped axes of the arguments.
+      out_dims: those of the results, each 0 or None; None in place of the tuple if all are None.
     """
 
     rule: Any
@@ -52,7 +52,7 @@ class BatchedRule:
         return self.rule.functions
 
     def placed(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        """Results (or their tangents) as mapped where the results are."""
+        """Results (or their tangents) with the mapped axes of the results."""
         if self.out_dims is None:
             return all_to_front(outs, dims, self.axis.size)
         return place_all(outs, dims, self.out_dims, self.axis.size)
@@ -86,7 +86,7 @@ class BatchedRule:
         return outs, tangents
 
     def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], BatchedPullback]:
-        """Results, residuals mapped where they fall, and what reads them."""
+        """Results, residuals with any mapped axes, and the pullback that reads them."""
 
         def flat(*xs):
             outs, residuals, bwd = self.rule.forward(xs, active)
@@ -103,7 +103,7 @@ class BatchedPullback:
 
     Attributes:
       bwd: the rule on elements.
-      res_dims, dims, out_dims: where the residuals, the arguments and the results are mapped.
+      res_dims, dims, out_dims: the mapped axes of the residuals, the arguments and the results.
     """
 
     bwd: Any
@@ -121,7 +121,7 @@ class BatchedPullback:
         return getattr(self.bwd, "logs", False)
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        """A cotangent or None per argument, mapped where the argument is."""
+        """A cotangent or None per argument, with the mapped axis of the argument."""
         live = [ct for ct in cts if type(ct) is not Zero]
         live_dims = [d for ct, d in zip(cts, self.out_dims, strict=True) if type(ct) is not Zero]
 
@@ -182,7 +182,7 @@ def _remat_opt(axis, args, dims, *, jaxpr, primal):
 
 @batch_rules.rule(custom_rules.linear_call_p, kind="program")
 def _linear_call(axis, args, dims, *, call_jaxpr, transpose, num_res):
-    # All that is linear is mapped: what arrives at an unmapped argument would have to be added up.
+    # All linear arguments are mapped: cotangents of an unmapped argument would have to be summed.
     args = [*args[:num_res], *all_to_front(args[num_res:], dims[num_res:], axis.size)]
     res_dims = tuple(dims[:num_res])
     call, out_dims = batch_jaxpr(call_jaxpr, axis, (*res_dims, *[0] * (len(args) - num_res)), True)

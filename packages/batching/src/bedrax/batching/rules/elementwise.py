@@ -18,7 +18,7 @@ elementwise(
 
 
 def _choice_rule(prim, chosen):
-    """Of the operands, those at `chosen` have the result's shape; the rest have it, too, or rank 0."""
+    """A rule for operands that have the result's shape (those at `chosen`), and others that have it or rank 0."""
 
     def rule(axis, args, dims):
         shapes = [aval_of(x).shape for x in args]

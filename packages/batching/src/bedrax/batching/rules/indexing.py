@@ -18,7 +18,7 @@ from bedrax.lax.primitives import shaping
 
 
 def _place(group: list, i: int, rank: int) -> int:
-    """Where to insert a dimension that is to be the i-th of `group`, dimensions of an array of `rank`."""
+    """The place to insert a dimension that becomes the i-th of `group`, dimensions of an array of `rank`."""
     if i < len(group):
         return group[i]
     return group[-1] + 1 if group else rank
@@ -31,7 +31,7 @@ def _batch_numbers(numbers: p.GatherDimensionNumbers, rank: int, od: int | None,
       rank: of the result (or of the updates, for a scatter) without the axis.
 
     Returns:
-      The dimension numbers, and where the result has the axis.
+      The dimension numbers, and the position of the axis in the result.
     """
     offset, collapsed, index_map, operand_batch, indices_batch = numbers
     if od is not None:

@@ -1,6 +1,6 @@
 """Batching of linear algebra: every primitive has batch axes in front, so a mapped axis becomes one more.
 
-A system with one matrix and many right sides is solved at once, with the mapped axis among the columns.
+A system with one matrix and many right sides is solved in one call, with the mapped axis among the columns.
 """
 
 from bedrax.batching.tables import batch_rules, to_front

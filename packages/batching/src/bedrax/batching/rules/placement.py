@@ -1,4 +1,4 @@
-"""Batching of placement: the mapped axis is split as `spmd_axis_name` says, else as the partitioner likes."""
+"""Batching of placement: the mapped axis is split by `spmd_axis_name`; without it the partitioner chooses."""
 
 from bedrax.batching.tables import all_to_front, batch_rules
 from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard_alike_p

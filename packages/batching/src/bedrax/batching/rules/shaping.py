@@ -1,4 +1,4 @@
-"""Batching of the shaping primitives: the mapped axis stays where it is wherever it can."""
+"""Batching of the shaping primitives: the mapped axis keeps its place where possible."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ rule: Final = batch_rules.rule
 
 
 def common_dim(dims: list[int | None]) -> int:
-    """The place to which to bring several operands: where the first mapped one has it."""
+    """The common place of the mapped axis of several operands: that of the first mapped operand."""
     return next(d for d in dims if d is not None)
 
 
 @rule(shaping.broadcast_in_dim_p)
 def _broadcast_in_dim(axis, args, dims, *, shape, broadcast_dimensions):
     (x,), (dim,) = args, dims
-    # Right behind the axis of the result that the operand's axis before the mapped one becomes.
+    # Directly after the result axis that holds the operand's axis before the mapped one.
     place = broadcast_dimensions[dim - 1] + 1 if dim else 0
     return (
         shaping.broadcast_in_dim_p.bind(
@@ -138,4 +138,4 @@ def _tile(axis, args, dims, *, reps):
     return shaping.tile_p.bind(x, reps=insert(reps, dim, 1)), dim
 
 
-batch_rules.absent(shaping.iota_p, shaping.empty_p, why="it has no operands, so none that is mapped")
+batch_rules.absent(shaping.iota_p, shaping.empty_p, why="it has no operands")

@@ -1,4 +1,4 @@
-"""Batching of linear solves: every right side and solution is mapped, whatever of the system is."""
+"""Batching of linear solves: every right side and solution is mapped, for any mapped parts of the system."""
 
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.batching.trace import batch_jaxpr

@@ -1,4 +1,4 @@
-"""Batching of the sorting primitives: along the same axis, whatever the mapped one is."""
+"""Batching of the sorting primitives: along the same axis, for any mapped axis."""
 
 from bedrax.batching.rules.shaping import common_dim
 from bedrax.batching.tables import batch_rules, to_axis
