@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from bedrax.batching.tables import AxisData, batch_rules, to_front
 from bedrax.batching.trace import batch_jaxpr
-from bedrax.core.holders import Lifted, lifted, of_uses, roles
+from bedrax.core.holders import Lifted, arguments, lifted, of_uses, roles
 from bedrax.core.ir import Jaxpr
-from bedrax.core.tables import CARRY, ROW, Use, programs
+from bedrax.core.tables import CARRY, ROW, Use, programs, with_programs
 from bedrax.core.tracing import Primitive
 from bedrax.lax.axes import move_axis
 
 
-class _Batched(NamedTuple):
+class _Derive(NamedTuple):
     """Derives batched programs; the mark of a value is its mapped axis."""
 
     axis: AxisData
@@ -51,29 +51,49 @@ class Batched(NamedTuple):
 
     def bind(self, prim: Primitive, values: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
         """Bind the operation: its results, and where they are mapped."""
-        out = self.lifted.held.bind(prim, params, operand=values)
+        held = self.lifted.held
+        if held.straight:
+            return prim.bind(
+                *values, **with_programs[prim](params, held.programs, held.operands, held.results)
+            ), self.dims
+        out = held.bind(prim, params, operand=values)
         return [out["result", r] for r in range(len(out))], self.dims
 
 
 @of_uses
-def batched(uses: Sequence[Use], axis: AxisData, dims: tuple[int | None, ...]) -> Batched:
+def _entering(uses: Sequence[Use], dims: tuple[int | None, ...]) -> tuple:
+    """Where the programs' arguments are mapped, given the operands' mapped axes; see `batched`."""
+    marks = list(dims)
+    for i, wire in enumerate(roles(uses, len(dims))[0]):
+        d = dims[i]
+        if d is not None and wire.kind in (CARRY, ROW):
+            marks[i] = 0 if wire.kind == CARRY else max(d - 1, 0)
+    return tuple(marks)
+
+
+@of_uses
+def _batched(uses: Sequence[Use], axis: AxisData, dims: tuple[int | None, ...]) -> Batched:
+    found = lifted(uses, _entering(uses, dims), _Derive(axis), False, 0)
+    operands, results = roles(uses, len(dims))
+    fronts = [i for i, w in enumerate(operands) if w.kind == CARRY and found.marks[i] == 0 and dims[i] != 0]
+    seconds = [i for i, w in enumerate(operands) if w.kind == ROW and dims[i] == 0]
+    places = [d + 1 if d is not None and w.kind == ROW else d for d, w in zip(found.out_marks, results, strict=True)]
+    return Batched(found, tuple(fronts), tuple(seconds), tuple(places))
+
+
+def batched(uses: Sequence[Use], axis: AxisData, dims: Sequence[int | None]) -> Batched:
     """An operation that holds programs, on operands that are mapped at `dims`.
 
     A carry is mapped at axis 0 where its initial value is mapped, or where a round makes it so. A row keeps its first axis.
     """
-    operands, results = roles(uses, len(dims))
-    marks, seconds = list(dims), []
-    for i, wire in enumerate(operands):
-        d = dims[i]
-        if d is not None and wire.kind == CARRY:
-            marks[i] = 0
-        elif d is not None and wire.kind == ROW:
-            marks[i] = max(d - 1, 0)
-            seconds += [i] * (d == 0)
-    found = lifted(uses, tuple(marks), _Batched(axis), False, 0)
-    fronts = [i for i, w in enumerate(operands) if w.kind == CARRY and found.marks[i] == 0 and dims[i] != 0]
-    places = [d + 1 if d is not None and w.kind == ROW else d for d, w in zip(found.out_marks, results, strict=True)]
-    return Batched(found, tuple(fronts), tuple(seconds), tuple(places))
+    dims = tuple(dims)
+    found = _batched.known(uses, axis, dims)
+    if found is None:
+        marks = _entering(uses, dims)
+        for use in uses:  # here: programs may be nested deeply, few frames for each
+            batch_jaxpr(use.program, axis, arguments(use, marks), None)
+        found = _batched(uses, axis, dims)
+    return found
 
 
 def batches_programs(*prims: Primitive) -> None:
@@ -81,7 +101,12 @@ def batches_programs(*prims: Primitive) -> None:
     for prim in prims:
 
         def rule(axis, args, dims, prim=prim, **params):
-            found = batched(programs[prim](params), axis, tuple(dims))
-            return found.bind(prim, found.values(axis, args, dims), params)
+            uses, dims = programs[prim](params), tuple(dims)
+            found = _batched.known(uses, axis, dims)
+            if found is None and not (uses[0].carries or uses[0].slices):  # as in `batched`, with one frame less
+                batch_jaxpr(uses[0].program, axis, dims, None)
+            found = found or batched(uses, axis, dims)
+            values = found.values(axis, args, dims) if found.to_front or found.to_second else args
+            return found.bind(prim, values, params)
 
         batch_rules.add(prim, rule, "program")

@@ -19,15 +19,20 @@ from bedrax.core.tables import CARRY, CONSTANT, Use, Wire, programs, wires, with
 from bedrax.core.tracing import Primitive
 
 
-def of_uses(derive: Callable[..., Any]) -> Callable[..., Any]:
+class of_uses:
     """Decorator for functions ``(uses, *hashable) -> result``: each result is a fact of the first program."""
 
-    @functools.wraps(derive)
-    def lookup(uses: Sequence[Use], *args):
-        key = (derive, uses[0][1:], tuple(uses[1:]), args)
-        return fact(uses[0].program, key, lambda: derive(uses, *args))
+    def __init__(self, derive: Callable[..., Any]):
+        functools.update_wrapper(self, derive)
+        self.derive = derive
 
-    return lookup
+    def known(self, uses: Sequence[Use], *args: Any) -> Any:
+        """The result if it was derived before, or None."""
+        return uses[0].program.cache.get((self.derive, uses[0][1:], tuple(uses[1:]), args))
+
+    def __call__(self, uses: Sequence[Use], *args: Any) -> Any:
+        key = (self.derive, uses[0][1:], tuple(uses[1:]), args)
+        return fact(uses[0].program, key, lambda: self.derive(uses, *args))
 
 
 @of_uses
@@ -105,12 +110,14 @@ class Held(NamedTuple):
 
     Attributes:
       consts: what the programs close over; these values are among the operands.
+      straight: whether operands and results are those that the operation had, in order.
     """
 
     programs: tuple[Jaxpr, ...]
     operands: tuple[Wire, ...]
     results: tuple[Wire, ...]
     consts: tuple[Any, ...]
+    straight: bool = False
 
     def bind(self, prim: Primitive, params: dict[str, Any], **values: Sequence[Any]) -> dict[tuple[str, int], Any]:
         """Bind the operation.
@@ -140,11 +147,11 @@ def held(uses: Sequence[Use], bodies: Sequence[Body], operands: Sequence[Wire], 
     named: list[Body] = []
     for n, body in enumerate(bodies):
         program, values = close_over(body.program, every=False)
-        sources = [("const", len(consts) + i) for i in range(len(values))]
+        added = [("const", len(consts) + i) for i in range(len(values))]
         readers = tuple(range(len(uses))) if alike else (n,)
-        extra += [Wire(CONSTANT, source, readers) for source in sources]
+        extra += [Wire(CONSTANT, source, readers) for source in added]
         consts += values
-        named.append(Body(program, (*sources, *body.arguments), body.results))
+        named.append(Body(program, (*added, *body.arguments), body.results))
     operands = sorted([*extra, *operands], key=lambda w: (w.kind, w.readers))
     results = sorted(results, key=lambda w: w.kind)
     types = {s: v.aval for body in named for s, v in zip(body.arguments, body.program.invars, strict=True)}
@@ -156,7 +163,9 @@ def held(uses: Sequence[Use], bodies: Sequence[Body], operands: Sequence[Wire], 
         outvars = [given[None]] if None in given else [given[w.source] for w in results]
         changed = invars != body.program.invars or outvars != body.program.outvars
         made.append(body.program.replace(invars=invars, outvars=outvars) if changed else body.program)
-    return Held(tuple(made), tuple(operands), tuple(results), tuple(consts))
+    straight = [w.source for w in operands] == sources("operand", range(len(operands)))
+    straight = straight and [w.source for w in results] == sources("result", range(len(results)))
+    return Held(tuple(made), tuple(operands), tuple(results), tuple(consts), straight)
 
 
 def sources(name: str, numbers: Sequence[int | None]) -> list[Any]:
@@ -252,7 +261,16 @@ def lift(
     Returns:
       (results, their marks, companions of the results, None for those that have none).
     """
-    found = lifted(programs[prim](params), tuple(marks), derive, companions is not None, carried)
+    uses = programs[prim](params)
+    marks, pairs = tuple(marks), companions is not None
+    found = lifted.known(uses, marks, derive, pairs, carried)
+    if found is None:
+        for use in uses:
+            if not (pairs and use.results == (None,)):
+                derive(
+                    use.program, arguments(use, marks), None
+                )  # here: programs may be nested deeply, few frames for each
+        found = lifted(uses, marks, derive, pairs, carried)
     if prepare is not None:
         args, companions = prepare(found)
     out = found.held.bind(prim, params, operand=args, companion=companions or ())

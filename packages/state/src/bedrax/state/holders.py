@@ -72,9 +72,12 @@ def discharges_programs(*prims: Primitive) -> None:
             same = tuple(
                 [i if n is None else next(k for k, m in enumerate(names) if m is n) for i, n in enumerate(names)]
             )
-            out = _pure(uses, same).bind(
-                prim, params, operand=[read_whole(x) if isinstance(x, Ref) else x for x in args]
-            )
+            found = _pure.known(uses, same)
+            if found is None:
+                for use in uses:
+                    discharged(use.program)  # here: programs may be nested deeply, few frames for each
+                found = _pure(uses, same)
+            out = found.bind(prim, params, operand=[read_whole(x) if isinstance(x, Ref) else x for x in args])
             finals = [(i, x) for (name, i), x in out.items() if name == "final"]
             for i, x in finals:
                 write_whole(args[i], x)

@@ -177,6 +177,7 @@ def _scan_linearize(primals, tangents, **params):
     jaxpr, num_consts, num_carry, params, uses = _parts(params)
     edge = num_consts + num_carry
     num_ys = len(jaxpr.outvars) - num_carry
+    linearize_jaxpr(jaxpr, flags(tangents))  # here: programs may be nested deeply, few frames for each
     active, _ = settled(uses, flags(tangents), lambda use, own: linearize_jaxpr(use.program, own).active_out)
     tangents = [instantiate(t) if a else t for t, a in zip(tangents, active, strict=True)]
     lin = linearize_jaxpr(jaxpr, active, (*active[num_consts:edge], *([False] * num_ys)))

@@ -29,7 +29,7 @@ batches_programs(scan_p)
 
 @batch_rules.rule(while_p)
 def _while(axis, args, dims, **params):
-    plan = batched(programs[while_p](params), axis, tuple(dims))
+    plan = batched(programs[while_p](params), axis, dims)
     values, found = plan.values(axis, args, dims), plan.lifted
     if found.decision is None:
         return plan.bind(while_p, values, params)
@@ -103,7 +103,7 @@ def _others(branch, passed, *operands) -> list:
 @batch_rules.rule(cond_p)
 def _cond(axis, args, dims, **params):
     if dims[0] is None:
-        return batched(programs[cond_p](params), axis, tuple(dims)).bind(cond_p, args, params)
+        return batched(programs[cond_p](params), axis, dims).bind(cond_p, args, params)
     branches = params["branches"]
     index, *operands = args
     operand_dims = dims[1:]
