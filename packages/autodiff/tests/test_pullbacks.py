@@ -99,3 +99,9 @@ def test_the_cotangent_of_a_result_without_derivative_is_any_array_of_its_shape(
     assert by_x == 6 and by_n.dtype == np.dtype([("float0", "V")])
     with pytest.raises(ValueError, match=r"a cotangent has the type of the result: expected void\[\], got"):
         pull((np.float32(1), np.ones(3, np.int32)))
+
+
+def test_a_cotangent_float0_has_any_shape():
+    # NumPy has no such array of a symbolic shape.
+    _, pull = vjp(lambda x: (x, lax.convert_element_type(x, np.int32)), np.float32([1, 2]))
+    np.testing.assert_array_equal(pull((np.float32([3, 4]), np.zeros((), [("float0", "V")])))[0], [3, 4])

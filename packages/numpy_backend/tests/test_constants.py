@@ -1,5 +1,7 @@
 """Arrays of NumPy that a traced function uses: each is copied once, as it was when it was used."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -92,7 +94,9 @@ def test_an_array_that_changes_its_shape_while_a_function_is_traced():
 
     def f(x):
         first = lax.reshape(x, (4,)) + array
-        array.shape = (2, 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy 2.5
+            array.shape = (2, 2)
         return first, lax.reshape(x, (2, 2)) + array
 
     assert [a.shape for a in traced(f, np.zeros(4, "f")).out_avals] == [(4,), (2, 2)]

@@ -98,7 +98,7 @@ def test_conversions():
     with config.enable_x64(True):
         assert lax.convert_element_type(F, float).dtype == np.float64
         assert lax.convert_element_type(F, np.float64).dtype == np.float64
-    with pytest.raises(TypeError, match="convert_element_type takes an array, got"):
+    with pytest.raises(TypeError, match="convert_element_type: an array or a number is needed at position 0, got"):
         lax.convert_element_type([1.0, 2.0], np.int32)
 
 

@@ -44,6 +44,6 @@ def test_platform_dependent_needs_a_branch():
 def test_dtype_of_values_and_types():
     found = [lax.dtype(x) for x in (1.0, int, np.float16, "int8", np.zeros(2, np.uint8), True)]
     assert found == [np.float32, np.int32, np.float16, np.int8, np.uint8, np.bool_]
-    for x, message in ((None, "a value or a type is needed"), ([1, 2], "an array or a scalar is needed")):
+    for x, message in ((None, "a value or a type is needed"), ([1, 2], "an array or a number is needed")):
         with pytest.raises(TypeError, match=message):
             lax.dtype(x)
