@@ -66,6 +66,7 @@ class Chosen:
         self._single = isinstance(argnums, int)
         values = tuple(args[n] for n in self._positions)
         chosen = values[0] if self._single else values
+        self.leaves: list[Any]
         self.leaves, self._tree = pytree.tree_flatten(_represented(chosen, lambda aval: aval))
         self.tree: Any = self._tree
         if library_types:

@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from bedrax import pytree
 from bedrax.autodiff import flags
@@ -489,7 +489,10 @@ class custom_vjp(_Custom[P, R_co]):
 
     fwd = None  # type: Callable[..., Any] | None
     bwd = None  # type: Callable[..., Any] | None
-    optimize_remat = False
+    if TYPE_CHECKING:  # at run time the class has no annotations of its own
+        optimize_remat: bool
+    else:
+        optimize_remat = False
     _returns = "cotangents"  # what `bwd` returns
 
     def defvjp(
