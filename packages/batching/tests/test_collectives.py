@@ -105,7 +105,7 @@ def test_over_both_axes_of_nested_maps():
 )
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_a_collective_inside_another_map(f, at):
-    """The inner map is over no axis that the collective names."""
+    """The collective does not name the axis of the inner map."""
     x = np.random.default_rng(1).standard_normal((4, 4, 4, 5)).astype(np.float32)  # i, two array axes, the other map
     expected = np.stack([np.asarray(vmap(f, axis_name="i")(x[..., k])) for k in range(5)])
     moved = np.moveaxis(x, 3, at + 1)
@@ -141,7 +141,7 @@ def over_both(f, *args):
 
 
 def of_each(want):
-    """The results of the six indices, as `over_both` gives them."""
+    """The results of the six indices, in the layout of `over_both`."""
     return np.stack(want).reshape(2, 3, *np.shape(want[0]))
 
 

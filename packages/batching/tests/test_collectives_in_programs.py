@@ -1,4 +1,4 @@
-"""Collectives inside programs that hold no mapped operand: the named axis is found there, too."""
+"""Collectives inside programs without a mapped operand: the named axis is found there, too."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Batching of operations that hold programs: what is made of their programs is made once."""
+"""Batching of operations that hold programs: each program is batched once."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ XS = np.linspace(0.1, 0.9, 6, dtype=f32).reshape(3, 2)
 
 
 class Noting(Trace):
-    """Notes the programs of the operations that reach the evaluation."""
+    """Records the programs of the operations that reach the evaluation."""
 
     def __init__(self, parent):
         super().__init__(parent)

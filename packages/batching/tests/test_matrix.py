@@ -1,4 +1,4 @@
-"""Every record, mapped: `vmap` equals a loop."""
+"""`vmap` of every record equals a loop."""
 
 import pytest
 

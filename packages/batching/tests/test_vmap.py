@@ -1,4 +1,4 @@
-"""`vmap` as users call it: axes in and out, names, sizes; and what it says when they do not fit."""
+"""`vmap` as users call it: axes in and out, names, sizes; and its errors if they do not fit."""
 
 import re
 import subprocess
@@ -51,7 +51,7 @@ def test_axes_out():
     np.testing.assert_allclose(np.asarray(out["x"]), M.T)
     assert out["const"] == 7 and out["sum"].shape == (2,)
     assert vmap(lambda x: x, in_axes=1, out_axes=-1)(M).shape == (2, 3)
-    assert vmap(lambda x: f32(1))(X).shape == (3,)  # what does not depend on the batch is repeated
+    assert vmap(lambda x: f32(1))(X).shape == (3,)  # A result that does not depend on the batch is repeated.
     assert vmap(lambda: f32(1), axis_size=4)().shape == (4,)
 
 
@@ -74,7 +74,7 @@ def test_names_give_collectives():
         vmap(lambda x: lax.psum(x, "j"), axis_name="i")(X)
 
 
-# ---- errors: the argument by its path, the sizes, the call again, and what to write instead
+# ---- errors: the argument by its path, the sizes, the call again, and the remedy
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_effects_under_a_mapped_predicate_are_refused():
         vmap(f)(X)
 
 
-# ---- rules of one's own
+# ---- batching rules of users
 
 
 def test_custom_vmap():
@@ -243,7 +243,7 @@ assert (np.asarray(lax.map(lax.neg, x, batch_size=2)) == -x).all()
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-# ---- what all branches, or a loop's body, pass on
+# ---- values that all branches, or a loop's body, return unchanged
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -258,7 +258,7 @@ def test_what_every_branch_passes_on_is_not_mapped_by_the_choice(count):
     assert (same, again) == (2, 2)
     np.testing.assert_array_equal(other, b)
     np.testing.assert_array_equal(added, b + which[:, None])
-    # A mapped operand is the result, along the axis at which it is mapped.
+    # The result is a mapped operand, mapped at the same axis.
     columns = np.arange(15, dtype=np.float32).reshape(3, 5)
     same, added, other, _ = vmap(f, in_axes=(0, None, 1), out_axes=(None, 0, 1, None))(which, a, columns)
     np.testing.assert_array_equal(other, columns)

@@ -1,4 +1,4 @@
-"""What `vmap` says of itself: what the function says, where that is what a function can say."""
+"""Name and docstring of a mapped function: those of the function, if it has them."""
 
 import numpy as np
 

@@ -58,7 +58,7 @@ def vmap(
     _check_axes(in_axes, out_axes)
 
     named: Sequence[str] = functools.WRAPPER_ASSIGNMENTS
-    if type(fun) is not FunctionType:  # a callable object of a library may have a __name__ that is no text
+    if type(fun) is not FunctionType:  # The __name__ of a library's callable object may have another type than str.
         named = [a for a in named if isinstance(getattr(fun, a, None), _OF_FUNCTIONS.get(a, object))]
 
     @functools.wraps(fun, assigned=named)
@@ -125,7 +125,7 @@ def _parts(x) -> tuple:
 
 
 class _Call(NamedTuple):
-    """One call of a mapped function, as messages repeat it."""
+    """One call of a mapped function. Error messages print it."""
 
     fun: Callable[..., Any]
     in_axes: Any

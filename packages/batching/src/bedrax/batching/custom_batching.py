@@ -63,7 +63,7 @@ class custom_vmap:
         self.vmap_rule: Callable[..., Any] | None = None
 
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Set the rule; returns it."""
+        """Set the rule and return it."""
         self.vmap_rule = vmap_rule
         return vmap_rule
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bedrax.core.tracing import Primitive
 
 
-# Comparisons look at whole elements: their results on the numbers of an element are joined.
+# A comparison compares whole elements: the results for the numbers of one element are combined.
 _JOINED = {elementwise.eq_p: reductions.reduce_and_p, elementwise.ne_p: reductions.reduce_or_p}
 
 

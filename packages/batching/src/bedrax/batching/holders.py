@@ -30,9 +30,9 @@ class Batched(NamedTuple):
 
     Attributes:
       lifted: the operation.
-      to_front: the operands that are carries and mapped, which they have to be at axis 0.
-      to_second: the operands that are rows and mapped at axis 0, of which each round takes one element.
-      dims: where the results are mapped.
+      to_front: the mapped carries among the operands. They have to be mapped at axis 0.
+      to_second: the rows among the operands that are mapped at axis 0. Each iteration takes one element of a row.
+      dims: the mapped axes of the results.
     """
 
     lifted: Lifted
@@ -41,7 +41,7 @@ class Batched(NamedTuple):
     dims: tuple[int | None, ...]
 
     def values(self, axis: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        """The operands, as the operation takes them."""
+        """The operands in the layout that the operation takes."""
         values = list(args)
         for i in self.to_front:
             values[i] = to_front(args[i], dims[i], axis.size)
@@ -50,7 +50,7 @@ class Batched(NamedTuple):
         return values
 
     def bind(self, prim: Primitive, values: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], tuple[Any, ...]]:
-        """Bind the operation: its results, and where they are mapped."""
+        """Bind the operation. Returns its results and their mapped axes."""
         held = self.lifted.held
         if held.straight:
             return prim.bind(
@@ -62,7 +62,7 @@ class Batched(NamedTuple):
 
 @of_uses
 def _entering(uses: Sequence[Use], dims: tuple[int | None, ...]) -> tuple:
-    """Where the programs' arguments are mapped, given the operands' mapped axes; see `batched`."""
+    """The mapped axes of the programs' arguments, given the operands' mapped axes; see `batched`."""
     marks = list(dims)
     for i, wire in enumerate(roles(uses, len(dims))[0]):
         d = dims[i]
@@ -84,13 +84,14 @@ def _batched(uses: Sequence[Use], axis: AxisData, dims: tuple[int | None, ...]) 
 def batched(uses: Sequence[Use], axis: AxisData, dims: Sequence[int | None]) -> Batched:
     """An operation that holds programs, on operands that are mapped at `dims`.
 
-    A carry is mapped at axis 0 where its initial value is mapped, or where a round makes it so. A row keeps its first axis.
+    A carry is mapped at axis 0 if its initial value is mapped or an iteration returns a mapped value. A row keeps its
+    first axis.
     """
     dims = tuple(dims)
     found = _batched.known(uses, axis, dims)
     if found is None:
         marks = _entering(uses, dims)
-        for use in uses:  # here: programs may be nested deeply, few frames for each
+        for use in uses:  # Inline, not in a function: deeply nested programs need few frames each.
             batch_jaxpr(use.program, axis, arguments(use, marks), None)
         found = _batched(uses, axis, dims)
     return found

@@ -72,7 +72,7 @@ def _elementwise_rule(prim):
             (d is None and not s) or (d is not None and len(s) == rank + 1) for s, d in zip(shapes, dims, strict=True)
         ):
             return prim.bind(*args, **params), ranked.pop()
-        # Some operand is unmapped, mapped elsewhere, or a mapped scalar: bring all to one place.
+        # Some operand is unmapped, mapped at another axis, or a mapped scalar: move all mapped axes to one position.
         to = min(ranked) if ranked else 0
         aligned = []
         for x, shape, d in zip(args, shapes, dims, strict=True):

@@ -1,4 +1,4 @@
-"""Batching: reading a program as the same program on a batch.
+"""Batching: the same program, run on a batch.
 
 A `BatchTracer` is a value with a mapped axis; its aval is that of one element. Rules run
 in the parent trace on whole batches.
@@ -141,7 +141,7 @@ class BatchTrace(Trace):
         return [BatchTracer(self, x, d) for x, d in zip(out, dims, strict=True)]
 
     def split(self, x: Any) -> tuple[Any, int | None]:
-        """The value and the mapped axis of any value (None if it is not mapped)."""
+        """The value and the mapped axis (None if it is not mapped) of any value or tracer."""
         if type(x) is BatchTracer and (x._trace is self or x._trace.axis is self.axis):
             return x.val, x.dim
         return x, None

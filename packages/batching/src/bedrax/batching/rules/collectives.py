@@ -4,8 +4,8 @@ Where a collective names the mapped axis (`axis_rules`), the axis is an array ax
 and the collective becomes an ordinary operation on it. Elsewhere (`batch_rules`) it acts on
 each element of the batch.
 
-Of several axes only the mapped one is an array axis: reductions and gathers go on along the others; the other
-collectives gather everything and pick their part. Groups are handled as axes.
+If a collective names several axes, only the mapped one is an array axis. Reductions and gathers continue along the
+others. The other collectives gather all values and select their part. Groups are handled as axes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _names(axis_name) -> tuple:
 
 
 def _rows(x, order):
-    """The rows of `x` in another order."""
+    """Permutes the rows of `x`."""
     return lax.concatenate([lax.slice_in_dim(x, int(i), int(i) + 1) for i in order], 0)
 
 
@@ -55,7 +55,7 @@ _ALL = object()  # the name of the joint axis of several axes
 
 
 def _together(prim, rule, axis, args, dims, names, params):
-    """A collective over several axes: gathers the values of all indices, and picks the result of each."""
+    """A collective over several axes: gathers the values of all indices, and selects the result of each."""
     size = math.prod(axis_size(n) if n != axis.name else axis.size for n in names)
     gather = dict(all_gather_dimension=0, axis_name=names, axis_index_groups=None, axis_size=size, tiled=False)
 
@@ -70,7 +70,7 @@ def _together(prim, rule, axis, args, dims, names, params):
 
 
 def _along_axis(*prims, named_by: str = "axis_name"):
-    """Decorator: the rule along one axis, without groups, as the rule for several and with groups, too.
+    """Decorator: turns the rule along one axis without groups into the rule for several axes and for groups.
 
     It is ``rule(axis, args, dims, **params)`` without the params of axes and groups.
     """
@@ -156,7 +156,7 @@ for _prim in (p.all_gather_p, p.all_gather_invariant_p):
                 return _together(prim, along, axis, args, dims, names, params)
         if len(names) == 1:
             return along(axis, args, dims, **params)
-        # The mapped axis is an array axis. The others are gathered in front of it; then all are put in their order.
+        # The mapped axis is an array axis. The others are gathered in front of it; then all are put in order.
         others = tuple(n for n in names if n != axis.name)
         count, place = params["axis_size"] // axis.size, names.index(axis.name)
         x = prim.bind(

@@ -53,7 +53,7 @@ def _ragged_dot(axis, args, dims, *, ragged_dot_dimension_numbers, **params):
         raise NotImplementedError("vmap of ragged_dot_general over its group_offset is not supported; pass one offset")
     kind, prefix = p.ragged_kind(rank_of(x) - (dims[0] is not None), numbers)
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
-    if kind == "batch":  # the groups do not matter to the values
+    if kind == "batch":  # The values do not depend on the groups.
         both = (
             _batched_dimensions(numbers.dot_dimension_numbers, dims[0], dims[1], rank_of(x), rank_of(y))
             if dims[0] is not None or dims[1] is not None

@@ -1,4 +1,4 @@
-"""Batching of control flow: of loops whose elements end at different times, and of branches of which elements take different ones."""
+"""Batching of control flow: loops that end at a different step for each element, and branches chosen per element."""
 
 import functools
 
@@ -43,7 +43,7 @@ def _while(axis, args, dims, **params):
             " the last one ends, and the callback would be called for those that ended, too. Take it out of the loop, or"
             " map with jax.lax.map."
         )
-    # Elements end at different times: go on while any goes on, and hold the others still.
+    # Elements end at different steps: the loop continues while any element does, and the others keep their values.
     body_jaxpr = params["body_jaxpr"]
     body, flags = made_conditional(body_jaxpr)
     if flags:
@@ -58,9 +58,9 @@ def _while(axis, args, dims, **params):
 
 
 def _held(cond, cond_nconsts: int, body, body_nconsts: int, flags: int, mapped) -> tuple:
-    """Condition and body of a loop of whose elements some go on while others have ended.
+    """Condition and body of a loop in which some elements continue and others have ended.
 
-    The first `flags` arguments of `body` say which elements go on.
+    The first `flags` arguments of `body` are booleans: which elements continue.
     """
     edge = cond_nconsts + body_nconsts
 
@@ -78,10 +78,10 @@ def _held(cond, cond_nconsts: int, body, body_nconsts: int, flags: int, mapped) 
 
 
 def _only_where(chosen, x, dim, size: int) -> tuple:
-    """An operand of a branch, and where it is mapped; its derivative is that of the elements that take the branch.
+    """An operand of a branch and its mapped axis. Its derivative is zero for elements that do not take the branch.
 
-    Every branch is computed for all elements, and its derivative may be infinite or NaN at those that do not take it;
-    0 times that, which is what a choice among results alone would send back, is NaN.
+    Every branch is computed for all elements. Its derivative may be infinite or NaN for elements that do not take it.
+    A choice among results alone would return 0 times that derivative, which is NaN.
     """
     if not dtypes.is_inexact(aval_of(x).dtype):
         return x, dim
@@ -90,13 +90,13 @@ def _only_where(chosen, x, dim, size: int) -> tuple:
 
 
 def _operand_of_all(branches, k: int) -> int | None:
-    """The operand that every branch passes on as its result `k`; None if the branches differ, or one computes it."""
+    """The operand that every branch returns unchanged as result `k`. None if the branches differ or one computes it."""
     places = {next((i for i, v in enumerate(b.invars) if v is b.outvars[k]), None) for b in branches}
     return places.pop() if len(places) == 1 else None
 
 
 def _others(branch, passed, *operands) -> list:
-    """The results of a branch that are not operands passed on by all branches."""
+    """The results of a branch, except the operands that all branches return unchanged."""
     return [x for x, k in zip(run(branch, *operands), passed, strict=True) if k is None]
 
 

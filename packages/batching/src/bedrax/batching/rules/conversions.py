@@ -16,7 +16,7 @@ def _convert(axis, args, dims, *, new_dtype, weak_type):
 @batch_rules.rule(p.bitcast_convert_type_p)
 def _bitcast(axis, args, dims, *, new_dtype):
     (x,), (dim,) = args, dims
-    # The last axis may be made or consumed, so the mapped one must not be last.
+    # The operation may add or remove the last axis, so the mapped axis must not be last.
     if dim == len(aval_of(x).shape) - 1:
         x, dim = to_front(x, dim, axis.size), 0
     return p.bitcast_convert_type_p.bind(x, new_dtype=new_dtype), dim

@@ -29,7 +29,7 @@ def _conv(axis, args, dims, *, dimension_numbers, feature_group_count, batch_gro
     groups = dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
     if axis.size == 0:  # it makes no number of groups
         return _of_no_examples(args, dims, dict(dimension_numbers=dimension_numbers, **groups, **params)), 0
-    # Where the axis is the faster part of a dimension, the groups of that dimension stay together.
+    # If the axis is the faster part of a dimension, the groups of that dimension stay contiguous.
     if kd is None:
         x, merged, major = _merge(x, xd, lhs[0], False), out[0], False
     elif xd is None:

@@ -1,7 +1,7 @@
 """Batching of functions with rules of their own: the functions and their rules are batched together.
 
-The mapped axes of results are chosen before, so that a function and its rules agree: 0, except for results that a
-program with collectives over the axis shows not to be mapped.
+The mapped axes of results are chosen first, so that a function and its rules agree. The axis is 0, or None for a
+result that is not mapped according to a program with collectives over the axis.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from bedrax.lax.symbolic_zeros import Zero
 
 @dataclass(frozen=True)
 class BatchedRule:
-    """A rule, as the rule of the function on batches.
+    """The rule of a function on batches, made from the rule of the function on elements.
 
     Attributes:
-      rule: of the function on elements.
+      rule: the rule of the function on elements.
       dims: the mapped axes of the arguments.
-      out_dims: those of the results, each 0 or None; None in place of the tuple if all are None.
+      out_dims: the mapped axes of the results, each 0 or None; None in place of the tuple if all are None.
     """
 
     rule: Any
@@ -52,7 +52,7 @@ class BatchedRule:
         return self.rule.functions
 
     def placed(self, outs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        """Results (or their tangents) with the mapped axes of the results."""
+        """Results (or their tangents), moved to the mapped axes in `out_dims`."""
         if self.out_dims is None:
             return all_to_front(outs, dims, self.axis.size)
         return place_all(outs, dims, self.out_dims, self.axis.size)

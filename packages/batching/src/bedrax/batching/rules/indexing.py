@@ -1,8 +1,8 @@
 """Batching of indexing.
 
-An axis that only the operand has becomes one more dimension of the window; one that only the indices
-have, one more list of windows; one that both have, a pair of batching dimensions. No axis of the
-operand moves.
+A mapped axis of the operand alone becomes one more dimension of the window. A mapped axis of the indices
+alone becomes one more list of windows. A mapped axis of both becomes a pair of batching dimensions. No axis
+of the operand moves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bedrax.lax.primitives import shaping
 
 
 def _place(group: list, i: int, rank: int) -> int:
-    """The place to insert a dimension that becomes the i-th of `group`, dimensions of an array of `rank`."""
+    """The position of a new dimension that becomes the i-th of `group`, dimensions of an array of `rank`."""
     if i < len(group):
         return group[i]
     return group[-1] + 1 if group else rank
@@ -72,7 +72,7 @@ def _gather(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sor
         slice_sizes = insert(slice_sizes, od, size)
     result = p.gather_p.bind(
         operand, indices, dimension_numbers=numbers, slice_sizes=slice_sizes,
-        # Lists of windows in ascending order stay so together only if each example has its own part of the operand.
+        # The joined lists of windows are in ascending order only if each example has its own part of the operand.
         indices_are_sorted=indices_are_sorted and (xd is None or (od is not None and xd == 0)),
         unique_indices=unique_indices and (xd is None or od is not None), **params,
     )  # fmt: skip

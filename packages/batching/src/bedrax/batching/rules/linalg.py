@@ -35,7 +35,7 @@ def _solve(prim, along_rows):
         # b becomes [..., m, n * size], or [..., n * size, m].
         at = rank_of(b) - 1 if along_rows(params) else rank_of(b) - 2
         b = move_axis(b, dims[-1], at)
-        before = at - 1  # the axis that the mapped one is merged with
+        before = at - 1  # the axis into which the mapped one is merged
         out = prim.bind(*matrix, merge_axes(b, before), **params)
         return cut_axis(out, before, None, axis.size), at
 

@@ -1,4 +1,4 @@
-"""Batching of the reductions: the mapped axis is one that is not reduced."""
+"""Batching of the reductions: the mapped axis is not reduced."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _reduce(axis, args, dims, *, dimensions, jaxpr):
         dimensions = shift(dimensions, dim)
         out = reductions.reduce_p.bind(*operands, *args[half:], dimensions=dimensions, jaxpr=jaxpr)
         return out, [after_removal(dim, dimensions)] * half
-    # Initial values that differ within the batch are one more element each, folded like the others.
+    # An initial value that differs within the batch is one more element, folded like the others.
     operands = [to_front(x, d, axis.size) for x, d in zip(args[:half], dims)]
     inits = [to_front(x, d, axis.size) for x, d in zip(args[half:], dims[half:])]
     shape = aval_of(operands[0]).shape

@@ -1,4 +1,4 @@
-"""Batching of the shaping primitives: the mapped axis keeps its place where possible."""
+"""Batching of the shaping primitives: the mapped axis keeps its position where possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ rule: Final = batch_rules.rule
 
 
 def common_dim(dims: list[int | None]) -> int:
-    """The common place of the mapped axis of several operands: that of the first mapped operand."""
+    """The common position of the mapped axis of several operands: that of the first mapped operand."""
     return next(d for d in dims if d is not None)
 
 
@@ -46,7 +46,7 @@ def _reshape(axis, args, dims, *, new_sizes, dimensions):
     elif dim:
         shape = aval_of(x).shape
         if len(new_sizes) >= dim and core_dims.definitely_equal_shape(shape[:dim], new_sizes[:dim]):
-            # The axes before the mapped one keep their sizes: the others are reshaped behind it.
+            # The axes before the mapped one keep their sizes. The other axes are reshaped behind it.
             return shaping.reshape(x, insert(new_sizes, dim, axis.size)), dim
         x, dim = move_axis(x, dim, 0), 0
     return shaping.reshape(x, (axis.size, *new_sizes)), 0
@@ -91,7 +91,7 @@ def _pad(axis, args, dims, *, padding_config):
     dim, value_dim = dims
     if value_dim is None:
         return pad(x, value, insert(padding_config, dim, (0, 0, 0))), dim
-    # Each element of the batch has its own padding: pad with anything, then choose it where there is padding.
+    # Each element of the batch has its own padding value: pad with any value, then select the own value in the padding.
     x = to_axis(x, dim, axis.size, 0)
     config = insert(padding_config, 0, (0, 0, 0))
     dtype = aval_of(x).dtype
@@ -112,7 +112,7 @@ def _concatenate(axis, args, dims, *, dimension):
 def _stack(axis_data, args, dims, *, axis):
     dim = common_dim(dims)
     xs = [to_axis(x, d, axis_data.size, dim) for x, d in zip(args, dims)]
-    # `axis` is a place between the axes of an element; in front of the mapped one, it moves that by one.
+    # `axis` is a position between the axes of an element. If it is before the mapped axis, that axis moves by one.
     new = axis + (axis > dim)
     return shaping.stack_p.bind(*xs, axis=new), dim + (new <= dim)
 

@@ -13,7 +13,7 @@ from bedrax.lax.primitives.windows import Windows
 
 
 def _with_unit_window(params: dict, dim: int) -> dict:
-    """Window parameters with those of the mapped axis put in."""
+    """Window parameters with those of the mapped axis inserted."""
     unit = {"padding": (0, 0)}
     names = Windows._fields
     return {k: insert(v, dim, unit.get(k, 1)) if k in names else v for k, v in params.items()}
@@ -43,7 +43,7 @@ def _reduce_window(axis, args, dims, *, jaxpr, **params):
         operands = [to_axis(x, d, axis.size, dim) for x, d in zip(args[:half], dims)]
         params = _with_unit_window(params, dim)
         return p.reduce_window_p.bind(*operands, *args[half:], jaxpr=jaxpr, **params), [dim] * half
-    # Initial values that differ within the batch: the padding differs, too. Fold slices.
+    # Initial values differ within the batch, and so does the padding. Fold slices.
     from bedrax.batching.api import vmap
 
     combine = over_arrays(jaxpr)
