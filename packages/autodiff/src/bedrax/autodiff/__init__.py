@@ -2,7 +2,7 @@
 
 import os
 
-import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
+import bedrax.numpy_backend  # noqa: F401  # the default backend: it evaluates operations unless another backend does
 from bedrax.core import source
 from bedrax.core.lazy import attach_stub
 

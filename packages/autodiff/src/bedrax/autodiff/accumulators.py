@@ -1,4 +1,4 @@
-"""What collects the cotangents of arguments: objects that backward rules may be given in place of returning cotangents."""
+"""Accumulators of cotangents: a backward rule adds cotangents to them in place of returning cotangents."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["GradAccum", "NullAccum", "ValAccum"]
 
 
 class GradAccum:
-    """What collects the cotangents of one argument of a backward rule.
+    """Accumulator of the cotangents of one argument of a backward rule.
 
     Attributes:
       aval: the type of the argument.
@@ -24,7 +24,7 @@ class GradAccum:
         raise NotImplementedError(f"{type(self).__name__} does not define accum")
 
     def freeze(self) -> Any:
-        """The sum: a value, or `Zero` if there was none."""
+        """The sum: a value, or `Zero` if no cotangent was added."""
         raise NotImplementedError(f"{type(self).__name__} does not define freeze")
 
 
@@ -38,7 +38,7 @@ class ValAccum(GradAccum):
 
     Args:
       aval: the type of the argument.
-      val: what there is at first. Default: `Zero`.
+      val: the initial sum. Default: `Zero`.
     """
 
     def __init__(self, aval: AbstractValue, val: Any = None) -> None:
@@ -60,7 +60,7 @@ class ValAccum(GradAccum):
 
 
 class NullAccum(GradAccum):
-    """A `GradAccum` of an argument that is not differentiated: it drops what it is given.
+    """A `GradAccum` of an argument that is not differentiated: it drops every cotangent.
 
     Args:
       aval: the type of the argument.

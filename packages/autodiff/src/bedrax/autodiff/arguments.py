@@ -1,4 +1,4 @@
-"""What the differentiating functions ask of their arguments: which are chosen, which types are allowed."""
+"""Checks and choice of the arguments of the differentiating functions: positions, allowed types."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class _Represented:
         self.aval, self.values = aval, values
 
 
-# What such a node is made of again is the value itself.
+# Unflattening such a node makes a value of the library's type.
 pytree.register_pytree_node(
     _Represented, lambda x: (tuple(x.values), x.aval), lambda aval, values: aval.raise_val(*values)
 )
 
 
 def _represented(tree: Any, what: Callable[[AbstractValue], AbstractValue]) -> Any:
-    """A tree in which values of libraries' types are nodes that are made as values of the type ``what(type)`` again."""
+    """`tree` with a node for each value of a library's type. Unflattening makes values of the type ``what(type)``."""
 
     def one(x):
         found = library_types.get(type(x))
@@ -47,8 +47,8 @@ def _represented(tree: Any, what: Callable[[AbstractValue], AbstractValue]) -> A
 class Chosen:
     """The differentiated positional arguments of a call, as leaves of `tree`, and a way to call with others.
 
-    `tree` is that of their tangents: a value of a library's type is represented by leaves, and its tangent is made of
-    theirs, as the tangent type says.
+    `tree` is the structure of their tangents: a value of a library's type is represented by leaves. The tangent type
+    makes its tangent of the tangents of these leaves.
     """
 
     __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "_tree", "leaves", "tree")
@@ -73,7 +73,7 @@ class Chosen:
             self.tree = pytree.tree_structure(_represented(chosen, lambda aval: aval.to_tangent_aval()))
 
     def call(self, *leaves: Array) -> Any:
-        """The function's result for other leaves of the chosen arguments."""
+        """Call the function with other leaves of the chosen arguments. Returns its result."""
         values = pytree.tree_unflatten(self._tree, leaves)
         full = list(self._args)
         for n, value in zip(self._positions, (values,) if self._single else values, strict=True):
@@ -81,7 +81,7 @@ class Chosen:
         return self._fun(*full, **self._kwargs)
 
     def active(self) -> tuple[bool, ...]:
-        """Which leaves have derivatives: those whose dtypes have tangents."""
+        """One boolean per leaf: whether its dtype has tangents."""
         return tuple([(a.is_array or a.mutable) and has_tangent(a.dtype) for a in map(aval_of, self.leaves)])
 
 
@@ -89,18 +89,18 @@ def _chosen_positions(name: str, fun: Callable, argnums: int | tuple[int, ...], 
     try:
         return normalized(argnums, count, f"{name}: argnums", distinct=True)
     except ValueError as e:
-        if max(positions_of(argnums, name)) >= count:  # The call is at fault, not argnums.
+        if max(positions_of(argnums, name)) >= count:  # The call has too few arguments; argnums is correct.
             raise TypeError(f"{e}: {function_name(fun)} was called with too few arguments") from None
         raise
 
 
 def all_arguments(name: str, fun: Callable[..., Any], args: tuple[Any, ...]) -> Chosen:
-    """Every positional argument chosen."""
+    """A `Chosen` of every positional argument."""
     return Chosen(name, fun, tuple(range(len(args))), args, {})
 
 
 def check_function(fun: Any) -> None:
-    """Refuse what cannot be called."""
+    """Raises TypeError if `fun` cannot be called."""
     if not callable(fun):
         raise TypeError(f"a callable is differentiated, got {fun!r} of type {type(fun)}")
 
@@ -114,7 +114,7 @@ def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
 
 
 def check_no_references(name: str, leaves: list[ArrayLike]) -> None:
-    """Refuse to differentiate with respect to what can be written to."""
+    """Raises TypeError if a differentiated argument is mutable (a reference)."""
     for x in leaves:
         aval = aval_of(x)
         if aval.mutable:
@@ -125,7 +125,7 @@ def check_no_references(name: str, leaves: list[ArrayLike]) -> None:
 
 
 def check_no_reduce_axes(name: str, reduce_axes: Sequence[Any]) -> None:
-    """Refuse an option that nobody has asked for."""
+    """Raises NotImplementedError if `reduce_axes` is not empty."""
     if reduce_axes:
         raise NotImplementedError(f"{name}: reduce_axes is not supported; sum over the named axis in the function")
 
@@ -133,7 +133,7 @@ def check_no_reduce_axes(name: str, reduce_axes: Sequence[Any]) -> None:
 def check_inputs(
     name: str, leaves: list[ArrayLike], *, holomorphic: bool, allow_int: bool = False, forward: bool = False
 ) -> None:
-    """Refuse arguments without a derivative of the wanted kind."""
+    """Raises if an argument has no derivative of the requested kind."""
     for x in leaves:
         aval = aval_of(x)
         if not aval.is_array:
@@ -155,7 +155,7 @@ def check_inputs(
 
 
 def check_outputs(name: str, leaves: list[ArrayLike], *, holomorphic: bool, reverse: bool = True) -> None:
-    """Refuse results without a derivative of the wanted kind."""
+    """Raises if a result has no derivative of the requested kind."""
     direct = "vjp" if reverse else "jvp"
     for x in leaves:
         dtype = aval_of(x).dtype
@@ -184,12 +184,12 @@ def _complex_error(name: str, what: str, direct: str, dtype) -> TypeError:
 
 
 def is_float0(x: Any) -> bool:
-    """Whether a value is of the type that tangents of integers have."""
+    """Whether a value has dtype `float0`, the dtype of tangents of integers."""
     return getattr(x, "dtype", None) == dtypes.float0
 
 
 def with_aux(name: str, result: Any) -> tuple[Any, Any]:
-    """The result of a function with `has_aux`, which is a pair."""
+    """The result of a function with `has_aux`; raises TypeError if it is no pair."""
     if not isinstance(result, tuple) or len(result) != 2:
         raise TypeError(f"{name} with has_aux=True: the function returns a pair (result, aux), got {result!r}")
     return result
@@ -198,7 +198,7 @@ def with_aux(name: str, result: Any) -> tuple[Any, Any]:
 def flattened(call: Callable[..., Any], name: str, has_aux: bool) -> Callable[..., Any]:
     """``call`` as a function that returns leaves, and (treedef of the result, treedef of aux, number of its leaves).
 
-    Auxiliary results must leave the trace, too: their leaves travel behind those of the result.
+    Auxiliary results must leave the trace, too: their leaves follow those of the result.
     """
 
     def flat(*values):
@@ -211,7 +211,7 @@ def flattened(call: Callable[..., Any], name: str, has_aux: bool) -> Callable[..
 
 
 def as_typed(t: Any, aval: AbstractValue) -> Any:
-    """A tangent or cotangent as a value of its type, as weak as that: rules may give another weakness, or a literal."""
+    """A tangent or cotangent, converted to the dtype and weak type of `aval`. Rules may return others, or literals."""
     own = None if type(t) is Zero else getattr(t, "aval", None)
     if own is not None and own.is_array and own.dtype is aval.dtype and own.weak_type is aval.weak_type:
         return t

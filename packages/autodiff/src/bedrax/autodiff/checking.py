@@ -19,7 +19,7 @@ _TOLERANCE = {
 
 
 def _like(rng: np.random.Generator, x: Any) -> np.ndarray:
-    """A random array of the type of `x`, of unit norm over all."""
+    """A random array of the type of `x`, with unit norm."""
     dtype = np.dtype(getattr(x, "dtype", np.result_type(x)))
     values = rng.standard_normal(np.shape(x))
     if dtypes.issubdtype(dtype, np.complexfloating):
@@ -57,7 +57,7 @@ def check_close(xs: Any, ys: Any, atol: Any = None, rtol: Any = None, err_msg: s
       xs, ys: pytrees of arrays.
       atol, rtol: tolerances, or dictionaries of them by dtype; by default some roundings of each dtype. Of two dtypes,
         the wider tolerance counts.
-      err_msg: what the message begins with.
+      err_msg: the beginning of the message.
     """
     leaves = [*pytree.tree_leaves(xs), *pytree.tree_leaves(ys)]
     inexact = {np.asarray(x).dtype for x in leaves if dtypes.issubdtype(np.asarray(x).dtype, np.inexact)}

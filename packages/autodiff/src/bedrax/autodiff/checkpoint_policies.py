@@ -1,8 +1,8 @@
 """Policies of `checkpoint`: which intermediate values may be saved.
 
-A policy is called for every operation of a program: ``policy(prim, *avals, **params)`` says whether its results may
-be saved, as a boolean or as `Saveable`, `Recompute` or `Offloadable`. Those made here from names or other policies
-compare by value: what is derived from a program and a policy is kept with the program, once.
+A policy is called for every operation of a program: ``policy(prim, *avals, **params)`` returns whether its results
+may be saved, as a boolean or as `Saveable`, `Recompute` or `Offloadable`. The policies made here from names or other
+policies compare by value: each derivation from a program and a policy is computed once and kept with the program.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ checkpoint_dots_with_no_batch_dims: Final = dots_with_no_batch_dims_saveable
 
 @dataclass(frozen=True, init=False, repr=False)
 class _ByName:
-    """Answers by the name of a named value (`checkpoint_name`), with one answer for other names and one for all else."""
+    """A policy by the name of a value (`checkpoint_name`), with defaults for other names and for unnamed values."""
 
     answers: frozenset[tuple[str, Any]]
     other_names: Any
@@ -83,14 +83,14 @@ class _ByName:
 
 
 class SaveOnlyTheseNames(_ByName):
-    """The policy that `save_only_these_names` makes: saves the values with these names, and no others."""
+    """The policy that `save_only_these_names` returns: saves the values with these names, and no others."""
 
     def __init__(self, *names_which_can_be_saved: str) -> None:
         self._answer(names_which_can_be_saved, True, False, False)
 
 
 class SaveAnyNamesButThese(_ByName):
-    """The policy that `save_any_names_but_these` makes: saves all named values except those with these names."""
+    """The policy that `save_any_names_but_these` returns: saves all named values except those with these names."""
 
     def __init__(self, *names_not_to_save: str) -> None:
         self._answer(names_not_to_save, False, True, False)
@@ -102,14 +102,14 @@ class _SaveAnythingExceptTheseNames(_ByName):
 
 
 class SaveAndOffloadOnlyTheseNames(_ByName):
-    """The policy that `save_and_offload_only_these_names` makes.
+    """The policy that `save_and_offload_only_these_names` returns.
 
     Args:
       names_which_can_be_saved: names of values that are saved.
       names_which_can_be_offloaded: names of values that are moved from the memory `offload_src` to `offload_dst`.
 
     Raises:
-      ValueError: if a name stands in both.
+      ValueError: a name stands in both.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class SaveAndOffloadOnlyTheseNames(_ByName):
 
 @dataclass(frozen=True)
 class _Either:
-    """Saves what one of two policies saves."""
+    """Saves a value if either of two policies saves it."""
 
     first: Callable[..., Any]
     second: Callable[..., Any]
@@ -149,7 +149,7 @@ class _OffloadDots:
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., Any]:
-    """Save every named value (`checkpoint_name`) except these, and all that has no name."""
+    """Save every named value (`checkpoint_name`) except these, and every value without a name."""
     return _SaveAnythingExceptTheseNames(*names_not_to_save)
 
 
@@ -164,7 +164,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
 
 
 def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
-    """Save what either policy saves."""
+    """Save a value if either policy saves it."""
     return _Either(policy_1, policy_2)
 
 

@@ -1,7 +1,7 @@
 """`checkpoint` (`remat`): intermediate values are computed again in the backward pass instead of being kept.
 
-`plan` turns a policy (`bedrax.autodiff.checkpoint_policies`) into two programs: one that computes the results and what is saved,
-and one that computes the rest again and pushes tangents through.
+`plan` turns a policy (`bedrax.autodiff.checkpoint_policies`) into two programs. The first computes the results and the
+saved values. The second recomputes the other values and pushes tangents through.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ remat: Final = checkpoint
 
 
 def _with_static(fun: Callable, fixed: dict[int | str, Any]) -> Callable:
-    """`fun` with some arguments given, by position or name; its traces are kept for their values, if these have hashes."""
+    """`fun` with some arguments fixed, by position or name. Its traces are cached by their values, if hashable."""
 
     def call(*dynamic, **kwargs):
         rest = iter(dynamic)
@@ -123,7 +123,7 @@ def _with_static(fun: Callable, fixed: dict[int | str, Any]) -> Callable:
 
 
 class Plan(NamedTuple):
-    """How a checkpointed program is differentiated.
+    """The two programs by which a checkpointed program is differentiated.
 
     Attributes:
       forward: ``args -> results, saved``.
@@ -139,7 +139,7 @@ class Plan(NamedTuple):
 
 
 def log_plan(split: Plan) -> None:
-    """Log what a checkpointed function keeps from the forward pass."""
+    """Log the values that a checkpointed function keeps from the forward pass."""
     produced = {v: e for e in split.forward.eqns for v in e.outvars}
     saved = split.forward.outvars[split.num_out :]
     _logger.warning(
@@ -155,7 +155,7 @@ def plan(jaxpr: Jaxpr, active: tuple[bool, ...], policy: Callable[..., Any] | No
 
     Args:
       active: which arguments are differentiated.
-      policy: what may be saved; None: nothing but the arguments.
+      policy: which values may be saved; None: only the arguments.
       prevent_cse: recompute behind a barrier, so that the compiler does not merge it with the forward pass.
     """
     if policy is not None:  # policies see into calls
@@ -180,7 +180,7 @@ def _answers(primal: Jaxpr, policy: Callable) -> dict[Var, Any]:
 
 
 def _needed(lin: LinearizedJaxpr, answers) -> tuple[tuple[Var, ...], list[Eqn]]:
-    """What is saved, and what is run again: walk back from the residuals, stopping at what may be saved."""
+    """The saved variables, and the equations to run again; the walk back from the residuals stops at saved values."""
     produced = {v: e for e in lin.primal.eqns for v in e.outvars}
     seen: set[Var] = set()
     rerun: set[int] = set()
@@ -198,7 +198,7 @@ def _needed(lin: LinearizedJaxpr, answers) -> tuple[tuple[Var, ...], list[Eqn]]:
 
 
 def _forward(lin: LinearizedJaxpr, saved, away: dict[Var, Offloadable]) -> Jaxpr:
-    """The program that computes results and what is saved, some of it moved to another memory."""
+    """The program that computes the results and the saved values; offloaded values are moved to another memory."""
     moved = {v: Var(v.aval) for v in away}
     moves = [Eqn(reshard_p, [v], [moved[v]], {"to": Memory(where.dst), "src": None}) for v, where in away.items()]
     results = [*lin.primal.outvars[: lin.num_out], *(moved.get(v, v) for v in saved)]
@@ -206,7 +206,7 @@ def _forward(lin: LinearizedJaxpr, saved, away: dict[Var, Offloadable]) -> Jaxpr
 
 
 def _recompute_and_push(lin: LinearizedJaxpr, saved, away, rerun: list[Eqn], prevent_cse: bool) -> Jaxpr:
-    """The program that fetches what is saved, runs `rerun`, and pushes tangents through."""
+    """The program that fetches the saved values, runs `rerun`, and pushes tangents through."""
     primal, linear = lin.primal, lin.linear
     sources = [*primal.invars, *saved]
     inputs = [Var(v.aval) for v in sources]
@@ -242,11 +242,11 @@ def _recompute_and_push(lin: LinearizedJaxpr, saved, away, rerun: list[Eqn], pre
     )
 
 
-# ---- what is saved
+# ---- the saved values
 
 
 class SavedResidual(NamedTuple):
-    """A value that reverse mode keeps from the forward pass: its type, and words that say where it comes from."""
+    """A value that reverse mode keeps from the forward pass: its type, and a description of its origin."""
 
     aval: Any
     origin: str
@@ -256,7 +256,7 @@ class SavedResidual(NamedTuple):
 
 
 def saved_residuals(fun: Callable[..., Any], *args: ArrayLike, **kwargs: Any) -> list[SavedResidual]:
-    """What reverse-mode differentiation of ``fun(*args, **kwargs)`` would keep from the forward pass.
+    """The values that reverse-mode differentiation of ``fun(*args, **kwargs)`` would keep from the forward pass.
 
     Nothing is computed: the arguments may be anything with a shape and a dtype.
     """

@@ -1,4 +1,4 @@
-"""`closure_convert`: what a function closes over, as arguments."""
+"""`closure_convert`: the values that a function closes over become arguments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["closure_convert"]
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """Make what a function closes over explicit.
+    """Turn the values that a function closes over into arguments.
 
     Args:
       fun: a function that may close over tracers.

@@ -1,8 +1,8 @@
 """Functions with derivative rules of their own: `custom_jvp`, `custom_vjp`, `custom_gradient`.
 
 A call of such a function binds a primitive whose parameter `rule` is data: the user's functions, the static
-arguments, and the structures of the others (`BoundRule`). Residuals travel with their structure: what a forward rule
-returns with them (`Pullback`) says how they are read, so no rule remembers a call.
+arguments, and the structures of the others (`BoundRule`). Residuals travel with their structure: a forward rule
+returns them with a `Pullback`, which reads them. So no rule keeps state of a call.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The values in a tree of arguments, as a forward rule with symbolic zeros gets it."""
+    """The values in a tree of `CustomVJPPrimal`, the arguments of a forward rule with symbolic zeros."""
     is_record = lambda x: isinstance(x, CustomVJPPrimal)
     return pytree.tree_map(lambda x: x.value if is_record(x) else x, tree, is_leaf=is_record)
 
@@ -97,8 +97,9 @@ def _as_symbolic(tangents: Sequence[Any]) -> list:
 class BoundRule:
     """A function and its derivative rules, bound to static arguments and to the structure of the others.
 
-    `out_tree`, the structure of the results, is found by whichever of them runs first; the others must agree with it.
-    Two are equal if they hold the same functions, equal static arguments and equal structures.
+    `out_tree` is the structure of the results of the function or rule that runs first. The results of the others must
+    have the same structure. Two objects are equal if they hold the same functions, equal static arguments and equal
+    structures.
     """
 
     __slots__ = ("count", "fun", "in_tree", "out_tree", "rules", "static", "symbolic_zeros")
@@ -148,7 +149,7 @@ class BoundRule:
         return [fixed[i] if i in fixed else next(rest) for i in range(self.count)]
 
     def fixed(self) -> list[Any]:
-        """The static arguments, as rules take them."""
+        """The static arguments, in the order in which rules take them."""
         return [x for _, x in self.static]
 
     def primal(self, *leaves: Any) -> list[Any]:
@@ -158,7 +159,7 @@ class BoundRule:
         return out
 
     def agree(self, tree: PyTreeDef, kind: str, rule: Callable[..., Any]) -> None:
-        """Refuse a rule whose results are structured otherwise than the function's."""
+        """Raises if the results of a rule have another structure than those of the function."""
         if self.out_tree is None:
             self.out_tree = tree
         elif self.out_tree != tree:
@@ -169,7 +170,7 @@ class BoundRule:
 
 
 class BoundJVP(BoundRule):
-    """The rule of a `custom_jvp` function; `rules` holds it alone."""
+    """The rule of a `custom_jvp` function; `rules` has it as its only entry."""
 
     __slots__ = ()
 
@@ -225,7 +226,7 @@ class BoundVJP(BoundRule):
         return {**super().__getstate__(), **own}
 
     def forward(self, leaves: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], Pullback]:
-        """Results, residuals, and what reads them in the backward pass.
+        """Results, residuals, and the `Pullback` that reads them in the backward pass.
 
         Args:
           active: which leaves are differentiated.
@@ -247,7 +248,7 @@ class BoundVJP(BoundRule):
 
 @dataclass(frozen=True)
 class Pullback:
-    """A backward rule that knows how the residuals of one forward rule's run, and its results, are structured."""
+    """A backward rule, with the structures of the residuals and the results of one run of the forward rule."""
 
     rule: BoundVJP
     out_tree: Any
@@ -259,11 +260,12 @@ class Pullback:
         return self.rule.returns != "cotangents"
 
     def __call__(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-        """One cotangent per leaf of the arguments; None where it is zero for certain: a `SymbolicZero`, or of integers.
+        """One cotangent per leaf of the arguments. None if it is zero: a `SymbolicZero`, or one of integers.
 
-        None from the rule is an array of zeros: what made the argument may have a backward rule, which then runs.
+        If the rule returns None, the cotangent is an array of zeros: the function that computed the argument may have a
+        backward rule, which then runs.
 
-        The rule gets arrays, also where the cotangents are Python scalars, as `grad` starts from one: it may ask for shapes.
+        The rule gets arrays, even if the cotangents are Python scalars (`grad` starts from one): it may read shapes.
         """
         bound, (_, bwd) = self.rule, self.rule.rules
         if bound.symbolic_zeros:
@@ -353,7 +355,7 @@ _BY_KEYWORD = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
 
 def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
-    """All arguments by position, defaults included, as rules see them."""
+    """All arguments by position, defaults included, as rules take them."""
     try:
         signature = signature_of(fun)
     except (TypeError, ValueError):
@@ -365,7 +367,7 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
         bound = signature.bind(*args, **kwargs)
     except TypeError as e:
         raise TypeError(f"{problem}: {e}") from None
-    # Those that have defaults and are not given are not passed on.
+    # Arguments left to their defaults are not passed on.
     by_keyword = [n for n in bound.arguments if signature.parameters[n].kind in _BY_KEYWORD]
     if by_keyword:
         raise TypeError(f"{problem}: {', '.join(sorted(by_keyword))} can be given by keyword only")
@@ -374,9 +376,9 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
 
 
 class _Custom(Generic[P, R_co]):
-    """What functions with derivative rules share: their static arguments, and how they are called.
+    """Base of functions with derivative rules: their static arguments, and their call.
 
-    Their classes have no annotations: an instance has those of its function, and Python 3.14 looks at the class first.
+    The classes have no annotations: an instance has those of its function, and Python 3.14 looks at the class first.
     """
 
     def __init__(
@@ -389,7 +391,7 @@ class _Custom(Generic[P, R_co]):
         self.symbolic_zeros: bool = False
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        # The function may have rules of other kinds: `custom_vjp(custom_vmap(f))` is told both.
+        # The function may have rules of other kinds: `custom_vjp(custom_vmap(f))` accepts the definitions of both.
         if name in ("def_vmap", "defjvp", "defjvps", "defvjp") and "fun" in self.__dict__:
             return getattr(self.fun, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -412,7 +414,7 @@ class _Custom(Generic[P, R_co]):
         return positions
 
     def _bound(self, args: tuple, rules: tuple) -> tuple[list, tuple]:
-        """(leaves of the arguments that are differentiated, what a `BoundRule` is made of)."""
+        """(leaves of the arguments that are differentiated, the arguments of `BoundRule`)."""
         chosen = self._static_positions(len(args))
         static = tuple((i, args[i]) for i in sorted(chosen))
         leaves, in_tree = pytree.tree_flatten(tuple(a for i, a in enumerate(args) if i not in chosen))
@@ -517,12 +519,12 @@ class custom_vjp(_Custom[P, R_co]):
         self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False,
         generic_batching: bool = False,
     ) -> None:  # fmt: skip
-        """Set rules whose backward rule returns logs beside the cotangents.
+        """Set rules whose backward rule returns logs together with the cotangents.
 
         Args:
           fwd, symbolic_zeros, optimize_remat, generic_batching: as for `defvjp`.
-          bwd: ``(*nondiff, residuals, ct) -> (cotangents, logs)``. The logs are a dict of pytrees of arrays, or None. They are
-            dropped, unless ``vjp_fun.with_logs(ct)`` of what `jax.vjp` returns asks for them.
+          bwd: ``(*nondiff, residuals, ct) -> (cotangents, logs)``. The logs are a dict of pytrees of arrays, or None.
+            ``vjp_fun.with_logs(ct)`` returns them, where `jax.vjp` returns `vjp_fun`. All other calls drop them.
         """
         self._returns = "cotangents and logs"
         self._define(fwd, bwd, symbolic_zeros, optimize_remat)

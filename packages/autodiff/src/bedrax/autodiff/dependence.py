@@ -1,4 +1,4 @@
-"""What in a program depends on some of its arguments: what differentiation splits programs by."""
+"""Dependence of the parts of a program on some of its arguments. Differentiation splits programs by it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bedrax.core.tables import programs, with_programs
 
 
 class Dependence(NamedTuple):
-    """What depends on some of a program's arguments.
+    """The parts of a program that depend on some of its arguments.
 
     Attributes:
-      equations: for each equation, whether an operand does.
-      results: for each result, whether it does.
-      variables: those that do.
+      equations: for each equation, whether an operand depends on them.
+      results: for each result, whether it depends on them.
+      variables: the dependent variables.
     """
 
     equations: tuple[bool, ...]
@@ -26,7 +26,7 @@ class Dependence(NamedTuple):
 
 @cached
 def dependents(jaxpr: Jaxpr, inputs: tuple[bool, ...]) -> Dependence:
-    """What depends on the arguments that are marked in `inputs`."""
+    """The parts of a program that depend on the arguments marked in `inputs`."""
     marked = {v for v, m in zip(jaxpr.invars, inputs, strict=True) if m}
     flags = []
     for eqn in jaxpr.eqns:
@@ -38,7 +38,7 @@ def dependents(jaxpr: Jaxpr, inputs: tuple[bool, ...]) -> Dependence:
 
 
 def _dependent_results(eqn: Eqn, given: list[bool]) -> list[bool]:
-    """The results that depend on the marked operands: of equations that can shrink, as their programs say."""
+    """The dependent results for the marked operands. The programs of an equation that can shrink decide; else all."""
     every = [True] * len(eqn.outvars)
     if not with_programs.states(eqn.primitive) or eqn.effects:
         return every

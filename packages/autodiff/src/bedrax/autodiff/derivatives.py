@@ -182,7 +182,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 
     Args:
       fun: takes and returns pytrees of arrays.
-      primals: where to evaluate; a tuple or list, one entry per argument.
+      primals: the point; a tuple or list, one entry per argument.
       tangents: like `primals`; integer primals have tangents of dtype `float0`.
       has_aux: `fun` returns ``(result, aux)``.
 

@@ -1,4 +1,4 @@
-"""Forward mode: every value travels with its tangent."""
+"""Forward mode: every value is paired with its tangent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bedrax.core.typing import ArrayLike
 
 
 class DualTracer(Tracer):
-    """A primal value that travels with its tangent; its type and its concrete value are the primal's."""
+    """A primal value paired with its tangent; its type and its concrete value are the primal's."""
 
     __slots__ = ("primal", "tangent")
 
@@ -48,7 +48,7 @@ aval_functions[JVPTracer] = operator.attrgetter("aval")
 
 
 class Differentiating(Trace):
-    """What the traces have in common that run derivative rules.
+    """Base of the traces that run derivative rules.
 
     Attributes:
       home: the trace that is current while a rule runs.
@@ -58,9 +58,9 @@ class Differentiating(Trace):
     sees_constants = False
 
     def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
-        """Run the derivative rule of a function where an argument has a tangent; else the parent reads the function.
+        """Run the derivative rule of a function if an argument has a tangent; else the parent processes the call.
 
-        The function itself does not run, so that it may look at its arguments where they are known.
+        The function itself does not run here, so that it may read concrete values of its arguments.
         """
         primals = []
         tangents = []
@@ -142,7 +142,7 @@ def jvp_flat_with_aux(
     """Push tangents (values or `Zero`) through a function that returns (list of values, anything else).
 
     Returns:
-      (results, tangents of the results; `Zero` where nothing depends on the inputs' tangents, what else was returned).
+      (results, tangents of the results; `Zero` if they do not depend on the inputs' tangents, the other return value).
     """
     trace = JVPTrace(current.trace)
 

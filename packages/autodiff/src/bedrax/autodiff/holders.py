@@ -1,4 +1,4 @@
-"""Forward mode of operations that hold programs: a tangent goes where its value goes."""
+"""Forward mode of operations that hold programs: a tangent has the role of its value."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Solutions of equations, differentiated by the implicit function theorem: `custom_linear_solve`, `custom_root`.
 
-What the solvers do is not differentiated: at a solution of ``f(x, a) = 0``, ``df/dx dx = -df/da da``.
+The solvers are not differentiated: at a solution of ``f(x, a) = 0``, ``df/dx dx = -df/da da``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _trace(what: str, fun: Callable, types: list, tree, has_aux: bool = False) -
     """A function of one argument, which returns something of the same types (and auxiliary results).
 
     Returns:
-      (program, what it closes over, structure of the result, number of its leaves that are like the argument's).
+      (program, its closed-over values, structure of the result, number of its leaves that are like the argument's).
     """
     jaxpr, consts, out_tree = staging.trace_function(fun, pytree.tree_structure(((_dummy(tree),), {})), tuple(types))
     main = out_tree
@@ -56,7 +56,7 @@ def custom_linear_solve(
     """Solve ``matvec(x) == b`` with a given solver, and derivatives that are linear solves themselves.
 
     Args:
-      matvec: a linear function from and to something of `b`'s structure, shapes and dtypes.
+      matvec: a linear function. Its argument and its result have `b`'s structure, shapes and dtypes.
       b: a pytree of arrays.
       solve: ``solve(matvec, b)`` is x; it need not be differentiable.
       transpose_solve: ``transpose_solve(vecmat, b)`` solves with the transpose of `matvec`; reverse mode needs it.
@@ -64,7 +64,7 @@ def custom_linear_solve(
       has_aux: the solvers return ``(x, aux)``; ``aux`` is not differentiated.
 
     Returns:
-      What ``solve(matvec, b)`` returns.
+      The result of ``solve(matvec, b)``.
 
     Raises:
       TypeError: structures or types of results do not match `b`.
@@ -101,7 +101,7 @@ def custom_linear_solve(
 
 
 def _with_zeros(program: Jaxpr, arriving: tuple[bool, ...], const_types: list, types: list) -> Jaxpr:
-    """The transposed program with every cotangent among its results, also those that are always zero."""
+    """The transposed program with every cotangent among its results, including those that are always zero."""
     if all(arriving):
         return program
 
@@ -117,10 +117,10 @@ def custom_root(
     f: Callable[..., Any], initial_guess: Any, solve: Callable[[Callable[..., Any], Any], Any],
     tangent_solve: Callable[[Callable[..., Any], Any], Any], has_aux: bool = False,
 ) -> Any:  # fmt: skip
-    """A root of `f` from a given solver, differentiated with respect to what `f` closes over.
+    """A root of `f` from a given solver, differentiated with respect to the values that `f` closes over.
 
     Args:
-      f: a function from and to something of `initial_guess`'s structure, shapes and dtypes.
+      f: a function. Its argument and its result have `initial_guess`'s structure, shapes and dtypes.
       initial_guess: a pytree of arrays.
       solve: ``solve(f, initial_guess)`` is the root; it need not be differentiable.
       tangent_solve: ``tangent_solve(g, y)`` is the x with ``g(x) == y`` for a linear function g, e.g.
@@ -128,7 +128,7 @@ def custom_root(
       has_aux: `solve` returns ``(root, aux)``; ``aux`` is not differentiated.
 
     Returns:
-      What ``solve(f, initial_guess)`` returns.
+      The result of ``solve(f, initial_guess)``.
 
     Raises:
       TypeError: structures or types of results do not match `initial_guess`.

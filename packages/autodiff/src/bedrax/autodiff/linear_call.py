@@ -28,7 +28,7 @@ def linear_call(
       ``fun(residual_args, linear_args)``.
 
     Raises:
-      TypeError: if `fun_transpose` does not return what `linear_args` is like.
+      TypeError: the result of `fun_transpose` has another structure or other types than `linear_args`.
     """
     residuals, res_tree = pytree.tree_flatten(residual_args)
     values, in_tree = pytree.tree_flatten(linear_args)

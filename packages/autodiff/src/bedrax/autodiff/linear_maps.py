@@ -45,8 +45,8 @@ class LinearProgram(NamedTuple):
 class Linearized:
     """A linear map between the tangents of a function's arguments and those of its results.
 
-    A pytree whose leaves are the residuals: what it needs to know of the point. Until somebody asks for them, the
-    map is the tape that was recorded there.
+    A pytree whose leaves are the residuals: the values that it needs of the point. Before their first use, the map
+    is the tape recorded at the point.
 
     Attributes:
       in_tree, out_tree: structures of the arguments and of the result.
@@ -69,7 +69,7 @@ class Linearized:
 
     @property
     def program(self) -> LinearProgram:
-        """The map as a program, made of the tape when it is first needed."""
+        """The map as a program, made from the tape on first use."""
         if self._program is None:
             self._program = LinearProgram(*self._recorded.program())
             self._recorded = None
@@ -105,10 +105,11 @@ class Linearized:
 
         Args:
           wanted: the leaves of the arguments whose cotangents are needed; None: all.
-          backward: how the tape is read: ``(cotangents of the leaves of the result, wanted) -> cotangents``. Default: as ever.
+          backward: the function that reads the tape: ``(cotangents of the leaves of the result, wanted) -> cotangents``.
+            Default: the tape's own.
 
         Raises:
-          error: the cotangent's structure or types are not those of the result.
+          error: the structure or a type of the cotangent is not that of the result.
         """
         leaves, tree = pytree.tree_flatten(cotangent, is_leaf=lambda x: type(x) is Zero)
         if tree != self.out_tree:
@@ -122,7 +123,7 @@ class Linearized:
 
     @property
     def out_nzs(self) -> Any:
-        """Which leaves of the result have a tangent that is not known to be zero: a tree of booleans like the result."""
+        """A tree of booleans like the result: whether the tangent of the leaf is not known to be zero."""
         recorded = self._recorded
         moving = self.program.active_out if recorded is None else [type(t) is not Zero for t in recorded.tangents]
         return pytree.tree_unflatten(self.out_tree, list(moving))
@@ -150,7 +151,7 @@ class Linearized:
 
 
 class LinearFunction(Linearized):
-    """What `linearize` returns: called with tangents, it pushes them.
+    """The linear function that `linearize` returns: called with tangents, it pushes them.
 
     Attributes:
       func, args: a function of the residuals and the tangents, and the residuals: ``func(*args, *tangents)``.
@@ -174,7 +175,7 @@ class LinearFunction(Linearized):
 
 
 class _Mark:
-    """Says what becomes of a cotangent, or stands where no value is."""
+    """Base of the marks: a request for a cotangent, or a placeholder for a missing value."""
 
     __slots__ = ()
 
@@ -195,33 +196,33 @@ class GradValue(_Mark):
 
 
 class DontWant(_Mark):
-    """For `VJP.with_refs`: the cotangent of this argument is not wanted."""
+    """For `VJP.with_refs`: the cotangent of this argument is not computed."""
 
     __slots__ = ()
 
 
 @pytree.register_static
 class GradRef(_Mark):
-    """Stands for a cotangent that was added to a reference; a node without leaves."""
+    """Placeholder of a cotangent that was added to a reference; a node without leaves."""
 
     __slots__ = ()
 
 
 @pytree.register_static
 class DidntWant(_Mark):
-    """Stands for a cotangent that was not wanted; a node without leaves."""
+    """Placeholder of a cotangent that was not computed; a node without leaves."""
 
     __slots__ = ()
 
 
 class NotNeeded(_Mark):
-    """Stands in `VJP.args_res` for an argument that the pullback does not need to know."""
+    """Placeholder in `VJP.args_res` for an argument that the pullback does not need."""
 
     __slots__ = ()
 
 
 class NotSaveable(_Mark):
-    """Stands in `VJP.args_res` for an argument that the pullback needs and was not to keep: put it back before a call."""
+    """Placeholder in `VJP.args_res` for an argument that the pullback needs but may not keep: put it back before a call."""
 
     __slots__ = ()
 
@@ -230,12 +231,12 @@ _MARKS = (NotNeeded, NotSaveable)
 
 
 class VJP(Linearized):
-    """What `vjp` returns: called with a cotangent, it pulls it back.
+    """The pullback that `vjp` returns: called with a cotangent, it returns the cotangents of the arguments.
 
     Attributes:
-      args_res: for each argument of the function, what the pullback still knows of it: itself, with `NotNeeded` in place
-        of leaves that it needs not, and `NotSaveable` in place of those that it was not to keep. The list may be written to:
-        values may be taken out, and put back before a call.
+      args_res: each argument of the function, with `NotNeeded` in place of leaves that the pullback does not need, and
+        `NotSaveable` in place of those that it may not keep. The list may be written to: values may be taken out,
+        and put back before a call.
       opaque_residuals: the other values that the pullback needs, in a list that may be written to, too.
     """
 
@@ -245,8 +246,8 @@ class VJP(Linearized):
         self, *static: Any, arguments: Sequence[Any] = (), sources: tuple[Any, ...] | None = None, **residuals: Any
     ) -> None:
         super().__init__(*static, **residuals)
-        self._arguments = tuple(map(_held_weakly, arguments))  # so that those that are not needed can be freed
-        self._sources = sources  # for each residual the argument's leaf that it is, or None
+        self._arguments = tuple(map(_held_weakly, arguments))  # so that arguments that are not needed can be freed
+        self._sources = sources  # per residual: the leaf of the arguments that it is, or None
         self._lists: tuple[list[Any], list[Any]] | None = None
 
     @property
@@ -272,7 +273,7 @@ class VJP(Linearized):
         return found._replace(residuals=residuals)
 
     def _leaves_of(self, args: Sequence[Any]) -> list:
-        """What `args_res` has for each leaf of the arguments."""
+        """The entry of `args_res` for each leaf of the arguments."""
         out: list[Any] = []
         for tree, x in zip(pytree.treedef_children(self.in_tree), args, strict=True):
             gone = x is None or isinstance(x, _MARKS)
@@ -307,7 +308,7 @@ class VJP(Linearized):
         self._lists = self._split()[0], list(values)
 
     def _drop(self, saveable: Sequence[bool]) -> None:
-        """Keep no leaf of the arguments that is not to be kept."""
+        """Drop the leaves of the arguments that may not be kept."""
         args, _ = self._split()
         leaves = self._leaves_of(args)
         kept = [x if s or isinstance(x, NotNeeded) else NotSaveable() for x, s in zip(leaves, saveable, strict=True)]
@@ -315,7 +316,7 @@ class VJP(Linearized):
         self._program = self._program._replace(residuals=[])
 
     def with_logs(self, *given: Any) -> tuple[Any, dict[Any, Any]]:
-        """The cotangents, as a call returns them, and the dict of what backward rules log (`custom_vjp.defvjp_with_logs`).
+        """The cotangents, as a call returns them, and the dict of the logs of backward rules (`custom_vjp.defvjp_with_logs`).
 
         Raises:
           NotImplementedError: a rule that logs is called in a loop or a branch.
@@ -335,7 +336,7 @@ class VJP(Linearized):
         return self.pull(given[0], backward=backward), logs[0]
 
     def _flatten(self):
-        lists = self._split()  # what was taken out is no leaf
+        lists = self._split()  # a value that was taken out is no leaf
         jaxpr, active_out, _ = self._program
         static = self.in_tree, self.out_tree, self.in_types, self.out_types, self.active, jaxpr, active_out
         return lists, (*static, self._sources)
@@ -353,12 +354,12 @@ class VJP(Linearized):
         return self._pulled(given, (None,) * len(self.in_types))
 
     def with_refs(self, *refs: Any) -> Callable[..., Any]:
-        """This map, with places for the cotangents of the arguments.
+        """This map, with a destination for the cotangent of each argument.
 
         Args:
           refs: one entry per argument of the function, or a prefix of it as a tree: a reference, to which the cotangent is
             added; `GradValue` ``()``, for the cotangent to be returned; `DontWant` ``()``. For an argument that is a
-            reference, the place is one, too.
+            reference, the entry is a reference, too.
 
         Returns:
           A function of the cotangent of the result. Where there is no cotangent to return, it returns a mark, `GradRef`
@@ -417,7 +418,7 @@ def _type_of(x) -> AbstractValue:
 
 
 def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
-    """A cotangent of the wanted type; `Zero` of a result without derivative, whose cotangent is any array of its shape."""
+    """A cotangent of the expected type; `Zero` for a result without derivative, whose cotangent is any array of its shape."""
     if type(ct) is Zero:
         return ct
     no_tangent = wanted.is_array and wanted.dtype == dtypes.float0
@@ -432,7 +433,7 @@ def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
 
 
 def _each_leaf(name: str, parameter: str, flags: Any, tree: Any) -> list[bool]:
-    """A flag for each leaf of a tree, of one for each part of it: containers agree in their number of children."""
+    """One flag per leaf of a tree, from a prefix of flags. Containers of both have the same number of children."""
     if isinstance(flags, bool):
         return [flags] * tree.num_leaves
     parts = pytree.tree_leaves(flags, is_leaf=lambda x: x is not flags)
@@ -485,12 +486,12 @@ def linearize(fun: Callable[..., Any], *primals: ArrayLike, has_aux: bool = Fals
       fun: takes and returns pytrees of arrays.
       primals: the point.
       has_aux: `fun` returns ``(result, aux)``.
-      in_nzs: which leaves of the arguments have tangents; those of the others are taken for zero. A boolean, or a tree of
+      in_nzs: which leaves of the arguments have tangents; the tangents of the others are zero. A boolean, or a tree of
         booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
 
     Returns:
-      ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result. ``f_jvp.out_nzs`` tells which leaves of
-      the result have a tangent that is not known to be zero.
+      ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result. ``f_jvp.out_nzs`` marks the leaves
+      of the result whose tangent is not known to be zero.
 
     Raises:
       ValueError: `in_nzs` is no prefix of the arguments.
@@ -543,8 +544,8 @@ def vjp(
         booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
 
     Returns:
-      ``(result, vjp_fun)``, and aux: ``vjp_fun(ct)`` is a tuple with a cotangent per primal. ``vjp_fun.out_nzs`` tells which
-      leaves of the result depend on arguments that are differentiated.
+      ``(result, vjp_fun)``, and aux: ``vjp_fun(ct)`` is a tuple with a cotangent per primal. ``vjp_fun.out_nzs`` marks
+      the leaves of the result that depend on differentiated arguments.
 
     Raises:
       ValueError: `saveable_args` or `in_nzs` is no prefix of the arguments.
@@ -571,7 +572,7 @@ def fwd_and_bwd(
     """
     argnums = check_argnums("fwd_and_bwd", argnums)
     single = type(argnums) is int
-    positions = (argnums,) if single else argnums  # A VJP has a list of arguments, even if it is of one.
+    positions = (argnums,) if single else argnums  # A VJP has a list of arguments, even a VJP of one argument.
 
     def fwd(*args, **kwargs):
         result, pullback, *aux = _at(VJP, "fwd_and_bwd", Chosen("fwd_and_bwd", fun, positions, args, kwargs), has_aux)

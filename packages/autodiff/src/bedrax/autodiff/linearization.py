@@ -2,8 +2,8 @@
 
 A `LinearizeTrace` runs the same jvp rules as forward mode, with tangents that are nodes of
 a *tape*. While a rule runs, the tape is the current trace: an operation with a node among
-its arguments is recorded, every other operation is passed to the parent. So what the tape
-holds is linear in the nodes, and its other arguments are the residuals.
+its arguments is recorded, every other operation is passed to the parent. So the recorded
+operations are linear in the nodes, and their other arguments are the residuals.
 
 The transposition of a program works by the same means (`backward_pass`): run it with nodes
 for the arguments it is linear in, then read the tape backwards.
@@ -63,7 +63,7 @@ class Entry:
     def __init__(
         self, prim: Primitive, args: list[Any] | tuple[Any, ...], params: dict[str, Any], outs: list[Node]
     ) -> None:
-        self.names: tuple[str, ...] = current.names  # what was in force: it is again on the way back
+        self.names: tuple[str, ...] = current.names  # in force again in the backward pass
         self.prim: Primitive = prim
         self.args: list[Any] | tuple[Any, ...] = args
         self.params: dict[str, Any] = params
@@ -71,7 +71,7 @@ class Entry:
 
 
 def _named(entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequence[Any]:
-    """What a rule sends back, under the names that were in force; operations at once are known by none."""
+    """The cotangents that a rule returns, computed under the names of the entry; eager operations have no names."""
     if current.trace is eval_trace:
         return rule(ct, *args, **entry.params)
     saved, current.names = current.names, entry.names
@@ -82,7 +82,7 @@ def _named(entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequen
 
 
 def _at_home(ct: Any, aval: Any) -> Any:
-    """A cotangent, split as the type of its primal tells."""
+    """A cotangent with the sharding in the type of its primal."""
     split = getattr(aval, "split", None)
     if split is None or aval_of(ct).split == split:
         return ct
@@ -102,7 +102,7 @@ class Tape(Trace):
         self.entries: list[Entry] = []
 
     def process(self, prim: Primitive, args: tuple[Any, ...] | list[Any], params: dict[str, Any]) -> Any:
-        """Record an operation on nodes, split where its column says so; pass any other on."""
+        """Record an operation on nodes, split if it has a split rule; pass any other to the parent."""
         for x in args:
             if type(x) is Node and x._trace is self:
                 break
@@ -116,7 +116,7 @@ class Tape(Trace):
         return split_rules[prim](self, prim, args, params)
 
     def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
-        """Run a function of nodes, which is linear; the parent reads any other."""
+        """Run a function of nodes, which is linear; pass any other to the parent."""
         if any(map(self.owns, args)):
             return rule.primal(*args)
         with set_trace(self.parent):
@@ -144,7 +144,7 @@ class Tape(Trace):
         Args:
           outs: nodes, or values and `Zero` that depend on no input.
           cts: one cotangent (or `Zero`) per result.
-          wanted: the inputs whose cotangents are needed (None: all); what serves others alone is left out.
+          wanted: the inputs whose cotangents are needed (None: all); operations for others alone are left out.
 
         Returns:
           One cotangent per input, `Zero` where none arrives.
@@ -189,7 +189,7 @@ class Tape(Trace):
         return entries
 
     def to_jaxpr(self, inputs: Sequence[Node], outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
-        """The recorded program, without what no result needs.
+        """The recorded program, without operations that no result needs.
 
         Returns:
           (program whose arguments are the residuals, then `inputs`; the residuals' values).
@@ -230,7 +230,7 @@ class Tape(Trace):
         return jaxpr, residuals
 
 
-# How an operation with linear operands goes on the tape: as it is, unless it mixes linear and other computations.
+# Split rules. An operation with linear operands is recorded as it is, unless it mixes linear and other computations.
 split_rules: Final = Column(
     "split", "bedrax.autodiff.rules", signature="rule(tape, prim, args, params) -> results",
     otherwise=lambda prim: Tape.record, otherwise_kind="recorded",
@@ -238,7 +238,7 @@ split_rules: Final = Column(
 
 
 class LinearizeTracer(DualTracer):
-    """A primal value and the tape node of its tangent (or a tangent that is constant in the inputs')."""
+    """A primal value and the tape node of its tangent (or a tangent that is constant in the inputs' tangents)."""
 
     __slots__ = ()
 
@@ -249,8 +249,8 @@ class LinearizeTracer(DualTracer):
 aval_functions[LinearizeTracer] = operator.attrgetter("aval")
 
 
-# A family's file fills both columns, so a hit in the second one means that the first one was asked. Looked up each
-# time: a library may replace a rule.
+# A family's file fills both columns: after a hit in the second one, the first one is complete. Rules are looked up at
+# every call: a library may replace one.
 _linearize_rule = functools.partial(dict.get, linearize_rules)
 _jvp_rule = functools.partial(dict.get, jvp_rules)
 
@@ -314,7 +314,7 @@ class LinearizeTrace(Differentiating):
 
 
 class Recorded(NamedTuple):
-    """What `linearize_flat` knows: results, and the tape from `inputs` to `tangents`."""
+    """The outcome of `linearize_flat`: results, and the tape from `inputs` to `tangents`."""
 
     outs: list[Any]
     tangents: list[Any]  # one node or Zero per result
@@ -323,7 +323,7 @@ class Recorded(NamedTuple):
     aux: Any = None
 
     def first(self, n: int) -> Recorded:
-        """The same of the first n results."""
+        """The same, for the first n results."""
         return Recorded(self.outs[:n], self.tangents[:n], self.tape, self.inputs, self.aux)
 
     def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None) -> list[Any]:
@@ -354,7 +354,7 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
 
     def variable(i, x):
         if type(x) is np.ndarray and parent is eval_trace:
-            x = executors.get().asarray(x)  # once, not at every use
+            x = executors.get().asarray(x)  # computed once, not at every use
         node = Node(tape, aval_of(x).to_tangent_aval())
         inputs.append(node)
         return LinearizeTracer(trace, x, node)
@@ -410,7 +410,7 @@ def linearize_jaxpr(
     """
 
     def split(*args):
-        lin = linearize_flat(jaxpr, args, active)  # programs may be nested deeply: few frames for each
+        lin = linearize_flat(jaxpr, args, active)  # deeply nested programs need few frames each
         if instantiate is not False:
             wanted = (instantiate,) * len(lin.outs) if instantiate is True else instantiate
             tangents = [materialize(t) if w else t for t, w in zip(lin.tangents, wanted, strict=True)]
@@ -456,7 +456,7 @@ _INLINED = frozenset({jit_p, closed_call_p, core_call_p, remat_p})
 
 
 def backward_pass_with_logs(jaxpr: Jaxpr, args: Sequence[Any], cts: Sequence[Any]) -> tuple[list[Any], dict[Any, Any]]:
-    """`backward_pass`, and the dict of what backward rules log.
+    """`backward_pass`, and the dict of the logs of backward rules.
 
     Raises:
       NotImplementedError: a rule that logs is called in a loop or a branch.
@@ -503,7 +503,7 @@ def transpose_jaxpr(
 
 
 def _split_equations(eqns, depends, marked) -> tuple[list, list]:
-    """The equations for what does not depend on something, and those for what does; some are in part in both."""
+    """The equations that do not depend on the marked variables, and those that do. Some are split into both."""
     known, rest = [], []
     for eqn, touched in zip(eqns, depends, strict=True):
         late = [v in marked for v in eqn.outvars]
@@ -513,7 +513,7 @@ def _split_equations(eqns, depends, marked) -> tuple[list, list]:
         shrink = dead_code_rules[eqn.primitive]
         known.append(shrink(eqn, [not m for m in late])[1])
         if any(late):
-            again = shrink(eqn, late)[1]  # what it carries besides is known already, under the same names
+            again = shrink(eqn, late)[1]  # its other carries are known already, under the same names
             rest.append(again.replace(outvars=[v if v in marked else Var(v.aval) for v in again.outvars]))
     return known, rest
 

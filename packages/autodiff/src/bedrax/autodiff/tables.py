@@ -35,7 +35,7 @@ def _by_jvp(prim):
     return lambda primals, tangents, **params: jvp_rules[prim](primals, tangents, **params)
 
 
-# How a primitive is read while a linear program is recorded: its jvp rule, unless it holds programs, which are split.
+# Linearize rules. A primitive without one is linearized by its jvp rule; one that holds programs splits them.
 linearize_rules: Final = Column(
     "linearize", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)",
     otherwise=_by_jvp, otherwise_kind="jvp",
@@ -62,7 +62,7 @@ def is_undefined(x: Any) -> bool:
 
 
 def has_tangent(dtype: Any) -> bool:
-    """Whether values of a dtype have tangents other than zero: inexact ones, and extended dtypes that say of which dtype."""
+    """Whether values of a dtype have nonzero tangents: inexact dtypes, and extended dtypes that name a tangent dtype."""
     return dtypes.is_inexact(dtype) or hasattr(dtype, "tangent_dtype")
 
 
@@ -92,7 +92,7 @@ def unbroadcast(aval: AbstractValue, ct: Any) -> Any:
 
 
 def flags(tangents: Iterable[Any]) -> tuple[bool, ...]:
-    """Which tangents are not known to vanish."""
+    """One boolean per tangent: whether it is not known to vanish."""
     return tuple([type(t) is not Zero for t in tangents])
 
 
@@ -176,7 +176,7 @@ def bilinear(prim: Primitive, lhs_transpose: Callable[..., Any], rhs_transpose: 
             raise ValueError(f"'{prim}' is not linear in both operands together")
         rule, undefined, other = (lhs_transpose, x, y) if first else (rhs_transpose, y, x)
         if tracing.types_with_shardings is not None and (is_split(ct) or is_split(other)):
-            # Types tell how values are split: the cotangent's like its primal, whatever was contracted for it.
+            # Types have shardings: that of the cotangent is that of its primal, not that of the contraction.
             where = undefined.aval.split or anywhere
             back = placed_result(where, _by_values(rule, first, undefined.aval), ct, other, **params)
         else:
@@ -211,11 +211,11 @@ def zero(*prims: Primitive) -> None:
 
 
 def absent(*prims: Primitive, why: str) -> None:
-    """Rows that say why a primitive has no derivative."""
+    """Rows that state why a primitive has no derivative."""
     jvp_rules.absent(*prims, why=why)
     transpose_rules.absent(*prims, why=why)
 
 
 def not_transposable(*prims: Primitive, why: str = "it is not linear; its jvp is made of operations that are") -> None:
-    """Rows that say why a primitive with a jvp has no transpose."""
+    """Rows that state why a primitive with a jvp has no transpose."""
     transpose_rules.absent(*prims, why=why)
