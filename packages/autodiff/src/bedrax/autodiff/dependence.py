@@ -38,7 +38,7 @@ def dependents(jaxpr: Jaxpr, inputs: tuple[bool, ...]) -> Dependence:
 
 
 def _dependent_results(eqn: Eqn, given: list[bool]) -> list[bool]:
-    """The dependent results for the marked operands. The programs of an equation that can shrink decide; else all."""
+    """The results that depend on the marked operands, by the programs of the equation; all if it cannot shrink."""
     every = [True] * len(eqn.outvars)
     if not with_programs.states(eqn.primitive) or eqn.effects:
         return every

@@ -105,7 +105,7 @@ class Linearized:
 
         Args:
           wanted: the leaves of the arguments whose cotangents are needed; None: all.
-          backward: the function that reads the tape: ``(cotangents of the leaves of the result, wanted) -> cotangents``.
+          backward: the function that reads the tape, ``(cotangents of the result's leaves, wanted) -> cotangents``.
             Default: the tape's own.
 
         Raises:
@@ -222,7 +222,7 @@ class NotNeeded(_Mark):
 
 
 class NotSaveable(_Mark):
-    """Placeholder in `VJP.args_res` for an argument that the pullback needs but may not keep: put it back before a call."""
+    """Placeholder in `VJP.args_res` for an argument that the pullback needs but may not keep. Replace it before a call."""
 
     __slots__ = ()
 
@@ -316,7 +316,7 @@ class VJP(Linearized):
         self._program = self._program._replace(residuals=[])
 
     def with_logs(self, *given: Any) -> tuple[Any, dict[Any, Any]]:
-        """The cotangents, as a call returns them, and the dict of the logs of backward rules (`custom_vjp.defvjp_with_logs`).
+        """The cotangents, as a call returns them, and the dict of logs of backward rules (see `defvjp_with_logs`).
 
         Raises:
           NotImplementedError: a rule that logs is called in a loop or a branch.
@@ -418,7 +418,7 @@ def _type_of(x) -> AbstractValue:
 
 
 def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
-    """A cotangent of the expected type; `Zero` for a result without derivative, whose cotangent is any array of its shape."""
+    """A cotangent of the expected type; `Zero` for a result without derivative, given any array of its shape."""
     if type(ct) is Zero:
         return ct
     no_tangent = wanted.is_array and wanted.dtype == dtypes.float0
@@ -486,8 +486,8 @@ def linearize(fun: Callable[..., Any], *primals: ArrayLike, has_aux: bool = Fals
       fun: takes and returns pytrees of arrays.
       primals: the point.
       has_aux: `fun` returns ``(result, aux)``.
-      in_nzs: which leaves of the arguments have tangents; the tangents of the others are zero. A boolean, or a tree of
-        booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
+      in_nzs: which leaves of the arguments have tangents; the tangents of the others are zero. A boolean, or a tree
+        of booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
 
     Returns:
       ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result. ``f_jvp.out_nzs`` marks the leaves

@@ -249,8 +249,8 @@ class LinearizeTracer(DualTracer):
 aval_functions[LinearizeTracer] = operator.attrgetter("aval")
 
 
-# A family's file fills both columns: after a hit in the second one, the first one is complete. Rules are looked up at
-# every call: a library may replace one.
+# A family's file fills both columns: if only the second one has a rule, the primitive has no linearize rule. Rules are
+# looked up at every call: a library may replace one.
 _linearize_rule = functools.partial(dict.get, linearize_rules)
 _jvp_rule = functools.partial(dict.get, jvp_rules)
 

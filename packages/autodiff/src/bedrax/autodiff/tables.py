@@ -62,7 +62,7 @@ def is_undefined(x: Any) -> bool:
 
 
 def has_tangent(dtype: Any) -> bool:
-    """Whether values of a dtype have nonzero tangents: inexact dtypes, and extended dtypes that name a tangent dtype."""
+    """Whether values of a dtype have nonzero tangents: inexact ones, and extended ones that name a tangent dtype."""
     return dtypes.is_inexact(dtype) or hasattr(dtype, "tangent_dtype")
 
 

@@ -1,4 +1,4 @@
-"""Taylor mode: truncated power series travel through a function.
+"""Taylor mode: a function of truncated power series.
 
 A value is a list of coefficients ``c_0, ..., c_K`` of a path ``x(t) = sum c_k t^k``. Linear operations act
 on each coefficient, bilinear ones convolve them (Cauchy's product), and division solves for them. Any other
@@ -27,17 +27,17 @@ from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise, special
 from bedrax.lax.promotion import promote_pair
 
-# Rules of libraries, which stand before what follows from the jvp rule:
+# Rules of libraries. They take precedence over the rule derived from the jvp rule:
 # ``rule(primals, series, **params) -> (result, series)``, where a series is the list of a path's derivatives.
 jet_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
 class ZeroTerm:
-    """A term of a series that vanishes, where `jet` takes a term and where a rule returns one; `zero_term` is one."""
+    """A vanishing term of a series, as an argument of `jet` or a result of a rule; `zero_term` is one."""
 
 
 class ZeroSeries:
-    """All terms of a path that does not move, in place of their list; `zero_series` is one."""
+    """All terms of a constant path, in place of their list; `zero_series` is one."""
 
 
 zero_term: Final = ZeroTerm()
@@ -74,7 +74,7 @@ class SeriesTrace(Trace):
         self.order: int = order
 
     def terms_of(self, x: Any) -> list[Any] | None:
-        """The coefficients of a path; None for a value that does not move."""
+        """The coefficients of a path; None for a constant value."""
         return x.terms if type(x) is SeriesTracer and x._trace is self else None
 
     def wrap(self, terms: list[Any] | None, value: Any) -> Any:
@@ -106,14 +106,14 @@ class SeriesTrace(Trace):
         return self._by_derivative(prim, args, series, params)
 
     def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
-        """The parent reads a function of values that do not move; the program of any other is a series."""
+        """Pass a function of constant values to the parent; run the program of any other on series."""
         if any(self.terms_of(x) is not None for x in args):
             return super().call(prim, rule, args)
         with set_trace(self.parent):
             return self.parent.call(prim, rule, args)
 
     def _by_rule(self, prim, args, series, params):
-        """What a library's rule says, in derivatives."""
+        """The result of a library's rule, which takes and returns derivatives."""
         scales = [math.factorial(k) for k in range(1, self.order + 1)]
         paths = [s or [x, *(instantiate(Zero.of(x)) for _ in scales)] for s, x in zip(series, args, strict=True)]
         derivatives = [[_scaled(t, f) if _moves(t) else t for t, f in zip(p[1:], scales)] for p in paths]
@@ -282,7 +282,7 @@ def jet2(
     factorial_scaled: bool = False,
     **_: Any,
 ) -> tuple[Any, ...]:
-    """`jet` with coefficients of the paths, where nothing else is said."""
+    """`jet` with `factorial_scaled=False` by default: terms are coefficients of the paths."""
     return jet(fun, primals, series, factorial_scaled=factorial_scaled)
 
 
@@ -334,7 +334,7 @@ def linear_prop(
 def zero_prop(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params: Any
 ) -> tuple[Any, ...]:
-    """The result and `zero_series` for an operation whose derivative vanishes; as `linear_prop` in form."""
+    """The result and `zero_series` for an operation whose derivative vanishes. Arguments and result are like `linear_prop`'s."""
     out = prim.bind(*primals_in, **params)
     return out, [zero_series] * len(out) if prim.multiple_results else zero_series
 
@@ -382,9 +382,9 @@ def def_deriv(prim: Primitive, deriv: Callable[..., Any]) -> None:
 
 
 def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
-    """Register, as the rule of `jet` for a primitive, that it is what ``comp(*operands, **kwargs)`` computes.
+    """Register the function ``comp(*operands, **kwargs)`` as the rule of `jet` for a primitive.
 
-    `comp` is not given the parameters of an application: it is for primitives whose result does not depend on them.
+    `comp` does not get the parameters of the operation: it is for primitives whose result does not depend on them.
     """
     jet_rules[prim] = lambda primals, series, **params: jet(functools.partial(comp, **kwargs), primals, series)
 

@@ -29,7 +29,7 @@ from bedrax.lax.primitives import calls as p
 def _bind(prim, program: Jaxpr, args, params: dict) -> list:
     """Bind a primitive that applies a program.
 
-    A program derived by somebody's rule holds the tracers that the rule closes over: they become arguments.
+    A program derived by a user's rule holds the tracers that the rule closes over: they become arguments.
     """
     program, consts = staging.close_over(program, every=False)
     return prim.bind(*consts, *args, **_params(prim, program, params))
@@ -40,7 +40,7 @@ def _params(prim, program: Jaxpr, like: dict) -> dict:
 
 
 def _derived(prim, params: dict) -> dict:
-    """The params of a call of what is linear in a call: the compiler gets the pairs that are for derivatives."""
+    """The params of a call of the linear part of a call. The compiler gets the options for derivatives."""
     if prim is not p.xla_metadata_call_p or params["ad_metadata"] == "same":
         return params
     return {**params, "xla_metadata": params["ad_metadata"], "ad_metadata": "same"}
@@ -105,7 +105,7 @@ for _prim in (jit_p, *p.plain_calls):
 
 @jvp_rules.rule(p.composite_p, kind="call")
 def _composite_jvp(primals, tangents, *, jaxpr, **params):
-    # The derivative is that of the meaning; it has no name.
+    # The derivative is that of the decomposition; it has no name.
     return jvp_program(jaxpr, primals, tangents)
 
 

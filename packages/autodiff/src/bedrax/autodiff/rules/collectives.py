@@ -1,4 +1,4 @@
-"""Differentiation of collectives. Sums over an axis transpose to sums over it, or, where types say what varies, to casts."""
+"""Differentiation of collectives. Sums over an axis transpose to sums over it, or, where types state the varying axes, to casts."""
 
 from bedrax.autodiff.tables import absent, instantiate, is_undefined, jvp_rules, linear, transpose_rules, zero
 from bedrax.core.avals import aval_of
@@ -36,7 +36,7 @@ absent(p.pmax_p, p.pmin_p, why="which index attains the extremum is not known on
 zero(p.axis_index_p)
 
 
-# The result is equal everywhere, and so is its cotangent: our part of that is ours, nothing is to be summed.
+# The result is equal on all devices, and so is its cotangent: each device takes its part, without a sum.
 def _own_part(ct, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
     if axis_index_groups is not None:
         return [
@@ -71,8 +71,8 @@ def _ragged_transpose(ct, rows, output, first, count, into, arriving, **params):
         return p.all_to_all(table, params["axis_name"], 0, 0, tiled=True, axis_index_groups=params["axis_index_groups"])
 
     back = kept = None
-    if is_undefined(rows):  # what arrived goes back to where it came from
+    if is_undefined(rows):  # rows that arrived return to their sender
         back = p.ragged_all_to_all_p.bind(ct, zeros, of_partners(into), arriving, of_partners(first), count, **params)
-    if is_undefined(output):  # what was overwritten has no influence
+    if is_undefined(output):  # overwritten rows have no influence
         kept = p.ragged_all_to_all_p.bind(zeros, ct, first, count, into, arriving, **params)
     return [back, kept, None, None, None, None]

@@ -37,7 +37,7 @@ def permute(x: Array, order: tuple[int, ...] | None) -> Array:
 
 @functools.lru_cache(4096)
 def _lhs_plan(dimension_numbers, lhs_ndim: int, rhs_ndim: int) -> tuple:
-    """(what of the cotangent is contracted with what of rhs, in which order the result's dimensions are lhs')."""
+    """(dimensions of the cotangent and of rhs to contract, order in which the result's dimensions are lhs')."""
     (lc, rc), (lb, rb) = dimension_numbers
     lhs_free, rhs_free = p.free_dims(lhs_ndim, lc, lb), p.free_dims(rhs_ndim, rc, rb)
     n, m = len(lb), len(lb) + len(lhs_free)
@@ -47,7 +47,7 @@ def _lhs_plan(dimension_numbers, lhs_ndim: int, rhs_ndim: int) -> tuple:
 
 @functools.lru_cache(4096)
 def _rhs_plan(dimension_numbers, lhs_ndim: int, rhs_ndim: int) -> tuple:
-    """(what of lhs is contracted with what of the cotangent, in which order the result's dimensions are rhs')."""
+    """(dimensions of lhs and of the cotangent to contract, order in which the result's dimensions are rhs')."""
     (lc, rc), (lb, rb) = dimension_numbers
     lhs_free, rhs_free = p.free_dims(lhs_ndim, lc, lb), p.free_dims(rhs_ndim, rc, rb)
     n = len(lb)

@@ -83,7 +83,7 @@ pushes_programs(scan_p, while_p, cond_p)
 
 @cached
 def _hoistable(primal: Jaxpr, num_consts: int, num_out: int):
-    """Split a loop body's new residuals into those that only constants determine, and the others.
+    """Split a loop body's new residuals into those that depend on constants alone, and the others.
 
     Returns:
       (which of the new residuals are loop-invariant, program: consts -> their values or None).
@@ -112,15 +112,15 @@ def _dependent(use: Use, marks: tuple) -> tuple:
 
 @cached
 def _stacking(known: Jaxpr, sources: tuple, num_consts: int, num_carry: int, num_out: int) -> tuple:
-    """The loop over `known` that also stacks what the linear loop needs.
+    """The loop over `known` that also stacks the residuals of the linear loop.
 
     Returns:
-      (body of the loop, program of the residuals that only constants determine or None, for each residual the kind of its
-      value and its position among those).
+      (body of the loop, program of the residuals that depend on constants alone or None, for each residual the kind of
+      its value and its position among the values of that kind).
     """
     edge = num_consts + num_carry
     invariant, hoisted = _hoistable(known, num_consts, num_out)
-    stack_outs: list[Any] = []  # variables to stack, besides the results
+    stack_outs: list[Any] = []  # variables to stack, in addition to the results
     plan = []
     hoist_index = {k: n for n, k in enumerate(k for k, inv in enumerate(invariant) if inv)}
     for kind, i in sources:
@@ -140,7 +140,7 @@ def _stacking(known: Jaxpr, sources: tuple, num_consts: int, num_carry: int, num
 
 
 def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params):
-    """Run the loop over `known`, stacking what the linear loop needs.
+    """Run the loop over `known`, stacking the residuals of the linear loop.
 
     Args:
       known: consts, carry, xs -> carry, ys, new residuals; `num_out` results before those.
@@ -177,7 +177,7 @@ def _scan_linearize(primals, tangents, **params):
     jaxpr, num_consts, num_carry, params, uses = _parts(params)
     edge = num_consts + num_carry
     num_ys = len(jaxpr.outvars) - num_carry
-    linearize_jaxpr(jaxpr, flags(tangents))  # here: programs may be nested deeply, few frames for each
+    linearize_jaxpr(jaxpr, flags(tangents))  # inline, not in a function: deeply nested programs need few frames each
     active, _ = settled(uses, flags(tangents), lambda use, own: linearize_jaxpr(use.program, own).active_out)
     tangents = [instantiate(t) if a else t for t, a in zip(tangents, active, strict=True)]
     lin = linearize_jaxpr(jaxpr, active, (*active[num_consts:edge], *([False] * num_ys)))
@@ -273,7 +273,7 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
 
 @split_rules.rule(while_p, kind="program")
 def _while_split(tape, prim, args, params):
-    """Record the whole loop for what depends on the tape; run the rest of it now."""
+    """Record the whole loop for the results that depend on the tape; run the rest of it now."""
     cond_nconsts, body_nconsts = params["cond_nconsts"], params["body_nconsts"]
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
     marked, _ = settled(programs[while_p](params), [tape.owns(x) for x in args], _dependent)
@@ -330,8 +330,8 @@ def _cond_linearize(primals, tangents, *, branches, **params):
 def _share_residuals(lins):
     """Branches with residual results of the same types, and linear branches that take them.
 
-    Residuals of different branches share places of equal type; a branch fills the places that
-    it does not use with zeros. The linear branches also take the operands.
+    Residuals of different branches share positions of equal type; a branch fills the positions
+    that it does not use with zeros. The linear branches also take the operands.
     """
     places: list[ShapedArray] = []
     assigned = []
@@ -380,7 +380,7 @@ def _cond_transpose(cts, index, *operands, branches, **params):
     lin_types = _cotangent_types(kept(branches[0].in_avals, linear))
 
     def alike(program, mine):
-        """The transposed branch, with zeros for what leaves other branches."""
+        """The transposed branch, with zeros for cotangents that only other branches return."""
 
         def full(*args):
             out = iter(run(program, *args))

@@ -1,4 +1,4 @@
-"""Differentiation of functions with rules of their own: the rules are what is run."""
+"""Differentiation of functions with rules of their own: their rules run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _has_tangent(x) -> bool:
 
 
 def _own_arguments(what: str, primals, tangents, num_consts: int) -> tuple:
-    """The arguments that a rule knows of: not those that the function closed over, which may have no tangent."""
+    """The arguments that a rule takes: not the values that the function closes over. Raises if such a value has a tangent."""
     if any(flags(tangents[:num_consts])):
         raise UnexpectedTracerError(
             f"a {what} function is differentiated with respect to a closed-over value, of which its rule knows nothing:"
@@ -52,7 +52,7 @@ def _custom_jvp(primals, tangents, *, rule, num_consts=0, **_):
 
 @split_rules.rule(p.custom_jvp_call_p, p.custom_vjp_call_p, kind="opened")
 def _open(tape, prim, args, params):
-    """Of tangents such a function is linear: what it does is recorded, its rule is not needed."""
+    """A function applied to tangents is linear: its operations are recorded, without its rule."""
     return run(params["call_jaxpr"], *args)
 
 
@@ -86,7 +86,7 @@ def _custom_vjp(primals, tangents, *, rule, num_consts=0, **program):
 
 
 def _replaceable(call, rule, primals, active) -> tuple:
-    """What `rule.forward` returns, by one operation that becomes the function where no residual is used."""
+    """The result of `rule.forward`, by one operation that turns into the function if no residual is used."""
     types = [aval_of(x) for x in primals]
 
     def flat(*xs):
@@ -121,7 +121,7 @@ def _custom_lin_transpose(cts, *args, bwd, num_res, out_avals, active, symbolic_
 
 
 def _summed(ct, x):
-    """The cotangent of an argument that is equal along more axes than the rule made the cotangent."""
+    """The cotangent of an argument, summed over the axes along which the argument is equal and the cotangent is not."""
     more = frozenset() if ct is None or type(ct) is Zero else varying_axes(aval_of(ct)) - varying_axes(x.aval)
     return psum(ct, tuple(more)) if more else ct
 
@@ -155,7 +155,7 @@ def _linear_call_transpose(cts, *args, call_jaxpr, transpose, num_res):
 
 @split_rules.rule(p.linear_call_p, kind="opened")
 def _split_linear_call(tape, prim, args, params):
-    """Where it is not applied to residuals alone that are known, what it does is recorded."""
+    """Record the call if all residuals are known, else the operations of its function."""
     if any(tape.owns(x) for x in args[: params["num_res"]]):
         return run(params["call_jaxpr"], *args)
     return tape.record(p.linear_call_p, args, params)

@@ -1,7 +1,7 @@
 """Differentiation of `custom_vmap` functions: the derivative's batching rule is the derivative of the user's rule.
 
 The tangents are a `custom_vmap` call of their own, linear in the tangents that it takes, and so is the
-transposed one: `vmap` of either finds the user's rule, differentiated (and transposed) there and then.
+transposed one: `vmap` of either differentiates (and transposes) the user's rule.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def _mapped(x, is_mapped: bool, size):
 @jvp_rules.rule(custom_vmap_p)
 def _jvp(primals, tangents, *, call, rule, num_consts):
     if any(flags(tangents[:num_consts])):
-        # The rule does not say what it does with values that the function closes over: without it.
+        # The rule does not take the values that the function closes over: differentiate the function without it.
         return jvp_program(call, primals, tangents)
     active = flags(tangents)
     count = len(primals)
 
     def pushed(fun, values):
-        """Tangents of the differentiable results of ``fun(*primals)``, and what else it returns."""
+        """Tangents of the differentiable results of ``fun(*primals)``, and its other return value."""
         edge = len(values) - sum(active)
-        of = active[count - edge :]  # without constants: those have no tangents
+        of = active[count - edge :]  # without constants, which have no tangents
         outs, moved, aux = jvp_flat_with_aux(fun, values[:edge], spread(values[edge:], of, values[:edge]))
         return [instantiate(t) for x, t in zip(outs, moved, strict=True) if _has_tangent(x)], aux
 

@@ -1,7 +1,7 @@
 """Derivatives and transposes of elementwise primitives.
 
-A formula multiplies the tangent by a factor (or divides it), never the reverse, so that what
-remains is linear in the tangent. Where operands of rank 0 meet ranked ones, the factor has the
+A formula multiplies the tangent by a factor or divides it by one, never the reverse, so that the
+result is linear in the tangent. Where operands of rank 0 meet ranked ones, the factor has the
 result's shape, and transposes sum the cotangent back down.
 """
 
@@ -35,7 +35,7 @@ from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import convert_to
 from bedrax.lax.primitives.elementwise import neg, scalar_like
 
-# Operands of rules have the shape of the result or none: nothing is to be broadcast.
+# Operands of rules have the shape of the result or rank 0: no operand needs a broadcast.
 add: Final = p.add_p.bind
 sub: Final = p.sub_p.bind
 mul: Final = p.mul_p.bind
@@ -304,7 +304,7 @@ def _select_transpose(ct, which, *cases):
 
 @jvp_rules.rule(p.polynomial_p)
 def _polynomial_jvp(primals, tangents, **params):
-    """By `x` the polynomial of the coefficients ``k a_k``; by the coefficients, in which it is linear, itself."""
+    """Derivative by `x`: the polynomial of the coefficients ``k a_k``. By the coefficients: itself, as it is linear in them."""
     x, *coefficients = primals
     of_x, *of_coefficients = tangents
     bind = p.polynomial_p.bind

@@ -1,7 +1,7 @@
 """Derivatives of Fourier transforms: they are linear, and the complex ones symmetric.
 
-Of the real ones: `RFFT` is the full transform, restricted to half of the spectrum, and `IRFFT` sums each
-element of that half and, where it is not its own, its mirror image. So each is the other's transpose up to
+`RFFT` is the full transform of a real array, restricted to half of the spectrum. `IRFFT` sums each element of
+that half and, unless they are the same, its mirror image. So each is the other's transpose up to
 conjugation and a weight in the last dimension: 1 for elements that are their own mirror images, else 2.
 """
 

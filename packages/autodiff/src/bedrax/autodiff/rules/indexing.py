@@ -22,7 +22,7 @@ def _gather_jvp(primals, tangents, *, fill_value, **params):
     ans = indexing.gather_p.bind(x, indices, fill_value=fill_value, **params)
     if _no_tangent(tangents[0]):
         return ans, Zero.of(ans)
-    # What is filled in is constant.
+    # The fill value is constant.
     return ans, indexing.gather_p.bind(tangents[0], indices, fill_value=None if fill_value is None else 0, **params)
 
 
@@ -38,7 +38,7 @@ def _gather_transpose(
 
 
 def _take(x, indices, operand_ndim, updates_shape, params):
-    """What a scatter with these params touches, gathered from `x`; zero for what it drops."""
+    """The elements of `x` at the positions that a scatter with these params updates; zero for dropped updates."""
     numbers, mode = params["dimension_numbers"], params["mode"]
     return indexing.gather_p.bind(
         x, indices, dimension_numbers=indexing.as_gather(numbers), mode=mode,
@@ -79,7 +79,7 @@ _linear_scatter(indexing.scatter_sub_p)
 
 
 def _winners(x_aval, indices, updates_aval, params):
-    """Which elements of the updates win, and which elements of the operand survive a scatter.
+    """Two boolean arrays: the elements of the updates that win, and those of the operand that survive a scatter.
 
     Each window gets a number; the numbers are scattered as the updates are, and read back.
     """
@@ -114,7 +114,7 @@ def _scatter_jvp(primals, tangents, **params):
     if _no_tangent(tx, tu):
         return ans, Zero.of(ans)
     if params["unique_indices"] or type(tu) is Zero:
-        # With updates that do not vary, whoever wins leaves a zero.
+        # If updates have no tangent, every element that wins leaves a zero.
         return ans, indexing.scatter_p.bind(instantiate(tx), indices, instantiate(tu), **params)
     wins, survives = _winners(aval_of(x), indices, aval_of(updates), params)
     base = zeros_of(aval_of(x)) if type(tx) is Zero else _mask(survives, tx)
@@ -163,7 +163,7 @@ def _scatter_mul_transpose(ct, x, indices, updates, **params):
 
 
 def _extreme_scatter(prim):
-    """The derivative goes to whoever attains the extreme; those who tie share it."""
+    """The derivative goes to the element that attains the extreme; elements that tie share it."""
 
     def jvp(primals, tangents, **params):
         x, indices, updates = primals

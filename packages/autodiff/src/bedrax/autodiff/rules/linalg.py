@@ -6,8 +6,8 @@ Lehmann, "Algorithmic differentiation of linear algebra functions with applicati
 (2010) for QR; Townsend, "Differentiating the singular value decomposition" (2016); LU is derived in the same way.
 
 All follow one pattern: multiply the tangent of ``A = product of factors`` by inverse factors, and split the result
-into the part that each factor can take (triangular, skew-Hermitian, diagonal). Matrices that stand for Hermitian
-ones have tangents that do so too.
+into the part that each factor can take (triangular, skew-Hermitian, diagonal). Matrices that represent Hermitian
+ones have tangents that do so, too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _imaginary(value):
 
 
 def _eye(x):
-    """Which elements of the matrices `x` are on the diagonal."""
+    """Booleans shaped like the matrices `x`: true on the diagonal."""
     shape = aval_of(x).shape
     rows, columns = (shaping.broadcasted_iota(np.int32, shape, len(shape) - k) for k in (2, 1))
     return elementwise.eq(rows, columns)
@@ -173,9 +173,9 @@ def _completed(u, k: int):
 
 @jvp_rules.rule(p.qr_p)
 def _qr(primals, tangents, *, pivoting, full_matrices, use_magma):
-    """Of ``A1 = Q1 R1``, the first columns of A: ``Q1^H dA1 R1^-1`` is a skew-Hermitian part, Q1^H dQ1, plus an upper
-    triangular one with real diagonal, dR1 R1^-1. R1 has to be invertible. Of further columns of Q, only the part that
-    keeps Q unitary is determined by A; it is what is returned.
+    """``A1 = Q1 R1`` for the first columns of A. ``Q1^H dA1 R1^-1`` is a skew-Hermitian part, Q1^H dQ1, plus an upper
+    triangular one with real diagonal, dR1 R1^-1. R1 has to be invertible. For further columns of Q, A determines only
+    the part of the tangent that keeps Q unitary; that part is returned.
     """
     (a,), (t,) = primals, tangents
     out = p.qr_p.bind(a, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma)

@@ -4,7 +4,7 @@ from bedrax.autodiff.tables import absent, jvp, jvp_rules, linear, transpose_rul
 from bedrax.lax.primitives import markers as p
 
 linear(p.stage_p, lambda ct, x: [ct])
-jvp(p.hint_p, lambda t, ans, x, *, pairs: t)  # hints are about the value
+jvp(p.hint_p, lambda t, ans, x, *, pairs: t)  # hints concern the value
 
 
 @jvp_rules.rule(p.dce_sink_p, kind="zero")

@@ -1,4 +1,4 @@
-"""Differentiation of placement: tangents go where values go, cotangents come back."""
+"""Differentiation of placement: tangents are placed like values, cotangents are placed back."""
 
 from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
 from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard_alike_p
@@ -8,7 +8,7 @@ from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard
 def _jvp(primals, tangents, *, to, src):
     (x,), (t,) = primals, tangents
     if src is None:
-        src = getattr(x, "sharding", None)  # where the cotangent goes back to
+        src = getattr(x, "sharding", None)  # the placement of the returned cotangent
     ans = reshard_p.bind(x, to=to, src=src)
     return ans, Zero(t.aval) if type(t) is Zero else reshard_p.bind(t, to=to, src=src)
 

@@ -51,7 +51,7 @@ def _slice(ct, x, *, start_indices, limit_indices, strides=None):
 
 
 def _pad(ct, x, padding_value, *, padding_config):
-    """The operand's elements are cut out again; what is left of the sum is the padding's."""
+    """The operand's elements are sliced out of the cotangent; the rest of its sum belongs to the padding value."""
     inner = p.pad(ct, _zero(ct), [(-low, -high, 0) for low, high, _ in padding_config])
     if any(interior for _, _, interior in padding_config):
         for axis, (_, _, interior) in enumerate(padding_config):

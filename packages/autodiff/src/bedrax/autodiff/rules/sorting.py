@@ -1,4 +1,4 @@
-"""Derivatives of the sorting primitives: tangents take the way of their elements."""
+"""Derivatives of the sorting primitives: tangents are permuted like their elements."""
 
 from bedrax.autodiff.tables import Zero, jvp_rules, not_transposable
 from bedrax.core.avals import aval_of

@@ -49,7 +49,7 @@ def _gather_transpose(ct, tangents, operand, *, select_prim, **params):
     windows = Windows(**params)
     if max((*windows.base_dilation, *windows.window_dilation), default=1) == 1:
         return [p.select_and_scatter_add(ct, operand, select_prim, windows), None]
-    # StableHLO's scatter knows no dilation: each cotangent goes to one of the positions in its window.
+    # StableHLO's scatter has no dilation: each cotangent goes to one of the positions in its window.
     zeros = zeros_like(ct)
     parts = [select(mask, ct, zeros) for mask in p.selected_masks(operand, select_prim, windows)]
     return [p.add_slices(parts, windows, aval_of(operand).shape), None]
