@@ -1,4 +1,4 @@
-"""`checkpoint`: what is kept, what is computed again, and that nothing else changes."""
+"""`checkpoint`: the kept values, the recomputed values, and unchanged results."""
 
 import re
 
@@ -20,7 +20,7 @@ W = np.arange(4, dtype=f32).reshape(2, 2) / 4
 
 
 def count(jaxpr, name):
-    """How many equations of a primitive there are, in programs within, too."""
+    """The number of equations of a primitive, including those in inner programs."""
     own = sum(e.primitive.name == name for e in jaxpr.eqns)
     return own + sum(count(inner, name) for e in jaxpr.eqns for inner in programs_in(e))
 
@@ -40,14 +40,14 @@ def layer(w):
 
 def test_everything_is_computed_again_by_default():
     assert count(make_jaxpr(grad(three_sines))(1.0), "sin") == 3
-    assert operations(three_sines, 1.0) == 5  # three forward, and two of them again
+    assert operations(three_sines, 1.0) == 5  # three forward, and two of them recomputed
 
 
 def test_policies():
     p = checkpoint_policies
     assert operations(three_sines, 1.0, policy=p.everything_saveable) == 3
     assert operations(three_sines, 1.0, policy=p.nothing_saveable) == 5
-    # a forward product, two for its two gradients, and perhaps one again
+    # a forward product, two for its two gradients, and possibly one recomputed
     assert operations(layer, W, policy=p.dots_saveable, of="dot_general") == 3
     assert operations(layer, W, policy=p.nothing_saveable, of="dot_general") == 4
     assert operations(layer, W, policy=p.dots_with_no_batch_dims_saveable, of="dot_general") == 3

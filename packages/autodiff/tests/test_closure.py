@@ -1,11 +1,11 @@
 """Transformations compose: every stack of three of them, on functions of every kind, against differences.
 
-A function here is a pair: what is transformed, written with `lax`, and its meaning, written with NumPy
-loops in extended precision. A stack of transformations has a meaning too: directional derivatives are
-differences of the meaning, `vmap` is a loop, `jit` and `checkpoint` are nothing.
+A function here is a pair: a function of `lax` operations, which is transformed, and its meaning, written with
+NumPy loops in extended precision. A stack of transformations has a meaning too: directional derivatives are
+differences of the meaning, `vmap` is a loop, `jit` and `checkpoint` are the identity.
 
 Set ``BEDRAX_CLOSURE=all`` to run every stack on every function; by default each function gets all stacks
-of depth two, and its share of those of depth three.
+of depth two, and a part of those of depth three.
 """
 
 import functools
@@ -135,7 +135,7 @@ def branching(x):
 
     k = lax.reduce_sum(x, axes=(0,))
     out = lax.switch(np.int32(1), [first, second, lambda x, k: x], x, k)
-    # The predicate depends on what is differentiated and mapped.
+    # The predicate depends on the differentiated and mapped argument.
     return lax.add(out, lax.cond(lax.gt(at(x, 1), 0.5), lambda: lax.mul(x, x), lambda: lax.mul(lax.sin(x), 3.0)))
 
 
@@ -242,7 +242,7 @@ def remat_meaning(x):
 
 
 def scalar_shapes(x):
-    """Scalars, weak types, integers and constants on the way."""
+    """Scalars, weak types, integers and constants as intermediate values."""
     a, b = at(x, 0), at(x, 1)
     n = lax.convert_element_type(lax.floor(lax.mul(b, 4.0)), np.int32)
     c = lax.mul(lax.sin(a), lax.integer_pow(b, 3))
@@ -317,10 +317,10 @@ MEANINGS = {
 
 
 def has_derivative(kind, stack):
-    """Whether the stack asks for derivatives of kinds that the function has."""
+    """Whether the function has all kinds of derivatives that the stack takes."""
     if kind == "forward":
         return "grad" not in stack
-    for name in stack:  # what reverse mode makes of a rule for reverse mode has all derivatives
+    for name in stack:  # the result of reverse mode by a user's rule has all derivatives
         if name in ("jvp", "linearize"):
             return kind != "reverse"
         if name == "grad":

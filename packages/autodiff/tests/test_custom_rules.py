@@ -1,4 +1,4 @@
-"""Functions with derivative rules of their own: what rules get and return, and what is said when they are wrong."""
+"""Functions with derivative rules of their own: the arguments and results of rules, and the errors of wrong rules."""
 
 import functools
 
@@ -66,7 +66,7 @@ def test_arguments_by_keyword_and_default():
     assert float(grad(lambda x: scale(x))(1.0)) == 2
     apart = custom_jvp(lambda x, k=2.0, shift=0.0: lax.add(lax.mul(x, k), shift))
     apart.defjvp(lambda x, t: (apart(*x), lax.mul(t[0], x[1])))
-    assert float(grad(lambda x: apart(x, shift=5.0))(1.0)) == 2  # one after a default that is not given
+    assert float(grad(lambda x: apart(x, shift=5.0))(1.0)) == 2  # an argument after one that is left to its default
     with pytest.raises(TypeError, match="cannot all be given so: missing a required argument: 'x'"):
         scale(k=3.0)
 
@@ -279,7 +279,7 @@ def test_printed_form_names_the_function():
 
 
 def test_a_rule_with_a_loop_whose_carry_is_forgotten():
-    """The carry starts from what is differentiated, but a step does not keep it."""
+    """The initial carry is the differentiated argument, but a step does not keep it."""
 
     def loop(x):
         return lax.scan(lambda c, k: (lax.mul(k, 2.0), lax.mul(lax.sin(c), k)), x, np.array([1.0, 3.0], f32))[1]
@@ -334,7 +334,7 @@ def test_backward_rules_get_arrays_and_float0_of_integer_results():
 
 @pytest.mark.parametrize("how, shape", [(lambda f: f, ()), (jit, ()), (vmap, (4,))], ids=["eager", "jit", "vmap"])
 def test_none_from_a_backward_rule_runs_the_rules_behind_it(how, shape):
-    """A rule may send what is no derivative (as statistics of quantized training), whatever it gets."""
+    """A rule may return values that are no derivatives (as statistics of quantized training), for any cotangent."""
     seen = []
 
     @custom_vjp

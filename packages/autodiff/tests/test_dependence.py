@@ -1,4 +1,4 @@
-"""What depends on what in programs that hold programs: only that part of an inner loop, branch or call is transposed."""
+"""Dependence in programs that hold programs: only the dependent part of an inner loop, branch or call is transposed."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ f32 = np.float32
 
 
 def body(c):
-    """A number, a counter that says what is done with it, and how often something was done."""
+    """One step of a loop over a number, a counter that is an operand of the step, and the number of steps so far."""
     x, n, done = c
     return lax.mul(x, lax.sin(lax.convert_element_type(n, f32))), lax.add(n, 1), lax.add(done, n)
 
@@ -82,7 +82,7 @@ def test_an_inner_loop_of_unknown_length_has_no_reverse_mode_and_leaks_nothing(o
 def test_dependence_follows_the_programs_of_an_equation(holder):
     apply = HOLDERS.get(holder, looped)
     program = make_jaxpr(lambda x: apply(body, (x, 1, 0)))(f32(1.0)).jaxpr
-    shrinks = holder != "custom_jvp"  # its rule is asked for everything at once
+    shrinks = holder != "custom_jvp"  # its rule returns all derivatives together
     assert dependents(program, (True,)).results == (True, not shrinks, not shrinks)
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of elementwise functions where the generic checks cannot look: kinks, poles, integers, weak types."""
+"""Derivatives of elementwise functions at inputs that generic checks leave out: kinks, poles, integers, weak types."""
 
 import numpy as np
 import pytest

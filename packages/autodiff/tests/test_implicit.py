@@ -1,4 +1,4 @@
-"""Implicit derivatives: of linear solves and of roots; and what factorizations determine only in part."""
+"""Implicit derivatives of linear solves and of roots, and derivatives of factorizations that are not unique."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def _wide():
 
 
 def _dense_solve(matvec, b):
-    """By the matrix of the linear map that is handed over."""
+    """Solves with the matrix of the given linear map."""
     matrix = jacfwd(matvec)(lax.full_like(b, 0))
     lu, _, order = lax.lu(matrix)
     rows = lax.convert_element_type(
@@ -118,7 +118,7 @@ def _numeric(f, x, t, step=1e-5):
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_the_rest_of_a_full_qr_keeps_q_unitary(dtype):
-    """Columns beyond those that the matrix determines are, as a space; so is the projection onto them."""
+    """The matrix determines the span of the further columns, and so the projection onto them; not the columns."""
     x, t = RNG.standard_normal((2, 5, 3)) + (1j * RNG.standard_normal((2, 5, 3)) if dtype == "complex128" else 0)
 
     def projection(a):
@@ -147,6 +147,6 @@ def test_refusals():
 
 
 def test_equal_eigenvalues_leave_the_derivatives_of_eigenvalue_sums():
-    """Vectors have no derivative at a multiple eigenvalue; what does not use them has."""
+    """Eigenvectors have no derivative at a multiple eigenvalue; functions of eigenvalue sums have one."""
     trace = lambda a: lax.reduce_sum(lax.eigh(a)[1], (0,))
     np.testing.assert_allclose(grad(trace)(np.eye(3)), np.eye(3))

@@ -1,4 +1,4 @@
-"""Derivatives of operations that hold programs: what is made of their programs is made once."""
+"""Derivatives of operations that hold programs: each derived program is made once."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def by_cond(x):
 
 
 class Noting(Trace):
-    """Notes the programs of the operations that reach the evaluation."""
+    """Records the programs of the operations that reach the evaluation."""
 
     def __init__(self, parent):
         super().__init__(parent)
@@ -78,7 +78,7 @@ def _jvp_at(f, x):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_programs_are_derived_once(name):
-    """Else each call would compile its own."""
+    """Otherwise each call would compile its own program."""
     RUNS[name]()
     first, second = _programs(RUNS[name]), _programs(RUNS[name])
     assert first and len(first) == len(second)

@@ -14,7 +14,7 @@ XS = np.arange(1, 4, dtype=np.float32)
 
 
 def halved(r, x):
-    """x / r, with a transpose that is told apart by a factor of ten."""
+    """x / r, with a transpose that is marked by a factor of ten."""
     return linear_call(lambda r, x: x / r, lambda r, ct: 10 * ct / r, r, x)
 
 
@@ -64,7 +64,7 @@ def test_a_transpose_of_another_type():
 
 
 def tripled(optimize_remat):
-    """Twice the argument, whose forward rule is told apart by a factor of three."""
+    """Twice the argument, with a forward rule that is marked by a factor of three."""
 
     @custom_vjp
     def f(x):

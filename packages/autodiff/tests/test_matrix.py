@@ -41,7 +41,7 @@ def test_types(case):
 
 @pytest.mark.parametrize("column", [jvp_rules, transpose_rules, linearize_rules, split_rules], ids=lambda c: c.name)
 def test_columns_are_complete(column):
-    # What has no derivative is not linearized either: that is said in the jvp column.
+    # A primitive without a derivative has no linearization. The jvp column states the reason.
     checks.check_complete(column, jvp_rules.absences if column is linearize_rules else None)
 
 

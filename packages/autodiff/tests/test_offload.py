@@ -1,4 +1,4 @@
-"""Policies that keep values in another memory: where they are put, and that nothing else changes."""
+"""Policies that keep values in another memory: the memory of each value, and unchanged results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What users of differentiation rely on, as documentation: arguments, results, conventions, errors."""
+"""The documented behaviour of differentiation: arguments, results, conventions, errors."""
 
 import functools
 import re
@@ -295,7 +295,7 @@ def test_jacobian_errors():
 
 
 def _stacked(jaxpr):
-    """Types of what the loops of a program stack, over and above the carry."""
+    """Types of the values that the loops of a program stack, without the carry."""
     loops = [e for e in jaxpr.eqns if e.primitive.name == "scan"]
     return [[v.aval.shape for v in e.outvars[e.params["num_carry"] :]] for e in loops]
 
@@ -307,7 +307,7 @@ def test_loop_invariant_residuals_are_not_stacked():
 
     jaxpr = make_jaxpr(grad(f, argnums=(0, 1)))(f32(1), f32(2))
     forward, backward = _stacked(jaxpr)
-    assert forward == [(100,)]  # the carry, and nothing else
+    assert forward == [(100,)]  # only the carry
     assert backward == []
 
 

@@ -1,4 +1,4 @@
-"""What a pullback keeps of the point: the arguments themselves, and values that nobody else has."""
+"""The values that a pullback keeps of the point: the arguments, and its own residuals."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Rules of users are data: no rule remembers a call, and equal ones are equal."""
+"""Rules of users are data: no rule keeps state of a call, and rules of equal parts compare equal."""
 
 import pickle
 import threading
@@ -25,7 +25,7 @@ def product(x, y):
 
 
 def product_fwd(x, y):
-    """The residuals' structure depends on what is differentiated."""
+    """The residuals' structure depends on the differentiated arguments."""
     residuals = {}
     if x.perturbed:
         residuals["y"] = y.value
@@ -98,7 +98,7 @@ def test_pullbacks_from_many_threads():
 
 
 def _rule(fun, *args):
-    (eqn,) = make_jaxpr(lambda *args: fun(*args))(*args).eqns  # traced anew, as a new function
+    (eqn,) = make_jaxpr(lambda *args: fun(*args))(*args).eqns  # traced again, as a new function
     return eqn.params["rule"]
 
 
@@ -120,7 +120,7 @@ def test_rules_can_be_pickled(fun, args, wrap):
 
 
 def _named(rule):
-    """Names of this module stand for the decorated functions, which is how pickle finds functions."""
+    """Pickle finds functions by name, so names of this module refer to the decorated functions."""
     inner = rule
     while hasattr(inner, "rule"):
         inner = inner.rule
@@ -137,7 +137,7 @@ def test_a_flattened_pullback_still_is_one():
 
 
 class Noting(Trace):
-    """A library's trace: it notes the parameters of functions with rules, and passes all operations on."""
+    """A library's trace. It records the parameters of functions with rules, and passes all operations on."""
 
     def __init__(self, parent):
         super().__init__(parent)
@@ -153,7 +153,7 @@ class Noting(Trace):
 @pytest.mark.parametrize("wrap", [lambda f: f, vmap, jit], ids=["plain", "vmap", "jit"])
 @pytest.mark.parametrize("fun, args", [(product, (TWO, THREE)), (cube, (TWO,))], ids=["vjp", "jvp"])
 def test_what_is_bound_holds_a_program(fun, args, wrap):
-    """Also in a trace of a library, which knows nothing of rules."""
+    """This holds in a trace of a library, which has no code for rules."""
     with entered(Noting(current.trace)) as trace:
         out = lax.exp(wrap(fun)(*args))
     np.testing.assert_array_equal(out, lax.exp(fun(*args)))

@@ -1,4 +1,4 @@
-"""Rules of libraries for series, and the zeros that they may give."""
+"""Rules of libraries for series, and the zeros that they may return."""
 
 import math
 

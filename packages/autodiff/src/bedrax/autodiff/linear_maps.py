@@ -222,7 +222,7 @@ class NotNeeded(_Mark):
 
 
 class NotSaveable(_Mark):
-    """Placeholder in `VJP.args_res` for an argument that the pullback needs but may not keep. Replace it before a call."""
+    """Placeholder in `VJP.args_res` for an argument that the pullback needs but may not keep. Put it back first."""
 
     __slots__ = ()
 
@@ -544,8 +544,8 @@ def vjp(
         booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
 
     Returns:
-      ``(result, vjp_fun)``, and aux: ``vjp_fun(ct)`` is a tuple with a cotangent per primal. ``vjp_fun.out_nzs`` marks
-      the leaves of the result that depend on differentiated arguments.
+      ``(result, vjp_fun)``, and aux: ``vjp_fun(ct)`` is a tuple with a cotangent per primal. ``vjp_fun.out_nzs``
+      marks the leaves of the result that depend on differentiated arguments.
 
     Raises:
       ValueError: `saveable_args` or `in_nzs` is no prefix of the arguments.

@@ -334,7 +334,7 @@ def linear_prop(
 def zero_prop(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params: Any
 ) -> tuple[Any, ...]:
-    """The result and `zero_series` for an operation whose derivative vanishes. Arguments and result are like `linear_prop`'s."""
+    """The result and `zero_series` for an operation whose derivative vanishes, in the form of `linear_prop`."""
     out = prim.bind(*primals_in, **params)
     return out, [zero_series] * len(out) if prim.multiple_results else zero_series
 

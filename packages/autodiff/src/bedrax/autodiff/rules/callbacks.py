@@ -1,4 +1,4 @@
-"""Differentiation of callbacks: only debugging callbacks have rules, which drop the tangents."""
+"""Differentiation of callbacks: debugging callbacks drop tangents, the others raise if they get one."""
 
 from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
 from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p

@@ -1,4 +1,4 @@
-"""Differentiation of collectives. Sums over an axis transpose to sums over it, or, where types state the varying axes, to casts."""
+"""Differentiation of collectives. A sum over an axis transposes to a sum, or to a cast if types have varying axes."""
 
 from bedrax.autodiff.tables import absent, instantiate, is_undefined, jvp_rules, linear, transpose_rules, zero
 from bedrax.core.avals import aval_of

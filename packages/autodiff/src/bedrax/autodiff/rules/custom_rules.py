@@ -31,7 +31,7 @@ def _has_tangent(x) -> bool:
 
 
 def _own_arguments(what: str, primals, tangents, num_consts: int) -> tuple:
-    """The arguments that a rule takes: not the values that the function closes over. Raises if such a value has a tangent."""
+    """The arguments that a rule takes. Raises if a value that the function closes over has a tangent."""
     if any(flags(tangents[:num_consts])):
         raise UnexpectedTracerError(
             f"a {what} function is differentiated with respect to a closed-over value, of which its rule knows nothing:"

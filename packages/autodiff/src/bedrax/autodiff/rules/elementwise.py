@@ -304,7 +304,7 @@ def _select_transpose(ct, which, *cases):
 
 @jvp_rules.rule(p.polynomial_p)
 def _polynomial_jvp(primals, tangents, **params):
-    """Derivative by `x`: the polynomial of the coefficients ``k a_k``. By the coefficients: itself, as it is linear in them."""
+    """By `x`: the polynomial of the coefficients ``k a_k``. By the coefficients, in which it is linear: itself."""
     x, *coefficients = primals
     of_x, *of_coefficients = tangents
     bind = p.polynomial_p.bind
