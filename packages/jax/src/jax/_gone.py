@@ -1,7 +1,7 @@
-"""Names that upstream's interface had at 0.10.2 and has no more, and that stay here, as libraries use them.
+"""Names that upstream's interface had at 0.10.2 and removed later. They stay here, as libraries use them.
 
-The table is data: name -> what a DeprecationWarning says where it is looked up (of a module: imported), or None if
-upstream took it away without one.
+The table is data: name -> text of the DeprecationWarning at its lookup (of a module: at its import), or None if
+upstream removed the name without a warning.
 """
 
 from __future__ import annotations

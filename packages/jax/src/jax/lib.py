@@ -1,1 +1,1 @@
-"""`jax.lib`: nothing of it is offered."""
+"""`jax.lib`: an empty module."""

@@ -1,4 +1,4 @@
-"""Internals that well-known libraries reach for; the stub of each module says who needs what."""
+"""Internals that well-known libraries use. The stub of each module names the libraries."""
 
 from bedrax.core.lazy import attach_stub
 

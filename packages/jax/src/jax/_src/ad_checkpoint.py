@@ -1,4 +1,4 @@
-"""`jax._src.ad_checkpoint`: what Oryx needs of it."""
+"""`jax._src.ad_checkpoint`: names that Oryx uses."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.ad_util`: what Lineax needs of it."""
+"""`jax._src.ad_util`: names that Lineax uses."""
 
 from bedrax.core.lazy import attach_stub
 

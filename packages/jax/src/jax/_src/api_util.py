@@ -1,4 +1,4 @@
-"""`jax._src.api_util`: what e3nn-jax and Oryx need of it."""
+"""`jax._src.api_util`: names that e3nn-jax and Oryx use."""
 
 from bedrax.core.lazy import attach_stub
 

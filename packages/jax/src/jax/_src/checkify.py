@@ -1,4 +1,4 @@
-"""`jax._src.checkify`: what Flax needs of it."""
+"""`jax._src.checkify`: names that Flax uses."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.core`: what Flax and NumPyro need of it."""
+"""`jax._src.core`: names that Flax and NumPyro use."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.dispatch`: what Equinox needs of it."""
+"""`jax._src.dispatch`: names that Equinox uses."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.distributed`: what Orbax needs of it."""
+"""`jax._src.distributed`: names that Orbax uses."""
 
 from bedrax.core.lazy import attach_stub
 

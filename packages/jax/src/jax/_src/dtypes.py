@@ -1,4 +1,4 @@
-"""`jax._src.dtypes`: what Flax and Equinox need of it."""
+"""`jax._src.dtypes`: names that Flax and Equinox use."""
 
 from bedrax.core.lazy import attach_stub
 

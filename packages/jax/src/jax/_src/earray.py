@@ -1,4 +1,4 @@
-"""`jax._src.earray`: what Flax asks for."""
+"""`jax._src.earray`: a name that Flax uses."""
 
 from bedrax.core.lazy import attach_stub
 

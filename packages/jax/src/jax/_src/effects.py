@@ -1,4 +1,4 @@
-"""`jax._src.effects`: what Oryx needs of it, and the sets in which libraries register effects of their own."""
+"""`jax._src.effects`: names that Oryx uses, and the sets in which libraries register effects of their own."""
 
 from bedrax.core.lazy import attach_stub
 

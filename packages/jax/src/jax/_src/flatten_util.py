@@ -1,4 +1,4 @@
-"""`jax._src.flatten_util`: what BlackJAX needs of it."""
+"""`jax._src.flatten_util`: names that BlackJAX uses."""
 
 from bedrax.core.lazy import attach_stub
 

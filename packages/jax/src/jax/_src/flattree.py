@@ -1,4 +1,4 @@
-"""`jax._src.flattree`: what Quax needs of it."""
+"""`jax._src.flattree`: names that Quax uses."""
 
 from bedrax.core.lazy import attach_stub
 

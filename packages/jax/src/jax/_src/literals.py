@@ -1,4 +1,4 @@
-"""`jax._src.literals`: what Equinox and Quax need of it."""
+"""`jax._src.literals`: names that Equinox and Quax use."""
 
 from bedrax.core.lazy import attach_stub
 

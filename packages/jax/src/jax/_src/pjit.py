@@ -1,4 +1,4 @@
-"""`jax._src.pjit`: what Quax and Oryx need of it."""
+"""`jax._src.pjit`: names that Quax and Oryx use."""
 
 from bedrax.core.lazy import attach_stub
 

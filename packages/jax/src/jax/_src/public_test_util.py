@@ -1,4 +1,4 @@
-"""`jax._src.public_test_util`: what tinygp needs of it."""
+"""`jax._src.public_test_util`: names that tinygp uses."""
 
 from bedrax.core.lazy import attach_stub
 

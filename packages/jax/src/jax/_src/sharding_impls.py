@@ -1,4 +1,4 @@
-"""`jax._src.sharding_impls`: what jaxlib asks for by name when it imports an array by DLPack."""
+"""`jax._src.sharding_impls`: a name that jaxlib looks up when it imports an array by DLPack."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.test_util`: what the public guide to checkpointing, and tests of libraries, take from it."""
+"""`jax._src.test_util`: names that the public guide to checkpointing, and tests of libraries, use."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.traceback_util`: what Flax and Equinox need of it."""
+"""`jax._src.traceback_util`: names that Flax and Equinox use."""
 
 from bedrax.core.lazy import attach_stub
 

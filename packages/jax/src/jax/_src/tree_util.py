@@ -1,4 +1,4 @@
-"""`jax._src.tree_util`: what Flax and Orbax need of it."""
+"""`jax._src.tree_util`: names that Flax and Orbax use."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.util`: what optree needs of it."""
+"""`jax._src.util`: names that optree uses."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.xla_bridge`: what Chex and Keras need of it."""
+"""`jax._src.xla_bridge`: names that Chex and Keras use."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,1 +1,1 @@
-"""`jax._src.interpreters`: Flax imports it, and nothing of it."""
+"""`jax._src.interpreters`: an empty module; Flax imports it."""

@@ -1,4 +1,4 @@
-"""`jax._src.lax`: what Oryx, PyTensor and the public guide to primitives need of it."""
+"""`jax._src.lax`: names that Oryx, PyTensor and the public guide to primitives use."""
 
 from bedrax.core.lazy import attach_stub
 

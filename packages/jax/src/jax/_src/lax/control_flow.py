@@ -1,4 +1,4 @@
-"""`jax._src.lax.control_flow`: what PyTensor (fori_loop) and Oryx need of it."""
+"""`jax._src.lax.control_flow`: names that PyTensor (fori_loop) and Oryx use."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.lax.lax`: what the public guide to primitives takes from it."""
+"""`jax._src.lax.lax`: names that the public guide to primitives uses."""
 
 from bedrax.core.lazy import attach_stub
 

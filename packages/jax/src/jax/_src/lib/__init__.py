@@ -1,4 +1,4 @@
-"""`jax._src.lib`: what Dynamiqs, Grain and the public guides need of it."""
+"""`jax._src.lib`: names that Dynamiqs, Grain and the public guides use."""
 
 from bedrax.core.lazy import attach_stub
 

@@ -1,4 +1,4 @@
-"""`jax._src.state`: what Flax needs of it."""
+"""`jax._src.state`: names that Flax uses."""
 
 from bedrax.core.lazy import attach_stub
 

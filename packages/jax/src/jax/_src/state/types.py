@@ -1,4 +1,4 @@
-"""`jax._src.state.types`: what Flax needs of it."""
+"""`jax._src.state.types`: names that Flax uses."""
 
 from bedrax.core.lazy import attach_stub
 

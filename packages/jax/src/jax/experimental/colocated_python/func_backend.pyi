@@ -1,1 +1,1 @@
-"""No names: results are returned by the call that makes them, so that no store keeps them until they are asked for."""
+"""No names: a call returns its results, so no store keeps them for later look-ups."""

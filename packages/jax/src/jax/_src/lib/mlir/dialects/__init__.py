@@ -1,4 +1,4 @@
-"""`jax._src.lib.mlir.dialects`: those that the public guides use; `hlo` is StableHLO."""
+"""`jax._src.lib.mlir.dialects`: the dialects that the public guides use; `hlo` is StableHLO."""
 
 from bedrax.core.lazy import attach_stub
 
