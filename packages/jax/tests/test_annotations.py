@@ -1,6 +1,6 @@
-"""Functions whose annotations name what does not exist, as Python 3.14 lets them, and annotations of what we return.
+"""Functions with annotations of undefined names, which Python 3.14 allows, and annotations of returned functions.
 
-Before Python 3.14 the same holds for annotations that are kept as texts.
+Before Python 3.14 the same holds for annotations stored as strings.
 """
 
 import sys

@@ -10,7 +10,7 @@ from bedrax.core.tracing import Tracer
 
 X = np.arange(1.0, 10.0, dtype=np.float32).reshape(3, 3) / 4
 
-# How to use each: a function of an array that returns an array (or a tuple of them).
+# A use of each: a function of an array that returns an array (or a tuple of them).
 USES = {
     "T": lambda x: x.T,
     "__contains__": None,  # gives a Python bool

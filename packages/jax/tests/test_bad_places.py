@@ -1,6 +1,6 @@
-"""Bad places: each entry that takes a sharding, a spec or a mesh names the argument, the axis, the sizes, what to write.
+"""Wrong placements. Errors of functions of shardings, specs or meshes name the argument, the axis, the sizes, the remedy.
 
-One process with eight CPU devices tries a table: entries by what is wrong with the place that they are given.
+One process with eight CPU devices runs a table: functions by the fault of the placement that they get.
 """
 
 import os

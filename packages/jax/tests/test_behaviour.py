@@ -1,4 +1,4 @@
-"""What programs rely on beside values: constants, names, logs, residuals, and what is refused."""
+"""Behaviour besides values that programs rely on: constants, names, logs, residuals, errors."""
 
 import contextlib
 import functools
@@ -327,7 +327,7 @@ def test_indices_of_einsum_may_be_digits():
 
 
 def test_densities_with_parameters_out_of_range_are_nan_in_compiled_programs_too():
-    """XLA's compiler for CPUs leaves exp of an operand that it knows to be NaN undefined."""
+    """XLA's compiler for CPUs returns an undefined value for exp of a constant NaN."""
     x = np.float32([1, 2])
     for c in (0.0, 2.0):
         assert np.isnan(jax.scipy.stats.wrapcauchy.pdf(x, c)).all()

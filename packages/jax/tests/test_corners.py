@@ -1,4 +1,4 @@
-"""Corners of the interface that programs stand in: each of these was different, or failed."""
+"""Corners of the interface that programs use: each of these once differed from upstream, or failed."""
 
 import io
 import logging
@@ -32,7 +32,7 @@ def test_rules_may_close_over_what_any_vmap_around_maps(kind):
     np.testing.assert_allclose(jax.vmap(lambda w: jax.vmap(lambda x: times(w * x, kind)(x))(A))(A), table * A)
     slopes = jax.vmap(lambda w: jax.vmap(lambda x: jax.grad(times(w * x, kind))(x))(A))(A)
     np.testing.assert_allclose(slopes, table)
-    assert jax.vmap(lambda x: times(2.0, kind)(3.0), out_axes=None)(A) == 6.0  # what maps nothing stays so
+    assert jax.vmap(lambda x: times(2.0, kind)(3.0), out_axes=None)(A) == 6.0  # a result that is not mapped stays so
 
 
 def test_a_rule_with_a_collective_inside_is_not_mapped():
@@ -108,7 +108,7 @@ def test_spacing_of_small_numbers():
     for dtype in (np.float32, np.float16):
         tiny = np.finfo(dtype).smallest_normal
         x = np.array([0, tiny / 2, tiny, 3 * tiny, 1, 100, 1000], dtype)
-        bits = f"i{x.itemsize}"  # as floats, the smallest would be equal to zero for some processors
+        bits = f"i{x.itemsize}"  # as floats, the smallest numbers equal zero on some processors
         np.testing.assert_array_equal(np.asarray(jnp.spacing(x)).view(bits), np.spacing(x).view(bits))
         np.testing.assert_array_equal(jnp.spacing(-x[1:]), -jnp.spacing(x[1:]))
         assert np.isnan(jnp.spacing(np.array([np.inf, np.nan], dtype))).all()
@@ -192,7 +192,7 @@ def test_a_check_of_indices_sees_known_ones(index, outer):
 
 
 def test_what_is_made_from_a_program_is_of_its_lines():
-    """Batched, differentiated or split, an operation comes from the user's line that made it, not from the caller's."""
+    """A batched, differentiated or split operation has the location of the user's line that made it, not the call's."""
 
     def inner(x):
         return jnp.sin(x)

@@ -1,4 +1,4 @@
-"""What the documents for users promise about `jax`: the FAQ, the page on tracing, and the autodiff cookbook.
+"""Promises of the documents for users of `jax`: the FAQ, the page on tracing, and the autodiff cookbook.
 
 Every test is one promise, in our own words, with the printed results and the errors that the documents state.
 """
@@ -223,7 +223,7 @@ assert on(device_put(jnp.zeros((2, 2)), devices[1])) == ({devices[1]}, True)
 
 @pytest.mark.parametrize("platforms, answer", [("cpu", "cpu"), ("cuda,cpu", "cpu"), ("", "cpu"), ("rocket", "error")])
 def test_platforms_are_chosen_in_order(platforms, answer):
-    """By JAX_PLATFORMS for the whole process, where the first that is there is the default; by the option of absl, too."""
+    """JAX_PLATFORMS, or absl's option, lists the platforms of a process. The first available one is the default."""
     pytest.importorskip("absl")
     code = "import jax; print(jax.default_backend(), jax.devices()[0].platform)"
     absl = "import jax; jax.config.parse_flags_with_absl();" + code

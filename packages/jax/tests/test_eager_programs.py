@@ -1,4 +1,4 @@
-"""Eager calls that run as one compiled program, and compiled functions of keys: what they return."""
+"""Results of eager calls that run as one compiled program, and of compiled functions of keys."""
 
 import jax
 import jax.numpy as jnp
@@ -61,7 +61,7 @@ def test_keys_go_in_and_out_of_compiled_functions(implementation):
         assert nothing is None and same.dtype == three.dtype == expected.dtype and three.shape == (3,)
         np.testing.assert_array_equal(jax.random.key_data(same), jax.random.key_data(expected))
     assert len(traces) == 1
-    assert jax.tree.leaves(state)[0].dtype == expected.dtype  # a leaf, though dispatch sees what it is made of
+    assert jax.tree.leaves(state)[0].dtype == expected.dtype  # a leaf, though dispatch sees the array of its bits
 
 
 def test_one_compiled_function_of_keys_of_two_kinds_and_of_arrays():

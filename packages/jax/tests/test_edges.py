@@ -1,4 +1,4 @@
-"""Values and calls at the edges: what is empty, NaN, huge, negative, or not given."""
+"""Values and calls at the edges: empty, NaN, huge, negative, or missing arguments."""
 
 import warnings
 
@@ -135,7 +135,7 @@ def test_an_escaped_tracer_says_which_function_made_it():
 
 
 class Forwarding:
-    """Hands every attribute of its array on, as parameters of libraries of layers do."""
+    """Forwards every attribute of its array, like the parameters of libraries of layers."""
 
     def __init__(self, value):
         self.value = value
@@ -192,7 +192,7 @@ DECOMPOSITIONS = {
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("name", DECOMPOSITIONS)
 def test_decompositions_of_what_is_not_finite_come_to_an_end(name, value):
-    # The first column of this one sends LAPACK's divide and conquer into an endless loop.
+    # The first column of this matrix sends LAPACK's divide and conquer into an endless loop.
     x = np.float32([[0, 0.72, 0.53, 0.1], [0, 0.79, 0.8, 0.3], [0, 0.57, 0.72, 0.7], [0, 0.66, 0.15, 0.2]])
     for places in (np.s_[:, 0], np.s_[0, 0], np.s_[:]):
         broken = x.copy()
@@ -249,7 +249,7 @@ def test_nothing_gives_nothing(name):
 
 
 def test_integers_at_the_edges_are_the_same_under_numpy():
-    """NaN and infinity as integers, division and remainder by zero, shifts beyond the width: one answer, no warning."""
+    """NaN and infinity as integers, division and remainder by zero, shifts beyond the width, without a warning."""
     floats = np.float32([np.nan, np.inf, -np.inf, 1e20, -1e20, 300, -1])
     x, y, by = np.int32([5, -5, 0, -(2**31)]), np.int32([0, 0, 0, -1]), np.int32([40, 32, -1, 31])
 

@@ -1,6 +1,6 @@
-"""Exported programs that other implementations wrote (`exported/programs.py` says how) are read, and compute the same.
+"""Exported programs written by other implementations (with `exported/programs.py`) load, and compute the same.
 
-`nox -s exports` has the other implementation read ours.
+`nox -s exports` loads our programs with the other implementation.
 """
 
 import base64
@@ -20,7 +20,7 @@ import pytest
 HERE = pathlib.Path(__file__).parent / "exported"
 
 
-# What upstream 0.12.0.1 writes with custom calls, and calling convention 9, is of a later StableHLO than jaxlib 0.10.2 knows.
+# Programs of upstream 0.12.0.1 with custom calls, or calling convention 9, have a later StableHLO than jaxlib 0.10.2.
 NEWER = {"jax_0_12_0_1": ["symbolic", "dimensions", "platforms", "lapack", "convention 9", "effects of any size"]}
 
 
@@ -52,7 +52,7 @@ def test_functions_of_the_library_are_exported_as_they_are():
 
 @pytest.mark.parametrize("written", sorted(HERE.glob("compiled_*.bin")), ids=lambda path: path.stem)
 def test_compiled_code_of_another_jaxlib_is_refused_with_both_versions(written):
-    """`nox -s exports` has each version of jaxlib read what each wrote, and run its own."""
+    """`nox -s exports` loads the code of each version of jaxlib with each version; each runs its own."""
     writer = written.stem.removeprefix("compiled_jaxlib_").replace("_", ".")
     if writer == jaxlib.__version__:
         pytest.skip("the installed jaxlib wrote it, for the processor of another machine")

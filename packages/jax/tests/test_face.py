@@ -98,7 +98,7 @@ def test_every_name_of_a_module_is_there(module):
     for name in getattr(found, "__all__", ()):
         assert name in dir(found)
         if name == "jax2tf" and without_tf:
-            with pytest.raises(AttributeError, match=ABSENT):  # as of a module that is not there
+            with pytest.raises(AttributeError, match=ABSENT):  # as for a missing module
                 getattr(found, name)
             with pytest.raises(ModuleNotFoundError, match=ABSENT):
                 importlib.import_module(f"{module}.{name}")
@@ -129,7 +129,7 @@ def test_functions_tell_what_they_are():
 
 
 def test_names_of_other_libraries_are_left_as_they_are():
-    """A face may offer another library's function or class; looking at it changes nothing of it."""
+    """A face may offer another library's function or class. Its lookup does not modify it."""
     code = """
 import importlib, inspect, pkgutil, sys, warnings
 import ml_dtypes, numpy, numpy.linalg, scipy.linalg, scipy.special
@@ -206,7 +206,7 @@ def test_options_as_contexts():
         thread = threading.Thread(target=lambda: seen.append(jnp.arange(2).dtype))
         thread.start()
         thread.join()
-        assert seen == [jnp.int32]  # a context is for its thread
+        assert seen == [jnp.int32]  # a context applies to its own thread
     assert jnp.arange(2).dtype == jnp.int32
 
     calls = []
@@ -427,7 +427,7 @@ def test_unary_sample_of_other_kinds():
 
 
 def test_blocks_are_cast_before_they_are_broadcast():
-    # The transpose of the cast is a sum over devices: of what was given, not of what it was broadcast to.
+    # The transpose of the cast is a sum over devices: of the given array, not of the broadcast one.
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("x",))
     f = jax.shard_map(
         lambda a, s: a[..., :1] * s[None] + s, mesh=mesh, in_specs=(jax.P("x"), jax.P()), out_specs=jax.P("x")

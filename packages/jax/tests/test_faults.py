@@ -1,4 +1,4 @@
-"""What goes wrong in use: threads that meet at the first use, interrupts, damage, depth, forks, what is kept alive.
+"""Faults in use: concurrent first uses, interrupts, damaged files, depth, forks, leaks.
 
 Each program runs in a process of its own. `BEDRAX_FAULTS=whole` (`nox -s faults`) runs many of each.
 """
@@ -14,7 +14,7 @@ WHOLE = os.environ.get("BEDRAX_FAULTS") == "whole"
 
 
 def run(program: str, *arguments, timeout: float = 200) -> str:
-    """What a program prints, in a fresh process that ends without an error."""
+    """The output of a program, in a fresh process that ends without an error."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
@@ -130,8 +130,8 @@ INTERRUPTS = """
 def test_interrupts_leave_no_state():
     count = 2000 if WHOLE else 20
     hits, left = map(int, run(INTERRUPTS, count, timeout=3000).split())
-    # Python may run the handler between the end of a block and the first instruction of `__exit__`, which nobody can
-    # guard: about one interrupt in 1500 of this program, most of whose lines are such blocks.
+    # Python may run the handler between the end of a block and the first instruction of `__exit__`, which no code can
+    # guard: about one interrupt in 1500 of this program, which consists mostly of such blocks.
     assert hits > 0 and left <= 1 + count // 500
 
 
@@ -170,7 +170,7 @@ def test_depth_and_width_that_upstream_takes():
 
 
 def test_programs_nest_as_deeply_as_upstreams():
-    """Within Python's limit of 1,000 frames; upstream takes 122, 96, 60 and 60 of these on Python 3.11."""
+    """Programs nest within Python's limit of 1,000 frames. Upstream nests 122, 96, 60 and 60 on Python 3.11."""
     out = run("""
         import jax, jax.numpy as jnp
         def nested(n):
@@ -276,12 +276,12 @@ MEMORY = """
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not say how much memory is taken")
 def test_calls_of_24_threads_keep_no_memory():
-    """Nor do traced functions that raise. In bytes per call; one array that was kept would be several hundred."""
+    """Traced functions that raise keep none either. In bytes per call: one leaked array would be several hundred."""
     assert float(run(MEMORY, 400 if WHOLE else 60, timeout=600)) < (150 if WHOLE else 1500)
 
 
 def test_errors_keep_no_tracers():
-    """Whoever keeps an error, without its traceback, keeps none of the values that were traced when it was raised."""
+    """A kept error, without its traceback, keeps alive none of the tracers that existed when it was raised."""
     out = run("""
         import gc, weakref
         import jax, jax.numpy as jnp
@@ -348,7 +348,7 @@ def test_an_interrupted_first_use_can_be_repeated(seed):
 
 
 def test_no_interrupt_meets_what_loads_c_modules():
-    """A C++ module that is loaded calls Python; an exception there aborts the process. So no signal may be handled there."""
+    """Loading a C++ module calls Python; an exception there aborts the process. So no signal may be handled there."""
     out = run("""
         import sys
 

@@ -1,4 +1,4 @@
-"""Functions of files, and public functions that refuse whatever they are given."""
+"""Functions of files, and public functions that always raise."""
 
 import importlib
 import io

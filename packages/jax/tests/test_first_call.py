@@ -1,4 +1,4 @@
-"""Whatever a program does first after `import jax`, arrays in it have their arithmetic, their indices and their methods."""
+"""Arrays have their arithmetic, indices and methods after any first call that follows `import jax`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Flags that speak of users' code do not stop ours: what works without them works with them."""
+"""Flags that restrict users' code do not restrict ours: calls that work without them work with them."""
 
 import jax
 import jax.numpy as jnp

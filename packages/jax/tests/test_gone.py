@@ -1,4 +1,4 @@
-"""Names that upstream took away are there, and warn as upstream's did."""
+"""Names that upstream removed exist here, and warn as upstream's did."""
 
 import importlib
 import subprocess
@@ -26,7 +26,7 @@ def test_a_name_that_went_without_a_warning(name):
 
 @pytest.mark.parametrize("name", [name for name, text in GONE.items() if text is not None])
 def test_a_name_that_is_deprecated(name):
-    """In a new process, as a module warns when it is imported for the first time. `import jax` alone warns of nothing."""
+    """Runs in a new process: a module warns at its first import. `import jax` alone does not warn."""
     program = f"""
 import importlib, warnings
 with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Primitives that libraries define: rules put into the public tables, and every transformation of them."""
+"""Primitives that libraries define: rules registered in the public tables, and every transformation of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax.interpreters import ad, batching, mlir, xla
 
 
 def scaled_difference():
-    """``scale * x - y``: linear in both operands; everything about it comes from the tables."""
+    """``scale * x - y``: linear in both operands; all its rules come from the tables."""
     prim = Primitive("scaled_difference")
     prim.def_impl(partial(xla.apply_primitive, prim))
     prim.def_abstract_eval(lambda x, y, *, scale: jax.core.ShapedArray(x.shape, x.dtype))
@@ -213,7 +213,7 @@ def test_attributes_and_types():
 
 
 def test_custom_functions_inside_derivative_rules():
-    """A function with its own derivative, applied to tangents, is linear there: it is transposed as it is."""
+    """A function with its own derivative, applied to tangents, is linear in them: its own operations are transposed."""
 
     @jax.custom_jvp
     def identity(x):

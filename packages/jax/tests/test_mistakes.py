@@ -1,7 +1,7 @@
-"""What programs get wrong, in `mistakes.txt`: each is an error of the type that stands before it, and says something.
+"""Mistakes of programs, in `mistakes.txt`: each raises an error of the type before the colon, with a message.
 
-The types are those that upstream raises, or subclasses, but where they are marked with a star: there upstream raises
-another one, or none.
+The types are those that upstream raises, or subclasses. At a type marked with a star, upstream raises another type or
+no error.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""The stubs of the house: every name is where its stub says, and is public there."""
+"""The stubs of the house: every name is in the module that its stub imports it from, and is public there."""
 
 import ast
 import importlib
@@ -21,11 +21,11 @@ FILES = {
     for part, folder in PARTS.items()
     for file in sorted(folder.rglob("*.py"))
 }
-# Other stubs are read by type checkers alone.
+# Only type checkers read the other stubs.
 STUBS = {module: file.with_suffix(".pyi") for module, file in FILES.items() if "attach_stub(" in file.read_text()}
 STUBS = {module: stub for module, stub in STUBS.items() if stub.exists()}
 WITHOUT_TF = importlib.util.find_spec("tensorflow") is None
-NEEDS = {"jax2tf": "tensorflow", "array_serialization": "tensorstore"}  # a part of a module's name, what it imports
+NEEDS = {"jax2tf": "tensorflow", "array_serialization": "tensorstore"}  # part of a module's name: its import
 
 
 def marks(module):
@@ -70,7 +70,7 @@ def test_a_stub_names_what_its_homes_export(module):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_type_checkers_see_the_same_names(module):
-    # To them `x as y` is private: a public name is `x as x`, or is assigned.
+    # Type checkers take `x as y` for private: a public name is `x as x`, or is assigned.
     renamed = [ours for _, theirs, ours in imports(module) if ours not in (None, theirs) and ours[0] != "_"]
     assert not renamed
     named = [ours or theirs for _, theirs, ours in imports(module) if theirs != "*"]
@@ -82,7 +82,7 @@ def test_every_name_of_a_stub_is_found(module):
     found = imported(module)
     assert found.__all__ == sorted(found.__all__)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of names in jax._gone
+        warnings.simplefilter("ignore", DeprecationWarning)  # for names in jax._gone
         for name in dir(found):
             if not (WITHOUT_TF and name == "jax2tf"):
                 getattr(found, name)

@@ -1,7 +1,7 @@
-"""Each function that is one program when called eagerly: a second call like the first enters no Python of it.
+"""Each function that is one program when called eagerly: a second call like the first runs no Python code of it.
 
-The functions are found by what `one_program` leaves on them. Arguments that must be given are matrices, unless the
-tables below say otherwise; every other parameter is given, too, with the value that it has by default.
+The functions are found by the attribute that `one_program` sets. Required arguments are matrices, unless the tables
+below have others. Every other parameter is passed, too, with its default.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Every option of `jax.config` does something, or says why not."""
+"""Every option of `jax.config` has an effect, or a stated reason why not."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def flags():
 
 
 def sources():
-    """The code of all packages, without what only declares options."""
+    """The code of all packages, without the declarations of options."""
     for folder in bedrax.__path__:
         for path in Path(folder).rglob("*.py"):
             text = path.read_text()

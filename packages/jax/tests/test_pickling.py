@@ -1,4 +1,4 @@
-"""Functions, primitives and arrays are sent to other processes."""
+"""Functions, primitives and arrays are pickled and sent to other processes."""
 
 import pickle
 

@@ -149,7 +149,7 @@ def test_integers_of_other_libraries_are_positions(one):
     assert jax.grad(product, np.array([0, 1]))(2.0, 3.0) == (3, 2)
 
 
-# ---- what a negative position counts from where a call may leave arguments out
+# ---- negative positions of functions with optional arguments
 
 
 def kinds(seen, x, y, flag=True):

@@ -1,4 +1,4 @@
-"""The private names that libraries reach for act: they are ours, by the names that these libraries know."""
+"""The private names that libraries use work: our functions under upstream's private names."""
 
 import importlib
 import unittest
@@ -39,7 +39,7 @@ def test_values_are_close():
     x = {"a": jnp.ones(3), "b": np.float64(2)}
     close(x, x)
     close(x, {"a": x["a"] * (1 + 1e-7), "b": x["b"]})
-    close(x, {"a": x["a"], "b": np.float32(2 + 1e-7)})  # the coarser of two dtypes says how close
+    close(x, {"a": x["a"], "b": np.float32(2 + 1e-7)})  # the coarser of two dtypes sets the tolerance
     close(x, {"a": x["a"] * 1.01, "b": x["b"]}, atol={"float32": 0.1, "float64": 1e-9})
     different = [{"a": x["a"] * 1.001, "b": x["b"]}, {"a": x["a"][:2], "b": x["b"]}, {"a": x["a"]},
                  {"a": x["a"], "b": np.float64(2 + 1e-9)}]  # fmt: skip
@@ -51,12 +51,12 @@ def test_values_are_close():
 
 
 def test_what_only_one_vendor_has_is_not_there():
-    with pytest.raises(ModuleNotFoundError):  # Keras takes this for: no flash attention
+    with pytest.raises(ModuleNotFoundError):  # Keras then disables flash attention
         importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
 
 
 def test_the_guide_to_primitives():
-    """Its imports, and that a rule written with MLIR's own classes lowers."""
+    """The imports of the guide work, and a rule written with MLIR's own classes lowers."""
     from jax._src import api, config
     from jax._src.lax import lax
     from jax._src.lib.mlir.dialects import hlo

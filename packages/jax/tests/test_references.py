@@ -52,7 +52,7 @@ def test_a_backward_rule_writes_to_a_reference(wrap):
     wrap(lambda x, r: jnp.sin(stash(r, x * 2)))(1.0, grads)
     np.testing.assert_allclose(grads[...], np.cos(2), rtol=1e-6)
     wrap(lambda x, r: jax.lax.scan(lambda c, _: (3 * stash(r, c), None), x, length=3)[0])(1.0, grads)
-    assert grads[...] == 27  # in the first step, which comes last
+    assert grads[...] == 27  # in the first step, which runs last
 
 
 def test_gradients_are_added_to_references():

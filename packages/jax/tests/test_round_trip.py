@@ -1,4 +1,4 @@
-"""There and back: `jax2tf.convert` and `jax2tf.call_tf` together, the examples of their documentation."""
+"""Round trips: `jax2tf.convert` and `jax2tf.call_tf` together, by the examples of their documentation."""
 
 import warnings
 
@@ -104,7 +104,7 @@ def test_call_tf_graph():
 
 
 def test_programs_for_devices_in_plain_graphs():
-    """One TensorFlow device does what several would: placement changes nothing, mapped programs are mapped."""
+    """One TensorFlow device computes the results of several: placement has no effect, mapped programs are mapped."""
     mesh = jax.make_mesh((1,), ("x",))
     split, everywhere = jax.sharding.PartitionSpec("x"), jax.sharding.PartitionSpec()
 

@@ -1,4 +1,4 @@
-"""What the runtime raises is what `jax.errors` names."""
+"""Errors of the runtime are of the type that `jax.errors` exports."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Static arguments are compared by type and bits, by whatever finds the program."""
+"""Static arguments are compared by type and bits on every path that looks up a program."""
 
 import gc
 import weakref
@@ -115,7 +115,7 @@ def test_an_unhashable_static_argument_among_tuples_is_refused():
 
 
 def test_a_known_object_is_not_compared_again(monkeypatch):
-    """Tuples of numbers are found by identity; one that is equal, and another object, has to be compared."""
+    """Tuples of numbers are found by identity. An equal tuple that is another object has to be compared."""
     f, x = jax.jit(lambda x, n: x * n[0], static_argnums=1), jnp.arange(3)
     compared = []
     split = signatures.Signature.split
@@ -134,5 +134,5 @@ def test_a_known_object_is_not_compared_again(monkeypatch):
 def test_objects_that_are_gone_are_not_taken_for_new_ones():
     f, x = jax.jit(lambda x, n: x * n[0], static_argnums=1), jnp.int32(3)
     for k in range(300):
-        for kind in (int, float):  # the second tuple may lie where the first one lay
+        for kind in (int, float):  # the second tuple may have the address of the first one
             assert f(x, tuple([kind(k % 7)])).dtype == (jnp.int32 if kind is int else jnp.float32)

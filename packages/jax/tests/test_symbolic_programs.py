@@ -123,6 +123,6 @@ print("done")
 
 @pytest.mark.parametrize("name", ["choice", "searchsorted"])
 def test_a_search_in_an_array_of_unknown_size_compiles(name):
-    """As many steps as an index has bits, one after the other: LLVM does not finish them for an array of three."""
+    """The search takes one step per bit of an index. LLVM does not finish unrolled steps for an array of three."""
     done = subprocess.run([sys.executable, "-c", SEARCHES, name], capture_output=True, text=True, timeout=300)
     assert done.stdout == "done\n", done.stderr[-3000:]

@@ -29,7 +29,7 @@ def program(x):
 
 
 def compiled(folder):
-    """The program, compiled or found in the cache, and how many entries that added."""
+    """The program, compiled or found in the cache, and the number of entries that this added."""
     jax.config.update("jax_compilation_cache_dir", str(folder / "cache"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -1,6 +1,6 @@
 """The programs that travel between implementations: written by one, called by the other.
 
-python programs.py write FILE [NAME ...]    with an implementation of `jax`: each program, and what it computes
+python programs.py write FILE [NAME ...]    with an implementation of `jax`: each program, and its results
 python programs.py read FILE                with another one: calls them, and compares
 
 A reader may refuse a program that has operations of a later version of StableHLO than that of its jaxlib, if it names
@@ -53,12 +53,12 @@ def symbolic(text, dtype=np.float32, **options):
     return jax.ShapeDtypeStruct(export.symbolic_shape(text, **options), dtype)
 
 
-AUTO = (AxisType.Auto,) * 2  # the default of the releases differs
+AUTO = (AxisType.Auto,) * 2  # releases differ in the default
 MESH = AbstractMesh((4, 2), ("a", "b"), axis_types=AUTO)
 
 
 def split(*partitions, shape=(8, 4)):
-    """A type that is split over an abstract mesh."""
+    """A type that is sharded over an abstract mesh."""
     return jax.ShapeDtypeStruct(shape, np.float32, sharding=NamedSharding(MESH, PartitionSpec(*partitions)))
 
 
@@ -91,15 +91,15 @@ class _Told(effects.Effect):
 
 
 class Told(_Told):
-    """What is told in order."""
+    """An ordered effect."""
 
 
 class ToldToo(Told):
-    """Other things, likewise."""
+    """Another ordered effect."""
 
 
 class Seen(_Told):
-    """What happens in any order."""
+    """An unordered effect."""
 
 
 for known in (Told, ToldToo, Seen):
@@ -124,7 +124,7 @@ mlir.register_lowering(tell_p, lower_tell)
 
 
 def told(x, n):
-    """Doubled sixteen-fold, by what has effects; some in a loop."""
+    """Operations with effects that double `x`, some of them in a loop."""
     x = tell_p.bind(tell_p.bind(x, effect=Told()), effect=Seen())
     x = lax.fori_loop(0, n, lambda _, c: tell_p.bind(c, effect=ToldToo()), x)
     return tell_p.bind(x, effect=Told()) * x.shape[0]
@@ -156,7 +156,7 @@ def on_blocks_of_blocks(x):
     return jax.shard_map(body, mesh=MESH, in_specs=rows, out_specs=rows, axis_names={"a"})(x * 2)
 
 
-# name: (function, its types, what it is called with, options of export, order of derivatives)
+# name: (function, its types, its arguments, options of export, order of derivatives)
 PROGRAMS = {
     "plain": (lambda x, y: jnp.sin(x) @ y, None, (arange(2, 3), arange(3, 2)), {}, 0),
     "trees": (
@@ -215,7 +215,7 @@ def exported(name):
 
 
 def computed(program, name):
-    """What a program computes, and its derivatives, as lists of numbers."""
+    """The results of a program, and its derivatives, as lists of numbers."""
     args, order = values(name), PROGRAMS[name][4]
     keywords = {"k": np.float32(3)} if name == "trees" else {}
     call = lambda *args: program.call(*args, **keywords)
@@ -234,7 +234,7 @@ def computed(program, name):
 
 
 def facts(program):
-    """What can be asked of a program, in words that all implementations share."""
+    """The attributes of a program that all implementations share."""
     return {
         "fun_name": program.fun_name,
         "in_avals": [a.str_short(short_dtypes=True) for a in program.in_avals],
@@ -258,7 +258,7 @@ def written(name):
 
 
 def check(name, entry):
-    """Read a program that another implementation wrote; raise AssertionError where it is another one."""
+    """Read a program that another implementation wrote; raise AssertionError if it differs."""
     program = export.deserialize(bytearray(base64.b64decode(entry["blob"])))
     found = {name: fact for name, fact in facts(program).items() if name in entry["facts"]}
     assert found == entry["facts"], (found, entry["facts"])
@@ -266,14 +266,14 @@ def check(name, entry):
     for what in ("trees", "dtypes", "shapes"):
         assert got[what] == expected[what], (what, got[what], expected[what])
     for x, y in zip(got["values"], expected["values"], strict=True):
-        # An eigenvalue near zero is as exact as the largest one, so errors are measured by the largest value, too.
+        # An eigenvalue near zero has the absolute error of the largest one: tolerances scale with the largest value.
         largest = np.max(np.abs(y), where=np.isfinite(y), initial=1.0)
         np.testing.assert_allclose(x, y, rtol=2e-5, atol=max(1e-5, 1e-6 * largest), err_msg=name)
     assert program.has_vjp() == (PROGRAMS[name][4] > 0)
 
 
 def newer(error):
-    """Whether an error says that a program is of a later version of StableHLO than the installed jaxlib has."""
+    """Whether an error states that a program has a later version of StableHLO than the installed jaxlib."""
     found = re.search(
         r"in version ([\d.]+) of StableHLO and has .* newer than version ([\d.]+), which jaxlib", str(error)
     )

@@ -3,4 +3,4 @@ from bedrax.xla_backend.clients import (  # Keras, ops.nn_test
     get_backend as get_backend, local_devices as local_devices, process_count as process_count,
     process_index as process_index, backends_are_initialized as backends_are_initialized,  # Flax, flax_gspmd
 )  # fmt: skip
-from bedrax.xla_backend.clients import _clients as _backends  # Chex, fake: those that have started
+from bedrax.xla_backend.clients import _clients as _backends  # Chex, fake: the started backends
