@@ -1,4 +1,4 @@
-"""Wrong placements. Errors of functions of shardings, specs or meshes name the argument, the axis, the sizes, the remedy.
+"""Wrong placements: errors of functions of shardings, specs or meshes name the argument, the axis, the sizes, a remedy.
 
 One process with eight CPU devices runs a table: functions by the fault of the placement that they get.
 """
