@@ -24,12 +24,12 @@ def test_arrays_in_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("function", "says"),
+    ("function", "message"),
     [(jnp.fromfile, "jnp.fromfile.*no pure function"), (jnp.fromiter, "jnp.fromiter.*no pure function"),
      (jax.lax.psend, "jax.lax.psend"), (jax.lax.precv, "jax.lax.precv")],
 )  # fmt: skip
-def test_what_is_refused_says_why(function, says):
-    with pytest.raises(NotImplementedError, match=says):
+def test_what_is_refused_says_why(function, message):
+    with pytest.raises(NotImplementedError, match=message):
         function(1, 2)
 
 

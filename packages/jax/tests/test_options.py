@@ -116,7 +116,7 @@ def test_cache_misses_are_explained(caplog):
 
     jitted = jax.jit(f, static_argnames="n")
     with jax.explain_cache_misses(True), caplog.at_level("WARNING"):
-        said = []
+        logged = []
         calls = (
             (1.0, {"a": 1.0}),
             (2.0, {"a": 2.0}),
@@ -125,16 +125,16 @@ def test_cache_misses_are_explained(caplog):
         )
         for call in calls:
             jitted(*call)
-            said.append([r.getMessage() for r in caplog.records])
+            logged.append([r.getMessage() for r in caplog.records])
             caplog.clear()
         jitted(*calls[0], n=2)
-        said.append([r.getMessage() for r in caplog.records])
+        logged.append([r.getMessage() for r in caplog.records])
         caplog.clear()
         with jax.default_matmul_precision("highest"):
             jitted(*calls[0])
-        said.append([r.getMessage() for r in caplog.records])
+        logged.append([r.getMessage() for r in caplog.records])
     words = ["not been traced", None, "y['a'] is float32[3], was float32[]", "structure", "static arguments", "options"]
-    for messages, word in zip(said, words, strict=True):
+    for messages, word in zip(logged, words, strict=True):
         assert not messages if word is None else word in messages[0] and "f at" in messages[0], (messages, word)
     with caplog.at_level("WARNING"):
         caplog.clear()
