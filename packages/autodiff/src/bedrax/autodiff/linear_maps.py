@@ -487,11 +487,12 @@ def linearize(fun: Callable[..., Any], *primals: ArrayLike, has_aux: bool = Fals
       primals: the point.
       has_aux: `fun` returns ``(result, aux)``.
       in_nzs: which leaves of the arguments have tangents; the tangents of the others are zero. A boolean, or a tree
-        of booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
+        of booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default:
+        all.
 
     Returns:
-      ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result. ``f_jvp.out_nzs`` marks the leaves
-      of the result whose tangent is not known to be zero.
+      ``(result, f_jvp)``, and aux: ``f_jvp(*tangents)`` is the tangent of the result. ``f_jvp.out_nzs`` marks the
+      leaves of the result whose tangent is not known to be zero.
 
     Raises:
       ValueError: `in_nzs` is no prefix of the arguments.
