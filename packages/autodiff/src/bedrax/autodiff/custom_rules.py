@@ -495,7 +495,7 @@ class custom_vjp(_Custom[P, R_co]):
         optimize_remat: bool
     else:
         optimize_remat = False
-    _returns = "cotangents"  # what `bwd` returns
+    _returns = "cotangents"  # the kind of result of `bwd`
 
     def defvjp(
         self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False,

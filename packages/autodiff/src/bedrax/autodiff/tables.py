@@ -1,4 +1,4 @@
-"""The differentiation columns: their tables, the row kinds, and what rules share.
+"""The differentiation columns: their tables, the row kinds, and functions shared by rules.
 
 A tangent (or cotangent) is a value, or `Zero(aval)` where it is known to vanish; operands
 that are not differentiated have tangents `Zero`, and integers always do.

@@ -3,7 +3,7 @@
 A value is a list of coefficients ``c_0, ..., c_K`` of a path ``x(t) = sum c_k t^k``. Linear operations act
 on each coefficient, bilinear ones convolve them (Cauchy's product), and division solves for them. Any other
 operation needs no rule of its own: where ``y = f(x)``, the path of the derivative is
-``y'(t) = df(x(t))[x'(t)]``, which is what the operation's jvp rule computes when it runs on series of order
+``y'(t) = df(x(t))[x'(t)]``. The operation's jvp rule computes it when it runs on series of order
 ``K - 1``; integrating the series of ``y'`` gives that of ``y``.
 
 Source: Griewank and Walther, "Evaluating Derivatives" (2008), chapter 13.
@@ -347,7 +347,7 @@ def deriv_prop(
     Terms are derivatives of the paths. Leibniz's rule for ``f'(x) x'`` gives those of the result.
 
     Args:
-      deriv: ``x -> f'(x)``, elementwise, made of operations that `jet` knows.
+      deriv: ``x -> f'(x)``, elementwise, made of operations that `jet` supports.
       primals_in, series_in: lists with one entry, as for `linear_prop`.
 
     Returns:

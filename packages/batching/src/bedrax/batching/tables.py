@@ -1,4 +1,4 @@
-"""The batching column: its table, the row kinds, and what rules share.
+"""The batching column: its table, the row kinds, and functions shared by rules.
 
 A rule is ``rule(axis, args, dims, **params) -> (out, out_dim)``, or two lists where the
 primitive has several results. ``dims[i]`` is the mapped axis of ``args[i]``, or None.

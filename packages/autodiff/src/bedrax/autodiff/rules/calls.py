@@ -123,7 +123,7 @@ _transpose(p.remat_p)
 
 @linearize_rules.rule(p.remat_p, kind="program")
 def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, policy, **params):
-    """Run the program, keeping only what the policy saves; the linear part recomputes the rest."""
+    """Run the program, keeping only the values that the policy saves; the linear part recomputes the rest."""
     split = plan(jaxpr, flags(tangents), policy, prevent_cse)
     if log_checkpoint_residuals.value:
         log_plan(split)
@@ -138,7 +138,7 @@ def _remat_linearize(primals, tangents, *, jaxpr, prevent_cse, differentiated, p
 
 @split_rules.rule(p.remat_p, kind="program")
 def _remat_split(tape, prim, args, params):
-    """Record the part that depends on the tape, with what it recomputes; run the other results now."""
+    """Record the part that depends on the tape, with its recomputation; run the other results now."""
     jaxpr = params["jaxpr"]
     marked = tuple(tape.owns(x) for x in args)
     depends = dependents(jaxpr, marked).results

@@ -23,7 +23,7 @@ def _spans(shape, spec, dilation) -> list:
 
 
 def _regroup(x, take: int, give: int, groups: int):
-    """Move the groups that dimension `take` falls into to the front of what dimension `give` runs through."""
+    """Move the groups that dimension `take` falls into to the front of dimension `give`."""
     if groups == 1:
         return x
     return merge_axes(move_axis(cut_axis(x, take, groups), take, give), give)
@@ -44,7 +44,7 @@ def _lhs_transpose(
         before = k - 1 - low
         pads.append((before, n + k - 1 - o - before))
     groups = feature_group_count * batch_group_count
-    # Each group of output features becomes a group of input features; what was input becomes output.
+    # Each group of output features becomes a group of input features; input features become output features.
     kernel = _regroup(rhs, k_spec[0], k_spec[1], groups)
     if k_spec[2:]:
         kernel = shaping.rev(kernel, k_spec[2:])
