@@ -128,7 +128,7 @@ class BatchTrace(Trace):
         """Apply a function with rules to batches.
 
         If no trace around this one differentiates or records the function, it runs as it is written. Otherwise those
-        traces process the function and its rules on batches. If no argument is mapped, a value that it closes over may be
+        traces see the function and its rules on batches. If no argument is mapped, a value that it closes over may be
         mapped; if the axis has a name, its results depend on its collectives. Both are found in its program.
         """
         if self.evaluates:
