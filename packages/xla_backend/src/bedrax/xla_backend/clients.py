@@ -1,8 +1,8 @@
 """Platforms, their clients, and devices.
 
-A platform is "cpu", or what a PJRT plugin calls itself. Plugins are found in the `jax_plugins` namespace
-package and among entry points of the group `jax_plugins`; each registers itself with `register_plugin`.
-Clients are made at the first question that needs them, never at import.
+A platform is "cpu", or the name that a PJRT plugin registers. Plugins are found in the `jax_plugins` namespace
+package and among entry points of the group `jax_plugins`. Each registers itself with `register_plugin`.
+Clients are made at first use, never at import.
 """
 
 from __future__ import annotations
@@ -53,30 +53,30 @@ def _release(phase: str, _: dict, collect: Callable[[], None] = runtime.collect_
         collect()
 
 
-gc.callbacks.append(_release)  # executables that are gone leave their callbacks until they are collected
+gc.callbacks.append(_release)  # executables that are freed hold their callbacks until they are collected
 
 
 class Run(NamedTuple):
-    """The run of several processes that this one has joined."""
+    """The run of several processes that this process has joined."""
 
     client: Any
     process_id: int
     num_processes: int
 
 
-# What `bedrax.processes.distributed` says before clients are made: the run, and the host's accelerators to be used.
+# Set by `bedrax.processes.distributed` before clients are made: the run, and the accelerators of the host to use.
 run: Run | None = None
 visible_accelerators: frozenset[int] | None = None
 
-# What is to be done with a device before any is handed out.
+# Functions of a client's devices, called before any device is returned to a caller.
 before_first_use: list[Callable[[runtime.Device], None]] = []
 
-# What drops that which holds on to devices, when the clients are to be forgotten.
+# Functions that drop references to devices. `clear_backends` calls them.
 forget: list[Callable[[], None]] = []
 
 
 def register_client_factory(platform: str, make: Callable[[], runtime.Client], priority: int = 200) -> None:
-    """Make a platform known; among those that start, the one of the highest priority is the default."""
+    """Register a platform. Of the platforms that start, the one of the highest priority is the default."""
     with _lock:
         _factories[platform] = (make, priority)
 
@@ -89,7 +89,7 @@ def register_plugin(
     options: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None,
     c_api: Any = None,
 ) -> Any:
-    """Register a PJRT plugin: what the `initialize()` function of a `jax_plugins` module calls.
+    """Register a PJRT plugin. The `initialize()` function of a `jax_plugins` module calls this.
 
     Args:
       name: of the platform.
@@ -129,7 +129,7 @@ def register_plugin(
 
 
 def _told(options: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Options for a client: those of a mapping as they are; in a text, integers, floats and true or false are read."""
+    """Options for a client. A mapping is taken as it is; a string is parsed into integers, floats and booleans."""
     if not isinstance(options, str):
         return dict(options)
     found: dict[str, Any] = {}
@@ -150,7 +150,7 @@ def _make_cpu() -> runtime.Client:
         count = int(found.group(1)) if found else None
     if run is None:
         return runtime.make_cpu_client(count, flags.cpu_enable_async_dispatch.value)
-    # With collectives between processes, the order of computations is the order of calls in each.
+    # Collectives between processes need the same order of computations in each process: the order of calls.
     return runtime.make_cpu_client(
         count, False, distributed_client=run.client, node_id=run.process_id, num_nodes=run.num_processes,
         collectives=coordination.cpu_collectives(flags.cpu_collectives_implementation.value or "gloo", run.client),
@@ -163,7 +163,7 @@ register_client_factory("cpu", _make_cpu, priority=0)
 
 
 def _entry_points(group: str) -> Iterable[Any]:
-    """The entry points of a group. The library that reads them is a large one, so we look whether there are any."""
+    """The entry points of a group. Imports `importlib.metadata`, which is large, only if there may be any."""
     finders = [f for f in sys.meta_path if hasattr(f, "find_distributions")]
     if len(finders) < 2 and not any(_may_name(group.encode(), place) for place in sys.path):
         return ()
@@ -173,12 +173,12 @@ def _entry_points(group: str) -> Iterable[Any]:
 
 
 def _may_name(group: bytes, place: str) -> bool:
-    """Whether a distribution in a folder of `sys.path` says that it has entry points of the group."""
+    """Whether a distribution in a folder of `sys.path` may list entry points of the group."""
     try:
         infos = [e.path for e in os.scandir(place or ".") if e.name.lower().endswith((".dist-info", "egg-info"))]
     except FileNotFoundError:
         return False
-    except OSError:  # an archive, say
+    except OSError:  # for example an archive
         return True
     for info in infos:
         try:
@@ -191,7 +191,7 @@ def _may_name(group: bytes, place: str) -> bool:
 
 
 def _discover() -> None:
-    """Find plugins and let them register; one that fails is reported, not fatal."""
+    """Find plugins and call their registration. A plugin that fails is reported and skipped."""
     global _discovered
     if _discovered:
         return
@@ -220,9 +220,10 @@ def _discover() -> None:
 
 
 def _register_cuda(name: str) -> None:
-    """NVIDIA's plugin: its library, and the kernels and types that come with it.
+    """Register NVIDIA's plugin: its library, and the kernels and types of the same distribution.
 
-    Its module is not imported: it asks for insides of another implementation. The library finds CUDA's by itself.
+    Its Python module is not imported, because it imports internals of another implementation. The library finds CUDA's
+    libraries by itself.
     """
     xla_client = runtime.xla_client()
     (folder,) = importlib.util.find_spec(name).submodule_search_locations
@@ -322,16 +323,16 @@ def _failure_text() -> str:
 
 
 def backends_are_initialized() -> bool:
-    """Whether a client has started: options that say which, and how many devices there are, come too late then."""
+    """Whether a client has started. Options that select platforms and numbers of devices have no effect after that."""
     return bool(_clients)
 
 
 def clear_backends() -> None:
-    """Forget every client, and every compiled program; arrays of theirs must not be used any more.
+    """Forget every client and every compiled program. Arrays on their devices must not be used any more.
 
     Raises:
-      RuntimeError: something still holds on to one, and `jax_debug_leaked_clients_on_clear_backends` is set.
-        Meshes that programs are traced for are among what holds on.
+      RuntimeError: a client is still referenced, and `jax_debug_leaked_clients_on_clear_backends` is set.
+        The meshes of traced programs count as references.
     """
     global _default
     with _lock:
@@ -344,7 +345,7 @@ def clear_backends() -> None:
         _default = None
         runtime.PjitFunctionCache.clear_all()
     if flags.debug_leaked_clients_on_clear_backends.value:
-        for _ in range(3):  # jaxlib frees later what it holds for objects that are collected
+        for _ in range(3):  # jaxlib frees later the members of collected objects
             gc.collect()
             runtime.collect_garbage()
         if held := [client.platform for ref in alive if (client := ref()) is not None]:
@@ -354,7 +355,7 @@ def clear_backends() -> None:
 
 
 def get_backend(platform: str | runtime.Client | None = None) -> runtime.Client:
-    """The client of a platform (``None``: the default one).
+    """The client of a platform (``None``: the default platform).
 
     Raises:
       RuntimeError: no such platform has started.
@@ -383,7 +384,7 @@ def default_backend() -> str:
 
 
 def devices(backend: str | None = None) -> list[runtime.Device]:
-    """All devices of a platform (the default one), also those of other processes."""
+    """All devices of a platform (by default the default platform), also those of other processes."""
     found = get_backend(backend).devices()
     return sorted(found, key=lambda d: (d.process_index, d.id)) if flags.sort_devices_by_process_index.value else found
 
@@ -391,7 +392,7 @@ def devices(backend: str | None = None) -> list[runtime.Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[runtime.Device]:
-    """Like `devices`, only those of one process (this one); `host_id` is an older name of `process_index`."""
+    """The devices of one process (by default this process). `host_id` is an older name of `process_index`."""
     if host_id is not None:
         warnings.warn("local_devices: host_id is called process_index now; use that", UserWarning, stacklevel=2)
         process_index = host_id
@@ -403,22 +404,22 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """How many devices a platform has."""
+    """Number of devices of a platform."""
     return int(get_backend(backend).device_count())
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices of a platform this process has."""
+    """Number of devices of a platform in this process."""
     return int(get_backend(backend).local_device_count())
 
 
 def process_index(backend: str | None = None) -> int:
-    """Which process this is."""
+    """Index of this process."""
     return get_backend(backend).process_index()
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes take part."""
+    """Number of processes."""
     return max(d.process_index for d in devices(backend)) + 1
 
 
@@ -428,7 +429,7 @@ def process_indices(backend: str | None = None) -> list[int]:
 
 
 def default_device() -> runtime.Device:
-    """Where uncommitted arrays are made: `jax.config.jax_default_device`, or the first local device."""
+    """The device of uncommitted arrays: `jax.config.jax_default_device`, or the first local device."""
     chosen = flags.default_device.value
     if chosen is None:
         return get_backend(None).local_devices()[0]
@@ -438,7 +439,7 @@ def default_device() -> runtime.Device:
 
 
 def is_initialized() -> bool:
-    """Whether clients have been made already."""
+    """Whether clients have been made."""
     return bool(_clients)
 
 

@@ -1,7 +1,7 @@
-"""From a jaxpr to something that runs: lowering of whole programs, XLA's options, executables.
+"""From a jaxpr to an executable: lowering of whole programs, XLA's options, executables.
 
-`lower` makes a `LoweredProgram`, `LoweredProgram.compile` a `LoadedProgram`, and a `LoadedProgram` runs on
-flat arguments and knows what C++ dispatch needs to run it without Python.
+`lower` makes a `LoweredProgram`, `LoweredProgram.compile` a `LoadedProgram`. A `LoadedProgram` runs on
+flat arguments and holds the data that C++ dispatch needs to run it without Python.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ logger: Final = logging.getLogger("jax.compile")
 
 _NATIVE_TREES = pytree.engine_name == "native"
 
-# Primitives whose results need not be ready when a Python call returns leave a token here, per device.
+# Effects whose results need not be ready when a Python call returns leave a token here, per device.
 _runtime_tokens: dict[Any, Any] = {}
 _tokens_lock = threading.Lock()
 
 
 def _level() -> int:
-    """At which level compilations are logged now."""
+    """The logging level of compilations at present."""
     return logging.WARNING if flags.log_compiles.value else logging.DEBUG
 
 
 def effects_barrier() -> None:
-    """Wait until the side effects of everything dispatched so far have happened."""
+    """Wait for the side effects of all programs dispatched so far."""
     with _tokens_lock:
         tokens = list(_runtime_tokens.values())
         _runtime_tokens.clear()
@@ -68,13 +68,13 @@ _operands = operator.attrgetter("invars")
 
 
 def kept_arguments(jaxpr: Jaxpr) -> tuple[bool, ...]:
-    """Which arguments a program uses."""
+    """One boolean per argument: whether the program uses it."""
     used = {*itertools.chain.from_iterable(map(_operands, jaxpr.eqns)), *jaxpr.outvars}
     return tuple([v in used for v in jaxpr.invars])
 
 
 class LoweredProgram:
-    """A StableHLO module for a jaxpr, and what is needed to compile and run it."""
+    """A StableHLO module of a jaxpr, with the data needed to compile and run it."""
 
     def __init__(
         self,
@@ -101,13 +101,13 @@ class LoweredProgram:
         return self.program.module
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> LoadedProgram:
-        """Compile for the devices of the placement and load."""
+        """Compile for the devices of the placement, and load."""
         where = self.placement
         client = where.devices[0].client
         options = compile_options(len(where.devices), where.devices, {**dict(self.options), **(compiler_options or {})})
         options.executable_build_options.use_shardy_partitioner = self.program.partitioner.shardy
         if len(where.devices) > 1:
-            # The partitioner chooses only what nobody has said.
+            # The partitioner chooses only the shardings that are not given.
             kept = [i for i, k in enumerate(self.kept) if k]
             free = [where.arguments[i] is None for i in kept]
             build = options.executable_build_options
@@ -132,7 +132,7 @@ class LoweredProgram:
 
 
 def _timed(event: str) -> Callable[[Callable], Callable]:
-    """A decorator: each call of the function that returns is recorded as a duration, in seconds."""
+    """A decorator: each call that returns is recorded as a duration in seconds."""
 
     def decorate(fun: Callable) -> Callable:
         @functools.wraps(fun)
@@ -154,10 +154,10 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     """Make the StableHLO module of a program.
 
     Args:
-      donated: per argument, whether its buffer may become a result's.
-      keep_unused: keep arguments that the program does not use.
-      platform: what rules to use, if not those of the placement's devices.
-      embed_constants: write all constants into the module instead of passing large ones as arguments.
+        donated: per argument, whether a result may use its buffer.
+        keep_unused: keep arguments that the program does not use.
+        platform: the platform whose lowering rules apply, if not that of the placement's devices.
+        embed_constants: write all constants into the module instead of passing large ones as arguments.
     """
     from bedrax.xla_backend.lowering.partitioner import Shardy  # MLIR is loaded by the first program
     from bedrax.xla_backend.lowering.program import Program, add_main
@@ -228,7 +228,7 @@ def _dump(jaxpr: Jaxpr, module: Any, name: str) -> None:
 
 
 def _uses_of_constants(jaxpr: Jaxpr) -> str:
-    """For each constant, the largest first, a line that says where it is used first; if that is wanted."""
+    """One line per constant, the largest first: the place of its first use. Empty unless the option is set."""
     if not flags.captured_constants_report_frames.value:
         return ""
     users: dict[Any, Any] = {}
@@ -262,7 +262,7 @@ def _hoist(aval: Any) -> bool:
 
 
 def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dict[str, Any]]) -> None:
-    """Pair each donated argument with a result of its type; warn about those that fit none."""
+    """Pair each donated argument with a result of its type. Warns about arguments without such a result."""
     free: dict[Any, list[int]] = {}
     for k, v in enumerate(jaxpr.outvars):
         if v.aval.is_array:
@@ -276,13 +276,13 @@ def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dic
             else:
                 left_over.append(v.aval)
     if left_over:
-        warnings.warn(  # the first words stand in the questions and answers of the documents
+        warnings.warn(  # docs quote the first words of this message
             f"Some donated buffers were not usable: {', '.join(a.str_short() for a in left_over)}. A buffer is used again"
             " only for a result of the same shape and dtype.", UserWarning, stacklevel=source.stacklevel())  # fmt: skip
 
 
 def _mark_memories(arg_attrs, res_attrs, arguments, results, jaxpr: Jaxpr) -> None:
-    """Say which arguments and results are in other memories; of results, what put them there says so, too."""
+    """Mark the arguments and results that are in other memories. A result is also marked where its equation places it."""
     made = {}
     if reshard_p in map(primitive_of, jaxpr.eqns):
         made = {eqn.outvars[0]: eqn.params["to"] for eqn in jaxpr.eqns if eqn.primitive is reshard_p}
@@ -294,7 +294,7 @@ def _mark_memories(arg_attrs, res_attrs, arguments, results, jaxpr: Jaxpr) -> No
         if kind not in (None, "device"):
             attrs["mhlo.memory_kind"] = kind
         if results[k] is None and getattr(to, "layout", None) is not None:
-            attrs["mhlo.layout_mode"] = "auto"  # as the constraint says
+            attrs["mhlo.layout_mode"] = "auto"  # as in the constraint
     for attrs, to in zip(arg_attrs, arguments, strict=True):
         if getattr(to, "memory_kind", None) not in (None, "device"):
             attrs["mhlo.memory_kind"] = to.memory_kind
@@ -306,7 +306,7 @@ def _form(aval: Any) -> tuple:
 
 
 def mark_sharding(attrs: dict[str, Any], s: Any, aval: Any, partitioner: Any) -> None:
-    """Say in the attributes of an argument or a result how it is split."""
+    """Write the sharding of an argument or a result into its attributes."""
     if s is not None and aval.is_array:
         attrs.update(partitioner.attribute(s, len(element_types.base_aval(aval).shape)))
 
@@ -319,7 +319,7 @@ def _names_memory(jaxpr: Jaxpr) -> bool:
 
 
 class CompilerEffortLevel(enum.Enum):
-    """How hard XLA tries: a value of the compiler options `optimization_level` and `memory_fitting_level`.
+    """Effort of XLA: a value of the compiler options `optimization_level` and `memory_fitting_level`.
 
     More effort takes more time to compile, for programs that run faster or need less memory. The values are those of XLA's
     enumeration; the options take names and values, too. See https://openxla.org/xla/effort_levels.
@@ -345,13 +345,13 @@ _OF_EFFORT = ("optimization_level", "memory_fitting_level")
 def compile_options(
     num_partitions: int, devices: Sequence[Any], overrides: dict[Any, Any] | None = None
 ) -> runtime.CompileOptions:
-    """XLA's options for a program over `num_partitions` devices, as `jax.config` and `overrides` say."""
+    """XLA's options for a program over `num_partitions` devices, from `jax.config` and `overrides`."""
     options = runtime.CompileOptions()
     options.num_replicas = 1
     options.num_partitions = num_partitions
     build = options.executable_build_options
     build.use_spmd_partitioning = num_partitions > 1
-    build.use_shardy_partitioner = False  # unless the module is written for it
+    build.use_shardy_partitioner = False  # True only for a module with Shardy's attributes
     build.num_replicas = 1
     build.num_partitions = num_partitions
     ids = np.array([[d.id for d in devices]], np.int32)
@@ -362,7 +362,7 @@ def compile_options(
         debug.xla_llvm_disable_expensive_passes = True
         debug.xla_test_all_input_layouts = False
     if not flags.compiler_enable_remat_pass.value:
-        # Beside the passes that XLA_FLAGS disables.
+        # In addition to the passes that XLA_FLAGS disables.
         disabled = [name for name in debug.xla_disable_hlo_passes.split(",") if name]
         debug.xla_disable_hlo_passes = ",".join([*disabled, "rematerialization"])
     build.optimization_level = CompilerEffortLevel(flags.optimization_level.value).value
@@ -393,9 +393,9 @@ def compile_options(
 def backend_compile_and_load(
     client: Any, module: Any, executable_devices: Any, options: Any, host_callbacks: list[Callable[..., Any]]
 ) -> Any:
-    """Hand a module to XLA. Called through this module's attribute: assigning another function here replaces it.
+    """Compile a module with XLA and load it. Called as an attribute of this module, so that tools can replace it.
 
-    For devices of a topology that are not at hand, the executable cannot be run.
+    An executable for devices of a topology that are not present cannot be run.
     """
     given = dict(executable_devices=executable_devices, compile_options=options)
     if isinstance(client, runtime.CompileOnlyClient):
@@ -407,7 +407,7 @@ def backend_compile_and_load(
 
 
 class LoadedProgram:
-    """A program on its devices."""
+    """A compiled program on its devices."""
 
     in_layouts: list[None]
 
@@ -441,7 +441,7 @@ class LoadedProgram:
             self.const_sharding = one
         else:
             self._shardings_of_many(where, physical)
-        # A NumPy array is copied: its owner may write to it, and the program was traced with its value of then.
+        # A NumPy array is copied. Its owner may write to it, and the program was traced with its value at that time.
         self.const_args: list[Array] = [
             placement.to_sharding(c.copy() if type(c) is np.ndarray else c, self.const_sharding, where.committed)
             for c in lowered.const_args
@@ -453,7 +453,7 @@ class LoadedProgram:
         self.physical_avals = physical
 
     def _read_layouts(self, where: Placement) -> None:
-        """The layouts of the arguments that are not row-major (None: of those that are)."""
+        """The layouts of the arguments, None for row-major arguments."""
         self.in_layouts = [None] * len(self.kept_positions)
         if where.layouts is not None:
             found = self.executable.get_parameter_layouts()[len(self.lowered.const_args) :]
@@ -482,7 +482,7 @@ class LoadedProgram:
                     len(self.lowered.jaxpr.invars[i].aval.shape))  # fmt: skip
             self.in_shardings.append(given)
         outputs = executable.get_output_shardings()
-        # A result that is split as the first argument of its rank is has its spec: P("x", None) stays that, and P("x") too.
+        # A result with the sharding of the first argument of its rank takes that argument's spec, so P("x", None) is kept.
         like: dict[int, Any] = {}
         for i in self.kept_positions:
             if where.arguments[i] is not None:
@@ -503,7 +503,7 @@ class LoadedProgram:
             self.out_shardings.append(given)
 
     def run(self, args: Sequence[Any]) -> list[Any]:
-        """Run on flat arguments (one per argument of the jaxpr); a value per result."""
+        """Run on flat arguments (one per argument of the jaxpr). Returns one value per result."""
         if flags.no_execution.value:
             raise RuntimeError(f"{self.name} was to be run, but jax_no_execution is on")
         if not isinstance(self.executable, runtime.LoadedExecutable):
@@ -556,7 +556,7 @@ class LoadedProgram:
         return found
 
     def fastpath(self, out_tree: Any, out: Any) -> Any:
-        """What C++ needs to run this program without Python, or None where Python is needed.
+        """The data for C++ dispatch of this program, or None if the program needs Python.
 
         Args:
           out_tree: treedef of the results.
@@ -566,10 +566,10 @@ class LoadedProgram:
             return None
         if config.debug_nans.value or config.debug_infs.value:
             return None
-        if not self.plain_results:  # C++ has the arrays that the results are made of
+        if not self.plain_results:  # C++ has the arrays that the results consist of
             out_tree = pytree.dispatch_registry.flatten(out)[1]
             if out_tree.num_leaves != len(self.physical_avals):
-                return None  # a type of arrays that C++ cannot make
+                return None  # C++ cannot make arrays of this class
         return runtime.FastpathData(
             xla_executable=self.executable,
             out_pytree_def=out_tree,
@@ -586,17 +586,17 @@ class LoadedProgram:
 def _handler(aval: ShapedArray, s: Any, committed: bool):
     handler = runtime.array_result_handler(aval, s, committed)
     if aval.dtype == dtypes.float0:
-        # XLA computed booleans in their place; a float0 has no bits.
+        # XLA computed booleans instead. A float0 has no bits.
         return handler.wrap(lambda x: np.zeros(aval.shape, dtypes.float0))
     return handler
 
 
 class NonFinite(FloatingPointError):
-    """Raised inside, to be followed by a search for the operation that is to blame."""
+    """Raised internally. The search for the failing operation follows."""
 
 
 def check_finite(name: str, outs: Sequence[Any]) -> None:
-    """Raise FloatingPointError if a result has a NaN (or an infinity) and the debug options ask for that."""
+    """Raise FloatingPointError if a result has a NaN (or an infinity) and the debug options forbid it."""
     for x in outs:
         if not isinstance(x, ArrayImpl) or not dtypes.is_inexact(x.dtype):
             continue

@@ -1,4 +1,4 @@
-"""Where parts of a program are computed (`jax.experimental.compute_on`)."""
+"""Host and device computation within a program (`jax.experimental.compute_on`)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bedrax.xla_backend.sharding import Memory, Space
 
 __all__ = ["compute_on", "compute_on2"]
 
-# What XLA reads. A program for a platform that has no such place is computed on its devices.
+# The attributes that XLA reads. A platform without such a unit computes the part on its devices.
 _TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 
 def _pairs(compute_type: str) -> Pairs:
-    """The pairs for the compiler that say where to compute."""
+    """The frontend attributes that select the unit."""
     if compute_type in _TYPES:
         return (("_xla_compute_type", _TYPES[compute_type]),)
     if isinstance(compute_type, str) and compute_type.startswith("gpu_stream:"):
@@ -36,19 +36,19 @@ def compute_on(
     f: Callable[..., Any] | str | None = None, *, compute_type: str | None = None, out_memory_spaces: Any = None,
     compiler_options: dict[str, Any] | None = None,
 ) -> Callable[..., Any] | contextlib.AbstractContextManager[Any]:  # fmt: skip
-    """`f`, computed at a place that the compiler is told, with results in memories.
+    """`f`, computed on the given unit, with results in the given memories.
 
-    The place is a pair of the call that XLA's compilers for GPUs and TPUs read. On CPU, host and device are the same.
+    The unit is a frontend attribute of the call. XLA's compilers for GPUs and TPUs read it; on CPU it has no effect.
 
     Args:
-      f: a function of pytrees of arrays. Without it, returns a decorator. A text is the `compute_type` of a context
-        manager: what is traced inside is computed there.
+        f: a function of pytrees of arrays. Without it, returns a decorator. If it is a string, it is the `compute_type` of
+          a context manager, and the operations that are traced inside are computed there.
       compute_type: ``"device_host"``, ``"device"``, ``"tpu_sparsecore"``, or ``"gpu_stream:<number>"``.
       out_memory_spaces: a `jax.memory.Space` (``Device`` or ``Host``), or a pytree prefix of the result with them.
-      compiler_options: of the call, by name, for the compiler that computes it. Values are what JSON has.
+        compiler_options: options of the compiler for the call, by name. Values are JSON values.
 
     Raises:
-      ValueError: no such place or memory.
+        ValueError: `compute_type` or a memory does not exist.
       TypeError: `compute_type` or `out_memory_spaces` is missing.
     """
     if isinstance(f, str):

@@ -1,8 +1,8 @@
-"""Running things: `XlaExecutor`, which evaluates eager operations and programs with XLA.
+"""Execution: `XlaExecutor`, which evaluates eager operations and programs with XLA.
 
-Everything runs through one kind of object, jaxlib's C++ `PjitFunction`: it knows argument types it has seen
-and calls their executables without Python. The first call of a type misses, and our `miss` functions trace,
-compile, run, and hand back what C++ needs for the next one.
+Every program runs through one class, jaxlib's C++ `PjitFunction`. It caches executables by argument types
+and calls them without Python. The first call with a type misses the cache. Our `miss` functions then trace,
+compile, run, and return the data that C++ needs for the next call.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from bedrax.xla_backend.running import (
 )
 from bedrax.xla_backend.sharding import resolve
 
-# What `clear_caches` empties besides C++'s cache.
-_runners: dict[Any, dict[Any, Any]] = {}  # what was compiled for eager operations, by primitive and params
+# `clear_caches` empties these and C++'s cache.
+_runners: dict[Any, dict[Any, Any]] = {}  # runners of eager operations, by primitive and params
 _mixed: dict[Any, _Mixed] = {}  # the same, for primitives with params that are dtypes or members of enumerations
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
-other_caches: list[Callable[[], None]] = []  # of libraries
+other_caches: list[Callable[[], None]] = []  # caches of other libraries
 
 
 class XlaExecutor(executors.Executor):
@@ -68,11 +68,11 @@ class XlaExecutor(executors.Executor):
     ready: dict[Any, dict[Any, Any] | None] = {}
 
     def resolve(self, where: Any, what: str, aval: Any) -> Any:
-        """The place that a device, a sharding or a partition spec means."""
+        """The sharding of a device, a sharding or a partition spec."""
         return resolve(where, what, aval)
 
     def reshard(self, x: Any, to: Any) -> Any:
-        """`x` at a place."""
+        """`x` with a sharding."""
         return placement.reshard(x, to)
 
     def apply(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -82,7 +82,7 @@ class XlaExecutor(executors.Executor):
         return (self._runner(prim, args, params) if runner is None else runner)(*args)
 
     def _runner(self, prim, args: tuple, params: dict) -> Callable:
-        """What runs an operation; noted where the next one of its kind is found at once."""
+        """The runner of an operation. It is stored so that the next call with these params finds it without hashing."""
         if prim.family == "callbacks" and not params.get("partitioned", True):
             return lambda *args: _call_now(args, **params)
         runners = _runners.get(prim)
@@ -100,7 +100,7 @@ class XlaExecutor(executors.Executor):
         return runner
 
     def _note(self, prim, params: dict, runner: Callable) -> None:
-        """Have the runner found at once by the next operation with these params, if that can be."""
+        """Store the runner for the next operation with these params, if they have an exact key."""
         names = frozenset([name for name, value in params.items() if not _is_plain(value)])
         mixed = _mixed.get(prim)
         if not all(_is_own_key(params[name]) for name in names):
@@ -108,7 +108,7 @@ class XlaExecutor(executors.Executor):
         elif names or mixed is not None:
             if mixed is None or not mixed.names >= names:
                 mixed = _mixed[prim] = _Mixed(names if mixed is None else names | mixed.names)
-                self.ready[prim] = None  # one way to find them
+                self.ready[prim] = None  # one lookup per primitive
             mixed.keep(params, runner)
         elif (ready := self.ready.setdefault(prim, {})) is not None:
             _keep(ready, dumps(params, 2) if params else None, runner)
@@ -134,11 +134,11 @@ class XlaExecutor(executors.Executor):
         return make_runner(prim.name, miss)
 
     def run_program(self, jaxpr: Jaxpr, args: tuple[Any, ...]) -> list[Any]:
-        """A whole program on flat arguments."""
+        """Run a whole program on flat arguments."""
         return self.run_jit(args, _params(jaxpr, "program"))
 
     def run_jit(self, args: tuple[Any, ...], params: dict[str, Any]) -> list[Any]:
-        """The `jit` primitive, met outside any trace."""
+        """The `jit` primitive outside of any trace."""
         jaxpr = params["jaxpr"]
         key = (
             "run_jit", params["donated_invars"], params["keep_unused"], params["compiler_options"], params["name"],
@@ -153,16 +153,16 @@ class XlaExecutor(executors.Executor):
         return make_runner(params["name"], miss)
 
     def make_jitted(self, jitted: Callable[..., Any]) -> Callable[..., Any]:
-        """What `jit` returns: C++ dispatch around `jitted`."""
+        """The result of `jit`: C++ dispatch around `jitted`."""
         return make_jitted(jitted)
 
-    # What `bedrax.numpy`, which knows no backend, asks of an executor that has devices.
+    # Methods that `bedrax.numpy`, which imports no backend, calls on an executor with devices.
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
-        """An array that shares memory with another library's."""
+        """An array that shares memory with an array of another library."""
         return dlpack.from_dlpack(x, device=device, copy=copy)
 
     def devices(self, platform: str | None = None) -> list[Any]:
-        """The devices of a platform, by default of the default one."""
+        """The devices of a platform (by default the default platform)."""
         return clients.devices(platform)
 
     def asarray(self, x: Any) -> Array:
@@ -176,7 +176,7 @@ class XlaExecutor(executors.Executor):
 
 
 def _call_now(args, callback, effect, **_):
-    """A debugging callback outside of programs: not compiled, so nothing keeps the user's function."""
+    """A debugging callback outside of programs. It is not compiled, so no cache keeps the user's function."""
     refuse_tracers(args)
     if effect in effects.ordered_effects:
         effects_barrier()
@@ -187,7 +187,7 @@ _PLAIN = frozenset((int, bool, float, complex, str, type(None)))
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether `marshal` (version 2: by type and bits, without sharing) writes `x` as nothing else: a quick `exact`."""
+    """Whether `marshal` (version 2: by type and bits, without sharing) encodes `x` uniquely: a fast `exact`."""
     return type(x) in _PLAIN or type(x) is tuple and all(map(_is_plain, x))
 
 
@@ -195,14 +195,14 @@ _OWN_KEYS = {type(None), type(...)}
 
 
 def _is_own_key(x: Any) -> bool:
-    """Whether `x` is a dtype, or a member of an enumeration that is equal to nothing else; its type is noted."""
+    """Whether `x` is a dtype, or a member of an enumeration without equal values. Its type is stored."""
     if isinstance(x, np.dtype) or isinstance(x, enum.Enum) and type(x).__eq__ is object.__eq__:
         _OWN_KEYS.add(type(x))
     return type(x) in _OWN_KEYS
 
 
 class _Mixed:
-    """Runners by params of which some, by name, are dtypes or members of enumerations, and the others plain."""
+    """Runners by params, of which some are dtypes or members of enumerations and the others plain."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
@@ -210,12 +210,12 @@ class _Mixed:
         self.table: dict[Any, Any] = {}
 
     def key(self, params: dict[str, Any]) -> tuple[Any, ...] | None:
-        """What stands for these params, None if nothing does."""
+        """The key of these params, or None if they have no exact key."""
         plain = params.copy()
         own = tuple(map(plain.pop, self.names, self.missing))
         try:
             return (dumps(plain, 2), own) if _OWN_KEYS.issuperset(map(type, own)) else None
-        except ValueError:  # `marshal` does not know them
+        except ValueError:  # `marshal` does not support the value
             return None
 
     def keep(self, params: dict[str, Any], runner: Callable[..., Any]) -> None:
@@ -256,15 +256,15 @@ def _single_equation(prim, args, params) -> Jaxpr:
 def _explain_depth(error: SystemError, args, kwargs) -> None:
     """Raises a RecursionError if the arguments of a call by C++ are nested too deeply.
 
-    C++ finds that out first, and calls on with a RecursionError set. The next function of C that looks raises it, or
-    ends in a SystemError that has it as its cause.
+    C++ detects the nesting first, and continues with a RecursionError set. The next C function that checks raises it, or
+    raises a SystemError with it as the cause.
     """
     if isinstance(error.__cause__, RecursionError):
         pytree.tree_structure((args, kwargs))
 
 
 def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
-    """jaxlib's C++ function around a `Jitted`, with the methods that users expect of ``jax.jit(f)``."""
+    """jaxlib's C++ function around a `Jitted`, with the methods of ``jax.jit(f)``."""
 
     @source.api_boundary
     def run(*args, **kwargs):
@@ -307,7 +307,7 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
     try:
         hash((fun, key))
     except TypeError:
-        # C++ shares its cache among wrappers of one function, which it must be able to hash.
+        # C++ shares its cache among wrappers of one function, so the function must be hashable.
         wrapped = make_pjit(jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, signature.static_argnames)
     else:
         wrapped = make_pjit(jitted.name, fun, miss, static_argnums, signature.static_argnames, key)
@@ -316,27 +316,27 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
     attributes["lower"] = lambda *args, **kwargs: stages.trace(jitted, args, kwargs).lower()
     attributes["trace"] = lambda *args, **kwargs: stages.trace(jitted, args, kwargs)
     attributes["eval_shape"] = jitted.eval_shape
-    # Not a reference to `wrapped` itself: C++ objects are not seen by the garbage collector.
+    # Not a reference to `wrapped` itself: the garbage collector does not visit C++ objects.
     attributes["clear_cache"] = _ClearCache(weakref.ref(wrapped), jitted, getattr(miss, "forget_all", None))
     attributes["_jitted"] = jitted
     return wrapped
 
 
 def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
-    """`run`, called by C++ for arguments that it has no program for, where `==` of static arguments is not exact.
+    """`run`, which C++ calls for arguments without a program, where `==` of static arguments is not exact.
 
-    C++ finds programs by ``==`` of static arguments, which takes ``(1,)`` for ``(True,)``. Calls with such arguments get
-    no program there; each tuple of them, compared by type and bits, has a C++ function of the dynamic arguments.
+    C++ finds programs by ``==`` of static arguments, and ``(1,) == (True,)``. Calls with such arguments get no program in
+    the outer C++ function. Each tuple of them, compared by type and bits, has its own C++ function of the dynamic arguments.
     """
     signature, name = jitted.signature, jitted.name
-    # The position of the only static argument, or -1. If it is an object of numbers and texts that was met, it is found
-    # by identity, without being compared.
+    # The position of the only static argument, or -1. An object of numbers and strings that was passed before is found
+    # by identity, without a comparison.
     only = signature.static_argnums[0] if len(signature.static_argnums) == 1 else -1
-    known: dict[int, tuple[Any, Callable[..., Any]]] = {}  # by id; the object is held, so that no other one has its id
+    known: dict[int, tuple[Any, Callable[..., Any]]] = {}  # by id; the object is referenced, so that its id stays unique
 
     @functools.lru_cache(4096)
     def of_dynamic(key: tuple) -> Callable:
-        call = signature.bound(run, key)  # not `miss`, which would be a cycle that the garbage collector cannot see
+        call = signature.bound(run, key)  # not `miss`, which would be a cycle that the garbage collector cannot visit
         return make_pjit(name, lambda *args, **kwargs: call(*args, **kwargs)[0], call)
 
     def miss(*args, **kwargs):
@@ -366,7 +366,7 @@ def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
 
 
 def _reduced(wrapped):
-    """How a jitted function is pickled: by its name where that finds it, else as a function and options."""
+    """The pickled form of a jitted function: its name if that finds the function, else a function and options."""
     found = sys.modules.get(wrapped.__module__)
     for name in wrapped.__qualname__.split("."):
         found = getattr(found, name, None)
@@ -413,7 +413,7 @@ class _ClearCache:
 
     def __reduce__(
         self,
-    ) -> tuple[Any, ...]:  # what wraps a jitted function has its attributes, and is pickled with them
+    ) -> tuple[Any, ...]:  # a wrapper of a jitted function has its attributes, and is pickled with them
         return _clearing, (self.jitted,)
 
 
@@ -439,7 +439,7 @@ clients.forget.append(clear_caches)
 
 
 def forget(prim: Primitive) -> None:
-    """Forget what was compiled for eager operations of a primitive."""
+    """Forget the compiled eager operations of a primitive."""
     _runners.pop(prim, None)
     _mixed.pop(prim, None)
     XlaExecutor.ready.pop(prim, None)

@@ -1,4 +1,4 @@
-"""Arrays that share memory with other libraries', through DLPack."""
+"""Arrays that share memory with arrays of other libraries, through DLPack."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device
 
 
 def dlpack_device(self: Any) -> tuple[int, int]:
-    """``__dlpack_device__``: kind and number of the device that holds an array."""
+    """``__dlpack_device__``: type and number of the device that holds an array."""
     if type(sharding_of(self)) is not SingleDeviceSharding:
         raise ValueError(f"DLPack passes on arrays of one device; this one is placed by {sharding_of(self)}")
     device = device_of(sharding_of(self))
@@ -25,7 +25,7 @@ def dlpack_device(self: Any) -> tuple[int, int]:
 
 
 def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
-    """``__dlpack__``: an array as a capsule that other libraries read."""
+    """``__dlpack__``: an array as a capsule for other libraries."""
     if type(sharding_of(self)) is not SingleDeviceSharding:
         raise ValueError(f"DLPack passes on arrays of one device; this one is placed by {sharding_of(self)}")
     check_alive(self)
@@ -53,25 +53,25 @@ def is_supported_dtype(dtype: Any) -> bool:
 
 
 def of_host(capsule: Any) -> Any:
-    """An array on the CPU that shares the memory of a capsule from there.
+    """An array on the CPU that shares the memory of a capsule from the CPU.
 
     Raises:
-      JaxRuntimeError: XLA cannot use the memory as it is; it is the caller's as before.
+      JaxRuntimeError: XLA cannot use the memory as it is. The caller still owns it.
     """
     return runtime.dlpack_managed_tensor_to_buffer(capsule, clients.backends()["cpu"].local_devices()[0], None)
 
 
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
-    """An array that shares memory with another library's, through DLPack.
+    """An array that shares memory with an array of another library, through DLPack.
 
     Args:
       external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
-      device: where it should be; by default where it is.
-      copy: True asks for a copy, False forbids one, None lets us choose.
+        device: the device of the result; by default that of the argument.
+        copy: True copies, False forbids a copy, None copies if necessary.
 
     Raises:
-      TypeError: `external_array` does not speak DLPack.
-      ValueError: a copy would be needed and is forbidden.
+        TypeError: `external_array` does not implement DLPack.
+        ValueError: a copy is necessary and forbidden.
     """
     if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
         raise TypeError(
@@ -99,7 +99,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     try:
         found = runtime.dlpack_managed_tensor_to_buffer(capsule, source, stream)
     except runtime.JaxRuntimeError:
-        # XLA wants memory aligned to 16 bytes and in a dense layout; what is not must be copied.
+        # XLA needs memory aligned to 16 bytes and in a dense layout. Other memory must be copied.
         if copy is False or not on_host:
             raise
         found = placement.to_sharding(

@@ -1,4 +1,4 @@
-"""What the system runs on."""
+"""Versions and devices of the running system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bedrax.xla_backend.door import runtime
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Versions and devices, as bug reports need them: printed, or returned."""
+    """Print (or return) the versions and devices for a bug report."""
     devices = clients.devices()
     jax = sys.modules.get("jax")
     lines = [

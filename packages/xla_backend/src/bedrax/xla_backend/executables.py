@@ -26,19 +26,20 @@ _MAGIC = b"BDXEXE02"  # the format of the bytes, with the number of its version
 
 
 def _sealed(data: bytes) -> bytes:
-    """The bytes of a compiled program behind a head: the format, a digest of the rest, who wrote it."""
+    """The bytes of a compiled program with a header: the format, a digest of the rest, the version of jaxlib."""
     head = json.dumps({"jaxlib": runtime.jaxlib_version}).encode()
     rest = len(head).to_bytes(4, "little") + head + data
     return _MAGIC + hashlib.sha256(rest).digest() + rest
 
 
 def _opened(serialized: bytes) -> bytes:
-    """The bytes that `_sealed` was given.
+    """The argument of `_sealed`, from its result.
 
-    XLA trusts what it loads: damaged code, and code of another jaxlib, would end the process or compute something else.
+    XLA does not check the code that it loads: damaged code, and code of another jaxlib, would end the process or compute
+    other values.
 
     Raises:
-      ValueError: the bytes are something else, or damaged, or another version of jaxlib wrote them.
+      ValueError: the bytes have another format, are damaged, or were written by another version of jaxlib.
     """
     serialized = bytes(serialized)
     if serialized[: len(_MAGIC)] != _MAGIC:
@@ -60,7 +61,7 @@ def _opened(serialized: bytes) -> bytes:
 
 
 class _Saved(NamedTuple):
-    """What is needed to run an executable."""
+    """The data needed to run an executable."""
 
     executable: bytes
     name: str
@@ -74,7 +75,7 @@ class _Saved(NamedTuple):
 
 
 class _Pickler(pickle.Pickler):
-    """Devices are saved by their numbers."""
+    """A pickler that saves devices by their numbers."""
 
     def persistent_id(self, obj: Any) -> Any:
         return obj.id if isinstance(obj, runtime.Device) else None
@@ -98,11 +99,11 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
       compiled: from ``jax.jit(f).lower(...).compile()``.
 
     Returns:
-      ``(bytes, structure of (args, kwargs), structure of the result)``. The bytes hold compiled code, read by `pickle`:
-      load none that you do not trust. They say which version of jaxlib wrote them, and only that one reads them.
+        ``(bytes, structure of (args, kwargs), structure of the result)``. The bytes hold compiled code, and `pickle` reads
+        them: load only trusted bytes. They hold the version of jaxlib that wrote them, and only that version loads them.
 
     Raises:
-      ValueError: the program calls Python, which bytes do not hold.
+        ValueError: the program calls Python; a Python function cannot be serialized.
     """
     loaded = compiled._loaded
     lowered, jaxpr = loaded.lowered, compiled._traced.jaxpr
@@ -124,15 +125,15 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
 def deserialize_and_load(
     serialized: bytes, in_tree: Any, out_tree: Any, backend: Any = None, execution_devices: Sequence[Any] | None = None
 ) -> stages.Compiled:
-    """The compiled program of `serialize`'s results; nothing is traced or compiled.
+    """The compiled program of `serialize`'s results. Nothing is traced or compiled.
 
     Args:
-      backend: the platform (by default the default one); it must have the devices compiled for.
-      execution_devices: devices to run on, in the place of those.
+      backend: the platform (by default the default platform). It must have the devices of the compilation.
+      execution_devices: devices to run on instead of those.
 
     Raises:
-      ValueError: the bytes are damaged or something else, another version of jaxlib wrote them, or the devices are not
-        those that the program was compiled for.
+      ValueError: the bytes are damaged or have another format, another version of jaxlib wrote them, or the devices are
+        not those of the compilation.
     """
     data = _opened(serialized)
     client = clients.get_backend(backend)

@@ -1,4 +1,4 @@
-"""Functions compiled elsewhere as operations of programs: XLA's foreign function interface (`jax.ffi`)."""
+"""Separately compiled functions as operations of programs: XLA's foreign function interface (`jax.ffi`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_
 
 
 class FfiEffect(effects.Effect):
-    """A call that must happen although nothing may use its results."""
+    """A call that must happen even if its results are not used."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ for _set in (effects.lowerable_effects, effects.control_flow_allowed_effects):
 ffi_call_p: Final = Primitive("ffi_call", multiple_results=True)
 ffi_call_p.abstract_eval = lambda *avals, result_avals, **_: list(result_avals)
 effect_rules.add(ffi_call_p, lambda *avals, has_side_effect, **_: {_effect} if has_side_effect else set())
-sharding_rules.add(ffi_call_p, nowhere)  # nobody knows what it does with the parts; `ffi_call` places its results
+sharding_rules.add(ffi_call_p, nowhere)  # the effect on shards is unknown; `ffi_call` places its results
 
 
 def include_dir() -> str:
@@ -57,7 +57,7 @@ def include_dir() -> str:
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """A function of a `ctypes` library, as `register_ffi_target` takes it."""
+    """A function of a `ctypes` library as a capsule for `register_ffi_target`."""
     destroy = ctypes.CFUNCTYPE(None, ctypes.py_object)
     build = ctypes.pythonapi.PyCapsule_New
     build.restype, build.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, destroy)
@@ -65,10 +65,10 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
-    """Tell XLA of a compiled function.
+    """Register a compiled function with XLA.
 
     Args:
-      name: what `ffi_call` calls it.
+      name: the name for `ffi_call`.
       fn: a capsule (see `pycapsule`), or a dictionary of capsules by stage (``"execute"``, ``"instantiate"``, ...).
       platform: ``"cpu"``, ``"cuda"``, ...
       api_version: 1 for the typed interface, 0 for the older one.
@@ -77,22 +77,22 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
-    """Tell XLA of a type of the states that compiled functions keep: a dictionary of capsules."""
+    """Register with XLA a type of the state of compiled functions: a dictionary of capsules."""
     kernels.register_custom_type(name, type_registration, platform)
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """Tell XLA of a type, given the capsule of its identity."""
+    """Register a type with XLA by the capsule of its identity."""
     kernels.register_custom_type(name, {"type_id": obj}, platform)
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Say that the function may be applied to parts of arrays split along leading axes."""
+    """Declare that the function may be applied to shards of arrays that are split along leading axes."""
     kernels.register_as_batch_partitionable(name)
 
 
 class _Value:
-    """An attribute that is not hashable, compared by its content."""
+    """An attribute that is not hashable, compared by its value."""
 
     __slots__ = ("key", "value")
 
@@ -118,7 +118,7 @@ def _hashable(x: Any) -> Any:
 
 
 def _type_of(x: Any) -> AbstractValue:
-    """The type of an argument or result: an array, anything with a shape and a dtype, or a token."""
+    """The type of an argument or result: an array, an object with a shape and a dtype, or a token."""
     if x is abstract_token or getattr(x, "aval", None) is abstract_token or isinstance(x, Token):
         return abstract_token
     return abstractify(x)
@@ -146,23 +146,23 @@ def ffi_call(
     custom_call_api_version: int = 4,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Any]:
-    """A function that calls a compiled one.
+    """A function that calls a registered compiled function.
 
     Args:
-      target_name: as given to `register_ffi_target`.
-      result_shape_dtypes: an object with ``shape`` and ``dtype``, or `jax.ffi.abstract_token` for a token, which orders
-        calls; or a sequence of them. Where its sharding is over
-        explicit axes, the result is placed there; otherwise it is whole on each device.
-      has_side_effect: the call happens although nothing may use its results.
-      vmap_method: what `vmap` does, as for `pure_callback`.
-      input_layouts, output_layouts: for each array the order of its axes in memory, major to minor; None: row-major.
-      input_output_aliases: argument -> result that may use its memory.
+        target_name: the name given to `register_ffi_target`.
+        result_shape_dtypes: an object with ``shape`` and ``dtype``, or `jax.ffi.abstract_token` for a token, which orders
+          calls; or a sequence of them. If its sharding is over
+          explicit axes, the result has that sharding; otherwise it is replicated.
+        has_side_effect: the call happens even if its results are not used.
+        vmap_method: the behaviour under `vmap`, as for `pure_callback`.
+        input_layouts, output_layouts: for each array the order of its axes in memory, major to minor; None: row-major.
+        input_output_aliases: argument -> result that may use its memory.
       custom_call_api_version: 4 for the typed interface.
-      legacy_backend_config: the string that older interfaces take in place of attributes.
+        legacy_backend_config: the string that older interfaces take instead of attributes.
 
     Returns:
       A function of arrays, with attributes as keyword arguments (booleans, numbers, strings, NumPy arrays and
-      dictionaries of them; NumPy scalars say which type of number the compiled function expects). Not differentiable.
+        dictionaries of them; the dtype of a NumPy scalar is the type of the attribute). Not differentiable.
     """
     if vmap_method is not None and vmap_method not in _VMAP_METHODS:
         raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")
@@ -273,7 +273,7 @@ def ffi_lowering(
     """A lowering rule, for `jax.interpreters.mlir.register_lowering`, that calls a compiled function.
 
     Args:
-      call_target_name: as given to `register_ffi_target`.
+        call_target_name: the name given to `register_ffi_target`.
       operand_layouts, result_layouts: for each array the order of its axes, major to minor (with
         `skip_ffi_layout_processing`: minor to major); None: row-major.
       backend_config: attributes that are the same in every call.

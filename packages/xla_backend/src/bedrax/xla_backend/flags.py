@@ -18,7 +18,7 @@ def _is_pattern(text: str) -> bool:
 
 
 def _missing(capability: str) -> str | None:
-    """Why an option has no effect with the jaxlib that is installed, or None."""
+    """The reason why an option has no effect with the installed jaxlib, or None."""
     from bedrax.xla_backend.door import versions
 
     return versions.missing(capability)

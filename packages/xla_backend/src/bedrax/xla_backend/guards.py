@@ -1,6 +1,6 @@
-"""Guards of the runtime: transfers that nobody asked for, arrays that only the cycle collector frees.
+"""Guards of the runtime: implicit transfers, and arrays that only the cycle collector frees.
 
-The runtime itself watches; here the options are handed to it, and the functions that ask for a transfer say so.
+The runtime does the checks. This module passes the options to it, and marks the functions that transfer explicitly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bedrax.core import config
 from bedrax.xla_backend import flags
 from bedrax.xla_backend.door.runtime import guard_lib
 
-# What the runtime guards -> the options that say how, the more specific first.
+# Guard of the runtime -> the options that set it, the more specific first.
 _GUARDED = {
     "host_to_device": (flags.transfer_guard_host_to_device, flags.transfer_guard),
     "device_to_device": (flags.transfer_guard_device_to_device, flags.transfer_guard),
@@ -25,7 +25,7 @@ _LEVELS = {"garbage_collect_array": guard_lib.GarbageCollectionGuardLevel}
 
 
 def _set_guards(name: str, flag: config.Flag) -> None:
-    """Hand a changed option to the runtime."""
+    """Pass a changed option to the runtime."""
     for guarded, options in _GUARDED.items():
         if flag in options:
             levels = _LEVELS.get(guarded, guard_lib.TransferGuardLevel)
@@ -39,15 +39,15 @@ _guarded_by: tuple[int, bool] | None = None  # the thread, and whether it turned
 
 
 def _set_thread_guard(name: str, flag: config.Flag) -> None:
-    """The runtime notes the thread that turns this on, and watches launches on devices of several processes."""
+    """The runtime stores the thread that turns this on, and checks launches on devices of several processes."""
     global _guarded_by
     if flag is not flags.thread_guard:
         return
     me = threading.get_ident()
     if flag.value:
-        guard_lib.update_thread_guard_global_state(True)  # or an error: another thread did
+        guard_lib.update_thread_guard_global_state(True)  # raises if another thread did
         _guarded_by = me, flag.global_value
-    elif _guarded_by is not None and (_guarded_by[1] or _guarded_by[0] == me):  # not by a thread that was refused
+    elif _guarded_by is not None and (_guarded_by[1] or _guarded_by[0] == me):  # a thread whose request failed does not turn it off
         guard_lib.update_thread_guard_global_state(False)
         _guarded_by = None
 
@@ -63,7 +63,7 @@ for _options in _GUARDED.values():
 
 
 def asks_for(transfer: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator of functions that transfer because they were called to: "explicit_device_put" or "..._get"."""
+    """A decorator of functions that transfer explicitly: "explicit_device_put" or "..._get"."""
 
     def decorate(fun: Callable) -> Callable:
         @functools.wraps(fun)

@@ -1,4 +1,4 @@
-"""How arrays lie in memory: `Layout`, and `Format` (a layout and a placement)."""
+"""Memory layouts of arrays: `Layout`, and `Format` (a layout and a sharding)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Layout:
 
     Args:
       major_to_minor: the axes, slowest first.
-      tiling: tiles, where a device has them.
-      sub_byte_element_size_in_bits: packing of narrow elements.
+        tiling: tiles, on a device that has them.
+        sub_byte_element_size_in_bits: packing of elements smaller than a byte.
     """
 
     AUTO = AUTO
@@ -47,7 +47,7 @@ class Layout:
 
     @classmethod
     def from_pjrt_layout(cls, pjrt_layout: Any) -> Layout:
-        """The layout that jaxlib's object says."""
+        """The layout of jaxlib's object."""
         found = pjrt_layout._xla_layout()
         return cls(found.minor_to_major()[::-1], found.tiling(), found.element_size_in_bits())
 
@@ -65,18 +65,18 @@ class Layout:
         return "{" + ",".join(map(str, range(ndim - 1, -1, -1))) + "}"
 
     def text(self) -> str:
-        """As XLA writes it."""
+        """The layout as XLA writes it."""
         tiles = "".join(f"({','.join(map(str, t))})" for t in self.tiling or ())
         bits = f"E({self.sub_byte_element_size_in_bits})" if self.sub_byte_element_size_in_bits else ""
         more = (f"T{tiles}" if tiles else "") + bits
         return "{" + ",".join(map(str, self.major_to_minor[::-1])) + (f":{more}" if more else "") + "}"
 
     def _to_xla_layout(self, dtype: Any) -> Any:
-        """As C++ asks, which compares it with an argument's."""
+        """The layout as C++ takes it, to compare with the layout of an argument."""
         return runtime.XlaLayout(self.major_to_minor[::-1], self.tiling or (), self.sub_byte_element_size_in_bits)
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
-        """Raise ValueError if it does not order the axes of an array of this shape."""
+        """Raise ValueError if the layout does not order the axes of an array of this shape."""
         if sorted(self.major_to_minor) != list(range(len(aval_shape))):
             raise ValueError(
                 f"{self} orders {len(self.major_to_minor)} axes, the array has rank {len(aval_shape)}; write each of its"
@@ -114,7 +114,7 @@ class Format:
         self.layout: Layout | None = layout
         self.sharding: Any = sharding
 
-    # What programs ask of a place: `bedrax.lax.primitives.placement`.
+    # The protocol of shardings in programs: `bedrax.lax.primitives.placement`.
     @property
     def assignment(self) -> Any:
         return None if self.sharding is None else self.sharding.assignment
@@ -124,7 +124,7 @@ class Format:
         return None if self.sharding is None else self.sharding.memory_kind
 
     def with_dimension(self, position: int, axes: Sequence[int]) -> Format:
-        """The format of a batch, whose new axis is the slowest in memory."""
+        """The format of a batch. The batch axis is the slowest in memory."""
         order = (position, *(i + (i >= position) for i in self.layout.major_to_minor))
         sharding = self.sharding if self.sharding is None else self.sharding.with_dimension(position, axes)
         return Format(self.layout.update(major_to_minor=order, tiling=None), sharding)
@@ -143,7 +143,7 @@ class Format:
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:
-    """Say how the leaves of `x` are to lie in memory.
+    """Constrain the memory layouts of the leaves of `x`.
 
     Args:
       x: a pytree of arrays.
@@ -163,14 +163,14 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
 
 def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: Any = None) -> Callable[..., Any]:
-    """`f`, whose arguments lie in memory as a user says. The compiler chooses how results lie.
+    """`f` with the given memory layouts of its arguments. The compiler chooses the layouts of the results.
 
     Args:
       f: a function of arrays, given by position. Without it, returns a decorator.
       in_layouts: a `Layout`, or a pytree prefix of the arguments (a tuple) with them.
 
     Raises:
-      TypeError: `in_layouts` is missing, or holds something else than layouts.
+        TypeError: `in_layouts` is missing, or has a leaf that is not a layout.
       ValueError: a layout does not order the axes of its array, or `in_layouts` does not fit the arguments.
     """
     if in_layouts is None:
