@@ -154,10 +154,10 @@ def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool]
     """Make the StableHLO module of a program.
 
     Args:
-        donated: per argument, whether a result may use its buffer.
-        keep_unused: keep arguments that the program does not use.
-        platform: the platform whose lowering rules apply, if not that of the placement's devices.
-        embed_constants: write all constants into the module instead of passing large ones as arguments.
+      donated: per argument, whether a result may use its buffer.
+      keep_unused: keep arguments that the program does not use.
+      platform: the platform whose lowering rules apply, if not that of the placement's devices.
+      embed_constants: write all constants into the module instead of passing large ones as arguments.
     """
     from bedrax.xla_backend.lowering.partitioner import Shardy  # MLIR is loaded by the first program
     from bedrax.xla_backend.lowering.program import Program, add_main
@@ -282,7 +282,7 @@ def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dic
 
 
 def _mark_memories(arg_attrs, res_attrs, arguments, results, jaxpr: Jaxpr) -> None:
-    """Mark the arguments and results that are in other memories. A result is also marked where its equation places it."""
+    """Mark the arguments and results in other memories, and the results that an equation places there."""
     made = {}
     if reshard_p in map(primitive_of, jaxpr.eqns):
         made = {eqn.outvars[0]: eqn.params["to"] for eqn in jaxpr.eqns if eqn.primitive is reshard_p}
@@ -482,7 +482,7 @@ class LoadedProgram:
                     len(self.lowered.jaxpr.invars[i].aval.shape))  # fmt: skip
             self.in_shardings.append(given)
         outputs = executable.get_output_shardings()
-        # A result with the sharding of the first argument of its rank takes that argument's spec, so P("x", None) is kept.
+        # A result with the sharding of the first argument of its rank takes its spec, so P("x", None) is kept.
         like: dict[int, Any] = {}
         for i in self.kept_positions:
             if where.arguments[i] is not None:

@@ -256,8 +256,8 @@ def _single_equation(prim, args, params) -> Jaxpr:
 def _explain_depth(error: SystemError, args, kwargs) -> None:
     """Raises a RecursionError if the arguments of a call by C++ are nested too deeply.
 
-    C++ detects the nesting first, and continues with a RecursionError set. The next C function that checks raises it, or
-    raises a SystemError with it as the cause.
+    C++ detects the nesting first, and continues with a RecursionError set. The next C function that checks raises it,
+    or raises a SystemError with it as the cause.
     """
     if isinstance(error.__cause__, RecursionError):
         pytree.tree_structure((args, kwargs))
@@ -325,14 +325,15 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
 def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
     """`run`, which C++ calls for arguments without a program, where `==` of static arguments is not exact.
 
-    C++ finds programs by ``==`` of static arguments, and ``(1,) == (True,)``. Calls with such arguments get no program in
-    the outer C++ function. Each tuple of them, compared by type and bits, has its own C++ function of the dynamic arguments.
+    C++ finds programs by ``==`` of static arguments, and ``(1,) == (True,)``. Calls with such arguments get no program
+    in the outer C++ function. Each tuple of them, compared by type and bits, has its own C++ function of the dynamic
+    arguments.
     """
     signature, name = jitted.signature, jitted.name
     # The position of the only static argument, or -1. An object of numbers and strings that was passed before is found
     # by identity, without a comparison.
     only = signature.static_argnums[0] if len(signature.static_argnums) == 1 else -1
-    known: dict[int, tuple[Any, Callable[..., Any]]] = {}  # by id; the object is referenced, so that its id stays unique
+    known: dict[int, tuple[Any, Callable[..., Any]]] = {}  # by id; the reference keeps the id unique
 
     @functools.lru_cache(4096)
     def of_dynamic(key: tuple) -> Callable:

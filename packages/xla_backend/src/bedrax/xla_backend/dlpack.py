@@ -66,12 +66,12 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
     Args:
       external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
-        device: the device of the result; by default that of the argument.
-        copy: True copies, False forbids a copy, None copies if necessary.
+      device: the device of the result; by default that of the argument.
+      copy: True copies, False forbids a copy, None copies if necessary.
 
     Raises:
-        TypeError: `external_array` does not implement DLPack.
-        ValueError: a copy is necessary and forbidden.
+      TypeError: `external_array` does not implement DLPack.
+      ValueError: a copy is necessary and forbidden.
     """
     if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
         raise TypeError(

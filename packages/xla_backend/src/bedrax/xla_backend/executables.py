@@ -35,8 +35,8 @@ def _sealed(data: bytes) -> bytes:
 def _opened(serialized: bytes) -> bytes:
     """The argument of `_sealed`, from its result.
 
-    XLA does not check the code that it loads: damaged code, and code of another jaxlib, would end the process or compute
-    other values.
+    XLA does not check the code that it loads: damaged code, and code of another jaxlib, would end the process or
+    compute other values.
 
     Raises:
       ValueError: the bytes have another format, are damaged, or were written by another version of jaxlib.
@@ -99,11 +99,11 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
       compiled: from ``jax.jit(f).lower(...).compile()``.
 
     Returns:
-        ``(bytes, structure of (args, kwargs), structure of the result)``. The bytes hold compiled code, and `pickle` reads
-        them: load only trusted bytes. They hold the version of jaxlib that wrote them, and only that version loads them.
+      ``(bytes, structure of (args, kwargs), structure of the result)``. The bytes hold compiled code, and `pickle` reads
+      them: load only trusted bytes. They hold the version of jaxlib that wrote them, and only that version loads them.
 
     Raises:
-        ValueError: the program calls Python; a Python function cannot be serialized.
+      ValueError: the program calls Python; a Python function cannot be serialized.
     """
     loaded = compiled._loaded
     lowered, jaxpr = loaded.lowered, compiled._traced.jaxpr

@@ -149,20 +149,20 @@ def ffi_call(
     """A function that calls a registered compiled function.
 
     Args:
-        target_name: the name given to `register_ffi_target`.
-        result_shape_dtypes: an object with ``shape`` and ``dtype``, or `jax.ffi.abstract_token` for a token, which orders
-          calls; or a sequence of them. If its sharding is over
-          explicit axes, the result has that sharding; otherwise it is replicated.
-        has_side_effect: the call happens even if its results are not used.
-        vmap_method: the behaviour under `vmap`, as for `pure_callback`.
-        input_layouts, output_layouts: for each array the order of its axes in memory, major to minor; None: row-major.
-        input_output_aliases: argument -> result that may use its memory.
+      target_name: the name given to `register_ffi_target`.
+      result_shape_dtypes: an object with ``shape`` and ``dtype``, or `jax.ffi.abstract_token` for a token, which orders
+        calls; or a sequence of them. If its sharding is over
+        explicit axes, the result has that sharding; otherwise it is replicated.
+      has_side_effect: the call happens even if its results are not used.
+      vmap_method: the behaviour under `vmap`, as for `pure_callback`.
+      input_layouts, output_layouts: for each array the order of its axes in memory, major to minor; None: row-major.
+      input_output_aliases: argument -> result that may use its memory.
       custom_call_api_version: 4 for the typed interface.
-        legacy_backend_config: the string that older interfaces take instead of attributes.
+      legacy_backend_config: the string that older interfaces take instead of attributes.
 
     Returns:
       A function of arrays, with attributes as keyword arguments (booleans, numbers, strings, NumPy arrays and
-        dictionaries of them; the dtype of a NumPy scalar is the type of the attribute). Not differentiable.
+      dictionaries of them; the dtype of a NumPy scalar is the type of the attribute). Not differentiable.
     """
     if vmap_method is not None and vmap_method not in _VMAP_METHODS:
         raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")
@@ -273,7 +273,7 @@ def ffi_lowering(
     """A lowering rule, for `jax.interpreters.mlir.register_lowering`, that calls a compiled function.
 
     Args:
-        call_target_name: the name given to `register_ffi_target`.
+      call_target_name: the name given to `register_ffi_target`.
       operand_layouts, result_layouts: for each array the order of its axes, major to minor (with
         `skip_ffi_layout_processing`: minor to major); None: row-major.
       backend_config: attributes that are the same in every call.

@@ -47,7 +47,7 @@ def _set_thread_guard(name: str, flag: config.Flag) -> None:
     if flag.value:
         guard_lib.update_thread_guard_global_state(True)  # raises if another thread did
         _guarded_by = me, flag.global_value
-    elif _guarded_by is not None and (_guarded_by[1] or _guarded_by[0] == me):  # a thread whose request failed does not turn it off
+    elif _guarded_by is not None and (_guarded_by[1] or _guarded_by[0] == me):  # only the owning thread
         guard_lib.update_thread_guard_global_state(False)
         _guarded_by = None
 

@@ -32,8 +32,8 @@ class Layout:
 
     Args:
       major_to_minor: the axes, slowest first.
-        tiling: tiles, on a device that has them.
-        sub_byte_element_size_in_bits: packing of elements smaller than a byte.
+      tiling: tiles, on a device that has them.
+      sub_byte_element_size_in_bits: packing of elements smaller than a byte.
     """
 
     AUTO = AUTO
@@ -170,7 +170,7 @@ def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: Any =
       in_layouts: a `Layout`, or a pytree prefix of the arguments (a tuple) with them.
 
     Raises:
-        TypeError: `in_layouts` is missing, or has a leaf that is not a layout.
+      TypeError: `in_layouts` is missing, or has a leaf that is not a layout.
       ValueError: a layout does not order the axes of its array, or `in_layouts` does not fit the arguments.
     """
     if in_layouts is None:
