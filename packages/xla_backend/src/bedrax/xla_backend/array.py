@@ -1,7 +1,7 @@
-"""jaxlib's `ArrayImpl`, completed: everything that an array is besides its operators and NumPy methods.
+"""jaxlib's `ArrayImpl`, completed with the methods and properties of arrays that are no operators or NumPy methods.
 
-Operators and NumPy methods are installed by core and `bedrax.numpy` through `bedrax.core.array`; here is what
-concerns values and places: shape and dtype, conversion to the host, printing, shards, deletion, pickling, DLPack.
+Core and `bedrax.numpy` install operators and NumPy methods through `bedrax.core.array`. This module adds shape and
+dtype, conversion to the host, printing, shards, deletion, pickling and DLPack.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _iter(self):
 
 
 def _rows(x):
-    """On the CPU a row is a copy of a piece of memory; elsewhere one program cuts up to a hundred rows at a time."""
+    """Rows of an array. On the CPU a row is a copy of memory; elsewhere one program slices up to a hundred rows."""
     if x.platform() == "cpu":
         value, sharding, aval = host_value(x), sharding_of(x), x.aval
         row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
@@ -142,12 +142,12 @@ def _tolist(self):
 
 
 def _tobytes(self, order="C") -> bytes:
-    """The elements' bytes."""
+    """The bytes of the elements."""
     return host_value(self).tobytes(order)
 
 
 def _copy_to_host_async(self) -> None:
-    """Start copying to the host; a later conversion need not wait as long."""
+    """Start a copy to the host. A later conversion waits less."""
     check_alive(self)
     if known_value(self) is None and type(sharding_of(self)) is SingleDeviceSharding:
         start_copy_to_host(self)
@@ -243,7 +243,7 @@ def _copy(x):
 
 
 def install() -> None:
-    """Complete the class; once, when the package is imported."""
+    """Complete the class. Called once, at import of the package."""
     for name, value in _METHODS.items():
         setattr(ArrayImpl, name, value)
     for name in ("item", "tolist", "tobytes", "copy_to_host_async", "to_device"):

@@ -41,8 +41,8 @@ def compute_on(
     The unit is a frontend attribute of the call. XLA's compilers for GPUs and TPUs read it; on CPU it has no effect.
 
     Args:
-      f: a function of pytrees of arrays. Without it, returns a decorator. If it is a string, it is the `compute_type` of
-        a context manager, and the operations that are traced inside are computed there.
+      f: a function of pytrees of arrays. Without it, returns a decorator. A string is the `compute_type` of a context
+        manager, and the operations that are traced inside are computed there.
       compute_type: ``"device_host"``, ``"device"``, ``"tpu_sparsecore"``, or ``"gpu_stream:<number>"``.
       out_memory_spaces: a `jax.memory.Space` (``Device`` or ``Host``), or a pytree prefix of the result with them.
       compiler_options: options of the compiler for the call, by name. Values are JSON values.

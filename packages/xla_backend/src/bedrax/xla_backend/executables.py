@@ -99,8 +99,8 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
       compiled: from ``jax.jit(f).lower(...).compile()``.
 
     Returns:
-      ``(bytes, structure of (args, kwargs), structure of the result)``. The bytes hold compiled code, and `pickle` reads
-      them: load only trusted bytes. They hold the version of jaxlib that wrote them, and only that version loads them.
+      ``(bytes, structure of (args, kwargs), structure of the result)``. The bytes hold compiled code, read by `pickle`:
+      load only trusted bytes. They hold the version of jaxlib that wrote them, and only that version loads them.
 
     Raises:
       ValueError: the program calls Python; a Python function cannot be serialized.

@@ -1,4 +1,4 @@
-"""Arrays as NumPy values, and the parts of which they consist."""
+"""NumPy values and shards of arrays."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from bedrax.xla_backend.door.arrays import (
 from bedrax.xla_backend.door.runtime import JaxRuntimeError
 from bedrax.xla_backend.sharding import SingleDeviceSharding
 
-# In a run of several processes: the error to be raised for one of the runtime, naming who is gone.
+# In a run of several processes: maps an error of the runtime to an error that names the lost process.
 explain_failure: Callable[[JaxRuntimeError], JaxRuntimeError] | None = None
 
 
 class Shard:
-    """The part of an array on one device.
+    """The shard of an array on one device.
 
     Attributes:
-      device: where it is.
-      index: the slices of the whole array that it holds.
+      device: the device that holds the shard.
+      index: the slices of the global array that the shard holds.
       replica_id: 0 for the first device that holds these slices, then 1, ...
-      data: the part, as an array on that device; None on devices of other processes.
+      data: the shard, as an array on that device; None on devices of other processes.
     """
 
     __slots__ = ("_data", "_replica_id", "_sharding", "device", "index")
@@ -62,10 +62,10 @@ def check_alive(x: Array) -> None:
 
 
 def host_value(x: Array) -> np.ndarray:
-    """The elements as a read-only `numpy.ndarray`; waits for them.
+    """The elements as a read-only `numpy.ndarray`. Waits until they are computed.
 
     Raises:
-      RuntimeError: the array was deleted or donated, or has parts in other processes.
+      RuntimeError: the array was deleted or donated, or has shards in other processes.
     """
     value = known_value(x)
     if value is not None:
@@ -75,7 +75,7 @@ def host_value(x: Array) -> np.ndarray:
     if type(sharding) is SingleDeviceSharding:
         value, copied = _copied(x)
         value.flags.writeable = False
-        if copied:  # else it is a view of the buffer, and keeping it would stand in the way of donation
+        if copied:  # otherwise it is a view of the buffer, and a reference to it would prevent donation
             keep_value(x, value)
         return value
     if sharding.is_fully_replicated:
@@ -106,7 +106,7 @@ def _copied(x) -> tuple:
 
 
 def _numbered(x) -> dict:
-    """Per device, the slices of the whole array that it holds, and which copy of them it is."""
+    """Per device, the slices of the global array that it holds, and the index of this replica."""
     copies: dict[Any, Any] = {}
     found = {}
     for device, index in sharding_of(x).devices_indices_map(x.aval.shape).items():
@@ -117,19 +117,19 @@ def _numbered(x) -> dict:
 
 
 def addressable_shards(x: Array) -> list[Shard]:
-    """The parts on this process's devices."""
+    """The shards on this process's devices."""
     check_alive(x)
     sharding = sharding_of(x)
     if type(sharding) is SingleDeviceSharding:
         return [Shard(device_of(sharding), (slice(None),) * len(x.aval.shape), 0, x)]
     numbered = _numbered(x)
-    # The part of a program's result on one device is the result itself, whatever its sharding.
+    # The single-device arrays of a program's result may themselves carry the result's sharding.
     devices = [sharding_of(part)._device_assignment[0] for part in parts_of(x)]
     return [Shard(device, *numbered[device], part) for device, part in zip(devices, parts_of(x), strict=True)]
 
 
 def global_shards(x: ArrayLike) -> list[Shard]:
-    """The parts on all devices; those of other processes have no data."""
+    """The shards on all devices. Shards of other processes have no data."""
     mine = {s.device: s for s in addressable_shards(x)}
     if x.is_fully_addressable:
         return list(mine.values())

@@ -1,4 +1,4 @@
-"""Pictures of how arrays are split, in characters."""
+"""Pictures of shardings, in characters."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def visualize_sharding(
     shape: Sequence[int], sharding: Any, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9,
     max_width: int = 80, color_map: Callable[[int], int] | None = None,
 ) -> None:  # fmt: skip
-    """Print which devices hold which part of an array of one or two dimensions.
+    """Print the devices that hold each shard of an array of one or two dimensions.
 
     Args:
-      shape: of the array.
-      sharding: how it is split.
-      use_color: fill the parts with colors, where the output is a terminal.
-      scale: characters per element; a part is never smaller than its text.
-      min_width, max_width: of the picture of a part, and of the whole.
-      color_map: the ANSI code of the background of the i-th part; by default of a list of twelve.
+      shape: the shape of the array.
+      sharding: the sharding of the array.
+      use_color: fill the shards with colors, if the output is a terminal.
+      scale: characters per element. A shard is never drawn smaller than its text.
+      min_width, max_width: the least width of a shard's picture, and the greatest width of the whole.
+      color_map: the ANSI code of the background of the i-th shard; by default from a list of twelve.
 
     Raises:
-      ValueError: the array has another number of dimensions.
+      ValueError: the array has neither one nor two dimensions.
     """
     if len(shape) not in (1, 2):
         raise ValueError(f"visualize_sharding draws arrays of one or two dimensions, got shape {tuple(shape)}")
@@ -37,7 +37,7 @@ def visualize_sharding(
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Print which devices hold which part of an array; inside `jit`, when the program is compiled.
+    """Print the devices that hold each shard of an array. Inside `jit`, prints when the program is compiled.
 
     Args: see `visualize_sharding`.
     """
@@ -57,7 +57,7 @@ def _painter(use_color: bool, color_map: Callable[[int], int] | None) -> Callabl
 def picture(
     shape: tuple[int, ...], sharding: Any, scale: float, min_width: int, max_width: int, paint: Callable[[str, int], str]
 ) -> str:  # fmt: skip
-    """The grid of parts; each tells its devices."""
+    """The grid of shards, each with the numbers of its devices."""
     rows, columns = (1, *shape) if len(shape) == 1 else shape
     parts: dict[tuple[int, int], list[Any]] = {}
     for device, index in sharding.devices_indices_map(shape).items():

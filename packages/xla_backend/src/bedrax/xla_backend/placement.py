@@ -1,4 +1,4 @@
-"""Where values are: placing them, and where programs run."""
+"""Placement of values on devices, and the devices of programs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _batched_device_put = runtime.batched_device_put
 
 
 def put_uncommitted(x: Any, weak_type: bool = False) -> Array:
-    """A NumPy value on the default device, free to move."""
+    """A NumPy value on the default device, uncommitted."""
     return _put_host(x, make_single_device_sharding(clients.default_device()), False, weak_type)
 
 
@@ -69,7 +69,7 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
     aval = placed_type(ShapedArray(value.shape, dtype, weak_type), sharding)
     if type(sharding) is SingleDeviceSharding:
         return _batched_device_put(aval, sharding, [value], [device_of(sharding)], committed)
-    sharding.shard_shape(value.shape)  # raises if it cannot be split
+    sharding.shard_shape(value.shape)  # raises if the shape is not divisible
     parts, places = [], []
     for device, index in sharding.addressable_devices_indices_map(value.shape).items():
         parts.append(value[index])
@@ -78,7 +78,7 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
 
 
 def to_sharding(x: Any, sharding: Any, committed: bool = True) -> Array:
-    """A concrete value as an array placed as `sharding` says."""
+    """A concrete value as an array with `sharding`."""
     kind = type(x)
     if kind is ArrayImpl:
         return _move(x, sharding, committed)
@@ -89,7 +89,7 @@ def to_sharding(x: Any, sharding: Any, committed: bool = True) -> Array:
 
 
 def placed_type(aval: ShapedArray, sharding: Any) -> ShapedArray:
-    """The type of an array at a place."""
+    """The type of an array with a sharding."""
     told = sharding.sharding_of_type(aval)
     return aval if told == aval.split else aval.update(sharding=told)
 
@@ -109,7 +109,7 @@ def _move(x, sharding, committed: bool):
 
 
 def with_layout(x: ArrayLike, layout: Layout) -> Any:
-    """An array in a layout: itself if it has it."""
+    """An array in a layout; the array itself if it has that layout."""
     if Layout.from_pjrt_layout(x._pjrt_layout) == layout:
         return x
     return _relaid(Format(layout, sharding_of(x)))(x)
@@ -121,7 +121,7 @@ def _relaid(where: Format):
 
 
 def reshard(x: Any, to: Any) -> Any:
-    """A concrete value at a place, as programs name it; arrays there are committed."""
+    """A concrete value with a sharding or device from a program. The result is committed."""
     if _checking.who is not None:
         _check_placed(x, to, _checking.who)
     if type(to) is Format:
@@ -135,7 +135,7 @@ def reshard(x: Any, to: Any) -> Any:
         split = avals.aval_of(x).split
         if split is None:
             return x
-        free = meshes.changed_types(x.sharding.mesh, AxisType.Auto, None)  # its type must not tell where it is
+        free = meshes.changed_types(x.sharding.mesh, AxisType.Auto, None)  # the type of the operand must not hold its sharding
         to = x.sharding.update(mesh=x.sharding.mesh.update(axis_types=free))
     return _put_leaf(x, to, False, None)
 
@@ -154,7 +154,7 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
     if tracing.current.trace is not tracing.eval_trace and type(x) is not ArrayImpl and where is None:
         x = executors.get().asarray(x)
     if may_alias is False and type(x) is np.ndarray:
-        x = x.copy()  # on the CPU, a buffer may be the NumPy array's own memory
+        x = x.copy()  # on the CPU, a buffer may be memory of the NumPy array
     if where is None or where is anywhere:
         if type(x) is ArrayImpl:
             check_alive(x)
@@ -173,31 +173,31 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
 
 
 def _shares(x, y) -> bool:
-    """Whether two arrays hold the same buffer of one device."""
+    """Whether two arrays use the same buffer of one device."""
     try:
         return x.unsafe_buffer_pointer() == y.unsafe_buffer_pointer()
-    except Exception:  # arrays of several parts have no one pointer
+    except Exception:  # an array of several shards has no single pointer
         return {a.unsafe_buffer_pointer() for a in parts_of(x)} == {a.unsafe_buffer_pointer() for a in parts_of(y)}
 
 
 @asks_for("explicit_device_put")
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """Place arrays on a device, or split them over several.
+    """Place arrays on a device, or shard them over several.
 
     Args:
       x: an array, or a pytree of arrays, NumPy arrays and scalars.
       device: a `Device`, a `Sharding` or a `PartitionSpec` (of the current mesh), or a pytree prefix of `x` with
-        them; None places on the default device what is on none.
-      src: where `x` is now, also a prefix: there its cotangent is put. Only in traced functions this is not known.
-      donate: whether the original may be given up (also a pytree prefix).
-      may_alias: False asks for a copy; None or True allow to return `x` itself.
+        them. None places leaves that are on no device on the default device.
+      src: the present placement of `x`, also a prefix. The cotangent is placed there. Needed only in traced functions.
+      donate: whether the buffer of `x` may be used for the result (also a pytree prefix).
+      may_alias: False copies; with None or True, the result may be `x` itself.
 
     Returns:
-      A pytree like `x`; arrays on a given device are committed to it.
+      A pytree like `x`. Arrays on a given device are committed to it.
 
     Raises:
-      ValueError: `device` is neither a device nor a sharding, or a shape cannot be split evenly.
-      TypeError: a leaf is no array.
+      ValueError: `device` is neither a device nor a sharding, or a shape is not divisible.
+      TypeError: a leaf is not an array.
     """
     if type(x) in _LEAF_TYPES and not isinstance(device, (list, tuple, dict)):
         return _put_leaf(x, device, bool(donate), may_alias)
@@ -214,7 +214,7 @@ _LEAF_TYPES = frozenset({ArrayImpl, np.ndarray, HostArray, int, float, bool, com
 
 
 def per_leaf(prefix: Any, tree: PyTreeDef, what: str) -> list[Any]:
-    """One place, or one choice, for each leaf of a structure, from a pytree prefix of it."""
+    """One placement, or one option, per leaf of a structure, from a pytree prefix of it."""
     if is_place(prefix):
         return [prefix] * tree.num_leaves
     full = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
@@ -225,10 +225,10 @@ def per_leaf(prefix: Any, tree: PyTreeDef, what: str) -> list[Any]:
 
 
 def resolved_leaves(prefix: Any, tree: Any, what: str, types: Sequence[Any]) -> tuple[Any, ...] | None:
-    """A place (or None) for each leaf of a structure, from a pytree prefix; None if nothing is asked for.
+    """A placement (or None) per leaf of a structure, from a pytree prefix; None if no leaf has one.
 
     Args:
-      types: those of the leaves.
+      types: the types of the leaves.
     """
     if prefix is None:
         return None
@@ -236,7 +236,7 @@ def resolved_leaves(prefix: Any, tree: Any, what: str, types: Sequence[Any]) -> 
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """Say how the leaves of `x` are to be split; inside `jit`, the partitioner obeys.
+    """Constrain the shardings of the leaves of `x`; inside `jit`, the partitioner applies the constraint.
 
     Args:
       x: a pytree of arrays.
@@ -246,7 +246,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       A pytree like `x`.
 
     Raises:
-      AssertionError: all axes of the mesh are explicit, and the type of a leaf tells that it is split otherwise.
+      AssertionError: all axes of the mesh are explicit, and the type of a leaf has another sharding.
     """
     leaves, tree = pytree.tree_flatten(x)
     types = [avals.abstractify(leaf) for leaf in leaves]
@@ -261,13 +261,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
             raise _different_devices(
                 f"an array on {_names(have.assignment)} is constrained to {_names(there.assignment)}; move it with device_put"
             )
-    # A cotangent is constrained alike.
+    # A cotangent has the same constraint.
     placed = [x if s is None else reshard_p.bind(x, to=s, src=s) for x, s in zip(leaves, wanted)]
     return pytree.tree_unflatten(tree, placed)
 
 
 def _check_constraint(split: Any, s: Any, aval: Any) -> None:
-    """Over explicit axes, a constraint moves nothing: it says what is known."""
+    """Over explicit axes, a constraint moves no data. It only asserts the sharding."""
     if split is None or not isinstance(s, NamedSharding) or not s.mesh.are_all_axes_explicit:
         return
     have, wanted = ((*spec, *(None,) * (aval.ndim - len(spec))) for spec in (split.spec, s.spec))
@@ -280,9 +280,9 @@ def _check_constraint(split: Any, s: Any, aval: Any) -> None:
 
 @asks_for("explicit_device_get")
 def device_get(x: Any) -> Any:
-    """Copy to the host: a pytree of `numpy.ndarray` (scalars of Python stay as they are).
+    """Copy to the host: a pytree of `numpy.ndarray` (Python scalars stay as they are).
 
-    Copies of all leaves are started before the first is waited for.
+    The copies of all leaves start before the first is awaited.
     """
     leaves, tree = pytree.tree_flatten(x)
     for leaf in leaves:
@@ -301,7 +301,7 @@ def _get_leaf(x):
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait until every array in the pytree `x` has been computed; returns `x`."""
+    """Wait until every array in the pytree `x` is computed. Returns `x`."""
     leaves = [v for v in pytree.tree_leaves(x) if hasattr(v, "block_until_ready")]
     arrays = [v for v in leaves if type(v) is ArrayImpl]
     if len(arrays) > 1:
@@ -315,7 +315,7 @@ def block_until_ready(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Start copying every array in the pytree `x` to the host; returns `x`."""
+    """Start a copy of every array in the pytree `x` to the host. Returns `x`."""
     for v in pytree.tree_leaves(x):
         if hasattr(v, "copy_to_host_async"):
             v.copy_to_host_async()
@@ -323,20 +323,20 @@ def copy_to_host_async(x: Any) -> Any:
 
 
 def copy(x: Array) -> Array:
-    """A new array with the same value and place, in memory of its own."""
+    """A new array with the same value and sharding, in its own memory."""
     return copied(x, sharding_of(x), always=True)
 
 
 def make_array_from_callback(
     shape: Sequence[int], sharding: NamedSharding, data_callback: Callable[..., Any], dtype: Any = None
 ) -> Array:
-    """An array whose parts a function makes.
+    """An array whose shards a function computes.
 
     Args:
-      shape: of the whole array.
-      sharding: where the parts go.
-      data_callback: gets the slices that a device holds, returns that part.
-      dtype: of the array; needed if this process has none of the devices.
+      shape: the shape of the global array.
+      sharding: the sharding of the global array.
+      data_callback: a function from the slices of a device to the shard of that device.
+      dtype: the dtype of the array; required if this process has none of the devices.
     """
     shape = tuple(shape)
     sharding = resolve(sharding, "sharding of make_array_from_callback", avals.ShapeDtypeStruct(shape, np.bool_))
@@ -354,10 +354,10 @@ def make_array_from_callback(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Array:
-    """An array from its parts, one on each addressable device of `sharding`.
+    """An array from its shards, one on each addressable device of `sharding`.
 
     Raises:
-      ValueError: parts are missing, on other devices, or of another shape than the sharding says.
+      ValueError: shards are missing, on other devices, or have another shape than in the sharding.
     """
     if isinstance(arrays, ArrayImpl) or not isinstance(arrays, Sequence):
         raise TypeError(
@@ -388,7 +388,7 @@ def make_array_from_single_device_arrays(
 
 @asks_for("explicit_device_put")
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
-    """Stack pytrees along a new leading axis that is split over `devices`, one part each."""
+    """Stack pytrees along a new leading axis that is sharded over `devices`, one pytree per device."""
     if len(shards) != len(devices):
         raise ValueError(f"device_put_sharded needs one part per device, got {len(shards)} for {len(devices)} devices")
     array = np.empty(len(devices), object)
@@ -404,10 +404,10 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
 
 
 def check_and_rearrange(arrays: Sequence[Any], sharding: Any, aval: ShapedArray) -> list[Any]:
-    """Check the parts of an array, and order them as the sharding does.
+    """Check the shards of an array, and order them as the sharding does.
 
     Raises:
-      ValueError: parts are missing, on other devices, or of another shape or dtype than they should be.
+      ValueError: shards are missing, on other devices, or have the wrong shape or dtype.
     """
     devices = [device_of(sharding_of(a)) for a in arrays]
     wanted = sharding._addressable_device_assignment
@@ -433,21 +433,21 @@ def check_and_rearrange(arrays: Sequence[Any], sharding: Any, aval: ShapedArray)
 
 
 def from_parts(aval: ShapedArray, sharding: Any, parts: Sequence[Any], committed: bool = True) -> Array:
-    """An array made of its parts, one per addressable device in the sharding's order."""
+    """An array from its shards, one per addressable device in the order of the sharding."""
     parts = check_and_rearrange(parts, sharding, aval)
     aval = placed_type(aval, sharding)
     return make_array(aval, sharding, parts, committed)
 
 
-# The primitive under the names of upstream's two; see `bedrax.lax.primitives.placement`.
+# The primitive under both of upstream's names; see `bedrax.lax.primitives.placement`.
 device_put_p = sharding_constraint_p = reshard_p
 
 
-# ---- where programs run ----
+# ---- devices of programs ----
 
 
 class Asked(NamedTuple):
-    """What `jit` was told of places: those of flat arguments and results (None: nothing), and a device.
+    """The shardings and device passed to `jit`, one sharding (or None) per flat argument and result.
 
     `by` names the parameter that places the results, for messages.
     """
@@ -462,9 +462,9 @@ NOTHING_ASKED = Asked()
 
 
 def asked_by(prim: tracing.Primitive, params: dict[str, Any]) -> Asked:
-    """What the params of an operation that runs by itself say of places: `shard_map` names those of its results.
+    """The shardings in the params of an operation that is evaluated eagerly. `shard_map` has those of its results.
 
-    They do where all axes of a mesh of devices are named. Explicit axes are told by types.
+    The params decide if all axes of a mesh of devices are manual. Explicit axes stand in the types.
     """
     if prim is not shard_map_p or not isinstance(params["mesh"], Mesh):
         return NOTHING_ASKED
@@ -475,15 +475,15 @@ def asked_by(prim: tracing.Primitive, params: dict[str, Any]) -> Asked:
 
 
 class Placement(NamedTuple):
-    """Where a program runs.
+    """Devices and shardings of a program.
 
     Attributes:
-      devices: in their order.
-      committed: whether results must stay there.
+      devices: the devices in order.
+      committed: whether the results are committed to them.
       arguments, results: their shardings (None: the compiler's choice).
-      several: whether these are looked at: there are several devices, or a sharding of another kind than of one.
-      mesh: in terms of which the results' shardings are told, or None.
-      layouts: those of the arguments, and of the results (None: row-major), where there are others.
+      several: whether the shardings matter: there are several devices, or a sharding is not over a single device.
+      mesh: the mesh of the results' shardings, or None.
+      layouts: the layouts of the arguments and of the results (None: row-major), if any is not row-major.
     """
 
     devices: tuple[Any, ...]
@@ -496,14 +496,14 @@ class Placement(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Something that a program's devices follow from."""
+    """A source of a program's devices."""
 
     place: Any
-    text: Callable[[], str]  # who says so, for messages
+    text: Callable[[], str]  # the name of the source, for messages
 
 
 def committed_sharding(x: Any) -> Any:
-    """Where a value must stay (its base, of keys): the sharding of a committed array; None of any other value."""
+    """The sharding of a committed array (of a key array, that of its base array); None for any other value."""
     if type(x) is ArrayImpl:
         return sharding_of(x) if is_committed(x) else None
     if isinstance(x, avals.ShapeDtypeStruct):
@@ -516,7 +516,7 @@ def committed_sharding(x: Any) -> Any:
 
 @cached
 def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
-    """What operations of a program and arrays that it captured say of devices: the first claim for each assignment."""
+    """The devices of operations and captured arrays of a program: the first claim for each assignment."""
     found: dict[Any, Any] = {}
 
     def claim(place, text):
@@ -538,8 +538,8 @@ def claims_inside(program: Jaxpr) -> tuple[Claim, ...]:
 
 @cached
 def meshes_inside(program: Jaxpr) -> frozenset[Any]:
-    """The axes, with sizes, of the meshes that places and types in a program are over; None among them for a part that
-    says by itself how it is split."""
+    """The axes, with sizes, of the meshes of shardings and types in a program. Includes None for a sharding without a
+    mesh."""
     found: set[Any] = set()
     for eqn in program.eqns:
         for place in device_rules[eqn.primitive](eqn.params):
@@ -560,7 +560,7 @@ def _axes_of_place(place: Any) -> set:
 
 
 def partitioned_axes(program: Jaxpr, where: Placement) -> tuple[Any, ...] | None:
-    """The axes of the one mesh that all shardings of a program are over, None where there is more to say than that."""
+    """The axes of the mesh that all shardings of a program use, or None if there is more than one mesh."""
     found = set(meshes_inside(program))
     for place in (*where.arguments, *where.results):
         found |= _axes_of_place(place)
@@ -575,7 +575,7 @@ def _line(eqn) -> str:
 
 
 def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Claim], tuple[Any, ...], tuple[Any, ...]]:
-    """All claims on a call of a program, and the shardings of its arguments and results.
+    """All claims on the devices of a call of a program, and the shardings of its arguments and results.
 
     Args:
       args: the flat arguments, values or `ShapeDtypeStruct`s.
@@ -601,7 +601,7 @@ def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Clai
 
 
 def _check_placed(x: Any, place: Any, who: Callable[[], str]) -> None:
-    """Raise ValueError if a committed argument is not where its `in_shardings` say: nothing is moved silently.
+    """Raise ValueError if a committed argument has another placement than its `in_shardings`. No data moves implicitly.
 
     Args:
       who: returns the name of the argument, for messages.
@@ -611,7 +611,7 @@ def _check_placed(x: Any, place: Any, who: Callable[[], str]) -> None:
         return
     aval = avals.abstractify(x)
     if isinstance(aval.dtype, dtypes.ExtendedDType):
-        have = x.sharding  # of the keys, not of the words that they consist of
+        have = x.sharding  # the sharding of the keys, not of their words
     layout, place = (place.layout, place.sharding) if type(place) is Format else (None, place)
     wanted = None if place is None else place.assignment
     if wanted is not None and have.device_set != set(wanted):
@@ -639,7 +639,7 @@ def _check_placed(x: Any, place: Any, who: Callable[[], str]) -> None:
 
 
 class _Checking(threading.local):
-    """Whether `reshard` of this thread places arguments of `jit`, and the name of the argument."""
+    """Whether `reshard` in this thread places arguments of `jit`, and the name of the argument."""
 
     who: Callable[[], str] | None = None
 
@@ -648,10 +648,10 @@ _checking = _Checking()
 
 
 def bind_argument(x: Any, place: Any, who: Callable[[], str]) -> Any:
-    """An argument of `jit` under a trace, at the place that its `in_shardings` say.
+    """An argument of `jit` under a trace, placed as in its `in_shardings`.
 
     Raises:
-      ValueError: `x` is concrete under the trace (`grad` and `vmap` of `jit`), and committed to another place.
+      ValueError: `x` is concrete under the trace (`grad` and `vmap` of `jit`), and committed to another placement.
     """
     saved, _checking.who = _checking.who, who
     try:
@@ -668,14 +668,14 @@ def argument_name(program: Jaxpr, i: int) -> str:
 
 
 class WithoutDevices(ValueError):
-    """Shardings are over abstract meshes alone."""
+    """All shardings are over abstract meshes."""
 
 
 def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING_ASKED) -> Placement:
-    """Where to run: where shardings, committed arguments and captured arrays, and the program itself say.
+    """The placement of a program, from shardings, committed arguments, captured arrays, and the program itself.
 
     Raises:
-      ValueError: they differ; the message names two of them and their devices. `WithoutDevices`: nothing says which.
+      ValueError: they differ; the message names two of them and their devices. `WithoutDevices`: none has devices.
     """
     found, arguments, results = claims(program, args, asked)
     first, several, mesh, abstract = None, False, None, None
@@ -694,12 +694,12 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
             mesh = mesh or getattr(sharding, "mesh", None)
     layouts = _layouts(args, arguments, results)
     if first is None and abstract is None and not meshes.get_mesh().empty:
-        # What nothing else places is computed by all devices of the mesh that `set_mesh` made current.
+        # By default, all devices of the mesh that `set_mesh` made current compute.
         mesh = meshes.get_mesh()
         first, several = Claim(NamedSharding(mesh, _WHOLE), lambda: "the mesh of set_mesh"), True
     if mesh is not None and mesh.explicit_axes:
-        # `shard_map` says how its results are split, and its type does not; nor do types where axes are automatic around
-        # a part in which they are explicit.
+        # `shard_map` has the sharding of its results in its params and not in its type. Types do not have it either if axes
+        # are automatic around a part in which they are explicit.
         around = meshes.get_abstract_mesh()
         if around.shape_tuple == mesh.shape_tuple:
             mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=around.axis_types)
@@ -729,7 +729,7 @@ _WHOLE = PartitionSpec()
 
 
 def _as_typed(place: Any, aval: Any, mesh: Any, otherwise: Any) -> Any:
-    """Where a result goes of which nobody said: as its type tells."""
+    """The sharding of a result: the given one, or the one in its type."""
     if place is not None or not aval.is_array:
         return place
     return otherwise if aval.split is None else NamedSharding(in_shape_of(aval.split.mesh, mesh), aval.split.spec)
@@ -752,7 +752,7 @@ def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | N
 
 
 def device_count(program: Jaxpr, asked: Asked) -> int:
-    """How many devices a program is for, whichever they are: what `export` asks, and what is lowered to be read.
+    """Number of devices of a program, independent of the actual devices. Used by `export` and by `lower` for reading.
 
     Raises:
       ValueError: two claims differ.
@@ -773,7 +773,7 @@ def _disagreement(one: Claim, other: Claim) -> Exception:
 
 
 def _different_devices(what: str) -> Exception:
-    # Keras names these words where it warns of such programs.
+    # Keras matches these words in order to ignore the warning.
     return ValueError(f"Received incompatible devices for jitted computation: {what}")
 
 

@@ -1,4 +1,4 @@
-"""What is known of each platform, as data."""
+"""Properties of each platform, as data."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ class Platform(NamedTuple):
     """One platform.
 
     Attributes:
-      name: as rules and exported programs call it.
-      family: the name under which users may mean it together with its siblings.
-      dlpack: the kind of its devices in DLPack, or None.
-      dlpack_pinned: the kind of host memory that its devices can reach, or None.
+      name: the name in rules and exported programs.
+      family: the name of a group of platforms that users may give instead.
+      dlpack: the type of its devices in DLPack, or None.
+      dlpack_pinned: the DLPack type of host memory that its devices can access, or None.
       callback_target: the custom call that enters Python, or None.
-      tensorflow: what TensorFlow calls its devices.
-      kernels: how names of custom calls begin -> the module of jaxlib that registers them.
+      tensorflow: the name of its devices in TensorFlow.
+      kernels: prefix of the names of custom calls -> the module of jaxlib that registers them.
     """
 
     name: str
@@ -51,12 +51,12 @@ PLATFORMS = {
 
 
 def of(name: str) -> Platform:
-    """The record of a platform; of one that only a plugin knows, one that says nothing."""
+    """The record of a platform; an empty record for the platform of a plugin."""
     return PLATFORMS.get(name) or Platform(name, name)
 
 
 def members(name: str) -> tuple[str, ...]:
-    """The platforms that a name stands for: itself, or those of a family (``"gpu"``)."""
+    """The platforms of a name: itself, or the members of a family (``"gpu"``)."""
     return tuple(p.name for p in PLATFORMS.values() if name in (p.name, p.family)) or (name,)
 
 
@@ -69,5 +69,5 @@ def of_device(device: Any) -> str:
 
 
 def of_dlpack(kind: int) -> Platform | None:
-    """The platform whose memory DLPack calls `kind`."""
+    """The platform with `kind` as the DLPack type of its memory."""
     return next((p for p in PLATFORMS.values() if kind in (p.dlpack, p.dlpack_pinned)), None)

@@ -27,27 +27,27 @@ ProfileData, ProfileEvent, ProfileLine, ProfilePlane = runtime.profile_data_type
 
 _lock = threading.Lock()
 _running: ProfileSession | None = None  # at most one
-_ended: weakref.WeakSet[ProfileSession] = weakref.WeakSet()  # those that hold a profile
+_ended: weakref.WeakSet[ProfileSession] = weakref.WeakSet()  # the sessions that hold a profile
 _server: Any = None
 
 
 def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
-    """XLA's message of what the instructions of profiled programs cost, for the option `fdo_profile` of compilation.
+    """XLA's message of the costs of instructions in profiled programs, for the option `fdo_profile` of compilation.
 
     Args:
-      tensorboard_dir: where a profile was recorded. Only profiles of NVIDIA's GPUs hold such costs.
+      tensorboard_dir: the directory of a recorded profile. Only profiles of NVIDIA's GPUs hold such costs.
     """
     return _native.get_profiled_instructions_proto(tensorboard_dir)
 
 
 class ProfileSession:
-    """A recording of what devices and the host do: between `start` and `stop`, or as a context manager.
+    """A recording of the activity of devices and host: between `start` and `stop`, or as a context manager.
 
     Args:
-      log_dir: where the profile goes when it ends: TensorBoard's log directory. None keeps it in memory.
+      log_dir: the directory for the profile: TensorBoard's log directory. None keeps the profile in memory.
       create_perfetto_link: not supported.
-      create_perfetto_trace: write ``perfetto_trace.json.gz`` beside the profile, for the viewer of Perfetto.
-      profiler_options: what to record.
+      create_perfetto_trace: write ``perfetto_trace.json.gz`` next to the profile, for the viewer of Perfetto.
+      profiler_options: options of the recording.
 
     Raises:
       NotImplementedError: `create_perfetto_link` is set.
@@ -65,18 +65,18 @@ class ProfileSession:
 
     @property
     def is_running(self) -> bool:
-        """Whether it records now."""
+        """Whether the session is recording."""
         return _running is self
 
     @property
     def profile_data(self) -> ProfileData | None:
-        """What was recorded; None before the end."""
+        """The recorded profile; None before the end."""
         if self._data is None and self._serialized is not None:
             self._data = ProfileData.from_serialized_xspace(self._serialized)
         return self._data
 
     def start(self) -> ProfileSession:
-        """Start to record, and return the session. What it recorded before is forgotten.
+        """Start to record, and return the session. The previous recording of the session is dropped.
 
         Raises:
           RuntimeError: a profile is being recorded already.
@@ -85,7 +85,7 @@ class ProfileSession:
         with _lock:
             if _running is not None:
                 raise RuntimeError("a trace is being recorded already; call stop_trace first")
-            clients.backends()  # devices register what they record
+            clients.backends()  # devices register their sources of events
             options = () if self._options is None else (self._options,)
             self._recorder = _native.ProfilerSession(*options)
             self._serialized = self._data = None
@@ -96,7 +96,7 @@ class ProfileSession:
         """End the recording, write it if there is a directory for it, and return it.
 
         Raises:
-          RuntimeError: the session does not record.
+          RuntimeError: the session is not recording.
         """
         global _running
         with _lock:
@@ -113,7 +113,7 @@ class ProfileSession:
         self, log_dir: str | os.PathLike[str], create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
         session_id: str | None = None,
     ) -> None:  # fmt: skip
-        """Write what was recorded; see `export_profile_data`."""
+        """Write the recorded profile; see `export_profile_data`."""
         _refuse_link(create_perfetto_link)
         if self._serialized is None:
             raise RuntimeError("there is no profile to write: the session has not ended")
@@ -138,7 +138,7 @@ def _refuse_link(create_perfetto_link: bool) -> None:
 
 
 def _write(export: Callable[[str], None], log_dir: str | os.PathLike, perfetto: bool, session_id: str | None) -> None:
-    """Write a profile by `export`, which names its folder by the time, to a folder of its own in `log_dir`."""
+    """Write a profile by `export`, which names its folder by the time, to a separate folder in `log_dir`."""
     log_dir = os.fspath(log_dir)
     os.makedirs(log_dir, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=log_dir) as scratch:
@@ -167,14 +167,14 @@ def export_profile_data(
       profile_data: a `ProfileSession` that has ended, or its `profile_data`.
       log_dir: TensorBoard's log directory.
       create_perfetto_link: not supported.
-      create_perfetto_trace: write ``perfetto_trace.json.gz``, too, for the viewer of Perfetto.
+      create_perfetto_trace: write also ``perfetto_trace.json.gz``, for the viewer of Perfetto.
       session_id: name of the profile's folder; by default the time.
 
     Raises:
-      TypeError: `profile_data` is something else.
+      TypeError: `profile_data` is neither a `ProfileSession` nor a `ProfileData`.
       RuntimeError: the session has not ended.
-      NotImplementedError: `create_perfetto_link` is set; or a `ProfileData` that was not recorded by a session which is
-        still there, with a jaxlib that cannot write such.
+      NotImplementedError: `create_perfetto_link` is set; or the session of a `ProfileData` no longer exists, and the
+        installed jaxlib cannot write such data.
     """
     if isinstance(profile_data, ProfileData):
         for session in list(_ended):
@@ -196,13 +196,13 @@ def start_trace(
     log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> None:  # fmt: skip
-    """Start recording what devices and the host do; `stop_trace` ends it.
+    """Start a recording of the activity of devices and host; `stop_trace` ends it.
 
     Args:
-      log_dir: where the profile goes: TensorBoard's log directory. None keeps it in memory.
+      log_dir: the directory for the profile: TensorBoard's log directory. None keeps the profile in memory.
       create_perfetto_link: not supported.
-      create_perfetto_trace: write ``perfetto_trace.json.gz``, too, for the viewer of Perfetto.
-      profiler_options: what to record.
+      create_perfetto_trace: write also ``perfetto_trace.json.gz``, for the viewer of Perfetto.
+      profiler_options: options of the recording.
 
     Raises:
       RuntimeError: a profile is being recorded already.
@@ -215,7 +215,7 @@ def stop_trace() -> ProfileData:
     """End the recording, write it to the directory given to `start_trace`, and return it.
 
     Raises:
-      RuntimeError: nothing is being recorded.
+      RuntimeError: no recording is running.
     """
     session = _running
     if session is None:
@@ -228,10 +228,10 @@ def trace(
     log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[ProfileSession]:  # fmt: skip
-    """Context manager: record what happens inside; see `start_trace`.
+    """Context manager: record the activity inside the block; see `start_trace`.
 
     Returns:
-      The `ProfileSession`, whose `profile_data` is there after the block.
+      The `ProfileSession`, whose `profile_data` is set after the block.
     """
     with ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options) as session:
         yield session
@@ -242,7 +242,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
     Args:
       name: e.g. ``"train"``.
-      kwargs: shown beside it; ``step_num`` numbers the steps.
+      kwargs: shown with the name; ``step_num`` numbers the steps.
     """
 
     def __init__(self, name: str, **kwargs: Any) -> None:
@@ -250,7 +250,7 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any) -> Callable[..., Any]:
-    """`func`, whose calls profiles show under a name (by default its own)."""
+    """`func`, whose calls have a name in profiles (by default the function's name)."""
     name = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", "call")
 
     @functools.wraps(func)
@@ -262,10 +262,10 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **decor
 
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
-    """Serve profiles on request at a port. Keep the result: the server ends with it, or at `stop_server`.
+    """Serve profiles at a port. Keep the result: the server ends when it is freed, or at `stop_server`.
 
     Raises:
-      ValueError: there is a server already.
+      ValueError: a server is running already.
     """
     global _server
     if requires_backend:
@@ -281,7 +281,7 @@ def stop_server() -> None:
     """End the server of `start_server`.
 
     Raises:
-      ValueError: there is none.
+      ValueError: no server is running.
     """
     global _server
     with _lock:
@@ -291,12 +291,12 @@ def stop_server() -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Profile the process `pid`, which serves profiles at `port`, too. Returns a function that ends this."""
+    """Include the process `pid`, which serves profiles at `port`, in profiles. Returns a function that removes it."""
     return _native.register_subprocess(pid, port)
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """What is in the memory of devices, in the format of pprof (compressed)."""
+    """The allocations in the memory of devices, in the format of pprof (compressed)."""
     import gzip
 
     return gzip.compress(clients.get_backend(backend).heap_profile())

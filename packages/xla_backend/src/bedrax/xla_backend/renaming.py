@@ -1,4 +1,4 @@
-"""Parameters that have a new name: the old one is taken by name, with a warning."""
+"""Renamed parameters: the old name is accepted as a keyword, with a warning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 
 def renamed(**parameters: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator of a function some of whose parameters had other names.
+    """Decorator of a function with renamed parameters.
 
     Args:
-      parameters: the name now, by the old name. A call that uses the old name gets a DeprecationWarning, one that gives
-        both gets a TypeError.
+      parameters: the present name, by the old name. A call with the old name raises a DeprecationWarning, a call with
+        both names a TypeError.
     """
 
     def decorator(fun: Callable) -> Callable:

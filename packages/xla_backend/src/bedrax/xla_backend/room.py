@@ -1,8 +1,8 @@
-"""Room for executables in the process.
+"""Limit on memory mappings of executables in the process.
 
-Each executable for the CPU takes some mappings of memory, of which Linux gives a process a fixed number
-(`vm.max_map_count`); where none is left, the compiler dies, and the process with it. So before that, what was
-compiled is forgotten: programs that are still wanted are compiled again when they are called.
+Each executable for the CPU takes some memory mappings. Linux limits their number per process (`vm.max_map_count`).
+At the limit the compiler aborts the process. Before that, this module drops compiled programs. A dropped program is
+compiled again at its next call.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 EVERY = 256
-"""After how many programs the mappings are counted again."""
+"""Number of compilations between two counts of the mappings."""
 
 SHARE = 0.8
-"""The share of the limit that may be taken."""
+"""The share of the limit that may be used."""
 
 forget: list[Callable[[], None]] = []
-"""What drops executables that can be made again."""
+"""Functions that drop executables that can be compiled again."""
 
 _compiled = itertools.count(1)
 
 
 def limit() -> int | None:
-    """How many mappings the process may have; None if the system does not say."""
+    """The limit on mappings of the process; None if the system has none to read."""
     try:
         return int(Path("/proc/sys/vm/max_map_count").read_text())
     except (OSError, ValueError):
@@ -34,12 +34,12 @@ def limit() -> int | None:
 
 
 def taken() -> int:
-    """How many mappings the process has."""
+    """Number of mappings of the process."""
     return Path("/proc/self/maps").read_bytes().count(b"\n")
 
 
 def make() -> None:
-    """Called before a program is compiled: forget executables if there may soon be no room for more."""
+    """Called before a program is compiled: drop executables if the mappings are close to the limit."""
     if next(_compiled) % EVERY:
         return
     allowed = limit()

@@ -1,4 +1,4 @@
-"""The StableHLO column: `lowering_rules`, and short ways to write its rows.
+"""The StableHLO column: `lowering_rules`, and helpers for its rows.
 
 Nothing here imports jaxlib. A rule is ``rule(ctx, *operands, **params) -> value`` (a list of values
 for primitives with multiple results); `ctx` is a `bedrax.xla_backend.lowering.program.LoweringContext`.
@@ -32,20 +32,20 @@ def _lowered_function(fun: Callable) -> Callable:
 SIGNATURE = "rule(ctx, *operands, **params) -> value, or list"
 lowering_rules: Final = Column("StableHLO", "bedrax.xla_backend.lowering", signature=SIGNATURE, otherwise=_composed)
 
-# What wins over `lowering_rules` on one platform; a family's file fills both. A plugin's platform joins when met.
+# Rules of one platform, which override `lowering_rules`. A family's file fills both. Plugins add platforms later.
 _on_platform = {name: Column(f"StableHLO on {name}", signature=SIGNATURE) for name in platforms.PLATFORMS}
 
 
 def on_platform(name: str) -> Column:
-    """The column of the rules that only this platform has."""
+    """The column of the rules of one platform."""
     found = _on_platform.get(name)
-    if found is None:  # one without rules is false
+    if found is None:  # a column without rules is false
         found = _on_platform.setdefault(name, Column(f"StableHLO on {name}", signature=SIGNATURE))
     return found
 
 
 def platform_rule(prim: Primitive, *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: this rule is for some platforms only (``"cpu" "cuda" "rocm" "tpu"``, or ``"gpu"`` for both GPUs)."""
+    """Decorator: a rule for some platforms only (``"cpu" "cuda" "rocm" "tpu"``, or ``"gpu"`` for both GPUs)."""
 
     def register(rule):
         for platform in names:
@@ -57,7 +57,7 @@ def platform_rule(prim: Primitive, *names: str) -> Callable[[Callable[..., Any]]
 
 
 def find_rule(prim: Primitive, platform: str) -> Callable[..., Any]:
-    """The rule for `prim` on `platform`; NotImplementedError (naming the cell) where there is none."""
+    """The rule for `prim` on `platform`. Raises NotImplementedError, naming both, if there is none."""
     rule = dict.get(lowering_rules, prim) or lowering_rules.find(prim)  # loads the family's file, which fills both
     return dict.get(on_platform(platform), prim) or rule or lowering_rules[prim]
 
@@ -89,5 +89,5 @@ def _nary_rule(op: str) -> Callable:
 
 
 def lower_fun(prim: Primitive, fun: Callable[..., Any]) -> None:
-    """Row: `fun(*args, **params)`, written with lax functions, says what the primitive is made of."""
+    """Row: the primitive is lowered as `fun(*args, **params)`, which is written with lax functions."""
     lowering_rules.add(prim, _lowered_function(fun), kind="composed")

@@ -1,4 +1,4 @@
-"""Devices as a topology: those at hand, or those that a plug-in of a platform describes (`jax.experimental.topologies`)."""
+"""Devices as a topology: attached devices, or devices that a plug-in describes (`jax.experimental.topologies`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", 
 
 
 class TopologyDescription:
-    """Some devices, which need not be at hand. `devices` is the list of them."""
+    """A list of devices in `devices`. They need not be attached."""
 
     def __init__(self, devices: list[Any]) -> None:
         self.devices = devices
@@ -26,15 +26,15 @@ class TopologyDescription:
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The devices of a platform (the default one) that are at hand."""
+    """The attached devices of a platform (by default the default platform)."""
     return TopologyDescription(clients.devices(platform))
 
 
 def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: Any) -> TopologyDescription:
-    """The devices of a named topology, as the plug-in of a platform describes it; `kwargs` are the plug-in's options.
+    """The devices of a named topology, from the plug-in of a platform. `kwargs` are options of the plug-in.
 
     Raises:
-      NotImplementedError: the platform describes none.
+      NotImplementedError: the platform has no topologies.
     """
     name = platform or clients.default_backend()
     try:
@@ -53,7 +53,7 @@ def make_mesh(
     """A mesh over the devices of a topology, in their order.
 
     Args:
-      contiguous_submeshes: only False; it is about the wiring of TPUs.
+      contiguous_submeshes: must be False. The option concerns the wiring of TPUs.
     """
     if contiguous_submeshes:
         raise NotImplementedError("make_mesh takes devices in their order, and knows no contiguous_submeshes")

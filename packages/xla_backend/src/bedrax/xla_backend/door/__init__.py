@@ -1,6 +1,7 @@
-"""The only modules that touch jaxlib's private names.
+"""The only modules that use jaxlib's private names.
 
-`runtime`: devices, executables, and what C++ dispatch asks of a Python layer; `arrays`: the fields of arrays that
-jaxlib keeps private; `kernels`: compiled functions that XLA calls by name; `mlir`: MLIR's Python bindings, which are
-loaded at the first lowering. A new jaxlib release is the work of these files. Written for 0.10.2, tolerates 0.11.
+`runtime`: devices, executables, and the interface of C++ dispatch; `arrays`: the private fields of jaxlib's arrays;
+`kernels`: compiled functions that XLA calls by name; `mlir`: MLIR's Python bindings, which are
+loaded at the first lowering; `versions`: the differences between the supported versions of jaxlib. A new jaxlib release
+needs changes in these files only.
 """

@@ -1,4 +1,4 @@
-"""The fields of jaxlib's arrays and shardings that only C++ and this package know."""
+"""The fields of jaxlib's arrays and shardings that only C++ and this package use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ArrayImpl: Any = _jax.ArrayImpl
 
 sharding_of: Final = attrgetter("_sharding")
 is_committed: Final = attrgetter("_committed")
-parts_of: Final = attrgetter("_arrays")  # single-device arrays, in the sharding's order
+parts_of: Final = attrgetter("_arrays")  # single-device arrays, in the order of the sharding
 known_value: Final = attrgetter("_npy_value")  # the elements on the host, or None
 replicated_part: Final = attrgetter("_fully_replicated_shard")  # a method
 device_of: Final = attrgetter("_device")  # of a sharding over one device
@@ -23,7 +23,7 @@ devices_of: Final = attrgetter("_internal_device_list")  # of any sharding
 
 
 def layout_of(x: Any) -> Any:
-    """jaxlib's layout of an array, or None where it is row-major."""
+    """jaxlib's layout of an array, or None if it is row-major."""
     ndim = x.aval.ndim
     if ndim < 2 or x.is_deleted():
         return None
@@ -32,15 +32,15 @@ def layout_of(x: Any) -> Any:
 
 
 def make_array(aval: Any, sharding: Any, parts: Sequence[Any], committed: bool) -> Any:
-    """An array of its parts, which fit."""
+    """An array from its shards. The shards are not checked."""
     return ArrayImpl(aval, sharding, list(parts), committed=committed, _skip_checks=True)
 
 
 def check_of_parts(check: Callable[..., Any]) -> Any:
-    """The method that C++ calls when an array is made of its parts.
+    """The method that C++ calls when an array is made of its shards.
 
     Args:
-      check: ``check(parts, sharding, type)`` returns the parts in the order of the sharding, or raises.
+      check: ``check(parts, sharding, type)`` returns the shards in the order of the sharding, or raises.
     """
     if versions.has("checks of parts take the array"):
         return lambda self, parts, sharding, aval: check(parts, sharding, aval)
@@ -48,7 +48,7 @@ def check_of_parts(check: Callable[..., Any]) -> Any:
 
 
 def keep_value(x: Any, value: np.ndarray) -> None:
-    """Remember the elements of an array on the host."""
+    """Store the elements of an array on the host."""
     x._npy_value = value
 
 
@@ -63,6 +63,6 @@ def start_copy_to_host(x: Any) -> None:
 
 
 def copied(x: Any, sharding: Any, always: bool) -> Any:
-    """An array on other devices; where it is already, a copy only if `always`."""
+    """An array on other devices. If the array is there already, a copy is made only if `always` is true."""
     how = _jax.ArrayCopySemantics.ALWAYS_COPY if always else _jax.ArrayCopySemantics.REUSE_INPUT
     return _jax.batched_copy_array_to_devices_with_sharding([x], [devices_of(sharding)], [sharding], [how])[0]

@@ -1,4 +1,4 @@
-"""jaxlib's older module of clients, for libraries that ask it for a class or a number (`jax._src.lib`); nobody else does."""
+"""jaxlib's older module of clients, which only `jax._src.lib` uses: other libraries read a class and a number there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jaxlib's coordination service and its client, and the collectives by which CPUs of several processes meet."""
+"""jaxlib's coordination service and its client, and the collectives between CPUs of several processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bedrax.xla_backend.door import versions
 
 
 def check_credentials(credentials: dict[str, Any]) -> None:
-    """Raise NotImplementedError if there are credentials, and this jaxlib takes none."""
+    """Raise NotImplementedError if there are credentials, and this jaxlib accepts none."""
     missing = versions.missing("mutual TLS among processes")
     if credentials and missing:
         raise NotImplementedError(
@@ -22,7 +22,7 @@ def serve(
     address: str, count: int, heartbeat: int, registration: int, shutdown: int, recoverable: bool,
     credentials: dict[str, Any],
 ) -> Any:  # fmt: skip
-    """The service at an address, for `count` processes; time-outs in seconds."""
+    """The service at an address, for `count` processes. Time-outs are in seconds."""
     return _jax.get_distributed_runtime_service(
         address, count, heartbeat_timeout=heartbeat, cluster_register_timeout=registration, shutdown_timeout=shutdown,
         recoverable=recoverable, **credentials,
@@ -30,7 +30,7 @@ def serve(
 
 
 def client(address: str, number: int, init: int, heartbeat: int, shutdown: int, credentials: dict[str, Any]) -> Any:
-    """A client, not yet connected. It ends its process, with a message that names who died, when the run is lost."""
+    """A client, not yet connected. When the run is lost, it ends its process with a message that names the lost process."""
     return _jax.get_distributed_runtime_client(
         address, number, init_timeout=init, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
         shutdown_on_destruction=False, use_compression=True, **credentials,
@@ -38,15 +38,15 @@ def client(address: str, number: int, init: int, heartbeat: int, shutdown: int, 
 
 
 def preemption_sync_manager() -> Any:
-    """What learns that processes are to be stopped, and finds a step at which all can."""
+    """The manager that receives notices of preemption, and finds a step at which all processes can stop."""
     return _jax.create_preemption_sync_manager()
 
 
 def cpu_collectives(kind: str, run_client: Any) -> Any:
-    """``"gloo"`` or ``"mpi"``.
+    """Collectives of the kind ``"gloo"`` or ``"mpi"``.
 
     Raises:
-      ValueError: there are no such collectives in jaxlib.
+      ValueError: jaxlib has no collectives of this kind.
     """
     if kind == "gloo":
         return _jax.make_gloo_tcp_collectives(distributed_client=run_client)

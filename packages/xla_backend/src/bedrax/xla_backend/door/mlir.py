@@ -1,4 +1,4 @@
-"""MLIR's Python bindings, and jaxlib's functions from modules to modules."""
+"""MLIR's Python bindings, and jaxlib's transformations of modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _mlir_lock = threading.Lock()
 
 
 def register_dialects(context: Any, registry: Any) -> None:
-    """Load the dialects that our modules are written in, and MLIR's own ones."""
+    """Load the dialects of our modules, and MLIR's own dialects."""
     from jaxlib.mlir._mlir_libs import _chlo, _mlirHlo, _sdy, _stablehlo
 
     context.append_dialect_registry(registry)
@@ -34,16 +34,16 @@ def register_dialects(context: Any, registry: Any) -> None:
     _stablehlo.register_dialect(context, load=True)
     _chlo.register_dialect(context, load=True)
     _sdy.register_dialect(context, load=True)
-    # The compiler's own: left to it, it would load it while other threads use the context, and crash.
+    # The compiler's own dialect. The compiler would load it while other threads use the context, and crash.
     _mlirHlo.register_mhlo_dialect(context, load=True)
 
 
 def load() -> types.SimpleNamespace:
-    """MLIR's Python bindings and the one context that all modules are built in.
+    """MLIR's Python bindings and the one context of all modules.
 
     Returns:
-      a namespace with `ir` and `context`. Importing and making the context takes tens of
-      milliseconds; later calls return the same object.
+      a namespace with `ir` and `context`. The import and the context take tens of
+      milliseconds. Later calls return the same object.
     """
     global _mlir
     if _mlir is None:
@@ -61,7 +61,7 @@ def load() -> types.SimpleNamespace:
 
 
 def mirror(name: str) -> tuple[Any, ...]:
-    """``__getattr__, __dir__, __all__`` of a module that is `jaxlib.mlir.<name>` under another path."""
+    """``__getattr__, __dir__, __all__`` of a module that mirrors `jaxlib.mlir.<name>` under another path."""
     load()
     module = load_whole(f"jaxlib.mlir.{name}")
     public = [n for n in vars(module) if not n.startswith("_") and not isinstance(vars(module)[n], types.ModuleType)]
@@ -69,7 +69,7 @@ def mirror(name: str) -> tuple[Any, ...]:
 
 
 def stablehlo() -> Any:
-    """StableHLO's own functions: portable artifacts and their versions."""
+    """StableHLO's functions: portable artifacts and their versions."""
     load()
     from jaxlib.mlir._mlir_libs import _stablehlo
 
@@ -77,7 +77,7 @@ def stablehlo() -> Any:
 
 
 def explain_newer(artifact: bytes, error: Exception) -> None:
-    """Where reading a portable artifact gave `error`, raises one with both versions if the artifact's is the later one."""
+    """Raise an error with both versions if reading a portable artifact gave `error` and its version is the later one."""
     found = re.search(rb"StableHLO_v([\d.]+)\0", artifact[:64])
     written, known = found[1].decode() if found else "", stablehlo().get_current_version()
     if versions.parts(written) > versions.parts(known):
@@ -88,7 +88,7 @@ def explain_newer(artifact: bytes, error: Exception) -> None:
 
 
 def pass_manager(pipeline: str) -> Any:
-    """The passes that a text names."""
+    """The pass manager of a textual pipeline."""
     from jaxlib.mlir.passmanager import PassManager
 
     stablehlo().register_stablehlo_passes()

@@ -1,7 +1,7 @@
-"""jaxlib's runtime: devices, executables, and what its C++ dispatch asks of a Python layer.
+"""jaxlib's runtime: devices, executables, and the Python interface of its C++ dispatch.
 
-Importing `jaxlib._jax` takes about 0.1 s. Registered with C++ are the states of `enable_x64` and `disable_jit`, the
-cache key of our trace context, and the tracer class.
+The import of `jaxlib._jax` takes about 0.1 s. Three things are registered with C++: the states of `enable_x64` and
+`disable_jit`, the cache key of our trace context, and the tracer class.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bedrax.pytree.engine import load_whole, uninterrupted
 
 _jax, _hlo = load_whole("jaxlib._jax"), load_whole("jaxlib._hlo")
 
-from bedrax.xla_backend.door import versions  # noqa: E402  (it looks into the module that is loaded here)
+from bedrax.xla_backend.door import versions  # noqa: E402  (reads the module that is loaded here)
 from bedrax.xla_backend.door.versions import jaxlib_version as jaxlib_version  # noqa: E402
 
 ArrayImpl = _jax.ArrayImpl
@@ -62,14 +62,14 @@ start_transfer_server = _jax.start_transfer_server
 
 
 def array_result_handler(aval: ShapedArray, sharding: Any, committed: bool) -> Any:
-    """What makes an array of type `aval` of an executable's result."""
+    """The function that makes an array of type `aval` from a result of an executable."""
     if versions.has("result handlers with _skip_checks"):
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
     return _jax.array_result_handler(aval, sharding, committed)
 
 
 def is_build_option(name: str) -> bool:
-    """Whether a compiler option is one of the build options, which have types, and not one of XLA's flags."""
+    """Whether a compiler option is a typed build option and not one of XLA's flags."""
     return name in dir(_jax.ExecutableBuildOptions)
 
 
@@ -86,18 +86,18 @@ _State = _jax.config.Config
 _x64 = _State("bedrax_enable_x64", False, include_in_jit_key=True, include_in_trace_context=True)
 _disable_jit = _State("bedrax_disable_jit", False, include_in_jit_key=True, include_in_trace_context=True)
 _post_hook = _State("bedrax_jit_post_hook", None, include_in_jit_key=True, include_in_trace_context=True)
-# All other keyed options in one object per combination of values: C++ hashes it at every call.
+# All other keyed options in one object per combination of values. C++ hashes it at every call.
 _options = _State(
     "bedrax_options", config.global_trace_context(), include_in_jit_key=True, include_in_trace_context=True
 )
-# Not None while a trace is current that must see every call (staging, named axes in scope).
+# Not None while the current trace must see every call (staging, named axes in scope).
 _tracing = _State("bedrax_tracing", None, include_in_jit_key=True, include_in_trace_context=True)
 
 _OWN_STATES = {"jax_enable_x64": _x64, "jax_disable_jit": _disable_jit}
 
 
 def option_changed(name: str, flag: config.Flag) -> None:
-    """Tell C++ about a changed option."""
+    """Pass a changed option to C++."""
     state = _OWN_STATES.get(name)
     if state is not None:
         state.set_global(flag.global_value)
@@ -118,12 +118,12 @@ _jax.jax_jit.set_post_hook_state(_post_hook)
 _jax.set_tracer_class(tracing.Tracer)
 
 
-# Make this thread's C++ dispatch ask Python at every call (`True`) or not (`None`); returns the old value.
+# Make this thread's C++ dispatch call Python at every call (`True`) or not (`None`). Returns the old value.
 set_must_see_calls = _tracing.swap_local
 
 
 def must_see_calls() -> bool:
-    """Whether C++ dispatch has to ask Python at every call in this thread."""
+    """Whether C++ dispatch has to call Python at every call in this thread."""
     return _tracing.value is True
 
 
@@ -131,7 +131,7 @@ UNSET = _jax.config.unset
 
 
 def set_unconstrained_marker(marker: object) -> None:
-    """What a partition spec holds for a dimension that the partitioner may choose."""
+    """Set the object that stands in a partition spec for a dimension of the partitioner's choice."""
     _jax.set_pspec_unconstrained(marker)
 
 
@@ -145,11 +145,11 @@ _prime_lock = threading.Lock()
 def paths_called_by_name(
     make_single_device_sharding: Callable[..., Any], check_pspec: Callable[..., Any]
 ) -> Iterator[None]:
-    """For the duration, the modules that C++ imports by name are ours.
+    """Inside this context, the modules that C++ imports by name are ours.
 
-    C++ looks each function up once, at its first use, and keeps it. So those first uses are made to happen in here,
-    and afterwards it does not matter whether an import package `jax` exists. The price: for these microseconds (at
-    import, and when the first client is made) another thread that imports `jax` would get an empty module.
+    C++ looks each function up once, at its first use, and keeps it. These first uses happen inside this context.
+    Afterwards the import package `jax` is irrelevant. The cost: for these microseconds (at import, and when the first
+    client is made), another thread that imports `jax` would get an empty module.
     """
     with _prime_lock:
         saved = {name: sys.modules.get(name) for name in _PATHS}
@@ -174,17 +174,17 @@ def paths_called_by_name(
 
 
 def make_cpu_client(num_devices: int | None, asynchronous: bool, **options: Any) -> Client:
-    """A client for the host's CPU, with jaxlib's own custom-call handlers registered."""
+    """A client for the host's CPU. jaxlib's custom-call handlers are registered."""
     return xla_client().make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **options)
 
 
 def xla_client() -> ModuleType:
-    """jaxlib's module of clients and plugins, loaded when the first is made."""
+    """jaxlib's module of clients and plugins, loaded with the first client."""
     return load_whole("jaxlib.xla_client")
 
 
 def plugin_extension(package: str, name: str) -> Any:
-    """A C++ module that comes with a plugin, or None."""
+    """A C++ module of a plugin, or None."""
     from jaxlib import plugin_support
 
     return uninterrupted(lambda: plugin_support.import_from_plugin(package, name))
@@ -196,17 +196,17 @@ def profiler() -> Any:
 
 
 def profile_data_types() -> tuple[Any, ...]:
-    """The types in which a profile is read."""
+    """The types of a read profile."""
     data = load_whole("jaxlib._profile_data")
     return data.ProfileData, data.ProfileEvent, data.ProfileLine, data.ProfilePlane
 
 
 def cost_analysis(client: Client, computation: Any) -> dict[Any, Any]:
-    """XLA's estimate for a computation that has not been optimized."""
+    """XLA's cost estimate for a computation before optimization."""
     return _jax.hlo_module_cost_analysis(client, computation.get_hlo_module())
 
 
-# Fields that C++ reads from the data which a cache miss hands back.
+# Fields of a cache miss's data that C++ reads.
 FastpathData: Final = collections.namedtuple(
     "FastpathData",
     "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed kept_var_bitvec "

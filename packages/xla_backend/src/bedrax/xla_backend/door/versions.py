@@ -1,7 +1,7 @@
-"""What differs between the supported versions of jaxlib, and what stands in for what is missing.
+"""Differences between the supported versions of jaxlib, and substitutes for absent features.
 
-Each row of `CAPABILITIES` is one capability: how it is looked up, and the answer where it is absent. No other module
-of the packages compares versions or asks jaxlib for an attribute that a supported version lacks.
+Each row of `CAPABILITIES` is one capability: its test, and the message if it is absent. No other module
+of the packages compares versions or reads an attribute of jaxlib that a supported version lacks.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def parts(version: str) -> tuple[int, ...]:
 
 
 class Capability(NamedTuple):
-    """Something that not every supported jaxlib has."""
+    """A feature that some supported version of jaxlib lacks."""
 
     present: Callable[[], bool]
-    otherwise: str  # the answer where it is absent
-    replaces: tuple[str, ...] = ()  # the rows of the door's table (tools/door.py) that it answers for
+    otherwise: str  # the message if it is absent
+    replaces: tuple[str, ...] = ()  # the rows of the door's table (tools/door.py) that it accounts for
 
 
 def _has(owner: Any, name: str) -> Callable[[], bool]:
@@ -79,17 +79,17 @@ CAPABILITIES: dict[str, Capability] = {
 
 @functools.cache
 def has(name: str) -> bool:
-    """Whether the jaxlib that is installed has a capability."""
+    """Whether the installed jaxlib has a capability."""
     return CAPABILITIES[name].present()
 
 
 def missing(name: str) -> str | None:
-    """The answer where a capability is absent; None where it is present."""
+    """The message of an absent capability; None if it is present."""
     return None if has(name) else CAPABILITIES[name].otherwise
 
 
 def warn_if_untried() -> None:
-    """Warn if the jaxlib that is installed is newer than the newest that was tried."""
+    """Warn if the installed jaxlib is newer than the newest tested version."""
     if parts(jaxlib_version) > parts(NEWEST):
         warnings.warn(
             f"jaxlib {jaxlib_version} is newer than {NEWEST}, the newest version that this release of Bedrax was tested "
