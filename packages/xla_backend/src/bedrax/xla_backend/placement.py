@@ -135,7 +135,7 @@ def reshard(x: Any, to: Any) -> Any:
         split = avals.aval_of(x).split
         if split is None:
             return x
-        free = meshes.changed_types(x.sharding.mesh, AxisType.Auto, None)  # the type of the operand must not hold its sharding
+        free = meshes.changed_types(x.sharding.mesh, AxisType.Auto, None)  # the type must not hold its sharding
         to = x.sharding.update(mesh=x.sharding.mesh.update(axis_types=free))
     return _put_leaf(x, to, False, None)
 
@@ -698,8 +698,8 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
         mesh = meshes.get_mesh()
         first, several = Claim(NamedSharding(mesh, _WHOLE), lambda: "the mesh of set_mesh"), True
     if mesh is not None and mesh.explicit_axes:
-        # `shard_map` has the sharding of its results in its params and not in its type. Types do not have it either if axes
-        # are automatic around a part in which they are explicit.
+        # `shard_map` has the sharding of its results in its params and not in its type. Types do not have it either if
+        # axes are automatic around a part in which they are explicit.
         around = meshes.get_abstract_mesh()
         if around.shape_tuple == mesh.shape_tuple:
             mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=around.axis_types)
@@ -773,7 +773,7 @@ def _disagreement(one: Claim, other: Claim) -> Exception:
 
 
 def _different_devices(what: str) -> Exception:
-    # Keras matches these words in order to ignore the warning.
+    # Keras quotes these words in its warning about such programs.
     return ValueError(f"Received incompatible devices for jitted computation: {what}")
 
 

@@ -1,8 +1,8 @@
-"""Where the parts of an array live: meshes, partition specs and shardings.
+"""Shardings of arrays: meshes, partition specs and sharding classes.
 
-The classes stand on jaxlib's C++ ones, so that its dispatch compares and hashes them without calling
-Python. The C++ base class `Sharding` receives the methods that all of them share; each kind answers two
-questions of its own: its devices, and its `HloSharding` for a rank.
+The classes derive from jaxlib's C++ classes, so that its dispatch compares and hashes them without calling
+Python. The C++ base class `Sharding` receives the methods that all of them share. Each class defines its devices and
+its `HloSharding` for a rank.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _device_list(mesh: Mesh) -> runtime.DeviceList:
     return runtime.DeviceList(mesh._flat_devices_tuple)
 
 
-# What C++ asks of the mesh of a NamedSharding.
+# Attributes that C++ reads from the mesh of a NamedSharding.
 Mesh._internal_device_list = functools.cached_property(_device_list)
 Mesh._internal_device_list.__set_name__(Mesh, "_internal_device_list")
 
@@ -60,7 +60,7 @@ def _reduce_mesh(mesh: Mesh):
     return _mesh_from_ids, (mesh.devices.shape, ids, mesh.axis_names, mesh.axis_types)
 
 
-copyreg.pickle(Mesh, _reduce_mesh)  # a device is found again by its number
+copyreg.pickle(Mesh, _reduce_mesh)  # unpickling finds a device by its number
 
 
 # ---- shardings ----
@@ -73,7 +73,7 @@ def index_map(sharding: Any, shape: tuple[int, ...]) -> dict[Any, Any]:
 
 
 def tile_counts(hlo: runtime.HloSharding, ndim: int) -> tuple[int, ...]:
-    """In how many parts each dimension is split."""
+    """Number of shards along each dimension."""
     if hlo.is_replicated() or hlo.is_maximal() or hlo.is_manual() or hlo.is_unreduced():
         return (1,) * ndim
     return tuple(hlo.tile_assignment_dimensions()[:ndim])
@@ -96,10 +96,10 @@ def indices_of(hlo: runtime.HloSharding, shape: tuple[int, ...], num_devices: in
 
 
 def _shard_shape(self, global_shape) -> tuple[int, ...]:
-    """The shape of the part on one device.
+    """The shape of the shard on one device.
 
     Raises:
-      ValueError: a dimension cannot be split evenly.
+      ValueError: a dimension is not divisible.
     """
     shape = tuple(global_shape)
     counts = tile_counts(self._to_xla_hlo_sharding(len(shape)), len(shape))
@@ -113,7 +113,7 @@ def _shard_shape(self, global_shape) -> tuple[int, ...]:
 
 
 def _is_equivalent_to(self, other, ndim: int) -> bool:
-    """Whether both place every array of rank `ndim` alike."""
+    """Whether both place every array of rank `ndim` equally."""
     if self is other or self == other:
         return True
     return (
@@ -125,7 +125,7 @@ def _is_equivalent_to(self, other, ndim: int) -> bool:
 
 
 def hlo_equal(a: runtime.HloSharding, b: runtime.HloSharding) -> bool:
-    """Whether two HLO shardings mean the same."""
+    """Whether two HLO shardings are equivalent."""
     return a == b or (a.is_replicated() and b.is_replicated())
 
 
@@ -145,7 +145,7 @@ _COMMON = {
     "shard_shape": _shard_shape,
     "is_equivalent_to": _is_equivalent_to,
     "check_compatible_aval": lambda self, aval_shape: None,
-    # What programs ask of a place: `bedrax.lax.primitives.placement`.
+    # The protocol of shardings in programs: `bedrax.lax.primitives.placement`.
     "layout": None,
     "assignment": property(lambda self: self._device_assignment),
     "with_dimension": lambda self, position, axes: self,
@@ -160,8 +160,8 @@ for _name, _value in _COMMON.items():
 _REPLICATED = runtime.HloSharding.replicate()
 
 
-# All of an array on one device: `SingleDeviceSharding(device, memory_kind=None)`. It is jaxlib's own class, because C++
-# makes instances by itself; the methods below are put on it.
+# The whole array on one device: `SingleDeviceSharding(device, memory_kind=None)`. It is jaxlib's class, because C++
+# makes instances by itself. The methods below are assigned to it.
 SingleDeviceSharding = runtime.SingleDeviceShardingBase
 
 
@@ -189,7 +189,7 @@ class _SingleDeviceMethods:
         return {self._device: (slice(None),) * len(global_shape)}
 
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
-        """The same device, another kind of its memory."""
+        """A sharding with the same device and another memory kind."""
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
     def __repr__(self) -> str:
@@ -225,7 +225,7 @@ _single: dict[tuple[Any, ...], SingleDeviceSharding] = {}
 
 
 def make_single_device_sharding(device: Any, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """The (shared) sharding of a device."""
+    """The sharding of a device, one shared instance per device."""
     found = _single.get((device, memory_kind))
     if found is None:
         found = _single[device, memory_kind] = SingleDeviceSharding(device, memory_kind=memory_kind)
@@ -233,31 +233,31 @@ def make_single_device_sharding(device: Any, memory_kind: str | None = None) -> 
 
 
 class Space(enum.Enum):
-    """Memories by what they are for: ``device_put(x, jax.memory.Space.Host)``."""
+    """Kinds of memory by purpose: ``device_put(x, jax.memory.Space.Host)``."""
 
     Device = "device"
     Host = "pinned_host"
     Any = None
 
 
-memory: Final = types.SimpleNamespace(Space=Space)  # what users know as `jax.memory`
+memory: Final = types.SimpleNamespace(Space=Space)  # the module `jax.memory`
 
 
 def is_place(x: Any) -> bool:
-    """Whether `x` says where an array is to be (None: nowhere in particular); see `resolve`."""
+    """Whether `x` is a placement of an array (None: no constraint); see `resolve`."""
     return x is None or isinstance(x, (Sharding, PartitionSpec, runtime.Device, Format, Memory, Space))
 
 
 def resolve(where: Any, what: str, aval: Any = None) -> Any:
-    """The place that a device, a sharding, a `Format` or a `PartitionSpec` of the mesh in force stands for.
+    """The sharding of a device, a sharding, a `Format` or a `PartitionSpec` of the current mesh.
 
     Args:
       where: one of these, or None, which is returned as it is.
-      what: the argument's name, for messages.
-      aval: the type of what is to be placed, if it is known.
+      what: the name of the argument, for messages.
+      aval: the type of the array, if it is known.
 
     Raises:
-      ValueError: `where` is none of these, a spec where no mesh is in force, or does not divide the shape of `aval`.
+      ValueError: `where` is none of these, is a spec without a current mesh, or does not divide the shape of `aval`.
     """
     if where is None:
         return None
@@ -271,7 +271,7 @@ def resolve(where: Any, what: str, aval: Any = None) -> Any:
 
 
 def check_divides(place: NamedSharding, shape: tuple[Any, ...], what: str) -> None:
-    """Raise ValueError, naming axis and sizes, if a dimension of `shape` is not split evenly."""
+    """Raise ValueError, with axis and sizes, if a dimension of `shape` is not divisible."""
     if len(place.spec) > len(shape):
         raise ValueError(
             f"{what}: {place.spec} has entries for {len(place.spec)} dimensions, but an array of shape {tuple(shape)} has"
@@ -293,7 +293,7 @@ def _resolved(where: Any, what: str) -> Any:
     if isinstance(where, NamedSharding) and isinstance(where.mesh, AbstractMesh):
         mesh = mesh_of_specs()
         if not mesh.empty and (mesh.shape_tuple, mesh.axis_types) == (where.mesh.shape_tuple, where.mesh.axis_types):
-            return where.update(mesh=mesh)  # the devices in force
+            return where.update(mesh=mesh)  # the current devices
     if where is None or where is anywhere or isinstance(where, (Sharding, Memory)):
         return anywhere if isinstance(where, NamedSharding) and where.mesh.empty else where
     if isinstance(where, runtime.Device):
@@ -320,7 +320,7 @@ def _resolved(where: Any, what: str) -> Any:
 
 @functools.lru_cache(4096)
 def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> runtime.HloSharding:
-    """The tile assignment of a spec: mesh axes are transposed so that the axes of a dimension come together."""
+    """The tile assignment of a spec. Mesh axes are transposed so that the axes of a dimension are adjacent."""
     if len(spec) > ndim:
         raise ValueError(f"Sharding with {spec} splits {len(spec)} dimensions, but the value has rank {ndim}")
     sizes = dict(mesh.shape_tuple)
@@ -344,12 +344,12 @@ def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> runtime.HloSharding:
 
 
 class NamedSharding(runtime.NamedShardingBase):
-    """An array split over a mesh as a `PartitionSpec` says.
+    """A sharding over a mesh by a `PartitionSpec`.
 
     Args:
       mesh: a `Mesh` or `AbstractMesh`.
       spec: the `PartitionSpec`.
-      memory_kind: optional kind of memory.
+      memory_kind: optional memory kind.
     """
 
     def _to_xla_hlo_sharding(self, ndim: int) -> runtime.HloSharding:
@@ -374,7 +374,7 @@ class NamedSharding(runtime.NamedShardingBase):
         return None if isinstance(self.mesh, AbstractMesh) else self._device_assignment
 
     def with_dimension(self, position: int, axes: Sequence[int]) -> NamedSharding:
-        """The sharding of a batch: its new dimension is split over `axes`, or (None) as the partitioner likes."""
+        """The sharding of a batch. Its new dimension is split over `axes`, or (None) by the partitioner's choice."""
         spec = (*self.spec, *(None,) * (position - len(self.spec)))
         if axes is None:
             axes = UNCONSTRAINED
@@ -383,20 +383,20 @@ class NamedSharding(runtime.NamedShardingBase):
         return self.update(spec=self.spec.update((*spec[:position], axes, *spec[position:])))
 
     def without_dimension(self, d: int) -> NamedSharding | None:
-        """The sharding of the elements along a dimension; None if nothing else is split."""
+        """The sharding of the elements along a dimension; None if no other dimension is split."""
         spec = self.spec.update([e for i, e in enumerate(self.spec) if i != d])
         return self.update(spec=spec) if any(e is not None for e in spec) else None
 
     def sharding_of_type(self, aval: ShapedArray) -> NamedSharding | None:
-        """What the type of an array here tells: how it is split over explicit axes; None where it is not."""
+        """The sharding over explicit axes of the type of an array with this sharding; None if there is none."""
         return _explicit(self.mesh, self.spec, len(aval.shape), aval.split)
 
     def unconstrained(self, ndim: int) -> tuple[int, ...]:
-        """The dimensions that the partitioner may split as it likes."""
+        """The dimensions that the partitioner may split freely."""
         return tuple([i for i, entry in enumerate(self.spec) if entry is UNCONSTRAINED])
 
     def settled(self, have: Any) -> NamedSharding:
-        """This, where an array that is placed as `have` says decides what is unconstrained."""
+        """This sharding, with unconstrained dimensions filled from the array's sharding `have`."""
         if UNCONSTRAINED not in self.spec.partitions:
             return self
         old = have.spec if isinstance(have, NamedSharding) and have.mesh == self.mesh else ()
@@ -422,7 +422,7 @@ class NamedSharding(runtime.NamedShardingBase):
         return frozenset(n for n in self.mesh.axis_names if n not in used)
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
-        """Raise ValueError if the spec splits more dimensions than there are."""
+        """Raise ValueError if the spec has more dimensions than the array."""
         if len(self.spec) > len(aval_shape):
             raise ValueError(
                 f"{self.spec} has entries for {len(self.spec)} dimensions, but the value has rank {len(aval_shape)}"
@@ -437,7 +437,7 @@ class NamedSharding(runtime.NamedShardingBase):
         return NamedSharding(fields.pop("mesh"), fields.pop("spec"), **fields)
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
-        """The same split in another kind of memory."""
+        """The same split in another memory kind."""
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
     def __repr__(self) -> str:
@@ -452,10 +452,10 @@ _last_used: dict[AbstractMesh, Mesh] = {}  # meshes with explicit axes
 
 
 def on_devices(place: NamedSharding, x: Any) -> NamedSharding:
-    """A sharding that a type told, for an array: over its mesh, that in force, or the last one that was used.
+    """A sharding from a type, for an array: over the array's mesh, the current mesh, or the last one used.
 
     Raises:
-      ValueError: none of them has these axes.
+      ValueError: none of these meshes has the axes.
     """
     for mesh in (
         getattr(sharding_of(x), "mesh", None) if type(x) is ArrayImpl else None,
@@ -472,7 +472,7 @@ def on_devices(place: NamedSharding, x: Any) -> NamedSharding:
 
 
 def of_type(aval: Any) -> NamedSharding:
-    """The sharding of a type that tells of no dimension how it is split: along no axis of the mesh in force."""
+    """The sharding of a type without a split dimension: replicated over the current mesh."""
     return NamedSharding(get_abstract_mesh().update(abstract_device=None), PartitionSpec(*(None,) * len(aval.shape)))
 
 
@@ -495,12 +495,12 @@ def _explicit(mesh, spec: PartitionSpec, ndim: int, old: NamedSharding | None) -
 
 
 class GSPMDSharding(runtime.GSPMDShardingBase):
-    """Devices and the `HloSharding` that the compiler chose.
+    """Devices and the `HloSharding` of the compiler's choice.
 
     Args:
       devices: a sequence of devices.
       op_sharding: an `HloSharding`, or XLA's message of one.
-      memory_kind: one of those of the devices; default: theirs.
+      memory_kind: a memory kind of the devices; by default their default kind.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -526,11 +526,11 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
         return self._hlo_sharding
 
     def with_memory_kind(self, kind: str) -> GSPMDSharding:
-        """The same split in another kind of memory."""
+        """The same split in another memory kind."""
         return GSPMDSharding(self._internal_device_list, self._hlo_sharding, memory_kind=kind)
 
     def with_dimension(self, position: int, axes: Sequence[int]) -> GSPMDSharding:
-        """The sharding of a batch, whose new dimension is not split."""
+        """The sharding of a batch. The new dimension is not split."""
         hlo = self._hlo_sharding
         if hlo.is_replicated() or hlo.is_maximal():
             return self
@@ -541,7 +541,7 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
 
     @classmethod
     def get_replicated(cls, devices: Any, *, memory_kind: Any = None) -> GSPMDSharding:
-        """All of the array on every device."""
+        """The whole array on every device."""
         return cls(tuple(devices), _REPLICATED, memory_kind=memory_kind)
 
     def __repr__(self) -> str:
@@ -558,11 +558,11 @@ def _gspmd_from_ids(platform, ids, message, memory_kind):
 
 
 def from_hlo(hlo: runtime.HloSharding, device_list: Any, mesh: Any, ndim: int, like: Any = None) -> Any:
-    """The sharding that the compiler chose, as a `NamedSharding` over `mesh` if it is one.
+    """The compiler's sharding, as a `NamedSharding` over `mesh` if it can be expressed as one.
 
     Args:
-      like: a sharding of another array of this rank. Its spec is taken where it means the same; a spec has no trailing
-        None otherwise.
+      like: a sharding of another array of this rank. Its spec is used if it is equivalent; otherwise the spec has no
+        trailing None.
     """
     if mesh is not None:
         spec = _spec_like(hlo, mesh, ndim, like) or _spec_of(hlo, mesh, ndim)
@@ -572,14 +572,14 @@ def from_hlo(hlo: runtime.HloSharding, device_list: Any, mesh: Any, ndim: int, l
 
 
 def _spec_like(hlo, mesh, ndim: int, like: Any) -> PartitionSpec | None:
-    """The spec of a sharding over `mesh` whose tile assignment this is at the given rank; None if there is none."""
+    """The spec of a sharding over `mesh` with this tile assignment at the given rank, or None."""
     if not isinstance(like, NamedSharding) or like.mesh != mesh or len(like.spec) > ndim:
         return None
     return like.spec if _named_hlo(mesh, like.spec, ndim) == hlo else None
 
 
 def _spec_of(hlo, mesh, ndim: int):
-    """The partition spec over `mesh` with this tile assignment: try axes for each dimension by their sizes."""
+    """The partition spec over `mesh` with this tile assignment. The search tries axes for each dimension by size."""
     if hlo.is_replicated():
         return PartitionSpec()
     counts = tile_counts(hlo, ndim)
@@ -614,7 +614,7 @@ def _products(free, count, sizes):
 def make_mesh(
     axis_sizes: Sequence[int], axis_names: Sequence[Any], axis_types: Any = None, *, devices: Any = None
 ) -> Mesh:
-    """A mesh over the available devices, in their natural order.
+    """A mesh over the available devices, in their default order.
 
     Args:
       axis_sizes, axis_names: size and name of each axis.
@@ -643,7 +643,7 @@ def _forget() -> None:
 
 @clients.before_first_use.append
 def _prime(device) -> None:
-    """Make C++ look up what it calls by name while those names are ours; see `door.runtime`."""
+    """Make C++ look up the functions that it imports by name while the names are ours; see `door.runtime`."""
     with runtime.paths_called_by_name(make_single_device_sharding, check_pspec):
         one = make_single_device_sharding(device)
         value = np.zeros((), np.float32)
@@ -656,4 +656,4 @@ def _prime(device) -> None:
 with runtime.paths_called_by_name(make_single_device_sharding, check_pspec):
     NamedSharding(
         AbstractMesh((1,), ("x",), AxisType.Auto), PartitionSpec()
-    )  # needs no device: shardings are made before there are any
+    )  # needs no device: shardings exist before clients

@@ -30,7 +30,7 @@ def serve(
 
 
 def client(address: str, number: int, init: int, heartbeat: int, shutdown: int, credentials: dict[str, Any]) -> Any:
-    """A client, not yet connected. When the run is lost, it ends its process with a message that names the lost process."""
+    """A client, not yet connected. If the run is lost, it ends its process; the message names the lost one."""
     return _jax.get_distributed_runtime_client(
         address, number, init_timeout=init, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
         shutdown_on_destruction=False, use_compression=True, **credentials,

@@ -77,7 +77,7 @@ def stablehlo() -> Any:
 
 
 def explain_newer(artifact: bytes, error: Exception) -> None:
-    """Raise an error with both versions if reading a portable artifact gave `error` and its version is the later one."""
+    """After a failed read of a portable artifact, raise an error with both versions if the artifact is newer."""
     found = re.search(rb"StableHLO_v([\d.]+)\0", artifact[:64])
     written, known = found[1].decode() if found else "", stablehlo().get_current_version()
     if versions.parts(written) > versions.parts(known):

@@ -1,2 +1,2 @@
-"""From jaxprs to StableHLO: `engine` reads programs, `types` makes types, attributes and constants, and each
+"""From jaxprs to StableHLO: `program` reads programs, `types` makes types, attributes and constants, and each
 family of primitives has its file of rules."""

@@ -1,6 +1,6 @@
-"""Appending StableHLO operations: constants, shapes, and short ways to the usual ones.
+"""Builders of StableHLO operations: constants, shapes, and helpers for the usual operations.
 
-A `Block` is where operations are being appended; a `Builder` appends them. Nothing here knows of jaxprs.
+A `Block` is an insertion point; a `Builder` appends operations to it. This module does not depend on jaxprs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _constant(attribute, ip) -> Any:
 
 
 class Block:
-    """Where operations are appended."""
+    """An insertion point for operations."""
 
     __slots__ = ("constants", "ip", "program", "tokens")
 
@@ -70,7 +70,7 @@ class Builder:
     """Appends operations to a block of a program.
 
     Attributes:
-      block, location: where operations go, and what they say about the user's code.
+      block, location: the insertion point, and the source location of the operations.
       program: the module under construction.
     """
 
@@ -98,7 +98,7 @@ class Builder:
     is_static: staticmethod[..., Any] = staticmethod(dims.is_constant_shape)
 
     def own_results(self) -> tuple[list[Any], bool]:
-        """The types of an operation that says none, and whether there is a single one."""
+        """The result types of an operation without given ones, and whether there is a single one."""
         raise TypeError("an operation outside equations has to say the types of its results")
 
     # ---- making operations ----
@@ -108,9 +108,9 @@ class Builder:
         """Append one operation and return its value, or a list of values.
 
         Args:
-          result_types: a type or aval: one value is returned; a list: a list is; None: those of the equation.
+          result_types: a type or aval: returns one value; a list: returns a list; None: the types of the equation.
           regions: see `region`.
-          attributes: Python values, converted by `types.attribute`; None leaves one out.
+          attributes: Python values, converted by `types.attribute`. None omits an attribute.
         """
         if result_types is None:
             results, single = self.own_results()
@@ -157,7 +157,7 @@ class Builder:
     # ---- values ----
 
     def shape(self, v: Any) -> tuple[Any, ...]:
-        """The shape of a value; symbolic dimensions are known of operands and results of equations only."""
+        """The shape of a value. Symbolic dimensions are known only for operands and results of equations."""
         return self.program.shapes.get(v) or tuple(v.type.shape)
 
     @staticmethod
@@ -176,7 +176,7 @@ class Builder:
         return self.block.constant(x, np.dtype(dtype))
 
     def full(self, shape: Sequence[Any], x: Any, dtype: Any) -> Any:
-        """An array of `shape` (which may be symbolic) that holds `x` everywhere."""
+        """An array of `shape` (which may be symbolic), filled with `x`."""
         dtype = np.dtype(dtype)
         shape = tuple(shape)
         if not dims.is_constant_shape(shape):
@@ -224,14 +224,14 @@ class Builder:
         )
 
     def convert(self, v: Any, dtype: Any) -> Any:
-        """`v` with its elements converted as StableHLO does."""
+        """`v` with its elements converted by StableHLO's `convert`."""
         element = types.element_type(np.dtype(dtype))
         if v.type.element_type == element:
             return v
         return self.emit("stablehlo.convert", (v,), types.ranked(v.type.shape, element))
 
     def reshape(self, v: Any, shape: Sequence[Any]) -> Any:
-        """`v` in another shape, which may be symbolic."""
+        """`v` reshaped to `shape`, which may be symbolic."""
         shape = tuple(shape)
         result = types.ranked(_sizes(shape), v.type.element_type)
         if dims.is_constant_shape(shape):
@@ -260,7 +260,7 @@ class Builder:
         return self.emit("stablehlo.transpose", (v,), result, permutation=permutation)
 
     def slice(self, v: Any, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[int] | None = None) -> Any:
-        """A slice; bounds may be symbolic."""
+        """A slice. The bounds may be symbolic."""
         starts, limits = tuple(starts), tuple(limits)
         strides = (1,) * len(starts) if strides is None else tuple(strides)
         shape = tuple([
@@ -275,9 +275,9 @@ class Builder:
         return self.emit("stablehlo.real_dynamic_slice", operands, result)
 
     def window(self, v: Any, starts: Any, sizes: Sequence[Any], result: Any = None) -> Any:
-        """A slice of symbolic `sizes` from a vector of computed starts, which are moved inside.
+        """A slice of symbolic `sizes` from a vector of computed starts, which are clamped.
 
-        A gather of one window: unlike the bounds of a slice, its sizes are known as soon as the symbols are.
+        It is a gather of one window. Its sizes, unlike the bounds of a slice, are known as soon as the symbols are.
         """
         axes = list(range(len(sizes)))
         numbers = self.parse(f"#stablehlo.gather<offset_dims = {axes}, start_index_map = {axes}, index_vector_dim = 0>")
@@ -290,7 +290,7 @@ class Builder:
         self, v: Any, value: Any, low: Sequence[Any], high: Sequence[Any], interior: Sequence[int],
         shape: Sequence[Any] | None = None,
     ) -> Any:  # fmt: skip
-        """Padding with the rank-0 `value`; amounts may be symbolic, then to `shape` (default: that of the result)."""
+        """Padding with the rank-0 `value`. Symbolic amounts pad to `shape` (default: the shape of the result)."""
         low, high, interior = tuple(low), tuple(high), tuple(interior)
         if all(dims.is_constant_shape(t) for t in (low, high)) and v.type.has_static_shape:
             shape = [
@@ -316,7 +316,7 @@ class Builder:
             compare_type=types.parse(f"#stablehlo<comparison_type {kind}>"))  # fmt: skip
 
     def select(self, predicate: Any, x: Any, y: Any) -> Any:
-        """`x` where `predicate`, else `y`; rank-0 operands are broadcast."""
+        """`x` where `predicate` is true, else `y`. Rank-0 operands are broadcast."""
         x, y = self._same_shape(x, y)
         if predicate.type.rank and not x.type.rank:
             x, y = self._like(x, predicate), self._like(y, predicate)
@@ -336,7 +336,7 @@ class Builder:
         """A dimension as a rank-0 i32 value."""
         if dims.is_constant_dim(d):
             return self.constant(int(d), np.int32)
-        from bedrax.xla_backend.lowering import dimensions  # with `shape_poly`, which most programs do without
+        from bedrax.xla_backend.lowering import dimensions  # imports `shape_poly`, which most programs do not need
 
         return dimensions.value(self, d)
 

@@ -1,4 +1,4 @@
-"""StableHLO for callbacks: custom calls into the host's Python."""
+"""StableHLO of callbacks: custom calls into the host's Python."""
 
 import functools
 import operator
@@ -17,12 +17,12 @@ from bedrax.xla_backend.tables import lowering_rules
 
 
 def _left(ctx) -> tuple[str, ...]:
-    """The axes about which the compiler decides around us, while it leaves others alone."""
+    """The mesh axes that the partitioner manages here, if other axes are manual."""
     return () if ctx.program.manual is None else ctx.program.manual.free
 
 
 def _mapped(ctx, function: Callable, args: Any, out_specs: Any) -> Any:
-    """`function` on the whole block on each of the devices among which the compiler might split it."""
+    """`function` on the whole block, on each of the devices over which the partitioner may split it."""
     mesh, axes = ctx.program.manual.mesh, {*_left(ctx)}
     whole = dict(mesh=mesh, in_specs=PartitionSpec(), out_specs=out_specs, axis_names=axes, check_vma=False)
     return ctx.lower_fun(lambda *args: shard_map(function, **whole)(*args), *args)
@@ -38,7 +38,7 @@ def _pure(ctx, *args, callback, result_avals, device, **params):
 
 
 def _once(ctx, prim: Primitive, args: Any, types: Sequence[Any], params: dict) -> Any:
-    """Of the devices that hold a block, the first one calls; the others get what it has."""
+    """A call by the first device of those that hold a block. The others receive its results."""
     left = _left(ctx)
 
     def first_calls(*args):

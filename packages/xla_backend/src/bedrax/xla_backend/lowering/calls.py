@@ -1,4 +1,4 @@
-"""StableHLO of calls: programs inside programs, barriers."""
+"""StableHLO of calls: nested programs and barriers."""
 
 from bedrax.core.jitting import Inline, jit_p
 from bedrax.lax.primitives import calls as p
@@ -26,7 +26,7 @@ def _marked_call(ctx, *operands, jaxpr, xla_metadata, **_):
 
 @lowering_rules.rule(p.remat_p)
 def _checkpoint(ctx, *operands, jaxpr, prevent_cse=True, differentiated=False, **_):
-    # A recomputation must not be merged with the computation that it repeats: the barrier hides that they are equal.
+    # A recomputation must not be merged with the computation that it repeats. The barrier hides that they are equal.
     prevent = any(prevent_cse) if isinstance(prevent_cse, tuple) else prevent_cse
     if differentiated and prevent and operands:
         operands = ctx.emit("stablehlo.optimization_barrier", operands, [v.type for v in operands])

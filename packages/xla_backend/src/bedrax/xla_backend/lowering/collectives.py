@@ -1,4 +1,4 @@
-"""StableHLO of collectives over the devices of a mesh. Those over an axis of `vmap` are ordinary operations by now."""
+"""StableHLO of collectives over mesh axes. Collectives over an axis of `vmap` are already ordinary operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _names(axis_name) -> tuple:
 
 
 def _exchange(ctx, op: str, x, names, groups, result=None, regions=(), **attributes):
-    """A collective among groups of devices, which are known by their places in the mesh."""
+    """A collective among groups of devices, which are given by their positions in the mesh."""
     rows = np.asarray(_manual(ctx).groups(names, groups), np.int64)
     flat = ctx.parse("unit") if op != "stablehlo.all_to_all" else None
     return ctx.emit(
@@ -96,7 +96,7 @@ def _reduce_scatter(ctx, x, *, scatter_dimension, axis_name, axis_index_groups, 
 @lowering_rules.rule(p.all_to_all_p)
 def _all_to_all(ctx, x, *, split_axis, concat_axis, axis_name, axis_index_groups, tiled):
     rank = x.type.rank
-    if not tiled:  # a new axis where pieces are stacked; that which is split goes
+    if not tiled:  # a new axis holds the stacked pieces; the split axis is removed
         at = concat_axis if split_axis >= concat_axis else concat_axis + 1
         x = _with_axis(ctx, x, at)
         split, concat = split_axis + (at <= split_axis), at

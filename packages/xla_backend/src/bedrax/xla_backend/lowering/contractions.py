@@ -27,7 +27,7 @@ def precision_config(ctx: LoweringContext, precision: Any) -> tuple[Any, ...]:
 
 
 def _algorithm_text(algorithm, lhs, rhs, out) -> str:
-    """A `DotAlgorithm` or preset as the text of StableHLO's attribute; operand dtypes stand for "any"."""
+    """A `DotAlgorithm` or preset as the text of StableHLO's attribute. Operand dtypes replace "any"."""
     if isinstance(algorithm, p.DotAlgorithmPreset):
         name = algorithm.name.removesuffix("_FAST_ACCUM")
         types = [t.lower() for t in name.split("_") if not t.startswith("X") and t != "F8"]
@@ -58,16 +58,16 @@ def _same_sort(x: np.dtype, y: np.dtype) -> bool:
 
 
 def _storage_dtype(ctx, common: np.dtype) -> np.dtype:
-    """The dtype that operands are multiplied in, given the one they have in common."""
+    """The dtype of the operands of the multiplication, from their common dtype."""
     if common in dtypes.narrow_int_dtypes:
         return np.dtype(np.int32)
     if ctx.platform == "cpu" and common in dtypes.narrow_float_dtypes:
-        return np.dtype(np.float32)  # XLA's CPU would round every partial sum
+        return np.dtype(np.float32)  # XLA's CPU backend would round every partial sum
     return common
 
 
 def dtypes_of_product(ctx: LoweringContext, x: np.dtype, y: np.dtype, result: np.dtype) -> tuple[np.dtype, np.dtype]:
-    """The dtype that operands are multiplied in, and that of the sums, which is converted to `result` at the end."""
+    """The dtypes of the operands and of the accumulated sums. The sums are converted to `result` at the end."""
     common = p.product_dtype(x, y)
     if p.product_dtype(common, result) != result:  # narrower than the operands: round at the end
         result = common

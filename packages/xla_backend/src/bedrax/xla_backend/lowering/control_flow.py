@@ -1,6 +1,6 @@
 """StableHLO of control flow: scan and while are `stablehlo.while`, cond is `stablehlo.case`.
 
-Loops carry, in this order: their counter, constants, tokens of ordered effects, carried values, scanned
+The values of a loop are, in this order: the counter, constants, tokens of ordered effects, carried values, scanned
 inputs, stacked results.
 """
 
@@ -43,7 +43,7 @@ def _set_tokens(ctx, tokens_of: list, values) -> None:
 
 
 def _with_tokens(ctx, tokens_of: list, values, run) -> tuple[list, list]:
-    """Run `run` with the given tokens current; returns their successors and the results."""
+    """Call `run` with the given tokens current. Returns their successors and the results."""
     _set_tokens(ctx, tokens_of, values)
     out = run()
     return [ctx.token(effect) for effect in tokens_of], out
@@ -77,7 +77,7 @@ def _while(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
 
 @lowering_rules.rule(p.cond_p)
 def _cond(ctx, index, *operands, branches, branches_platforms=None):
-    """With `branches_platforms`, the branch of the platform: the others may hold what this platform cannot compile."""
+    """With `branches_platforms`, lowers the branch of the platform. The other branches may be invalid on it."""
     targets = None
     if branches_platforms is not None:
         targets = ctx.program.platforms
@@ -118,7 +118,7 @@ def _row(ctx, xs, index, aval, zero):
 
 
 def _empty(ctx, length, aval):
-    """Room for `length` results of a type."""
+    """An uninitialized stack of `length` results of a type."""
     base = element_types.base_aval(aval)
     bits = _bits(base.dtype)
     return ctx.full((length, *base.shape), bits.type(0), bits)
@@ -144,7 +144,7 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
         return [*carry, *ys]
 
     def step(index, tokens, carry, xs, ys, consts):
-        """One step at position `index`; returns tokens, carry, ys."""
+        """One step at position `index`. Returns tokens, carry and ys."""
         zero = ctx.constant(0, _I32)
         rows = [_row(ctx, x, index, a, zero) for x, a in zip(xs, x_avals)]
         tokens, out = _with_tokens(ctx, of, tokens, lambda: ctx.inline_jaxpr(jaxpr, *consts, *carry, *rows))
@@ -152,7 +152,7 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
         return tokens, out[:num_carry], written
 
     def position(counter):
-        """Where the `counter`-th step reads and writes."""
+        """The position in the scanned arrays of the `counter`-th step."""
         if not reverse:
             return counter
         last = ctx.binary("stablehlo.subtract", ctx.dim_value(length), ctx.constant(1, _I32))
@@ -161,7 +161,7 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
     static = dims.is_constant_dim(length)
     unroll = min(unroll, length) if static else 1
     looped = length - length % unroll if static else length
-    if static and looped == unroll:  # one round: no loop
+    if static and looped == unroll:  # one iteration: no loop
         looped = 0
     if not static or looped:
         n_consts, n_tokens, n_xs = len(consts), len(of), len(xs)
@@ -196,5 +196,5 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
 
 
 def _bits(dtype: np.dtype) -> np.dtype:
-    """The dtype of the arrays that stand for `dtype`: booleans for float0."""
+    """The dtype of the arrays that represent `dtype`: booleans for float0."""
     return np.dtype(bool) if dtype.kind == "V" and not dtype.itemsize else dtype

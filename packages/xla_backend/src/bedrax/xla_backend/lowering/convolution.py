@@ -40,8 +40,8 @@ def _conv(
             f"conv_general_dilated does not accept the dot algorithm {precision!r} as its precision; use lax.Precision."
         )
     if any(type(k.shape[d]) is int and k.shape[d] == 0 for d in dimension_numbers.rhs_spec[2:]):
-        return ctx.full(out.shape, 0, out.dtype)  # sums of nothing; StableHLO knows no windows without elements
-    if not ctx.is_static((feature_group_count, batch_group_count)):  # which are attributes of StableHLO's operation
+        return ctx.full(out.shape, 0, out.dtype)  # empty sums; StableHLO has no windows without elements
+    if not ctx.is_static((feature_group_count, batch_group_count)):  # attributes of StableHLO's operation
         params = dict(
             window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
             dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
@@ -71,7 +71,7 @@ def _conv(
 
 
 def _complex(ctx, lhs, rhs, common, result, convolve):
-    """A complex convolution as four real ones, which every platform has."""
+    """A complex convolution as four real ones, which every platform supports."""
     part = np.dtype(np.float32 if common == np.complex64 else np.float64)
 
     def parts(value, aval):
@@ -95,11 +95,11 @@ def _complex(ctx, lhs, rhs, common, result, convolve):
     return ctx.convert(ctx.emit("stablehlo.complex", [real, imag], ctx.tensor_type(shape, common)), result)
 
 
-# Groups on the CPU. XLA runs ungrouped convolutions through Eigen, but many grouped ones through a loop over
-# elements, which is 10 to 400 times slower than what follows here.
+# Groups on the CPU. XLA computes ungrouped convolutions with Eigen, but many grouped ones by a loop over
+# elements, which is 10 to 400 times slower than the rules below.
 
-_MANY_TAPS = 49  # beyond, a depthwise convolution is not written out element by element of the kernel
-_MANY_GROUPS = 32  # beyond, groups are a loop
+_MANY_TAPS = 49  # above this, a depthwise convolution is not unrolled over the elements of the kernel
+_MANY_GROUPS = 32  # above this, groups are a loop
 
 
 @platform_rule(conv_general_dilated_p, "cpu")
@@ -115,7 +115,7 @@ def _conv_cpu(ctx, lhs, rhs, **params):
             return _conv(ctx, lhs, rhs, **params)
         return ctx.lower_fun(_depthwise, lhs, rhs, **params)
     if params["batch_group_count"] == x.shape[numbers.lhs_spec[0]] == kernel[0]:
-        return _conv(ctx, lhs, rhs, **params)  # XLA sees the transposed depthwise convolution, and is fast
+        return _conv(ctx, lhs, rhs, **params)  # XLA recognizes the transposed depthwise convolution, and is fast
     return ctx.lower_fun(_by_groups, lhs, rhs, **params)
 
 
@@ -123,7 +123,7 @@ def _depthwise(
     lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
     batch_group_count, precision, preferred_element_type,
 ):  # fmt: skip
-    """One product per element of the kernel, and their sum, which XLA makes one loop over the result."""
+    """The sum of one product per element of the kernel. XLA fuses it into one loop over the result."""
     numbers, n = dimension_numbers, len(window_strides)
     given = product_dtype(aval_of(lhs).dtype, aval_of(rhs).dtype)
     result = preferred_element_type or given

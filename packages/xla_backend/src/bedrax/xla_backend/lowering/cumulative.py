@@ -1,8 +1,8 @@
-"""The cumulative reductions in StableHLO: a loop on CPU, composed as a parallel prefix scan on accelerators.
+"""The cumulative reductions in StableHLO: a loop on CPU, a parallel prefix scan on accelerators.
 
 On CPU the loop compiles several times faster than the prefix scan, whose program grows with the
-logarithm of the axis, and runs about as fast. (A `reduce_window` as long as the axis is slower than
-both there.)
+logarithm of the axis, and runs about as fast. A `reduce_window` as long as the axis is slower than
+both on CPU.
 """
 
 from bedrax.lax.primitives import cumulative as p

@@ -1,4 +1,4 @@
-"""Calls of compiled functions that XLA knows by name, and of Python functions while a program runs."""
+"""Calls of compiled functions that XLA finds by name, and of Python functions from running programs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Caller(Builder):
                     result_layouts: Any = None, operand_output_aliases: dict[int, int] | None = None,
                     called_computations: Sequence[str] = (), extra_attributes: dict[str, Any] | None = None,
                     result_shapes: Sequence[Any] | None = None) -> Any:  # fmt: skip
-        """A call of a function that XLA knows by name.
+        """A call of a function that XLA finds by name.
 
         Args:
           backend_config: a dict of typed attributes (`api_version` 4) or a string (older versions).
-          operand_layouts, result_layouts: minor-to-major orders; where one is needed and `None` is given,
+          operand_layouts, result_layouts: minor-to-major orders. If a layout is required and `None` is given, it is
             row-major.
           operand_output_aliases: result index -> operand index.
-          result_shapes: shapes of the results where some are symbolic: they are found when the program is
+          result_shapes: shapes of the results if some are symbolic. They are computed when the program is
             specialized to known shapes.
         """
         operands = list(operands)
@@ -68,10 +68,10 @@ class Caller(Builder):
         return self.emit("stablehlo.custom_call", operands, result_types, **attributes)
 
     def with_sharding(self, v: Any, sharding: Any, unconstrained: Sequence[int] = ()) -> Any:
-        """`v`, which the partitioner is to split as an `HloSharding` says (None: as it likes).
+        """`v` with the constraint of an `HloSharding` (None: the partitioner's choice).
 
         Args:
-          unconstrained: dimensions that it may split as it likes.
+          unconstrained: dimensions that the partitioner may split freely.
         """
         if sharding is None or self.program.num_partitions == 1:
             return v
@@ -87,14 +87,14 @@ class Caller(Builder):
 
     def host_callback(self, function: Callable[..., Any], operands: Sequence[Any], result_types: Sequence[Any], effect: Any = None,
                       has_side_effect: bool = True, device: Any = None) -> list[Any]:  # fmt: skip
-        """Call ``function(*arrays) -> sequence of arrays`` on the host when the program runs; a value per result.
+        """Call ``function(*arrays) -> sequence of arrays`` on the host at run time. Returns a value per result.
 
         Args:
-          function: gets a `numpy.ndarray` per operand; its results are checked against `result_types`.
+          function: receives a `numpy.ndarray` per operand. Its results are checked against `result_types`.
           result_types: types or avals of the results.
-          effect: an ordered effect whose token the call takes and renews.
+          effect: an ordered effect. The call takes its token and replaces it.
           has_side_effect: false lets the compiler drop or repeat the call.
-          device: a sharding over the device that makes the call; by default the program's first one.
+          device: a sharding over the device that makes the call; by default the first device of the program.
         """
         target = platforms.of(self.platform).callback_target
         if target is None:
@@ -112,7 +112,7 @@ class Caller(Builder):
                 " device): it would get parts of blocks. Call with ordered=False, or let axis_names have all axes"
             )
         if self.program.num_partitions > 1:
-            # Inside `shard_map` every device makes the call. Elsewhere one does, with whole arrays: the others get results.
+            # Inside `shard_map` every device makes the call. Elsewhere one device does, with whole arrays, for all.
             position = None if manual is not None else self.program.position(device)
             once = self.program.partitioner.on_one(self.program, position, len(results))
         out = self.custom_call(
@@ -124,12 +124,12 @@ class Caller(Builder):
         return [self.program.partitioner.whole(self, v) for v in out] if once and manual is None else out
 
     def keep_alive(self, x: Any) -> None:
-        """`x` lives at least as long as the executable."""
+        """Keep `x` alive at least as long as the executable."""
         self.program.keepalives.append(x)
 
 
 def _checked_callback(function: Callable, wanted: Sequence[Any], takes_token: bool) -> Callable:
-    """What XLA calls: it trusts number, shapes and dtypes of the results, so they are checked here."""
+    """The function that XLA calls. It checks number, shapes and dtypes of the results, which XLA does not."""
     types_of_results = [(tuple(t.shape), types.dtype_of(t.element_type)) for t in wanted]
 
     def call(*arrays):

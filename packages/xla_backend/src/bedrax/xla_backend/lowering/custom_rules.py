@@ -1,4 +1,4 @@
-"""StableHLO of functions with rules of their own: their rules do not matter to it."""
+"""StableHLO of functions with custom derivative rules: the function without its rules."""
 
 from bedrax.lax.primitives import custom_rules as p
 from bedrax.xla_backend.tables import lowering_rules

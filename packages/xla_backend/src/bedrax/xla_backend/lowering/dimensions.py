@@ -1,7 +1,7 @@
 """Symbolic dimensions as values: arithmetic on dimension variables, as `i32` operations.
 
-A symbolic dimension evaluates itself in an environment from variable names to things with Python's
-arithmetic; here these are `DimValue`s, whose arithmetic appends operations.
+A symbolic dimension evaluates itself in an environment from variable names to objects with Python's
+arithmetic. Here these are `DimValue`s, whose arithmetic appends operations.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class DimValue:
         return self._divmod(y)[1]
 
     def max(self, y: ArrayLike) -> Any:
-        """The larger."""
+        """The larger of two values."""
         return self._do("stablehlo.maximum", self.value, self._other(y))
 
     def min(self, y: ArrayLike) -> Any:
-        """The smaller."""
+        """The smaller of two values."""
         return self._do("stablehlo.minimum", self.value, self._other(y))
 
 
@@ -84,7 +84,7 @@ def value(ctx: Any, d: Any) -> Any:
     """A symbolic dimension as a rank-0 i32 value.
 
     Raises:
-      KeyError: it has variables that the shapes of the program's arguments do not determine (`shape_poly`).
+      KeyError: the shapes of the program's arguments do not determine some of its variables (`shape_poly`).
     """
     found = ctx.program.dim_values
     env = {name: DimValue(ctx, v) for name, v in found.items()}

@@ -55,7 +55,7 @@ def _population_count(ctx, x):
     aval = ctx.avals_in[0]
     width = dtypes.iinfo(aval.dtype).bits
     if width < 8 and dtypes.is_signed_integer(aval.dtype):
-        # XLA's CPU backend counts the bits of the byte that holds a signed number, sign extension and all.
+        # XLA's CPU backend counts the bits of the byte that holds a signed number, including the sign extension.
         unsigned = aval.update(dtype=dtypes.as_dtype(f"uint{width}"))
         bits = ctx.emit("stablehlo.bitcast_convert", (x,), unsigned)
         return ctx.emit("stablehlo.bitcast_convert", (ctx.emit("stablehlo.popcnt", (bits,), unsigned),))
@@ -65,7 +65,7 @@ def _population_count(ctx, x):
 lowering_rules.rule(p.copy_p, p.stop_gradient_p)(lambda ctx, x: x)
 
 
-# ---- functions that take an accuracy -------------------------------------------------------------
+# ---- functions with an accuracy ------------------------------------------------------------------
 
 
 def accuracy_attribute(ctx: Any, accuracy: Any) -> Any:
@@ -104,7 +104,7 @@ def _exp2(ctx, x, *, accuracy=None):
     if dtypes.is_complex(dtype):
         scaled = ctx.binary("stablehlo.multiply", x, ctx.full(shape, math.log(2), dtype))
         return ctx.emit("stablehlo.exponential", (scaled,), result_accuracy=accuracy_attribute(ctx, accuracy))
-    # A product with log(2) before exp would lose the digits that a power keeps.
+    # A product with log(2) before exp would lose digits that a power keeps.
     return ctx.emit("stablehlo.power", (ctx.full(shape, 2, dtype), x))
 
 
@@ -181,7 +181,7 @@ _compared(p.lt_to_p, "LT", True)
 
 
 def _ordered_complex(prim):
-    """Of two complex numbers the one that the primitive chooses in lexicographic order; nan wins."""
+    """Rule for the extremum of two complex numbers in lexicographic order. NaN wins."""
     prefers = p.gt if prim is p.max_p else p.lt
 
     def choose(x, y):
@@ -224,7 +224,7 @@ def _pow(ctx, x, y):
         power = ctx.emit("stablehlo.power", (x, y))
         if not dtypes.is_complex(base.dtype):
             return power
-        # XLA goes by the logarithm, which makes powers of 0 nan; 0 ** y is 0 where y has a positive real part.
+        # XLA uses the logarithm, which makes powers of 0 NaN. 0 ** y is 0 if y has a positive real part.
         shape, part = ctx.shape(x), REAL_OF[base.dtype]
         zero = ctx.full(shape, 0, base.dtype)
         grows = ctx.compare(

@@ -1,4 +1,4 @@
-"""StableHLO of Fourier transforms, which has them in one to three dimensions, of known lengths."""
+"""StableHLO of Fourier transforms. StableHLO has them in one to three dimensions, of static lengths."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def _fft(ctx, x, *, fft_type, fft_lengths):
 
 
 def _by_matrices(x, *, fft_type, fft_lengths):
-    """Products with the matrices of the transform, axis by axis: StableHLO's own has lengths that are known."""
+    """Products with the matrices of the transform, axis by axis. StableHLO's operation needs static lengths."""
     rank, kind = len(aval_of(x).shape), FftType(fft_type)
     axes = list(range(rank - len(fft_lengths), rank))
     inverse = kind in (FftType.IFFT, FftType.IRFFT)
@@ -44,7 +44,7 @@ def _by_matrices(x, *, fft_type, fft_lengths):
         matrix = lax.complex(lax.cos(angle), lax.sin(angle))
         if (
             kind == FftType.IRFFT and side
-        ):  # what is not given are conjugates: all but the first and the middle count twice
+        ):  # the absent elements are conjugates: all but the first and the middle count twice
             twice = lax.bitwise_and(lax.gt(j, np.int32(0)), lax.ne(lax.mul(j, np.int32(2)), size))
             weight = lax.add(lax.convert_element_type(twice, real), real.type(1))
             matrix = lax.mul(matrix, lax.complex(weight, lax.full_like(weight, 0)))
@@ -57,7 +57,7 @@ def _by_matrices(x, *, fft_type, fft_lengths):
 
 
 def _in_parts(x, *, fft_type, fft_lengths):
-    """The last three dimensions, and the ones before them; real transforms have their real side at the last."""
+    """The last three dimensions, and then the ones before them. Real transforms have their real side last."""
     full = FftType.IFFT if fft_type in (FftType.IFFT, FftType.IRFFT) else FftType.FFT
     n, k = len(aval_of(x).shape), len(fft_lengths)
 

@@ -12,14 +12,14 @@ from bedrax.xla_backend.lowering.types import ir
 
 
 def lower_equation(ctx: Any, values: Sequence[Any]) -> Any:
-    """Lower one equation for all platforms of the program: once if they agree, else as a choice by index."""
+    """Lower one equation for all platforms of the program: once if their rules agree, else as a choice by index."""
     program, prim, params = ctx.program, ctx.prim, ctx.params
     if not program.platforms:
         return program.find_rule(prim, program.platform)(ctx, *values, **params)
     platforms, index = program.platforms, program.platform_index
     rules = [program.find_rule(prim, p) for p in platforms]
     if programs[prim](params) and len(set(map(id, rules))) == 1:
-        return rules[0](ctx, *values, **params)  # the equations inside are asked one by one
+        return rules[0](ctx, *values, **params)  # the equations inside are lowered one by one
     program.platform_asked = len(set(map(id, rules))) > 1
     program.platforms = ()
     try:
@@ -55,7 +55,7 @@ def lower_equation(ctx: Any, values: Sequence[Any]) -> Any:
 
 
 def _attempt(ctx, rule, values, params) -> str:
-    """The text of what a rule makes, which is thrown away."""
+    """The text of the operations of a rule. The operations are erased."""
     program = ctx.program
     if program.scratch is None:
         program.scratch = ir.Operation.create("builtin.module", regions=1, loc=types.unknown)

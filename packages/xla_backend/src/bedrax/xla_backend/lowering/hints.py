@@ -1,4 +1,4 @@
-"""Hints for the compiler: attributes of operations, which it keeps as it finds them."""
+"""Hints for the compiler: attributes of operations that it keeps unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = "mhlo.frontend_attributes"
 
 
 def mark(op: Any, pairs: Sequence[tuple[str, str]]) -> None:
-    """Add pairs to those that an operation has; a key that it has keeps its value."""
+    """Add pairs to the frontend attributes of an operation. A key that is present keeps its value."""
     have = {}
     if _NAME in op.attributes:
         have = {named.name: named.attr for named in ir.DictAttr(op.attributes[_NAME])}
@@ -21,7 +21,7 @@ def mark(op: Any, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def mark_all(results: Any, operands: Sequence[Any], pairs: Sequence[tuple[str, str]]) -> None:
-    """Mark the operations that a rule made: those from which its results follow, up to its operands."""
+    """Mark the operations of a rule: from its results back to its operands."""
     waiting = list(results) if isinstance(results, list | tuple) else [results]
     seen = {v.owner for v in operands if isinstance(v.owner, ir.Operation | ir.OpView)}
     while waiting:

@@ -1,7 +1,7 @@
 """StableHLO of indexing.
 
-StableHLO's gather moves windows inside the operand, its scatter drops those outside; what else a
-`GatherScatterMode` asks for is arithmetic on the indices around them.
+StableHLO's gather clamps windows into the operand, its scatter drops windows out of bounds. The other values of
+`GatherScatterMode` are arithmetic on the indices around them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from bedrax.xla_backend.tables import lowering_rules
 
 
 def _wide_indices(ctx, indices, aval, bounds):
-    """The indices in a signed dtype that holds every bound, and that dtype."""
+    """The indices in a signed dtype that can represent every bound, and that dtype."""
     dtype = aval.dtype
     bits = dtypes.itemsize_bits(dtype)
     unsigned = dtypes.issubdtype(dtype, np.unsignedinteger)
     largest = max([b for b in bounds if isinstance(b, int)], default=0)
-    if dtype == np.uint64:  # what int64 cannot hold is out of bounds for certain
+    if dtype == np.uint64:  # values above the range of int64 are out of bounds
         indices = ctx.binary("stablehlo.minimum", indices, ctx.full(aval.shape, np.iinfo(np.int64).max, dtype))
     if bits >= 32 and not unsigned and (bits == 64 or largest <= np.iinfo(np.int32).max):
         return indices, dtype
@@ -115,8 +115,8 @@ def _scatter_rule(prim, combiner):
 
 
 def _scatter_at_origin(prim):
-    """A scatter whose index vectors are empty. XLA takes it for one without updates and drops it, so give it an
-    operand with one more dimension, of size 1, and indices of 0 into that."""
+    """Rule for a scatter with empty index vectors. XLA treats it as one without updates and drops it. So the operand
+    gets one more dimension, of size 1, with indices of 0."""
 
     def fun(operand, indices, updates, *, dimension_numbers, **params):
         n = dimension_numbers
@@ -138,7 +138,7 @@ def _op(name: str):
 
 
 def _lax_order(prim, op: str):
-    """Minimum or maximum as the elementwise primitive has it (complex numbers are ordered, too)."""
+    """Minimum or maximum by the elementwise primitive, which also orders complex numbers."""
 
     def combine(ctx, old, new):
         if ctx.avals_in[0].dtype not in dtypes.complex_dtypes:

@@ -1,8 +1,8 @@
 """StableHLO of linear algebra: calls of the kernels that jaxlib registers with XLA, as a table.
 
-CPU: LAPACK (``lapack_*_ffi``). GPU: cuSOLVER, hipSOLVER, cuSPARSE and MAGMA or LAPACK on the host (``*hybrid_*``), as
-jaxlib's plugins name them. TPU: StableHLO's own operations and the custom calls that its compiler knows. What has no row
-is composed (`bedrax.lax.decompositions.linalg`). The GPU and TPU forms are compiled
+CPU: LAPACK (``lapack_*_ffi``). GPU: cuSOLVER, hipSOLVER, cuSPARSE and MAGMA or LAPACK on the host (``*hybrid_*``), by
+the names of jaxlib's plugins. TPU: StableHLO's own operations and the custom calls of its compiler. A primitive without
+a row is composed (`bedrax.lax.decompositions.linalg`). The GPU and TPU forms are compiled
 (`nox -s accelerators`), and have not been run.
 """
 
@@ -28,21 +28,21 @@ _VENDOR = {"cuda": "cu", "rocm": "hip"}
 _INT = np.dtype(np.int32)
 
 
-_NAMES_SIZES = {p.hessenberg_p}  # the configurations of whose kernels hold sizes, so that these have to be known
+_NAMES_SIZES = {p.hessenberg_p}  # the configurations of their kernels hold sizes, so the sizes must be static
 
 
 class Kernel(NamedTuple):
     """A kernel that computes a primitive on a platform.
 
     Attributes:
-      target: its name: ``"lapack routine"``, or a name in which ``{v}`` stands for the GPU's vendor
-        and ``{t}`` for the kind of the elements.
-      config: its attributes, or ``(ctx, **params) -> attributes``.
+      target: the name: ``"lapack routine"``, or a name in which ``{v}`` is the GPU's vendor
+        and ``{t}`` the type of the elements.
+      config: the attributes, or ``(ctx, **params) -> attributes``.
       results: ``ctx -> [(shape, dtype)]``; default: the results of the primitive.
-      aliases: operands whose memory results may take.
-      fails: how an integer per matrix, the kernel's last result, says that it failed, and the results are NaN: it is not 0
-        (``"EQ"`` is the test of success), or it is negative (``"GE"``). Empty: there is none.
-      rank: how many axes of the first operand are no batch axes.
+      aliases: operands whose memory results may use.
+      fails: how the kernel's last result, an integer per matrix, marks a failure, which makes the results NaN: it is
+        not 0 (``"EQ"`` is the test of success), or it is negative (``"GE"``). Empty: the kernel has no such result.
+      rank: number of axes of the first operand that are not batch axes.
       finish: ``(ctx, results, **params) -> results`` of the primitive.
     """
 
@@ -59,7 +59,7 @@ kernels: dict[tuple[Any, str], Kernel] = {}
 
 
 def _row(prim, platforms: str, target: str, config=None, **options) -> None:
-    """A row of the table, and the rule that reads it; `platforms` are separated by blanks."""
+    """Add a row of the table and the rule that reads it. Blanks separate the `platforms`."""
     kernel = Kernel(target, config, **options)
 
     def rule(ctx, *operands, **params):
@@ -76,7 +76,7 @@ def _row(prim, platforms: str, target: str, config=None, **options) -> None:
 
 
 def _empty(ctx) -> bool:
-    """Whether an operand has no elements: kernels do not expect that."""
+    """Whether an operand has no elements. Kernels do not support that."""
     return any(ctx.is_static(a.shape) and 0 in a.shape for a in ctx.avals_in)
 
 
@@ -126,7 +126,7 @@ _FACTORS = "ijklmnopqrstuvwxyz"
 
 
 def _sharding_rule(batch: int, shapes_in: list, shapes_out: list) -> str | None:
-    """Tells the partitioner that batch axes may be split, and no others."""
+    """The sharding rule for the partitioner: batch axes may be split, and no others."""
     sizes: list[int] = []
     for shapes in (shapes_in, shapes_out):
         for shape in shapes:
@@ -147,7 +147,7 @@ def _sharding_rule(batch: int, shapes_in: list, shapes_out: list) -> str | None:
 def _call(
     ctx, target: str, operands, results, config=None, *, aliases=None, batch: int, row_major: bool = False
 ) -> list:
-    """A call of a kernel that works on column-major matrices behind `batch` axes; `results`: (shape, dtype) each."""
+    """A call of a kernel for column-major matrices behind `batch` axes; `results`: (shape, dtype) each."""
     shapes_in = [ctx.shape(v) for v in operands]
     shapes_out = [tuple(s) for s, _ in results]
     static = all(map(ctx.is_static, shapes_in + shapes_out))
@@ -251,7 +251,7 @@ _row(p.tridiagonal_p, "gpu", "{v}solver_sytrd_ffi", _all, aliases=_IN_PLACE, fai
 
 
 def _tpu(prim, target: str, api_version: int = 1, only: str = "fdFD") -> None:
-    """A row for a call that the TPU's compiler knows, for elements of these kinds; its configuration is empty."""
+    """A row for a call of the TPU's compiler, for elements of these types. Its configuration is empty."""
 
     def rule(ctx, *operands, **params):
         if ctx.avals_in[0].dtype.char not in only:
@@ -314,7 +314,7 @@ _row(p.eigh_p, "gpu", "{v}solver_syevd_ffi", **_EIGH)
 
 @platform_rule(p.eigh_p, "tpu")
 def _eigh_tpu(ctx, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
-    """The compiler's Jacobi iteration, with its usual limits of steps and accuracy."""
+    """The Jacobi iteration of the compiler, with its default limits of steps and accuracy."""
     if algorithm not in (None, p.EighImplementation.JACOBI):
         raise _refused(ctx, algorithm)
     types = [ctx.avals_in[0], ShapedArray(*_real_values(ctx))]
@@ -405,7 +405,7 @@ def _svd_on_cpu(ctx, x, routine: str, full_matrices, compute_uv):
 
 
 def _svd_results(ctx, full: bool, order: str) -> list:
-    """Types of what kernels return, the destroyed operand first, then those of `order`."""
+    """Types of the results of kernels: the destroyed operand first, then those of `order`."""
     aval = ctx.avals_in[0]
     *batch, m, n = aval.shape
     k = dims.min_dim(m, n)
@@ -419,7 +419,7 @@ def _svd_results(ctx, full: bool, order: str) -> list:
 
 def _svd_on_gpu(ctx, x, routine: str, full_matrices, compute_uv):
     """gesvd: LAPACK's QR iteration, for at least as many rows as columns; gesvdj: Jacobi; gesvdp: polar decomposition.
-    The last two return V, not V^H; gesvdj all of it."""
+    gesvdj and gesvdp return V, not V^H; gesvdj returns all of V."""
     m, n = ctx.avals_in[0].shape[-2:]
     k, flip = min(m, n), routine == "gesvd" and m < n
     full = full_matrices or routine == "gesvdj"
@@ -470,7 +470,7 @@ _TRSM = Kernel("lapack trsm", _trsm_config, aliases={0: 1})
 def _triangular_solve_cpu(ctx, a, b, **params):
     if _empty(ctx):
         return b
-    if ctx.avals_in[0].dtype.itemsize == 2:  # LAPACK has no small floats; XLA writes the loop itself
+    if ctx.avals_in[0].dtype.itemsize == 2:  # LAPACK has no 16-bit floats; XLA expands the loop itself
         return _triangular_solve(ctx, a, b, **params)
     a = _conjugated(ctx, a, params["conjugate_a"] and not params["transpose_a"])
     return _run(ctx, _TRSM, [a, b], params)[0]

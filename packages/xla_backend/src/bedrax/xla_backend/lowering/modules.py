@@ -1,7 +1,7 @@
-"""Whole modules: their main function, for one platform or several; symbolic shapes; portable bytes.
+"""Whole modules: the main function, for one platform or several; symbolic shapes; portable bytes.
 
-`lower` makes a module whose main function finds the values of its dimension variables in the shapes of its
-arguments, checks them, and (for several platforms) takes the index of the platform that it runs on.
+`lower` makes a module. Its main function computes the dimension variables from the shapes of its
+arguments, checks them, and (for several platforms) takes the index of the running platform.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLATFORM_INDEX = "_platform_index"
 
 
 class Portable(NamedTuple):
-    """A lowered program: its module, which arguments it takes, and whether there is something to specialize."""
+    """A lowered program: its module, the arguments it takes, and whether it must be specialized."""
 
     program: Program
     kept: tuple[int, ...]
@@ -35,12 +35,12 @@ class Portable(NamedTuple):
 
 
 def all_static(avals: Any) -> bool:
-    """Whether all shapes are known."""
+    """Whether all shapes are static."""
     return all(not a.is_array or dims.is_constant_shape(a.shape) for a in avals)
 
 
 def solvable_arguments(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[int, ...]:
-    """The arguments that a program needs: those it uses, and others only where dimension variables need them."""
+    """The arguments that a program needs: those it uses, and those that determine dimension variables."""
     kept = tuple([i for i, u in enumerate(used) if u])
     avals = jaxpr.in_avals
     if not all_static(avals):
@@ -56,7 +56,7 @@ def solvable_arguments(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[int, ...]:
 
 
 class Unknown:
-    """A number with arithmetic and no value."""
+    """A number with arithmetic but without a value."""
 
     def _same(self, *_: Any) -> Any:
         return self
@@ -80,10 +80,10 @@ def lower(
     """Make a portable module.
 
     Args:
-      platforms: one platform, or several: then main's first argument is the index of the one it runs on.
+      platforms: one platform, or several. With several, main's first argument is the index of the running platform.
       kept: positions of the arguments that main takes.
-      names: what arguments are called in messages about their shapes.
-      mark_shardings: ``mark_shardings(arg_attrs, res_attrs, partitioner)`` adds attributes to those of kept arguments and results.
+      names: names of the arguments in messages about their shapes.
+      mark_shardings: ``mark_shardings(arg_attrs, res_attrs, partitioner)`` adds attributes to kept arguments and results.
       find_rule: ``(primitive, platform) -> rule``.
       ordered: effects whose tokens main takes after the index, and returns before the results.
     """
@@ -127,7 +127,7 @@ def lower(
 
 
 def _dimension_values(ctx, avals, values, names) -> dict[str, Any]:
-    """Values of the dimension variables, with assertions that the shapes of the arguments fit."""
+    """Values of the dimension variables, with assertions that the shapes of the arguments match."""
     scalar = types.tensor_type((), _I32)
 
     def size(i, axis):
@@ -155,18 +155,18 @@ def _dimension_values(ctx, avals, values, names) -> dict[str, Any]:
 
 
 def serialize(module: Any, version: str | None = None) -> bytes:
-    """A module as a portable StableHLO artifact, by default of the version that consumers of 12 weeks ago read."""
+    """A module as a portable StableHLO artifact, by default of a version that consumers 12 weeks old can read."""
     stablehlo = mlir.stablehlo()
     if version is None:
         version = stablehlo.get_version_from_compatibility_requirement(
             stablehlo.StablehloCompatibilityRequirement.WEEK_12
         )
-    copy = ir.Module.parse(mlir.bytecode(module), types.context)  # serialization changes what it is given
+    copy = ir.Module.parse(mlir.bytecode(module), types.context)  # serialization changes its argument
     return stablehlo.serialize_portable_artifact(copy, version, True)
 
 
 def deserialize(artifact: bytes) -> Any:
-    """The module in a portable artifact.
+    """The module of a portable artifact.
 
     Raises:
       ValueError: the artifact has operations of a later version of StableHLO than that of the installed jaxlib, or it
@@ -184,7 +184,7 @@ _CAST = "builtin.unrealized_conversion_cast"
 
 
 def operations(module: Any) -> list[Any]:
-    """All operations of a module, those inside others first."""
+    """All operations of a module, inner ones first."""
     found: list[Any] = []
 
     def visit(op):
@@ -196,16 +196,16 @@ def operations(module: Any) -> list[Any]:
 
 
 def decompose(module: Any) -> None:
-    """Replace the operations that are no StableHLO proper (CHLO: `erf`, `top_k`, `asinh`...) by such, in place.
+    """Replace CHLO operations (`erf`, `top_k`, `asinh`...) by StableHLO operations, in place.
 
     Raises:
-      NotImplementedError: some of them cannot be; the message names them.
+      NotImplementedError: some of them cannot be replaced; the message names them.
     """
     passes = "builtin.module(func.func(chlo-legalize-to-stablehlo,shape-legalize-to-stablehlo))"
     with types.context:
         mlir.pass_manager(passes).run(module.operation)
     casts = [op for op in operations(module) if op.name == _CAST]
-    # The passes leave casts behind: there and back again, which is nothing, and such that nobody uses.
+    # The passes leave casts: inverse pairs, and casts without uses.
     for op in casts:
         maker = op.operands[0].owner
         if getattr(maker, "name", "") == op.name and maker.operands[0].type == op.results[0].type:

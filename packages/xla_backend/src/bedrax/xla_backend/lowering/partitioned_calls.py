@@ -1,7 +1,7 @@
-"""`custom_partitioning` over several devices: a custom call that XLA's partitioner asks us about.
+"""`custom_partitioning` over several devices: a custom call with callbacks for XLA's partitioner.
 
-The partitioner calls back by the name of the custom call, with the key of one `Call` as its configuration. `Call` answers
-how results are split (GSPMD; Shardy has a rule), and what one device computes, as a module.
+The partitioner calls back by the name of the custom call, with the key of one `Call` as its configuration. `Call`
+returns the shardings of the results (GSPMD; Shardy has a rule), and the program of one device, as a module.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TARGET = "BedraxPartitioned"
 
 
 class Call:
-    """One call in a program, as the partitioner is to treat it; the params are those of the equation."""
+    """One call in a program, for the partitioner. The params are those of the equation."""
 
     def __init__(self, ctx: Any, params: dict[str, Any]) -> None:
         program = ctx.program
@@ -47,7 +47,7 @@ class Call:
         return self.params[what](*self.params["static_args"], self.mesh, *trees)
 
     def _shapes(self, tree: Any, avals: list, places: list | None = None) -> Any:
-        """A tree of types with shardings, as users get it."""
+        """A tree of types with shardings, as users receive it."""
         found = [
             ShapeDtypeStruct(
                 a.shape, a.dtype, sharding=None if places is None else self._place(places[i], len(a.shape))
@@ -67,7 +67,7 @@ class Call:
         return hlo.tuple_elements() if len(self.out_avals) > 1 else [hlo]
 
     def _hlo(self, places: Any, tree: Any, avals: list) -> list:
-        """What a user's function returned (a tree of shardings, or a prefix of one) as XLA's shardings."""
+        """The result of a user's function (a tree of shardings, or a prefix of one) as XLA's shardings."""
         full = pytree.tree_unflatten(tree, avals)
         flat = prefix_leaves("shardings of custom_partitioning", places, full, self.params["partition"])
         return [
@@ -80,20 +80,20 @@ class Call:
         return runtime.HloSharding.tuple_sharding(shape, found) if len(found) > 1 else found[0]
 
     def infer(self, operands: list[Any], shape: Any) -> Any:
-        """How the results are split, from how the operands are."""
+        """The shardings of the results, from those of the operands."""
         arguments = self._shapes(self.params["in_tree"], self.in_avals, operands)
         wanted = self._shapes(self.params["out_tree"], self.out_avals)
         return self._result(self._ask("infer_sharding_from_operands", arguments, wanted), shape)
 
     def propagate(self, hlo: Any, shape: Any) -> Any:
-        """How the results are split, from how a user of them wants it."""
+        """The shardings of the results, from the sharding that a consumer of them needs."""
         if self.params["propagate_user_sharding"] is None:
             return hlo
         wanted = self._shapes(self.params["out_tree"], self.out_avals, self._of_results(hlo))
         return self._result(self._ask("propagate_user_sharding", wanted), shape)
 
     def partition(self, operands: list[Any], shape: Any, result: Any) -> tuple[Any, ...]:
-        """What one device computes: a module, and how operands and results are split for it."""
+        """The program of one device, as a module, and its shardings of operands and results."""
         in_tree, out_tree = self.params["in_tree"], self.params["out_tree"]
         arguments = self._shapes(in_tree, self.in_avals, operands)
         wanted = self._shapes(out_tree, self.out_avals, self._of_results(result))
@@ -134,13 +134,13 @@ class Call:
 
 
 def _block(aval: Any, hlo: Any) -> Any:
-    """The type of what one device has of an array."""
+    """The type of one device's shard of an array."""
     parts = sharding.tile_counts(hlo, len(aval.shape)) if not hlo.is_replicated() else (1,) * len(aval.shape)
     return aval.update(shape=tuple(-(-n // p) for n, p in zip(aval.shape, parts)), sharding=None, weak_type=False)
 
 
 def _numbers(b: Builder, mesh: Any) -> dict:
-    """This device's number along each axis."""
+    """This device's index along each axis."""
     i32 = np.dtype(np.int32)
     t = types.tensor_type((), i32)
     rest = b.convert(b.emit("stablehlo.partition_id", (), types.tensor_type((), np.dtype(np.uint32))), i32)

@@ -1,7 +1,7 @@
-"""How a module tells the partitioner what is split: Shardy by its dialect, GSPMD by HLO's shardings.
+"""Shardings in modules: Shardy's dialect for Shardy, HLO shardings for GSPMD.
 
-Shardy speaks of the axes of one mesh. A program with another kind of sharding, or a part that was lowered for GSPMD (an
-exported program), is GSPMD's as a whole.
+Shardy's shardings are over the axes of one mesh. GSPMD partitions a program that has another sharding, or a part that
+was lowered for GSPMD (an exported program).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bedrax.xla_backend.lowering import types
 
 @functools.lru_cache(1024)
 def split(mesh: Any, spec: PartitionSpec, rank: int, manual: tuple[str, ...]) -> runtime.HloSharding:
-    """The sharding of an array of `rank` that `spec` splits, inside a part of a module that is manual along some axes."""
+    """The sharding of an array of `rank` with `spec`, inside a part of a module that is manual along some axes."""
     counts, order = [], []
     for entry in [axes_of(e) for e in spec] + [()] * (rank - len(spec)):
         counts.append(int(np.prod([mesh.shape[n] for n in entry], dtype=int)))
@@ -50,11 +50,11 @@ class Gspmd:
     shardy = False
 
     def attribute(self, place: Any, rank: int) -> dict[str, Any]:
-        """What an argument or result of `rank` has; `place` is a sharding, or None for: whole on each device."""
+        """The attributes of an argument or result of `rank`. `place` is a sharding, or None for replicated."""
         return {"mhlo.sharding": "{replicated}" if place is None else str(place._to_xla_hlo_sharding(rank))}
 
     def constrained(self, ctx: Any, v: Any, place: Any) -> Any:
-        """A value, split as a place says."""
+        """A value with a sharding constraint."""
         rank, manual = v.type.rank, ctx.program.manual
         if manual is None or not hasattr(place, "spec"):
             return ctx.with_sharding(v, place._to_xla_hlo_sharding(rank), place.unconstrained(rank))
@@ -62,16 +62,16 @@ class Gspmd:
         return ctx.with_sharding(v, split(manual.mesh, spec, rank, manual.manual), place.unconstrained(rank))
 
     def whole(self, ctx: Any, v: Any) -> Any:
-        """A value, whole on each device."""
+        """A value, replicated."""
         return ctx.with_sharding(v, "{replicated}")
 
     def alike(self, ctx: Any, values: tuple[Any, ...]) -> list[Any]:
-        """Values, split in one way that the partitioner chooses."""
+        """Values with one common sharding of the partitioner's choice."""
         ctx.program.groups += 1
         return [ctx.with_sharding(v, f"{{unknown shard_as {ctx.program.groups}}}") for v in values]
 
     def on_one(self, program: Any, position: int | None, results: int) -> dict[Any, Any]:
-        """What an operation has that one device does for all (None: inside `shard_map`, each for itself)."""
+        """The attributes of an operation on one device for all (None: inside `shard_map`, each device for itself)."""
         one = "{manual}" if position is None else f"{{maximal device={position}}}"
         return {"mhlo.sharding": types.string(one if results < 2 else f"{{{', '.join([one] * results)}}}")}
 
@@ -80,7 +80,7 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def _axis_names(axes: Sequence[Any]) -> dict[Any, str]:
-    """The names of mesh axes in quotes. Names that are no identifiers, or no texts, are written by their position."""
+    """The names of mesh axes in quotes. A name that is not an identifier is replaced by its position."""
     plain = {a for a in axes if isinstance(a, str) and _PLAIN.fullmatch(a)}
     names = {a: a for a in plain}
     for i, a in enumerate(axes):
@@ -112,7 +112,7 @@ class Shardy:
     def _text(self, place: Any, rank: int) -> str:
         spec = () if place is None else place.spec
         dims = []
-        # What a type tells of a mesh with axes of both kinds leaves the automatic ones to the partitioner.
+        # For a type over a mesh with axes of both kinds, the partitioner decides the automatic axes.
         some = place is not None and place.assignment is None and place.mesh.explicit_axes and place.mesh.auto_axes
         for entry in (*spec, *(None,) * (rank - len(spec))):
             names = [self.axis(a) for a in axes_of(entry)] if entry is not UNCONSTRAINED else []

@@ -1,4 +1,4 @@
-"""StableHLO of placement: what the partitioner, and the buffers of other memories, are told."""
+"""StableHLO of placement: annotations for the partitioner and for buffers in other memories."""
 
 from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard_alike_p
 from bedrax.xla_backend import sharding
@@ -12,7 +12,7 @@ def _reshard(ctx, x, *, to, src):
     kind = getattr(to, "memory_kind", None)
     if (
         kind is not None and ctx.platform != "cpu" and _elsewhere(to, src, kind)
-    ):  # on the CPU, memories are the same one
+    ):  # on the CPU, all memories are the same
         x = ctx.emit(
             "stablehlo.custom_call", (x,), call_target_name="annotate_device_placement", has_side_effect=True,
             api_version=ctx.i32(1), **{"mhlo.frontend_attributes": {"_xla_buffer_placement": kind}})  # fmt: skip
@@ -26,7 +26,7 @@ def _reshard(ctx, x, *, to, src):
 
 
 def _elsewhere(to, src, kind) -> bool:
-    """Whether a value changes its memory: a sharding names the usual one, too."""
+    """Whether a value changes its memory. A sharding without a memory kind has the default one."""
     return to.assignment is None or kind != "device" or getattr(src, "memory_kind", kind) != kind
 
 

@@ -1,7 +1,7 @@
 """jaxpr -> StableHLO, in one pass.
 
-`Program` is the module under construction: its functions, host callbacks, and what its executable must keep
-alive. `inline` appends the equations of a jaxpr to a block, and `LoweringContext` is what a rule sees of one equation.
+`Program` is the module under construction: its functions, host callbacks, and the objects that its executable must
+keep alive. `inline` appends the equations of a jaxpr to a block. A rule receives one equation as a `LoweringContext`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Program:
     """A StableHLO module under construction.
 
     Attributes:
-      platform: what rules are chosen for.
-      devices: what it will run on, as far as that is known.
-      partitioner: how the module says what is split.
+      platform: the platform whose rules apply.
+      devices: the devices of the program, if they are known.
+      partitioner: how the module expresses shardings.
       host_callbacks: Python callables that the executable calls, by index.
       keepalives: objects that must live as long as the executable.
       dim_values: symbolic dimension variable -> rank-0 i32 value, in the main function.
@@ -54,11 +54,11 @@ class Program:
         self.name = name
         self.devices: tuple[Any, ...] = tuple(devices)
         self.partitioner: Any = Gspmd()
-        self.mesh: Any = None  # in terms of which users are told of shardings
-        self.groups = 0  # of values that are to be split alike
+        self.mesh: Any = None  # the mesh of the shardings that users receive
+        self.groups = 0  # number of groups of values with one sharding
         self.lower_equation = lower_equation
         self.find_rule: Callable[..., Any] = tables.find_rule
-        self.rules: dict[Any, Callable[..., Any]] = {}  # the platform's, as far as they were asked for
+        self.rules: dict[Any, Callable[..., Any]] = {}  # the platform's rules that have been looked up
         self.platform = platform
         self.num_partitions = num_partitions
         self.module: ir = ir.Module.create(loc=types.unknown)
@@ -71,12 +71,12 @@ class Program:
         self.keepalives: list[Any] = []
         self.dim_values: dict[str, Any] = {}
         self.symbolic = False
-        self.manual: Any = None  # inside a `shard_map`: its mesh, and our place in it
-        self.channels = 0  # of collectives
+        self.manual: Any = None  # inside a `shard_map`: its mesh, and the device's position in it
+        self.channels = 0  # number of collectives
         self.shapes: dict[
             Any, tuple[Any, ...]
-        ] = {}  # of values whose types do not tell: shapes with symbolic dimensions
-        # Of programs for several platforms: their names, a value that says which one it is, and whether a rule asked.
+        ] = {}  # shapes with symbolic dimensions, of values whose types lack them
+        # For several platforms: their names, the value of the running one's index, and whether a rule has used it.
         self.platforms: tuple[str, ...] = ()
         self.platform_index: Any = None
         self.platform_asked = False
@@ -85,10 +85,10 @@ class Program:
         self._symbols: set[str] = {"main"}
 
     def position(self, where: Any) -> int:
-        """The position among the devices of the one that a sharding over one device names (None: the first).
+        """The position of the device of a single-device sharding among the program's devices (None: the first).
 
         Raises:
-          ValueError: it is over several, or not one of the program's.
+          ValueError: it is over several devices, or over a device that is not one of the program's.
         """
         if where is None:
             return 0
@@ -112,7 +112,7 @@ class Program:
 
     def function(self, symbol: str, in_types: list[Any], out_types: list[Any], body: Callable[..., Any], public: bool = False, arg_attrs: list[Any] | None=None,
                  res_attrs: list[Any] | None=None, at_begin: bool = False, names: Sequence[str] = ()) -> None:  # fmt: skip
-        """Add a function; ``body(block, arguments)`` returns the results; `names`: of the last of the arguments."""
+        """Add a function. ``body(block, arguments)`` returns the results; `names` are those of the last arguments."""
         with _context:
             function_type = ir.FunctionType.get(list(in_types), list(out_types), _context)
         attributes = {
@@ -147,7 +147,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
 
     Args:
       operands: a value per invar.
-      consts: a value per constvar; by default the program's constants are written as constants.
+      consts: a value per constvar; by default the program's constants are embedded.
 
     Returns:
       A value per outvar.
@@ -210,7 +210,7 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
 
 
 def _as_typed(ctx: LoweringContext, eqn, out: Any) -> Any:
-    """The results of an equation, split as their types tell."""
+    """The results of an equation, with the shardings of their types."""
     if all(getattr(v.aval, "split", None) is None for v in eqn.outvars):
         return out
     several = type(out) is list or type(out) is tuple
@@ -246,10 +246,10 @@ def _forget_locations(name: str, _: config.Flag) -> None:
 
 
 def _location(prim, called: Any, source_info) -> Any:
-    """Where in the user's code an equation comes from, under the name of the primitive and of what it calls."""
+    """The source location of an equation, under the name of the primitive and of the function that it calls."""
     if source_info is None:
         key: Any = (prim, called)
-    else:  # a code object is hashed by reading all of it: its identity will do, while the entry keeps it alive
+    else:  # hashing a code object reads all of it; the entry keeps it alive, so its id is enough
         key = (prim, called, id(source_info[0]), *source_info[1:])
     found = _locations.get(key)
     if found is None:
@@ -271,7 +271,7 @@ def _location(prim, called: Any, source_info) -> Any:
 
 
 class LoweringContext(Caller):
-    """What a rule sees of one equation.
+    """The view of one equation for a rule.
 
     Attributes:
       prim, params, effects: the primitive, its parameters, the equation's effects.
@@ -306,7 +306,7 @@ class LoweringContext(Caller):
         return [type_of(a) for a in self.avals_out], not self.prim.multiple_results
 
     def broadcast_operands(self, operands: Sequence[Any], shape: Sequence[Any] | None = None) -> list[Any]:
-        """Operands with those of rank 0 broadcast to `shape` (default: the result's)."""
+        """Operands, of which those of rank 0 are broadcast to `shape` (default: the shape of the result)."""
         if shape is None:
             shape = types.physical(self.avals_out[0])[0] if self.avals_out[0].is_array else ()
         if not shape:
@@ -315,12 +315,12 @@ class LoweringContext(Caller):
 
     @property
     def platform(self) -> str:
-        """What to lower for."""
+        """The platform of the lowering."""
         self.program.platform_asked = True
         return self.program.platform
 
     def replace(self, **changes: Any) -> LoweringContext:
-        """A copy for other avals or parameters, at the same place."""
+        """A copy for other avals or parameters, at the same insertion point."""
         fields = dict(prim=self.prim, avals_in=self.avals_in, avals_out=self.avals_out, params=self.params)
         fields.update(changes)
         return LoweringContext(self.block, location=self.location, effects=self.effects, **fields)
@@ -331,7 +331,7 @@ class LoweringContext(Caller):
 
     @contextlib.contextmanager
     def only_platform(self, platform: str) -> Iterator[None]:
-        """For the duration, rules are chosen for one of the several platforms that the program is for."""
+        """Inside this context, the rules of one of the program's platforms apply."""
         program = self.program
         saved = program.platform, program.platforms
         program.platform, program.platforms = platform, ()
@@ -340,20 +340,20 @@ class LoweringContext(Caller):
         finally:
             program.platform, program.platforms = saved
 
-    # ---- programs inside programs ----
+    # ---- nested programs ----
 
     def inline_jaxpr(self, jaxpr: Jaxpr, *operands: Any) -> list[Any]:
-        """Append the equations of `jaxpr` here; a value per result."""
+        """Append the equations of `jaxpr` here. Returns a value per result."""
         return inline(self.block, jaxpr, operands)
 
     def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any, pairs: Sequence[tuple[str, str]] = ()) -> list[Any]:
-        """Call `jaxpr` as a private function of the module, made once per program; a value per result.
+        """Call `jaxpr` as a private function of the module, made once per program. Returns a value per result.
 
         Args:
-          pairs: what the compiler gets with the call, or with its operations if they are written here.
+          pairs: frontend attributes of the call, or of its operations if they are inlined.
         """
         program = self.program
-        by_device = program.manual is not None  # what is in there belongs to one manual part, and knows its place
+        by_device = program.manual is not None  # the function belongs to one manual part, and uses its device indices
         if program.symbolic or by_device or any(e in effects.ordered_effects for e in jaxpr.effects):
             results = self.inline_jaxpr(jaxpr, *operands)
             hints.mark_all(results, operands, pairs)
@@ -404,12 +404,11 @@ def add_main(
 ) -> None:  # fmt: skip
     """Add the main function: it takes `extra`, tokens, the hoisted constants, and the kept arguments of a program.
 
-    Args:
-      kept: positions of the arguments that it takes; no equation uses the others.
-      arg_attrs, res_attrs: attributes of what it takes and returns, as Python values.
-      hoisted: which of the program's constants are arguments; the others are written into the module.
-      begin: ``begin(block, values) -> values``, called first, takes away what is `extra`.
-      ordered: effects whose tokens it takes, and returns before its results.
+    kept: positions of the arguments that it takes; no equation uses the others.
+    arg_attrs, res_attrs: attributes of its arguments and results, as Python values.
+    hoisted: the program's constants that are arguments; the others are embedded.
+    begin: ``begin(block, values) -> values``, called first, removes the `extra` values.
+    ordered: effects whose tokens it takes, and returns before its results.
     """
     hoisted = hoisted or (False,) * len(jaxpr.constvars)
     const_vars = [v for v, h in zip(jaxpr.constvars, hoisted) if h]

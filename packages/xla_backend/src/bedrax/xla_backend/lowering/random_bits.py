@@ -12,7 +12,7 @@ _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
 @platform_rule(p.threefry2x32_p, "cpu")
 def _threefry(ctx, *operands):
-    # XLA's CPU backend repeats what it fuses for each use: 20 rounds in a row would be compiled, and run, many times.
+    # XLA's CPU backend recomputes a fused operation for each use. 20 rounds in a row would be compiled and run often.
     return ctx.lower_fun(threefry_loop, *operands)
 
 
@@ -30,13 +30,13 @@ def _bit_generator(ctx, key, *, shape, dtype, algorithm):
     if key_aval.dtype == _U32:
         pairs = ctx.reshape(key, (2, 2))
         key = ctx.emit("stablehlo.bitcast_convert", (pairs,), state_type)
-    # XLA has the generator for words of 32 and 64 bits; narrower ones are the low bits of words.
+    # XLA generates words of 32 and 64 bits. Narrower ones are the low bits of words.
     word = dtype if dtype == _U64 else _U32
     results = [state_type, ctx.tensor_type(shape, word)]
     options = dict(rng_algorithm=ctx.parse(f"#stablehlo<rng_algorithm {_ALGORITHMS[algorithm]}>"))
     if ctx.is_static(shape):
         state, bits = ctx.emit("stablehlo.rng_bit_generator", (key,), results, **options)
-    else:  # which becomes the other when the sizes are known
+    else:  # becomes the other form when the sizes are known
         state, bits = ctx.emit(
             "stablehlo.custom_call", (key, ctx.shape_tensor(shape)), results,
             call_target_name="stablehlo.dynamic_rng_bit_generator", api_version=types.i32(1),

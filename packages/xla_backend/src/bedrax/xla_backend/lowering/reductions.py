@@ -1,7 +1,7 @@
 """The reductions in StableHLO.
 
-Sums and products of half-precision numbers are formed in float32. `argmax` is two plain reductions
-(the greatest value, then the least index that has it): XLA vectorizes those, while the reduction of
+Sums and products of half-precision numbers are accumulated in float32. `argmax` is two plain reductions
+(the greatest value, then the least index that has it). XLA vectorizes those, while the reduction of
 pairs (value, index) is an element-by-element loop on CPU.
 """
 
@@ -36,7 +36,7 @@ _OPS = {
 
 
 def accumulator(prim: Primitive, dtype: np.dtype) -> np.dtype:
-    """The dtype in which to form sums and products of `dtype`; `dtype` itself for other reductions."""
+    """The accumulator dtype for sums and products of `dtype`; `dtype` itself for other reductions."""
     if prim in (p.reduce_sum_p, p.reduce_prod_p) and dtype.itemsize < 4 and dtypes.issubdtype(dtype, np.floating):
         return np.dtype(np.float32)
     return dtype
@@ -45,7 +45,7 @@ def accumulator(prim: Primitive, dtype: np.dtype) -> np.dtype:
 def combiner_region(
     ctx: LoweringContext, prim: Primitive, dtype: np.dtype
 ) -> tuple[tuple[Any, ...], Callable[..., Any]]:
-    """The region that combines two scalars as the reduction `prim` does."""
+    """The region that combines two scalars by the reduction `prim`."""
     if dtype.kind == "c" and prim in (p.reduce_max_p, p.reduce_min_p):
         better = "GT" if prim is p.reduce_max_p else "LT"
         scalar = ctx.tensor_type((), dtype)
@@ -54,7 +54,7 @@ def combiner_region(
 
 
 def _pick_complex(ctx, x, y, better: str):
-    """The one of two complex scalars that comes first in lexicographic order; NaN wins."""
+    """The complex scalar that comes first in lexicographic order. NaN wins."""
     part = ctx.tensor_type((), np.dtype(np.float32 if ctx.dtype(x) == np.complex64 else np.float64))
     real = [ctx.emit("stablehlo.real", [v], part) for v in (x, y)]
     imag = [ctx.emit("stablehlo.imag", [v], part) for v in (x, y)]
@@ -83,7 +83,7 @@ def reduce_over(
     dtype: np.dtype[Any],
     out_shape: tuple[int, ...],
 ) -> Any:
-    """One of the known reductions, of any value."""
+    """One of the supported reductions, of any value."""
     init = ctx.constant(p.identities[prim](dtype), dtype)
     return ctx.emit(
         "stablehlo.reduce", [x, init], ctx.tensor_type(out_shape, dtype),

@@ -55,9 +55,9 @@ def _pad(ctx, x, padding_value, *, padding_config):
 
 
 def in_bytes(ctx: LoweringContext, operands: list[Any] | tuple[Any, ...], emit: Callable[..., Any]) -> list[Any]:
-    """``emit(operands)``, a list of values, with integers of less than a byte widened meanwhile.
+    """``emit(operands)``, a list of values. Integers of less than a byte are widened before it and narrowed after it.
 
-    XLA's CPU compiler packs those, but some of its kernels compute addresses as if it did not.
+    XLA's CPU compiler packs those, but some of its kernels compute addresses for unpacked elements.
     """
     narrow = {i: ctx.dtype(x) for i, x in enumerate(operands) if ctx.dtype(x) in dtypes.narrow_int_dtypes}
     if not narrow:
@@ -89,7 +89,7 @@ def _stack(ctx, *xs, axis):
 
 
 def _part(ctx, x, axis, start, stop):
-    """The positions ``start:stop`` of an axis."""
+    """The elements ``start:stop`` of an axis."""
     limits = list(ctx.avals_in[0].shape)
     starts = [0] * len(limits)
     starts[axis], limits[axis] = start, stop

@@ -1,8 +1,8 @@
 """StableHLO of `shard_map`: a part of the module that every device runs on its own blocks.
 
-The operands are annotated with how they are split, converted to blocks, and the results back; in between, the partitioner
-leaves everything alone that concerns the mapped axes. What a device is called along an axis it reads off an operand: the
-numbers of all, split over the axis.
+The operands are annotated with their shardings and converted to blocks, and the results back. In between, the
+partitioner does not change the mapped axes. A device reads its index along an axis from an operand: the
+indices of all devices, split over the axis.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bedrax.xla_backend.tables import lowering_rules
 
 
 def _annotated(ctx, v: Any, target: str, sharding: Any, result: Any, open_dims: Sequence[int]) -> Any:
-    """`v` through a custom call that the partitioner knows; it may split the dimensions `open_dims` further."""
+    """`v` through a custom call of the partitioner, which may split the dimensions `open_dims` further."""
     return ctx.emit(
         "stablehlo.custom_call", (v,), result, call_target_name=target,
         backend_config=f"unspecified_dims=[{','.join(map(str, open_dims))}]" if open_dims else "",
@@ -39,7 +39,7 @@ def _annotated(ctx, v: Any, target: str, sharding: Any, result: Any, open_dims: 
 def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_vma):
     program = ctx.program
     outer = program.manual
-    if program.num_partitions == 1:  # one device does what all would do
+    if program.num_partitions == 1:  # one device computes the parts of all
         params = dict(
             jaxpr=jaxpr, mesh=mesh, in_specs=in_specs, out_specs=out_specs, manual=manual, check_vma=check_vma
         )
@@ -49,7 +49,7 @@ def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_v
 
     sizes = manual_sizes(mesh, manual)
     named = sorted(_numbered(jaxpr) & set(manual))
-    every = [ctx.constant(np.arange(sizes[n], dtype=np.int32)) for n in named]  # of which each device gets its number
+    every = [ctx.constant(np.arange(sizes[n], dtype=np.int32)) for n in named]  # each device gets its index from these
     known = {} if outer is None else outer.numbers
 
     def body(block, arguments, numbers):
@@ -78,12 +78,12 @@ def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_v
 
 
 class Region(NamedTuple):
-    """What is to be run on blocks.
+    """A program on blocks.
 
     Attributes:
-      operands, in_specs, block_types: what comes in: whole arrays, how they are cut, the types of blocks.
-      out_specs, out_types, avals_out: what goes out: how blocks are put together, their types, those of whole arrays.
-      mesh, around, manual: the axes that were mapped outside, and those that are mapped now.
+      operands, in_specs, block_types: the inputs: whole arrays, their specs, the types of their blocks.
+      out_specs, out_types, avals_out: the outputs: the specs of the blocks, their types, the types of the whole arrays.
+      mesh, around, manual: the mesh, the axes that were mapped outside, and those that are mapped now.
     """
 
     operands: list[Any]
@@ -98,12 +98,12 @@ class Region(NamedTuple):
 
     @property
     def free(self) -> bool:
-        """Whether the compiler decides about some axes."""
+        """Whether the partitioner manages some axes."""
         return len(self.around) + len(self.manual) < len(self.mesh.axis_names)
 
 
 def _annotated_function(ctx, region: Region, body: Callable, handed: list, ordered: list) -> list:
-    """For GSPMD: annotations turn arrays into blocks and back."""
+    """The form for GSPMD: annotations convert arrays to blocks and back."""
     program, mesh = ctx.program, region.mesh
     within = (*region.around, *region.manual)
 
@@ -117,10 +117,10 @@ def _annotated_function(ctx, region: Region, body: Callable, handed: list, order
         whole, block = split(mesh, spec, v.type.rank, region.around), split(mesh, _NOTHING, v.type.rank, within)
         blocks.append(convert(v, "SPMDFullToShardShape", whole, block, t))
     if ordered:
-        out = body(ctx.block, blocks, handed)  # the tokens are those of the function around us
+        out = body(ctx.block, blocks, handed)  # the tokens are those of the surrounding function
     else:
-        # A function of its own: XLA merges equal operations within one, and one that were both inside and outside would
-        # be annotated both as a block and as a whole, at which the partitioner aborts.
+        # A separate function. XLA merges equal operations within one function. An operation both inside and outside would
+        # be annotated both as a block and as a whole, and the partitioner would abort.
         symbol = program.unique_symbol("shard_map_body")
         given = [*blocks, *handed]
         count = len(blocks)
@@ -135,7 +135,7 @@ def _annotated_function(ctx, region: Region, body: Callable, handed: list, order
 
 
 def _manual_computation(ctx, region: Region, body: Callable, handed: list, ordered: list) -> list:
-    """For Shardy, which has an operation for it; tokens of ordered effects go in and come out like arrays of rank 0."""
+    """The form for Shardy, an operation of its dialect. Tokens of ordered effects pass like arrays of rank 0."""
     count, program = len(ordered), ctx.program
 
     def shardings(specs, ranks):
@@ -171,7 +171,7 @@ _NOTHING = PartitionSpec()
 
 
 def _numbered(jaxpr) -> set:
-    """The axes along which a device asks for its number, or an operation that is made of others will."""
+    """The axes whose device index the program, or a composition in it, uses."""
     return {
         n for e in all_equations(jaxpr) if e.primitive in (axis_index_p, ragged_all_to_all_p)
         for n in named_axes[e.primitive](e.params)
@@ -179,12 +179,12 @@ def _numbered(jaxpr) -> set:
 
 
 class Manual:
-    """What collectives need to know where they are lowered.
+    """The data for lowering collectives.
 
     Attributes:
-      mesh: the devices' axes.
+      mesh: the mesh of the devices.
       manual: the axes that are mapped.
-      numbers: axis -> this device's number along it.
+      numbers: axis -> this device's index along it.
     """
 
     __slots__ = ("manual", "mesh", "numbers")
@@ -200,10 +200,10 @@ class Manual:
         return tuple(n for n in self.mesh.axis_names if n not in self.manual)
 
     def groups(self, names: Sequence[str], chosen: Sequence[Sequence[int]] | None = None) -> np.ndarray:
-        """The numbers of the devices that take part together: a row for each group, ordered along the axes `names`.
+        """The numbers of the devices of each group: a row per group, ordered along the axes `names`.
 
         Args:
-          chosen: groups of indices along the axes, if not all of them are one.
+          chosen: groups of indices along the axes, if not all devices form one group.
         """
         ids = np.arange(self.mesh.size).reshape(self.mesh.axis_sizes)
         places = [self.mesh.axis_names.index(n) for n in names]

@@ -1,4 +1,4 @@
-"""StableHLO of linear solves: the solver's program."""
+"""StableHLO of linear solves: the program of the solver."""
 
 from bedrax.lax.primitives.solvers import linear_solve_p, solve_program
 from bedrax.xla_backend.tables import lowering_rules

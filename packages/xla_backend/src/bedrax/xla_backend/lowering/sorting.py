@@ -1,10 +1,10 @@
 """The sorting primitives in StableHLO.
 
-Everywhere, floating-point keys are compared in total order with -0 made 0 and every NaN made one NaN.
+On every platform, floating-point keys are compared in total order, with -0 equal to 0 and one NaN for all NaNs.
 XLA's CPU sort calls the comparator for each pair, unless it is a plain comparison of one integer
-array: about 6 times faster. So on CPU a single array is sorted as integers of its order, and arrays
-with one key as 64-bit integers ``key << 32 | position``, whose positions then reorder them. (Zeros of
-either sign are equal, but a single array that is sorted on CPU has its -0 before its 0.)
+array, which is about 6 times faster. So on CPU a single array is sorted as integers of its order, and arrays
+with one key as 64-bit integers ``key << 32 | position``, whose positions then permute the arrays. (Zeros of
+either sign are equal, but in a single array sorted on CPU, -0 comes before 0.)
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _canonical(ctx, x):
 
 
 def _scalar_keys(ctx, x) -> list:
-    """A scalar as real numbers to compare one after the other."""
+    """A scalar as a list of real numbers to compare in order."""
     dtype = ctx.dtype(x)
     if dtype.kind == "c":
         part = ctx.tensor_type((), np.dtype(np.float32 if dtype == np.complex64 else np.float64))
@@ -139,7 +139,7 @@ def _pack(ctx, x, dimension: int):
 
 
 def _take(ctx, x, index, axis: int):
-    """`x` at int64 positions along one axis, the other axes together."""
+    """`x` at int64 positions along one axis, with the other axes as batch axes."""
     shape = ctx.shape(x)
     rank = len(shape)
     others = [i for i in range(rank) if i != axis]
@@ -181,7 +181,7 @@ def _largest(ctx, x, k, axis: int, is_stable: bool = True) -> list:
     aval = ctx.avals_in[0]
     rank = len(aval.shape)
     last = tuple([i for i in range(rank) if i != axis]) + (axis,)
-    # Types that XLA's top-k does not take are sorted as wider ones.
+    # Dtypes that XLA's top-k does not support are converted to wider ones.
     inner = aval.dtype
     if inner in dtypes.narrow_int_dtypes or inner in dtypes.narrow_float_dtypes or inner == _BOOL:
         inner = np.dtype(np.float32 if _is_float(inner) else np.int32)
@@ -206,7 +206,7 @@ def _symbolically_many(ctx, x, k, axis: int) -> list:
 
 
 def _first_of_sorted(x, *, k, axis):
-    """The `k` largest, for a symbolic `k`: sorted backwards from the end, so that equal ones keep their order."""
+    """The `k` largest, for a symbolic `k`: sorted in reverse from the end, so that equal elements keep their order."""
     shape = aval_of(x).shape
     index = lax.broadcasted_iota(np.int32, shape, axis)
     out = p.sort_p.bind(lax.rev(x, (axis,)), lax.rev(index, (axis,)), dimension=axis, is_stable=True, num_keys=1)
@@ -215,7 +215,7 @@ def _first_of_sorted(x, *, k, axis):
 
 @lowering_rules.rule(p.approx_top_k_p)
 def _approx_top_k(ctx, x, *, reduction_dimension, is_max_k, **params):
-    """Exact: the first results of `top_k` (of the negated operand, for the smallest)."""
+    """Exact: the first results of `top_k` (of the negated operand, for the smallest elements)."""
     aval = ctx.avals_in[0]
     axis = canonical_axis(reduction_dimension, len(aval.shape))
     k = ctx.avals_out[0].shape[axis]

@@ -16,7 +16,7 @@ unary(
 @lowering_rules.rule(p.erf_p, kind="chlo.erf")
 def _erf(ctx, x):
     out = ctx.emit("chlo.erf", (x,))
-    if ctx.program.partitioner.shardy:  # which does not know this operation, and would gather its operand
+    if ctx.program.partitioner.shardy:  # Shardy does not support this operation, and would gather its operand
         ctx.program.partitioner.alike(ctx, (x, out))
     return out
 
@@ -24,8 +24,8 @@ def _erf(ctx, x):
 @lowering_rules.rule(p.erfc_p, kind="chlo.erfc")
 def _erfc(ctx, x, *, accuracy=None):
     aval = ctx.avals_in[0]
-    # CHLO's expansion for float32 errs by tens of units in the last place, and it has no attribute for accuracy: what
-    # asks for more is computed in float64, which meets every tolerance that float32 can meet.
+    # The error of CHLO's expansion for float32 is tens of units in the last place, and it has no accuracy attribute.
+    # A call with a higher accuracy is computed in float64, which meets every tolerance that float32 can meet.
     wide = np.dtype(np.float32 if accuracy is None else np.float64)
     if dtypes.finfo(aval.dtype).bits >= (16 if accuracy is None else 64):
         return ctx.emit("chlo.erfc", (x,))

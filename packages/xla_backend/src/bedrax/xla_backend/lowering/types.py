@@ -1,6 +1,6 @@
-"""MLIR types, attributes and constants, made from NumPy's and Python's, and cached.
+"""MLIR types, attributes and constants, converted from NumPy's and Python's, and cached.
 
-There is one MLIR context in a process, so one cache each.
+A process has one MLIR context, so each cache is global.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def ranked(sizes: Sequence[int], element: Type) -> Type:
     """A ranked tensor type.
 
     Raises:
-      ValueError: a size is below 0, or there are too many elements: XLA ends the process where it meets such.
+      ValueError: a size is below 0, or there are too many elements. XLA would end the process for either.
     """
     key = (*sizes, element)
     found = _ranked.get(key)
@@ -91,13 +91,13 @@ def _checked(sizes: Sequence[int], element: Type) -> Type:
     known = [n for n in sizes if n != DYNAMIC]
     if any(n < 0 for n in known):
         raise ValueError(f"an array cannot have sizes below 0, got shape {tuple(known)}")
-    if math.prod(n for n in known if n) >= _TOO_MANY:  # one of size 0 beside them is no help: XLA counts the others
+    if math.prod(n for n in known if n) >= _TOO_MANY:  # a size of 0 does not help: XLA multiplies the others
         raise ValueError(f"an array of shape {tuple(known)} has more elements than memory can address")
     return ir.RankedTensorType.get_unchecked(sizes, element, context=context)
 
 
 def tensor_type(shape: Sequence[Any], dtype: np.dtype) -> Type:
-    """A ranked tensor type; symbolic dimensions become dynamic ones."""
+    """A ranked tensor type. Symbolic dimensions become dynamic ones."""
     key = (shape, dtype)
     found = _tensors.get(key)
     if found is None:
@@ -108,14 +108,14 @@ def tensor_type(shape: Sequence[Any], dtype: np.dtype) -> Type:
 
 @functools.cache
 def token_type() -> Type:
-    """What orders effects. Asking for it makes MLIR's bindings import StableHLO's classes of operations."""
+    """The type of tokens, which order effects. The first call imports StableHLO's classes of operations."""
     return ir.Type.parse("!stablehlo.token", context)
 
 
 def physical(aval: ShapedArray) -> tuple[tuple[Any, ...], np.dtype]:
     """Shape and dtype of the array that represents a value of type `aval`.
 
-    An extended dtype says with `element_shape` and `element_dtype` what one of its elements is made of.
+    An extended dtype has the shape and dtype of the representation of one element: `element_shape` and `element_dtype`.
     """
     dtype = aval.dtype
     if isinstance(dtype, np.dtype):
@@ -125,7 +125,7 @@ def physical(aval: ShapedArray) -> tuple[tuple[Any, ...], np.dtype]:
 
 _aval_types: dict[Any, Type] = {}
 
-# Which MLIR type represents a type of the IR, by its class: ``aval -> type``. Libraries add their own classes.
+# MLIR types of the IR's types, by class: ``aval -> type``. Libraries add their own classes.
 type_handlers: dict[type, Callable[[Any], Type]] = {ShapedArray: lambda aval: tensor_type(*physical(aval))}
 
 
@@ -141,7 +141,7 @@ def type_of(x: Any) -> Type:
         found = handler(x)
         if not isinstance(found, Type):
             raise NotImplementedError(f"values of type {x} are one MLIR value each here; their handler gave {found!r}")
-        if type(x) is ShapedArray:  # another class's handler may be replaced
+        if type(x) is ShapedArray:  # the handler of another class may be replaced
             _aval_types[x] = found
     return found
 
@@ -248,7 +248,7 @@ def ffi_attribute(x: Any) -> Attribute:
 
 
 def dense(array: np.ndarray, shape: Sequence[int] | None = None) -> Attribute:
-    """A dense elements attribute with the elements of `array`; of a splat, if `shape` is given."""
+    """A dense elements attribute with the elements of `array`. With `shape`, the attribute is a splat."""
     dtype = array.dtype
     result = tensor_type(tuple(array.shape if shape is None else shape), dtype)
     buffer = np.ascontiguousarray(array)
@@ -278,7 +278,7 @@ _scalars: dict[tuple[Any, ...], Attribute] = {}
 
 
 def splat(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> Attribute:
-    """A dense elements attribute that holds one value everywhere."""
+    """A dense elements attribute, filled with one value."""
     key = (exact(value[()] if type(value) is np.ndarray else value), dtype, shape)
     found = _scalars.get(key)
     if found is None:

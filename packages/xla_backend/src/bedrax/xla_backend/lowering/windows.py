@@ -1,7 +1,7 @@
 """The window primitives in StableHLO.
 
 XLA's CPU compiler runs `reduce_window` and `select_and_scatter` element by element, but fuses and
-vectorizes slices that are combined: small windows are lowered to those on CPU (2 to 20 times faster
+vectorizes slices that are combined. So on CPU, small windows are lowered to slices (2 to 20 times faster
 for pooling, 40 times for the gradient of max pooling over 2 x 2 windows that do not overlap).
 """
 
@@ -28,14 +28,14 @@ _WORST = {elementwise.ge_p: reductions.reduce_max_p, elementwise.le_p: reduction
 
 
 def _within(windows: Windows, shape: tuple) -> Windows:
-    """The windows without the elements that are padding in all of them, which XLA would visit one by one.
+    """The windows without the elements that are padding in all of them. XLA would visit those one by one.
 
-    For reductions of which the padding is the neutral element.
+    For reductions with the padding as their neutral element.
     """
     sizes, paddings = [], []
     for n, w, stride, (low, high), base, spread in zip(shape, *windows, strict=True):
         if base == spread == 1 and dims.is_constant_shape((n, w, stride, low, high)) and w > 1 and n > 0:
-            last = (n + low + high - w) // stride * stride - low  # where the last window starts
+            last = (n + low + high - w) // stride * stride - low  # start of the last window
             front = max(0, min(-last, w - 1))
             back = max(0, min(w - low - n, w - 1 - front))
             w, low, high = w - front - back, low - front, high - back
@@ -45,7 +45,7 @@ def _within(windows: Windows, shape: tuple) -> Windows:
 
 
 def _reduce_window(ctx, operands, inits, result_types, region, windows: Windows):
-    if not all(ctx.is_static(pair) for pair in windows.padding):  # StableHLO knows only constant padding
+    if not all(ctx.is_static(pair) for pair in windows.padding):  # StableHLO supports only constant padding
         low, high, interior = zip(*windows.pad_config())
         shape = [
             dims.dilate_dim(n, base) + a + b
@@ -94,7 +94,7 @@ def _any(ctx, *args, jaxpr, **params):
 
 @rule(p.select_and_gather_add_p)
 def _select_and_gather_add(ctx, tangents, operand, *, select_prim, **params):
-    """A window reduction of pairs (value, tangent); padding is worse than, or as good as, every value."""
+    """A window reduction of pairs (value, tangent). Padding is never better than a value."""
     t_aval, aval = ctx.avals_in
     worst = ctx.constant(reductions.identities[_WORST[select_prim]](aval.dtype), aval.dtype)
     zero = ctx.constant(0, t_aval.dtype)
@@ -137,7 +137,7 @@ def _general(ctx, operand, source, init_value, *, select_jaxpr, scatter_jaxpr, *
 
 # -- CPU: slices --------------------------------------------------------------------------------
 
-_MOST_SLICES = 32  # of one fused pass
+_MOST_SLICES = 32  # per fused pass
 _MOST_MASKS = 4
 _FUNCTIONS = {prim: function for function, prim in reductions.monoids.items()}
 
@@ -165,7 +165,7 @@ def _by_slices(prim):
 
 
 def _passes(windows: Windows) -> list | None:
-    """Windows to reduce one after the other: all axes at once, or one axis each; None if they are too large."""
+    """Windows to reduce in order: all axes together, or one axis each; None if they are too large."""
     if math.prod(windows.window_dimensions) <= _MOST_SLICES:
         return [windows]
     if max(windows.window_dimensions) > _MOST_SLICES:
@@ -218,5 +218,5 @@ def _select_and_gather_add_cpu(ctx, tangents, operand, **params):
     return (_gather_by_slices if small else _select_and_gather_add)(ctx, tangents, operand, **params)
 
 
-# XLA's GPU compilers take no windows of pairs.
+# XLA's GPU compilers do not support windows of pairs.
 platform_rule(p.select_and_gather_add_p, "gpu")(_gather_by_slices)
