@@ -1,4 +1,4 @@
-"""jaxlib's array as an array: conversions, printing, placement, copies."""
+"""jaxlib's array class: conversions, printing, placement, copies."""
 
 import copy
 import pickle

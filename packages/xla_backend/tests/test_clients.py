@@ -1,4 +1,4 @@
-"""Clients that are forgotten: in processes of their own, as arrays of the old ones can be used no more."""
+"""Forgotten clients. Each test runs in a separate process, because arrays of old clients must not be used any more."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def run(code):
     ["clients.devices()", "lax.add(X, X)", "f(X)", "f.lower(X).compile()(X)", "lax.map(f, X)", "lax.eigh(np.eye(3))"],
 )
 def test_no_cache_holds_on_to_a_client(use):
-    """A program that was compiled is compiled again, for the devices of now."""
+    """A compiled program is compiled again, for the present devices."""
     out = run(f"""
         for count in (1, 2, 3):
             config.update("jax_num_cpu_devices", count)

@@ -38,7 +38,7 @@ def test_a_program_is_compiled_once_for_all_processes(tmp_path, compilations):
         assert len(compilations) == 2
         whole = entry.read_bytes()
         flipped = bytearray(whole)
-        flipped[len(whole) * 2 // 3] ^= 8  # XLA itself would end the process here, or compute something else
+        flipped[len(whole) * 2 // 3] ^= 8  # XLA itself would end the process here, or compute other values
         for n, damaged in enumerate((b"no executable", b"", whole[:-1], bytes(flipped), whole + b"x")):
             entry.write_bytes(damaged)
             with pytest.warns(UserWarning, match="persistent compilation cache entry"):
@@ -59,7 +59,7 @@ def test_an_entry_can_be_compared_with_what_is_compiled_now(tmp_path, compilatio
         (cosines,) = set(tmp_path.iterdir()) - {sines}
         with flags.compilation_cache_check_contents(True):
             run(lax.sin)
-            assert len(compilations) == 3  # it was found, compiled, and the same
+            assert len(compilations) == 3  # it was found, and compiled again with the same result
             cosines.write_bytes(sines.read_bytes())
             with pytest.warns(UserWarning, match="another program"):
                 np.testing.assert_allclose(run(lax.cos), np.cos(x), rtol=1e-6)

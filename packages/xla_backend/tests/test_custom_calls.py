@@ -1,8 +1,8 @@
-"""Every record, lowered for every platform: what it calls by name is there, with these attributes and layouts.
+"""Every record, lowered for every platform: its custom calls exist, with these attributes and layouts.
 
 The names for CUDA are those that `registrations()` of the modules of jax-cuda12-plugin and jax-cuda13-plugin 0.10.2
-return, the attributes those that these kernels accept (`tests/programs/decode_cuda_calls.py` asks them); the names for
-TPU are documented as stable by `jax.export`, as are those that XLA knows on every platform.
+return. The attributes are those that these kernels accept (`tests/programs/decode_cuda_calls.py` reads them).
+`jax.export` documents the names for TPU as stable, and those that XLA has on every platform.
 """
 
 import re
@@ -14,7 +14,7 @@ from bedrax.testing import checks
 from bedrax.testing.records import all_cases
 from bedrax.xla_backend.lowering import modules
 
-# What a call may name -> the attributes that it must have, with their types.
+# Names of custom calls -> the required attributes, with their types.
 ANYWHERE = {"annotate_device_placement": None, "Sharding": None}
 GPU = {
     "{v}solver_getrf_ffi": "", "{v}solver_geqrf_ffi": "", "{v}solver_orgqr_ffi": "", "{v}_lu_pivots_to_permutation": "",
@@ -36,7 +36,7 @@ NAMES = {
     "rocm": {name.format(v="hip"): attributes for name, attributes in GPU.items()},
     "tpu": dict.fromkeys(("Eigh", "LuDecomposition", "ProductOfElementaryHouseholderReflectors", "Qr")),
 }  # fmt: skip
-# Records that a platform refuses -> its words.
+# Records that a platform rejects -> the message.
 REFUSED = {
     ("linalg-svd-qr_algorithm", "tpu"): "QR is not available",
     **{(case.id, "tpu"): "callbacks into Python" for case in all_cases() if case.primitive.family == "callbacks"},
@@ -47,7 +47,7 @@ def calls_of(case, platform):
     """The custom calls of a record's program."""
     with checks.x64_if_needed(case):
         lowered = xla.jit(case.fun).trace(*case.make_args()).lower(lowering_platforms=(platform,))
-    module = lowered._lowered.program.module  # which has to outlive the operations
+    module = lowered._lowered.program.module  # must outlive the operations
     for op in modules.operations(module):
         if op.name == "stablehlo.custom_call":
             yield op
@@ -58,7 +58,7 @@ def attribute(op, name):
 
 
 def misfits(op, names) -> list[str]:
-    """What is wrong with a custom call."""
+    """The faults of a custom call, as messages."""
     target = attribute(op, "call_target_name").strip('"')
     if target not in names:
         return [f"{target}: nobody registers it"]
@@ -74,7 +74,7 @@ def misfits(op, names) -> list[str]:
 
 
 def wrong_layouts(op, batch):
-    """Kernels of linear algebra take matrices by columns, behind batch axes by rows; gesvd's transposed ones by rows."""
+    """Kernels take column-major matrices behind row-major batch axes. gesvd takes transposed ones row-major."""
     by_rows = "transposed = true" in attribute(op, "backend_config")
     for kind, values in (("operand", op.operands), ("result", op.results)):
         given = re.findall(r"dense<(.*?)> : tensor<(\d)xindex>", attribute(op, f"{kind}_layouts"))
@@ -101,11 +101,11 @@ def test_calls_are_those_of_registered_kernels(platform):
             met.add(attribute(op, "call_target_name").strip('"'))
             wrong += [f"{case.id}: {w}" for w in misfits(op, names)]
     assert not wrong, "\n".join(wrong)
-    assert set(NAMES[platform]) - met <= {"cusolver_gesvdp_ffi"}, set(NAMES[platform]) - met  # only on request
+    assert set(NAMES[platform]) - met <= {"cusolver_gesvdp_ffi"}, set(NAMES[platform]) - met  # only with this algorithm
 
 
 def test_what_does_not_fit_is_found():
-    """The check sees a wrong name, attribute and layout."""
+    """The check reports a wrong name, attribute and layout."""
     case = next(c for c in all_cases() if c.primitive.name == "eigh")
     op = next(calls := calls_of(case, "cuda"))
     good = NAMES["cuda"]["cusolver_syevd_ffi"]

@@ -1,6 +1,6 @@
-"""The records once more on eight CPU devices, with a leading axis that is spread over them.
+"""The records on eight CPU devices, with a leading axis that is sharded over them.
 
-A sample of them; all with the environment variable BEDRAX_ALL_RECORDS=1 (minutes).
+Runs a sample of the records, or all with the environment variable BEDRAX_ALL_RECORDS=1 (minutes).
 """
 
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import zlib
 
-# Results whose batch is not spread, by primitive, with the reason.
+# Results whose batch is not sharded, by primitive, with the reason.
 _GATHERED = "XLA's partitioner does not split it over a batch, and gathers the operands"
 ELSEWHERE = {
     "rng_bit_generator": _GATHERED,
@@ -43,7 +43,7 @@ for case in all_cases():
 
 
 def sample(cases):
-    """The whole, or records that their names choose, at least one of each family."""
+    """All records, or a sample by their names with at least one of each family."""
     cases = [case for case in cases if case.xla is True and case.needs is None]
     if os.environ.get("BEDRAX_ALL_RECORDS"):
         return cases
@@ -62,7 +62,7 @@ def test_batches_stay_spread():
         timeout=1500, env=environment)  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = [line.split("\t") for line in done.stdout.splitlines()]
-    # Of operands without elements, the result is a constant.
+    # For operands without elements, the result is a constant.
     wrong = [line for line in found if line[2].startswith("raised ")
              or not (line[1] in ELSEWHERE or line[0].endswith("-empty"))]  # fmt: skip
     assert not wrong, "\n".join("  ".join(line) for line in wrong)

@@ -58,7 +58,7 @@ def test_params_that_are_equal_and_not_the_same_run_programs_of_their_own():
     x = put(2.0)
     for exponent in (True, 1, 2, np.int64(2), 2, True):
         assert float(np.asarray(lax.integer_pow_p.bind(x, y=exponent))[0]) == 2.0 ** int(exponent)
-    for dtype in (np.dtype(np.int32), np.dtype(np.float16)):  # `marshal` does not know them
+    for dtype in (np.dtype(np.int32), np.dtype(np.float16)):  # `marshal` does not support them
         for _ in range(2):
             assert lax.convert_element_type(x, dtype).dtype == dtype
 

@@ -1,4 +1,4 @@
-"""Host callbacks and ordered effects, through a primitive of the test's own."""
+"""Host callbacks and ordered effects, through a primitive defined in the test."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""StableHLO of elementwise functions and random bits, where values alone do not tell."""
+"""StableHLO of elementwise functions and random bits, in cases with equal values but different programs."""
 
 import math
 
@@ -34,7 +34,7 @@ def test_one_operation_each():
 def test_threefry_is_short_on_cpu():
     key = np.uint32(1)
     text = _text(lambda x: lax.threefry2x32(key, key, x, x), np.arange(4, dtype=np.uint32))
-    assert "stablehlo.while" in text and text.count("shift_left") < 20  # fewer than there are rounds
+    assert "stablehlo.while" in text and text.count("shift_left") < 20  # fewer than the number of rounds
 
 
 def test_rng_uniform_is_in_range():

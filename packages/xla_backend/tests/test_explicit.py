@@ -1,4 +1,4 @@
-"""Explicit axes: types tell how arrays are split; eight CPU devices in one process."""
+"""Explicit axes: types hold shardings. Runs on eight CPU devices in one process."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Exported programs: what they compute, at which shapes and platforms, and what they refuse."""
+"""Exported programs: their values, shapes and platforms, and the errors."""
 
 import collections
 import dataclasses
@@ -194,7 +194,7 @@ def test_platforms():
 
 
 def test_several_platforms():
-    """What all platforms do alike is there once; the rest is chosen by the index that the call fills in."""
+    """Equations with one form for all platforms appear once. The call passes the index that selects the others."""
     f = jit(lambda x: lax.cumsum(lax.sin(x), axis=0))
     x = arange(5, 3)
     exported = ex.export(f, platforms=["tpu", "cpu", "cuda"])(x)
@@ -298,7 +298,7 @@ def test_damaged_bytes():
 
 
 def mutations(blob, count):
-    """Copies of some bytes with a byte changed, a part deleted, inserted, or zeroed."""
+    """Copies of bytes with one byte changed, or a part deleted, inserted, or zeroed."""
     rng = np.random.default_rng(0)
     for _ in range(count):
         mutated = bytearray(blob)
@@ -319,19 +319,19 @@ def mutations(blob, count):
 MUTATIONS = 100_000 if os.environ.get("BEDRAX_FAULTS") == "whole" else 1000
 
 
-@pytest.mark.parametrize("keys", ["a", 1])  # whether the public format has a word for it
+@pytest.mark.parametrize("keys", ["a", 1])  # whether the public format can express it
 def test_mutated_bytes(keys):
-    """Whatever happens to the bytes, reading them raises ValueError."""
+    """Reading mutated bytes raises ValueError, for every mutation."""
     blob = bytes(ex.export(jit(lambda d: lax.sin(d[keys])))({keys: np.float32(1)}).serialize(vjp_order=1))
     for mutated in mutations(blob, MUTATIONS):
-        if mutated[4:8] != blob[4:8]:  # it says that another implementation wrote it, and has no digest
+        if mutated[4:8] != blob[4:8]:  # the bytes name another implementation, and have no digest
             continue
         with pytest.raises(ValueError, match=r"damaged|no exported program"):
             ex.deserialize(mutated)
 
 
 def test_mutated_tables():
-    """Programs that others wrote have no digest: what is read of them makes sense, or ValueError is raised."""
+    """Programs of other implementations have no digest: the reader returns consistent data or raises ValueError."""
     mesh = AbstractMesh((4, 2), ("a", "b"))
     x = ShapeDtypeStruct((8, 4), np.float32, sharding=NamedSharding(mesh, PartitionSpec("a", ("b",))))
     exported = ex.export(jit(lambda x, d: {"sum": x + d["k"][0], "rest": (None, d)}))(x, {"k": [spec("n, 8, 4")]})
@@ -347,18 +347,18 @@ def test_mutated_tables():
             read += 1
             assert found.in_tree.num_leaves == len(found.in_avals) == len(found.in_shardings_hlo)
             assert found.out_tree.num_leaves == len(found.out_avals) == len(found.out_shardings_hlo)
-    assert read > 0  # those whose module was changed, at the least
+    assert read > 0  # at least those whose module was changed
 
 
 def test_which_format_is_written():
-    """The public one, where it has words; and what it has no place for is kept."""
+    """The public format, if it can express the program. Extra data is kept."""
     scope = ex.SymbolicScope(["n >= 3"])
     n = ShapeDtypeStruct(symbolic_shape("n", scope=scope), np.float32)
     public = ex.export(jit(lambda x, y: (x, y * 2)))(n, 1.0)
     blob = public.serialize()
     assert blob[4:8] == b"BDX3"
     again = ex.deserialize(blob)
-    assert str(again.in_avals) == "(ShapedArray(float32[n]), ShapedArray(float32[]))"  # none is weak any more
+    assert str(again.in_avals) == "(ShapedArray(float32[n]), ShapedArray(float32[]))"  # weak types are not kept
     assert str(public.in_avals) == "(ShapedArray(float32[n]), ShapedArray(float32[], weak_type=True))"
     with pytest.raises(ValueError, match="n >= 3"):
         again.call(np.ones(2, np.float32), 1.0)
@@ -414,7 +414,7 @@ def told(x):
 
 
 def plain(exported):
-    """The module without the lines of the source."""
+    """The module without the lines of source locations."""
     return re.sub(r" loc\([^()]*\)", "", exported.mlir_module())
 
 
@@ -426,7 +426,7 @@ def plain(exported):
     ],
 )
 def test_ordered_effects_are_tokens(given, platforms, arguments):
-    """After the index of the platform and before the arguments, likewise among the results; a caller threads them."""
+    """Tokens come after the index of the platform and before the arguments, likewise among the results."""
     exported = ex.export(jit(told), platforms=platforms)(given)
     assert 'tensor<3xf32> loc("x")' in exported.mlir_module() or 'tensor<?xf32> loc("x")' in exported.mlir_module()
     text = plain(exported).replace('jax.global_constant = "_platform_index"', "G")

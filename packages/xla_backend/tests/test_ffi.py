@@ -1,4 +1,4 @@
-"""Compiled functions as operations: the Cholesky decomposition of LAPACK, called by its name."""
+"""Compiled functions as operations: the Cholesky decomposition of LAPACK, by its name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ A = A @ A.transpose(0, 2, 1) + 3 * np.eye(3, dtype=np.float32)
 
 
 def cholesky(x, **options):
-    """Lower triangle of a symmetric matrix, whose column-major form is its row-major one; and LAPACK's status."""
+    """Lower triangle of a symmetric matrix (its column-major form equals its row-major form), and LAPACK's status."""
     call = ffi.ffi_call(
         "lapack_spotrf_ffi", (ShapeDtypeStruct(x.shape, np.float32), ShapeDtypeStruct(x.shape[:-2], np.int32)),
         input_layouts=[(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)],
@@ -113,7 +113,7 @@ def test_types_of_states_are_registered():
     first, second = [capsule(ctypes.addressof(n), None, None) for n in numbers]
     ffi.register_ffi_type("bedrax_test_type", {"type_id": first}, platform="cpu")
     ffi.register_ffi_type_id("bedrax_other_test_type", second, platform="cpu")
-    assert numbers[0].value and numbers[1].value and numbers[0].value != numbers[1].value  # XLA gave them numbers
+    assert numbers[0].value and numbers[1].value and numbers[0].value != numbers[1].value  # XLA numbered them
 
 
 def test_a_token_orders_calls():

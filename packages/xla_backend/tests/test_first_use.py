@@ -1,4 +1,4 @@
-"""The first use of everything, from many threads at once, in a fresh process."""
+"""The first use of every module, from many threads concurrently, in a fresh process."""
 
 import subprocess
 import sys

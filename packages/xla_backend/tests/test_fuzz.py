@@ -1,7 +1,7 @@
 """Random programs under random transformations: XLA and the NumPy evaluation of the same jaxpr agree.
 
-A few programs by default, the same ones each time; ``nox -s fuzz -- packages/xla_backend/tests/test_fuzz.py`` draws
-thousands of new ones. What fails is a seed: ``check(seed)`` runs its program again.
+A few programs by default, the same ones in each run. ``nox -s fuzz -- packages/xla_backend/tests/test_fuzz.py`` draws
+thousands of new ones. A failure reports a seed: ``check(seed)`` runs its program again.
 """
 
 import random
@@ -29,7 +29,7 @@ def constant(value):
 
 
 def spread(x, shape):
-    """`x` broadcast, or cut, to a shape: so that any two values can meet in an operation."""
+    """`x` broadcast, or sliced, to a shape, so that any two values can be operands of one operation."""
     if x.shape == shape:
         return x
     if x.shape:
@@ -37,7 +37,7 @@ def spread(x, shape):
     return lax.broadcast_in_dim(x, shape, ())
 
 
-# ---- operations: given the shape of a value, a function of it (and another value of any shape), or None
+# ---- operations: a function of a value of the given shape (and another value of any shape), or None
 
 UNARY = {
     "sin": lax.sin,
@@ -135,7 +135,7 @@ def shaping(rng, shape):
         lambda x: lax.reduce_sum(x, axes=(a,)),
         lambda x: lax.reduce_max(x, axes=(a,)),
         lambda x: lax.reduce_prod(lax.cos(x), axes=(a,)),
-        # Of coarse steps: which of two values that differ by a rounding is the larger, nobody can say.
+        # Rounded to coarse steps: the order of two values that differ by a rounding is undefined.
         lambda x: lax.convert_element_type(lax.argmax(steps_of(x), a, np.int32), x.dtype),
         lambda x: lax.cumsum(x, a, reverse=bool(inner)),
         lambda x: lax.cumprod(lax.cos(x), a),
@@ -158,7 +158,7 @@ def shaping(rng, shape):
 
 
 def structured(rng, shape, depth):
-    """A random operation that holds programs."""
+    """A random operation with nested programs."""
     first, second = (program(rng, shape, depth - 1) for _ in range(2))
     kind = rng.choice(
         ["jit", "checkpoint", "cond", "switch", "scan", "scan_xs", "fori", "custom_jvp", "vmap", "map", "grad"]
@@ -289,7 +289,7 @@ TRANSFORMATIONS = {
 
 
 def case(seed):
-    """(what it is, function, point) of a seed."""
+    """(description, function, point) of a seed."""
     rng = random.Random(seed)
     shape = rng.choice(SHAPES)
     f = program(rng, shape)
@@ -313,8 +313,8 @@ def check(seed):
             assert np.array_equal(np.isfinite(expected), np.isfinite(actual)), what
             return
         scale = max(1.0, float(np.abs(expected).max(initial=0)))
-        # A sum that NumPy and XLA round differently may be large before it cancels, and nested loops may be chaotic:
-        # nobody can ask for more than NumPy's own result keeps when the argument moves by its last bit.
+        # A sum that NumPy and XLA round differently may be large before it cancels, and nested loops may be chaotic.
+        # The tolerance is the change of NumPy's result when the argument changes by its last bit.
         with np.errstate(all="ignore"):
             moved = [evaluate(jaxpr, np.nextafter(x, end * np.inf, dtype=DTYPE))[0] for end in (-1, 1)]
         noise = max(float(np.nan_to_num(np.abs(y - expected)).max(initial=0)) for y in moved)
@@ -324,7 +324,7 @@ def check(seed):
 _EXAMPLES = settings().max_examples
 
 
-# Each is several programs to compile: a quarter of the usual number, but all of the fuzz session's.
+# Each case compiles several programs: a quarter of the usual number, but all of them in the fuzz session.
 @settings(max_examples=_EXAMPLES if _EXAMPLES > 1000 else _EXAMPLES // 4)
 @given(st.integers(0, 2**32 - 1))
 def test_xla_agrees_with_numpy(seed):

@@ -1,4 +1,4 @@
-"""Arguments that lie in memory as a user says."""
+"""Arguments with memory layouts from the user."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Linear algebra compiled: several platforms, failures, matrices that share a batch with bad ones."""
+"""Compiled linear algebra: several platforms, failures, batches of good and bad matrices."""
 
 import re
 import subprocess
@@ -63,7 +63,7 @@ def test_one_bad_matrix_of_a_batch():
 
 
 CASES = [c for c in all_cases() if c.primitive.family == "linalg"]
-# What a platform lacks, and says so.
+# Primitives that a platform lacks, with an error.
 LACKING = {("linalg-svd-qr_algorithm", "tpu"): "not available"}
 
 
@@ -80,7 +80,7 @@ def test_every_record_lowers_for_every_platform(case, platform):
 
 
 def test_every_row_of_the_table_is_met():
-    """Each kernel's name stands in the program of a record of its primitive."""
+    """The name of each kernel is in the program of a record of its primitive."""
     for (prim, platform), kernel in lowering.kernels.items():
         pattern = re.sub(r"\{\w\}", r"\\w+", kernel.target.replace("lapack ", "lapack_[sdcz]"))
         texts = []
@@ -104,7 +104,7 @@ def test_every_row_of_the_table_is_met():
     ],
 )
 def test_composed_forms_compiled(prim, params, args):
-    """What platforms without a kernel compile, on this one: the factors make the matrix."""
+    """The forms for platforms without a kernel, compiled on this platform: the factors multiply to the matrix."""
     out = list(map(np.asarray, xla.jit(lambda *xs: decompositions[prim](*xs, **params))(*args)))
     (a,) = args
     if prim is p.schur_p:
@@ -130,7 +130,7 @@ def test_algorithms_that_the_cpu_lacks():
 
 
 def test_a_branch_for_each_platform():
-    """The branch of another platform may hold what this one cannot compile."""
+    """The branch of another platform may be invalid on this platform."""
 
     def f(x):
         return lax.platform_dependent(x, cpu=lambda x: lax.schur(x)[0], default=lambda x: x)
@@ -192,7 +192,7 @@ def test_a_kernel_is_announced_after_it_is_loaded(monkeypatch):
 
 
 def test_the_compiler_finds_its_dialect_loaded():
-    """Loading one while other threads build modules in the same context ends the process."""
+    """The compiler's dialect is loaded: loading it while other threads use the context would end the process."""
     from bedrax.xla_backend.door import mlir
 
     assert mlir.load().context.is_registered_operation("mhlo.add")

@@ -1,4 +1,4 @@
-"""Programs for devices that are not there, or for several platforms: they can be read, and are not taken for others."""
+"""Programs for absent devices, or for several platforms: they can be read, and cannot be run."""
 
 import numpy as np
 import pytest
@@ -57,5 +57,5 @@ def test_nothing_runs_on_devices_that_are_not_there():
     for call in calls:
         with pytest.raises(ValueError, match="AbstractMesh of 4 devices"):
             call()
-    one = NamedSharding(AbstractMesh((1,), ("x",)), P("x", None))  # it does not matter which one
+    one = NamedSharding(AbstractMesh((1,), ("x",)), P("x", None))  # any single device
     np.testing.assert_allclose(xla.jit(f, out_shardings=one)(X), np.sin(X), rtol=1e-6)

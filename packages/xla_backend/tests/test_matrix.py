@@ -1,4 +1,4 @@
-"""Every record, compiled by XLA: equal to the NumPy rules."""
+"""Every record, compiled by XLA, against the NumPy rules."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Values in other memories than the device's own."""
+"""Values in other memories than the default memory of a device."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_layouts():
     np.testing.assert_array_equal(y, M)
     assert device_put(y, Format(TURNED, here)) is y
     f = jit(lambda x: lax.add(x, x))
-    for x in (M, y, device_put(M, here), y):  # in turn, through C++ dispatch
+    for x in (M, y, device_put(M, here), y):  # alternating, through C++ dispatch
         np.testing.assert_array_equal(f(x), 2 * M)
     out, into = jit(f, out_shardings=Format(TURNED, here)), jit(f, in_shardings=Format(TURNED, here))
     for x in (M, y):

@@ -1,4 +1,4 @@
-"""Options of devices and compilation do what they say."""
+"""Options of devices and compilation have their documented effect."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +30,7 @@ def test_a_guard_refuses_transfers_that_nobody_asked_for():
     f(x)
     for guard in (flags.transfer_guard, flags.transfer_guard_host_to_device):
         with guard("disallow"):
-            f(x)  # nothing moves
+            f(x)  # no transfer
             with pytest.raises(Exception, match="Disallowed host-to-device transfer"):
                 f(np.ones(3, f32))
             with pytest.raises(Exception, match="Disallowed host-to-device transfer"):
@@ -78,7 +78,7 @@ def test_a_thread_that_may_not_guard_leaves_the_guard_of_another():
 
 def test_no_execution():
     f = jit(twice)
-    x = f(np.ones(3, f32))  # compiled and dispatched by C++ from now on
+    x = f(np.ones(3, f32))  # compiled; C++ dispatches it from now on
     with flags.no_execution(True):
         for run in (lambda: f(np.ones(3, f32)), lambda: lax.sin(x)):
             with pytest.raises(RuntimeError, match="jax_no_execution"):
@@ -88,14 +88,14 @@ def test_no_execution():
 
 def test_effort_of_the_compiler():
     devices = list(device_put(f32(1)).devices())
-    options = compile_options(1, devices)  # it holds what it gives out
+    options = compile_options(1, devices)  # the options own the objects that they return
     assert options.executable_build_options.optimization_level == 0
     with flags.optimization_level("O1"):
         options = compile_options(1, devices)
         assert options.executable_build_options.optimization_level == 19
         np.testing.assert_array_equal(jit(twice)(np.ones(2, f32)), [2, 2])
     effort = flags.exec_time_optimization_effort
-    if why := effort.inert:  # later versions of jaxlib have levels only
+    if why := effort.inert:  # later versions of jaxlib have only levels
         with pytest.warns(UserWarning, match=why), effort(0.5):
             np.testing.assert_array_equal(jit(twice)(np.ones(2, f32)), [2, 2])
     else:

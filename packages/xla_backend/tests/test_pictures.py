@@ -1,4 +1,4 @@
-"""Pictures of shardings, questions about them, and values that are split alike; eight CPU devices in one process."""
+"""Pictures of shardings, queries of them, and values with one common sharding; eight CPU devices in one process."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Where arrays are, and stay: commitment, the default device, meshes in force; eight CPU devices in one process."""
+"""Placement of arrays: commitment, the default device, current meshes; eight CPU devices in one process."""
 
 import os
 import subprocess

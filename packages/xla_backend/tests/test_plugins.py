@@ -1,4 +1,4 @@
-"""Plugins of platforms that are found, and that do not start: what users are told."""
+"""Plugins of platforms that are found, and that do not start: the messages for users."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def run(folder, **environment):
 
 @pytest.fixture
 def plugins(tmp_path):
-    """A folder with a CUDA plugin without its library, and one of another maker, which does not import."""
+    """A folder with a CUDA plugin without its library, and a plugin of another maker that raises at import."""
     for name, text in {"xla_cuda13": "raise SystemExit('it was imported')", "other": "import nobody_has_this"}.items():
         (tmp_path / "jax_plugins" / name).mkdir(parents=True)
         (tmp_path / "jax_plugins" / name / "__init__.py").write_text(text)
@@ -44,7 +44,7 @@ def test_a_plugin_that_fails_is_reported_and_not_fatal(plugins):
 
 
 def test_the_cuda_plugin_is_not_imported(plugins):
-    """Its module asks for insides of another implementation, which are not here."""
+    """Its module imports internals of another implementation, which are not installed."""
     assert "it was imported" not in run(plugins).stderr
 
 
@@ -73,7 +73,7 @@ def test_an_entry_point_of_a_distribution_is_found_anywhere_on_the_path(tmp_path
 
 
 def test_entry_points_of_other_finders_are_asked_for(tmp_path):
-    """A distribution may come from an archive, or from a finder of somebody's own."""
+    """A distribution may come from an archive, or from a finder that the user installs."""
     import zipfile
 
     with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:

@@ -1,4 +1,4 @@
-"""Profiles: what was recorded is written, read back, and has the names that were given."""
+"""Profiles: a recording is written and read back with the given names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_session_in_memory(tmp_path):
     data = session.profile_data
     assert not session.is_running and data is session.profile_data and "first_block" in names_of(data)
     assert any(isinstance(line, profiler.ProfileLine) for plane in data.planes for line in plane.lines)
-    # it is written as it would have been, from the session and from its data
+    # both the session and its data can be written
     for what, name in ((session, "a"), (data, "b")):
         profiler.export_profile_data(what, tmp_path, create_perfetto_trace=True, session_id=name)
         (written,) = (tmp_path / "plugins" / "profile" / name).glob("*.xplane.pb")
@@ -52,7 +52,7 @@ def test_a_session_in_memory(tmp_path):
         events = json.loads(gzip.decompress((written.parent / "perfetto_trace.json.gz").read_bytes()))["traceEvents"]
         assert any(e.get("name") == "first_block" for e in events)
     assert {p.name for p in tmp_path.iterdir()} == {"plugins"}
-    with session, profiler.TraceAnnotation("second_block"):  # once more
+    with session, profiler.TraceAnnotation("second_block"):  # a second recording
         pass
     assert {"first_block", "second_block"} & names_of(session.profile_data) == {"second_block"}
 

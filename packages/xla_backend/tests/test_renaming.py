@@ -1,4 +1,4 @@
-"""A parameter that has a new name."""
+"""A renamed parameter."""
 
 import pytest
 

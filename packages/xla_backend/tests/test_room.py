@@ -1,4 +1,4 @@
-"""A process has room for so many executables; what was compiled is forgotten before there is none."""
+"""A process has a limited number of memory mappings. Executables are dropped before it is reached."""
 
 import warnings
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(room.limit() is None, reason="the system has no 
 
 
 def compiled(count):
-    """As many functions, each compiled."""
+    """`count` functions, each compiled."""
     functions = [jit(lambda x, k=k: lax.add(lax.mul(lax.sin(x), np.float32(k)), np.float32(1))) for k in range(count)]
     for f in functions:
         f(np.float32(0))
@@ -25,14 +25,14 @@ def test_executables_are_forgotten_before_there_is_no_room(monkeypatch):
     monkeypatch.setattr(room, "EVERY", 8)
     start = room.taken()
     held = compiled(32)
-    grown = room.taken() - start  # what 32 programs take
+    grown = room.taken() - start  # the mappings of 32 programs
     del held
     monkeypatch.setattr(room, "limit", lambda: (start + grown) / room.SHARE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         held = compiled(96)
     assert room.taken() - start < 2 * grown
-    for k, f in enumerate(held):  # those that were forgotten are compiled again
+    for k, f in enumerate(held):  # dropped ones are compiled again
         if k % 16 == 0:
             assert f(np.float32(0)) == 1
 

@@ -1,4 +1,4 @@
-"""`shard_map` on eight CPU devices computes what it means: its decomposition, by NumPy."""
+"""`shard_map` on eight CPU devices, against its decomposition by NumPy."""
 
 import os
 import subprocess

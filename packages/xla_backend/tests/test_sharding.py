@@ -1,4 +1,4 @@
-"""Meshes, specs and shardings; several CPU devices in a process of their own."""
+"""Meshes, specs and shardings; several CPU devices in a separate process."""
 
 import os
 import pickle

@@ -83,7 +83,8 @@ def lower(
       platforms: one platform, or several. With several, main's first argument is the index of the running platform.
       kept: positions of the arguments that main takes.
       names: names of the arguments in messages about their shapes.
-      mark_shardings: ``mark_shardings(arg_attrs, res_attrs, partitioner)`` adds attributes to kept arguments and results.
+      mark_shardings: ``mark_shardings(arg_attrs, res_attrs, partitioner)`` adds to the attributes of arguments
+        and results that are kept.
       find_rule: ``(primitive, platform) -> rule``.
       ordered: effects whose tokens main takes after the index, and returns before the results.
     """

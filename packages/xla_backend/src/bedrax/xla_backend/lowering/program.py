@@ -73,9 +73,7 @@ class Program:
         self.symbolic = False
         self.manual: Any = None  # inside a `shard_map`: its mesh, and the device's position in it
         self.channels = 0  # number of collectives
-        self.shapes: dict[
-            Any, tuple[Any, ...]
-        ] = {}  # shapes with symbolic dimensions, of values whose types lack them
+        self.shapes: dict[Any, tuple[Any, ...]] = {}  # shapes with symbolic dimensions, of values whose types lack them
         # For several platforms: their names, the value of the running one's index, and whether a rule has used it.
         self.platforms: tuple[str, ...] = ()
         self.platform_index: Any = None

@@ -119,8 +119,8 @@ def _annotated_function(ctx, region: Region, body: Callable, handed: list, order
     if ordered:
         out = body(ctx.block, blocks, handed)  # the tokens are those of the surrounding function
     else:
-        # A separate function. XLA merges equal operations within one function. An operation both inside and outside would
-        # be annotated both as a block and as a whole, and the partitioner would abort.
+        # A separate function. XLA merges equal operations within one function. An operation both inside and outside
+        # would be annotated both as a block and as a whole, and the partitioner would abort.
         symbol = program.unique_symbol("shard_map_body")
         given = [*blocks, *handed]
         count = len(blocks)
