@@ -68,7 +68,7 @@ class Run(NamedTuple):
 run: Run | None = None
 visible_accelerators: frozenset[int] | None = None
 
-# Functions of a client's devices, called before any device is returned to a caller.
+# Functions of a device. They are called before any device is returned to a caller.
 before_first_use: list[Callable[[runtime.Device], None]] = []
 
 # Functions that drop references to devices. `clear_backends` calls them.

@@ -276,7 +276,7 @@ def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dic
             else:
                 left_over.append(v.aval)
     if left_over:
-        warnings.warn(  # docs quote the first words of this message
+        warnings.warn(  # the documentation quotes the first words
             f"Some donated buffers were not usable: {', '.join(a.str_short() for a in left_over)}. A buffer is used again"
             " only for a result of the same shape and dtype.", UserWarning, stacklevel=source.stacklevel())  # fmt: skip
 

@@ -82,7 +82,7 @@ class XlaExecutor(executors.Executor):
         return (self._runner(prim, args, params) if runner is None else runner)(*args)
 
     def _runner(self, prim, args: tuple, params: dict) -> Callable:
-        """The runner of an operation. It is stored so that the next call with these params finds it without hashing."""
+        """The runner of an operation. It is stored for a faster lookup by the next call with these params."""
         if prim.family == "callbacks" and not params.get("partitioned", True):
             return lambda *args: _call_now(args, **params)
         runners = _runners.get(prim)

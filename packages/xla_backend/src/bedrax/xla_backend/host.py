@@ -123,7 +123,7 @@ def addressable_shards(x: Array) -> list[Shard]:
     if type(sharding) is SingleDeviceSharding:
         return [Shard(device_of(sharding), (slice(None),) * len(x.aval.shape), 0, x)]
     numbered = _numbered(x)
-    # The single-device arrays of a program's result may themselves carry the result's sharding.
+    # On a single device, the shard of a program's result is the result itself, with any class of sharding.
     devices = [sharding_of(part)._device_assignment[0] for part in parts_of(x)]
     return [Shard(device, *numbered[device], part) for device, part in zip(devices, parts_of(x), strict=True)]
 

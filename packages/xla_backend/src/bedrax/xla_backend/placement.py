@@ -214,7 +214,7 @@ _LEAF_TYPES = frozenset({ArrayImpl, np.ndarray, HostArray, int, float, bool, com
 
 
 def per_leaf(prefix: Any, tree: PyTreeDef, what: str) -> list[Any]:
-    """One placement, or one option, per leaf of a structure, from a pytree prefix of it."""
+    """One sharding or device, or one option, per leaf of a structure, from a pytree prefix of it."""
     if is_place(prefix):
         return [prefix] * tree.num_leaves
     full = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
@@ -560,7 +560,7 @@ def _axes_of_place(place: Any) -> set:
 
 
 def partitioned_axes(program: Jaxpr, where: Placement) -> tuple[Any, ...] | None:
-    """The axes of the mesh that all shardings of a program use, or None if there is more than one mesh."""
+    """The axes of the mesh that all shardings of a program use, or None if they do not use a single mesh."""
     found = set(meshes_inside(program))
     for place in (*where.arguments, *where.results):
         found |= _axes_of_place(place)

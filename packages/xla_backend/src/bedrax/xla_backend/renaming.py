@@ -12,8 +12,8 @@ def renamed(**parameters: str) -> Callable[[Callable[..., Any]], Callable[..., A
     """Decorator of a function with renamed parameters.
 
     Args:
-      parameters: the present name, by the old name. A call with the old name raises a DeprecationWarning, a call with
-        both names a TypeError.
+      parameters: the present name, by the old name. A call with the old name warns (DeprecationWarning), a call with
+        both names raises TypeError.
     """
 
     def decorator(fun: Callable) -> Callable:

@@ -55,7 +55,7 @@ def lower_equation(ctx: Any, values: Sequence[Any]) -> Any:
 
 
 def _attempt(ctx, rule, values, params) -> str:
-    """The text of the operations of a rule. The operations are erased."""
+    """The text of the operations that a rule appends. The operations are erased."""
     program = ctx.program
     if program.scratch is None:
         program.scratch = ir.Operation.create("builtin.module", regions=1, loc=types.unknown)

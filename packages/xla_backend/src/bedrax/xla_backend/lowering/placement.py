@@ -26,7 +26,7 @@ def _reshard(ctx, x, *, to, src):
 
 
 def _elsewhere(to, src, kind) -> bool:
-    """Whether a value changes its memory. A sharding without a memory kind has the default one."""
+    """Whether a value changes its memory. A sharding may also name the default memory."""
     return to.assignment is None or kind != "device" or getattr(src, "memory_kind", kind) != kind
 
 

@@ -404,7 +404,7 @@ def add_main(
 
     kept: positions of the arguments that it takes; no equation uses the others.
     arg_attrs, res_attrs: attributes of its arguments and results, as Python values.
-    hoisted: the program's constants that are arguments; the others are embedded.
+    hoisted: per constant of the program, whether it is an argument. The others are embedded.
     begin: ``begin(block, values) -> values``, called first, removes the `extra` values.
     ordered: effects whose tokens it takes, and returns before its results.
     """
