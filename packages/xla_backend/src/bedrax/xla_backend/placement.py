@@ -189,7 +189,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
       device: a `Device`, a `Sharding` or a `PartitionSpec` (of the current mesh), or a pytree prefix of `x` with
         them. None places leaves that are on no device on the default device.
       src: the present placement of `x`, also a prefix. The cotangent is placed there. Needed only in traced functions.
-      donate: whether the buffer of `x` may be used for the result (also a pytree prefix).
+      donate: whether `x` may be deleted, and its memory used again (also a pytree prefix).
       may_alias: False copies; with None or True, the result may be `x` itself.
 
     Returns:

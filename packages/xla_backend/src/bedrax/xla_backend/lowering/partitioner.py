@@ -1,7 +1,7 @@
 """Shardings in modules: Shardy's dialect for Shardy, HLO shardings for GSPMD.
 
-Shardy's shardings are over the axes of one mesh. GSPMD partitions the whole of a program that has another sharding, or a
-part that was lowered for GSPMD (an exported program).
+Shardy's shardings are over the axes of one mesh. GSPMD partitions the whole of a program that has another sharding,
+or a part that was lowered for GSPMD (an exported program).
 """
 
 from __future__ import annotations
