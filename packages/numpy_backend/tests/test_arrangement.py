@@ -1,4 +1,4 @@
-"""Shaping, reductions, cumulative, sorting and window functions: errors, shortcuts, and what they bind."""
+"""Shaping, reductions, cumulative, sorting and window functions: errors, shortcuts, and the primitives bound."""
 
 import numpy as np
 import pytest

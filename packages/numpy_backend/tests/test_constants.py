@@ -1,4 +1,4 @@
-"""Arrays of NumPy that a traced function uses: each is copied once, as it was when it was used."""
+"""NumPy arrays that a traced function uses: each is copied once, when it is used."""
 
 import warnings
 

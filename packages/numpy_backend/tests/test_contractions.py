@@ -1,4 +1,4 @@
-"""What the records do not say of contractions: precision, dimension numbers, and errors."""
+"""Contractions beyond the records: precision, dimension numbers, and errors."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Loops and branches as users call them, and what they say of functions that do not fit."""
+"""Loops and branches as users call them, and their errors for functions that do not fit."""
 
 import re
 

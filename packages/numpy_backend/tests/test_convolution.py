@@ -1,4 +1,4 @@
-"""What the records do not say of convolutions: dimension numbers, shapes, transposes, and errors."""
+"""Convolutions beyond the records: dimension numbers, shapes, transposes, and errors."""
 
 import re
 

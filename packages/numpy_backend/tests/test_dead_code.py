@@ -1,4 +1,4 @@
-"""Programs without what no used result needs, inside calls, loops and branches, too."""
+"""Dead code elimination, inside calls, loops and branches, too."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def names(jaxpr):
 
 
 def shrunk(fun, used, *args):
-    """The program for some results; they are what the whole program computes."""
+    """Return the program for some results. Checks that they equal those of the whole program."""
     jaxpr = make_jaxpr(fun)(*args).jaxpr
     smaller, _ = dead_code.dce_with(jaxpr, used)
     check_jaxpr(smaller)
@@ -82,7 +82,7 @@ def test_while_keeps_what_the_condition_and_used_carries_read():
     small = shrunk(f, [False, True, False, False], X[0], X)
     assert "sin" in set(names(small)) and "exp" not in set(names(small))
     (loop,) = (e for e in small.eqns if e.primitive.name == "while")
-    assert len(loop.outvars) == 2  # the count, which the condition reads, and what was asked for
+    assert len(loop.outvars) == 2  # the count, which the condition reads, and the used result
     check_jaxpr(small)
     small = shrunk(f, [False, False, False, True], X[0], X)
     assert "sin" in set(names(small)) and "exp" not in set(names(small))

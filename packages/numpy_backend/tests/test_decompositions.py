@@ -1,4 +1,4 @@
-"""Every decomposition that has a NumPy rule beside it: both give the same results, for all records."""
+"""Every decomposition of a primitive with a NumPy rule: both give the same results, for all records."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.testing import checks
 from bedrax.testing.records import all_cases, case_params
 
-# Families whose decompositions stand beside rules of the NumPy column.
+# Families that have both decompositions and rules of the NumPy column.
 FAMILIES = ("linalg", "cumulative", "random_bits", "contractions", "elementwise")
 # Records whose parameters a decomposition refuses.
 REFUSED = {"linalg-svd-qr_algorithm": "QR is not available"}

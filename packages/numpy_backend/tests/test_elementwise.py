@@ -1,4 +1,4 @@
-"""The elementwise and conversion functions of lax: types of results, and what they refuse."""
+"""The elementwise and conversion functions of lax: types of results, and errors."""
 
 import warnings
 
@@ -46,7 +46,7 @@ F, I = np.float32(1), np.int32(1)
 def test_type_errors(call, message):
     with pytest.raises(TypeError, match=message):
         call()
-    with pytest.raises(TypeError, match=message):  # the shape rules say the same when a program is traced
+    with pytest.raises(TypeError, match=message):  # the shape rules raise the same when a program is traced
         make_jaxpr(call)()
 
 

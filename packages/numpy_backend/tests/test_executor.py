@@ -15,7 +15,7 @@ from bedrax.numpy_backend.executor import NumpyExecutor
 
 
 class LoggedArray:
-    """An array type that does not know `Array`: the executor brings it."""
+    """An array type that does not derive from `Array`; the executor provides it."""
 
     def __init__(self, inner):
         self.inner, self.aval = inner, inner.aval
@@ -31,7 +31,7 @@ logged_rules.add(lax.add_p, lambda x, y: "a sum", "rule")
 
 
 class LoggingExecutor(executors.Executor):
-    """Lets NumPy compute, and says what."""
+    """Evaluates with NumPy, and records the operations."""
 
     array_types = (LoggedArray,)
     name = "logging"
@@ -135,7 +135,7 @@ def test_what_an_executor_does_not_say(question, error):
 
 
 def test_first_use_from_many_threads():
-    """In a fresh process: who comes second waits until everything stands."""
+    """In a fresh process: later threads wait until the modules are loaded."""
     program = """
         import sys, threading
         sys.modules["jaxlib"] = None

@@ -1,4 +1,4 @@
-"""What the records do not say of indexing: defaults, negative indices, and errors."""
+"""Indexing beyond the records: defaults, negative indices, and errors."""
 
 import re
 

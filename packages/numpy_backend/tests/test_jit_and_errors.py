@@ -1,4 +1,4 @@
-"""`jit`: signatures, static arguments, caching, closures; and what Python may not do with traced values."""
+"""`jit`: signatures, static arguments, caching, closures; and the errors of Python operations on traced values."""
 
 import functools
 import re
@@ -43,7 +43,7 @@ def test_static_arguments_by_position_and_name():
     np.testing.assert_allclose(np.asarray(f(X, 2, mode="mul")), 2 * X)
     np.testing.assert_allclose(np.asarray(f(X, 2, "no")), X)
     g = jit(lambda x, n: lax.mul(x, f32(n)), static_argnames="n")
-    np.testing.assert_allclose(np.asarray(g(X, 3)), np.asarray(g(X, n=3)))  # a name finds its position
+    np.testing.assert_allclose(np.asarray(g(X, 3)), np.asarray(g(X, n=3)))  # a keyword is matched to its position
 
 
 def test_static_arguments_are_distinguished_by_type():

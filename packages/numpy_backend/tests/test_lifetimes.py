@@ -1,4 +1,4 @@
-"""What is traced is forgotten with the function that was traced."""
+"""Programs are freed with the function that was traced."""
 
 import gc
 import weakref

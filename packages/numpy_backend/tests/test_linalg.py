@@ -115,7 +115,7 @@ def test_schur_form(a, dtype):
         return
     assert not np.tril(u, -2).any()
     for i in range(len(a) - 1):
-        if u[i + 1, i]:  # a pair of conjugate eigenvalues, in standard form, and no other block beside it
+        if u[i + 1, i]:  # a pair of conjugate eigenvalues, in standard form, and no adjacent block
             assert u[i, i] == u[i + 1, i + 1] and u[i, i + 1] * u[i + 1, i] < 0
             assert i == 0 or u[i, i - 1] == 0
 

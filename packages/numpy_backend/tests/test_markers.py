@@ -1,4 +1,4 @@
-"""Tokens, sinks, staging and the platform, where records cannot say it."""
+"""Tokens, sinks, staging and the platform, beyond the records."""
 
 import numpy as np
 import pytest

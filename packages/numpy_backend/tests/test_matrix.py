@@ -1,4 +1,4 @@
-"""Every record, evaluated by NumPy: values against oracles that do not use Bedrax, of the types of the shape rules."""
+"""Every record, evaluated by NumPy: values against oracles that do not use Bedrax, types against the shape rules."""
 
 import pytest
 

@@ -160,7 +160,7 @@ def test_effects_must_be_declared():
 
 
 def _with_operands(eqn, **types):
-    """A program of one equation, with operands of other types: ``a1="f32[3]"`` is operand 1."""
+    """Return a program of one equation, with operands of other types: ``a1="f32[3]"`` is operand 1."""
     invars = [Var(v.aval) for v in eqn.invars]
     for name, aval in types.items():
         invars[int(name[1:])] = Var(aval)

@@ -1,4 +1,4 @@
-"""Programs as Python source: what it reads like, what it keeps in memory, and what its errors say."""
+"""Programs as Python source: the text, its use of memory, and its errors."""
 
 import gc
 import sys
@@ -136,7 +136,7 @@ def test_it_goes_with_the_program():
     gc.disable()
     try:
         del program
-        assert function() is None  # at once: nothing goes in a circle
+        assert function() is None  # freed immediately: there is no reference cycle
     finally:
         gc.enable()
 

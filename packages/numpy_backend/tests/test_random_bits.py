@@ -1,4 +1,4 @@
-"""What of the random bits the records cannot say: ranges, errors, streams."""
+"""Random bits beyond the records: ranges, errors, streams."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Arrays are values: nothing that somebody else writes to changes them, and nobody can write to them."""
+"""Arrays are values: writes to other memory do not change them, and they are read-only."""
 
 import copy
 import pickle
@@ -44,7 +44,7 @@ def test_results_do_not_change_with_what_they_were_made_of(name, way):
     before = np.array(result)
     given[:] = 7
     np.testing.assert_array_equal(np.asarray(result), before)
-    assert given.flags.writeable  # what is the user's stays as it is
+    assert given.flags.writeable  # the array of the user is unchanged
 
 
 def test_a_constant_of_a_program_is_what_it_was():

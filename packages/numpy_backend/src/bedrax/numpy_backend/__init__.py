@@ -1,6 +1,6 @@
-"""NumPy evaluation: what each primitive computes, and the executor that needs no compiler."""
+"""NumPy evaluation: a rule for each primitive, and an executor that needs no compiler."""
 
-import bedrax.lax  # noqa: F401  # who evaluates arrays computes with them, too
+import bedrax.lax  # noqa: F401  # the operators of arrays need the primitives
 from bedrax.core import executors, offers
 from bedrax.core.lazy import attach_stub
 

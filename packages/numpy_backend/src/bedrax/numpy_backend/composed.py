@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def by_program(prim: Primitive, decomposition: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule that evaluates the program of `decomposition`, traced once per type and params.
+    """Return a rule that evaluates the program of `decomposition`, traced once per type and params.
 
-    Bounded: what is kept is forgotten when it grows beyond 256 programs.
+    The rule keeps at most 256 programs. It drops them all when there are more.
     """
     programs: dict[Any, Any] = {}
 
@@ -43,6 +43,6 @@ def by_program(prim: Primitive, decomposition: Callable[..., Any]) -> Callable[.
 
 
 def composed(prim: Primitive) -> Callable[..., Any] | None:
-    """The rule of a primitive that has a decomposition only; None if it has none."""
+    """Return the rule of a primitive that has a decomposition only; None if it has no decomposition."""
     decomposition = decompositions.find(prim)
     return None if decomposition is None else by_program(prim, decomposition)

@@ -1,4 +1,4 @@
-"""NumPy as the executor: operations by the NumPy rules, programs as Python source."""
+"""The executor of NumPy: NumPy rules evaluate operations, Python source evaluates programs."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class NumpyExecutor(Executor):
-    """Evaluates operations with the NumPy rules, and programs with the functions that they are in Python."""
+    """Evaluates operations with the NumPy rules, and programs as functions of Python."""
 
     array_types: tuple[type, ...] = (HostArray,)
     name = "numpy"
 
     def apply(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """One eager operation: values in, `HostArray` (or a list of them) out."""
+        """Evaluate one operation eagerly; returns a `HostArray` or a list of them."""
         rule = numpy_rules[prim]
         types = []
         values = []
-        foreign = False  # whether an operand is memory that somebody else may write to
+        foreign = False  # whether other code may write to the memory of an operand
         for x in args:
             kind = type(x)
             if kind is HostArray:
@@ -48,7 +48,7 @@ class NumpyExecutor(Executor):
                 else:
                     foreign = True
                     values.append(to_numpy(x)[0])
-        out_types = prim.result_types(types, params)  # first: it is what rejects wrong operands
+        out_types = prim.result_types(types, params)  # first: it rejects wrong operands
         out = rule(*values, **params)
         if not foreign and not prim.multiple_results:
             if type(out) is not np.ndarray:
@@ -68,11 +68,11 @@ class NumpyExecutor(Executor):
         return wrap_all(out, out_types, args) if prim.multiple_results else wrap(out, out_types, args)
 
     def run_program(self, jaxpr: Jaxpr, args: tuple[Any, ...]) -> list[Any]:
-        """A whole program."""
+        """Evaluate a whole program."""
         return wrap_all(evaluate(jaxpr, *(to_numpy(x)[0] for x in args)), jaxpr.out_avals, args)
 
     def asarray(self, x: Any) -> Array:
-        """A concrete value as this executor's array; a NumPy array that somebody could write to is copied."""
+        """Return a concrete value as this executor's array. A writable NumPy array is copied."""
         if type(x) is HostArray:
             return x
         value, weak = to_numpy(x)
@@ -83,10 +83,10 @@ _numbers = frozenset({bool, int, float, complex, np.float32, np.float64, np.int3
 
 
 def wrap(value: Any, aval: ShapedArray, operands: Sequence[Any]) -> Any:
-    """A NumPy result as the value that users see.
+    """Return a NumPy result as the value for the user.
 
     Args:
-      operands: what the user gave; of the memory of those that are NumPy arrays, the result has no part.
+      operands: the operands of the user. The result shares no memory with the NumPy arrays among them.
     """
     if not aval.is_array:
         return value
@@ -101,7 +101,7 @@ def wrap(value: Any, aval: ShapedArray, operands: Sequence[Any]) -> Any:
 
 
 def wrap_all(values: Sequence[Any], types: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-    """`wrap` for each result."""
+    """Apply `wrap` to each result."""
     return [wrap(v, t, operands) for v, t in zip(values, types, strict=True)]
 
 

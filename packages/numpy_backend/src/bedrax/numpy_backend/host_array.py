@@ -17,7 +17,7 @@ class HostArray(Array):
     """An array evaluated by NumPy: an immutable `numpy.ndarray` and the weakness of its dtype.
 
     Args:
-      value: the elements. Nobody else may mean to write to it (see `owned`): it is read-only once it is handed out.
+      value: the elements. No other code may write to them (see `owned`). They become read-only when a view is returned.
       weak_type: whether the dtype is weak.
       aval: the type, if the caller knows it.
     """
@@ -34,7 +34,7 @@ class HostArray(Array):
         ndim = property(attrgetter("_value.ndim"))
 
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: Any = None) -> np.ndarray[Any, Any]:
-        view = frozen(self._value).view()  # of memory that is read-only: nobody can make the view writable
+        view = frozen(self._value).view()  # the memory is read-only, so the view cannot become writable
         return view if dtype is None and not copy else np.array(view, dtype=dtype, copy=copy)
 
     def __len__(self) -> int:
@@ -63,15 +63,15 @@ class HostArray(Array):
         return (HostArray(np.asarray(row), self._weak) for row in self._value)
 
     def item(self, *args: int) -> float:
-        """The element (at `args`) as a Python scalar."""
+        """Return the element (at `args`) as a Python scalar."""
         return self._value.item(*args)
 
     def tolist(self) -> list[Any]:
-        """Nested lists of Python scalars."""
+        """Return nested lists of Python scalars."""
         return self._value.tolist()
 
     def block_until_ready(self) -> Any:
-        """NumPy has computed it already: returns `self`."""
+        """Return `self`: NumPy has computed the elements already."""
         return self
 
     def __repr__(self) -> str:
@@ -96,7 +96,7 @@ class HostArray(Array):
 
 
 def frozen(x: np.ndarray) -> np.ndarray:
-    """`x`, made read-only together with the memory that it is a part of."""
+    """Make `x` and its base read-only; returns `x`."""
     part: Any = x
     while isinstance(part, np.ndarray) and part.flags.writeable:
         part.setflags(write=False)
@@ -105,19 +105,19 @@ def frozen(x: np.ndarray) -> np.ndarray:
 
 
 def is_frozen(x: np.ndarray) -> bool:
-    """Whether nobody can write to the memory of `x`, as far as NumPy knows."""
+    """Return whether the memory of `x` is read-only, as far as NumPy knows."""
     while isinstance(x, np.ndarray) and not x.flags.writeable:
         x = x.base
     return x is None
 
 
 def owned(x: np.ndarray) -> np.ndarray:
-    """`x`, copied where somebody could still write to its memory."""
+    """Return `x`, or a copy if its memory is writable."""
     return x if is_frozen(x) else x.copy()
 
 
 def apart(result: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
-    """`result`, copied where it is (part of) an operand that somebody could still write to."""
+    """Return `result`, or a copy if it shares memory with a writable operand."""
     for x in operands:
         if isinstance(x, np.ndarray) and np.may_share_memory(result, x) and not is_frozen(x):
             return result.copy()
@@ -125,10 +125,10 @@ def apart(result: np.ndarray, operands: Sequence[Any]) -> np.ndarray:
 
 
 def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
-    """A concrete value as (ndarray of canonical dtype, whether it is weakly typed).
+    """Return a concrete value as (ndarray of canonical dtype, whether it is weakly typed).
 
     Raises:
-      UnexpectedTracerError: `x` is a tracer, met after its transformation ended.
+      UnexpectedTracerError: `x` is a tracer whose transformation has ended.
     """
     if type(x) is HostArray:
         return x._value, x._weak

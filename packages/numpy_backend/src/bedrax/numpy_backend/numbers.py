@@ -1,4 +1,4 @@
-"""Numbers of every dtype in NumPy, which lacks some: where they are computed, and how they become one another."""
+"""Arithmetic on dtypes that NumPy lacks: the dtype to compute in, rounding, and conversions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _F32 = np.dtype(np.float32)
 
 
 def native(dtype: np.dtype) -> np.dtype:
-    """The dtype in which NumPy computes for `dtype`."""
+    """Return the dtype in which NumPy computes for `dtype`."""
     if dtype.isbuiltin == 1:
         return dtype
     return _F32 if dtypes.issubdtype(dtype, np.floating) else np.dtype(np.int32)
@@ -32,7 +32,7 @@ def narrow(y: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`x` in another dtype, by the rules of `lax.convert_element_type`."""
+    """Convert `x` to another dtype by the rules of `lax.convert_element_type`."""
     source = x.dtype
     if source == dtype:
         return x

@@ -6,8 +6,8 @@
         return [d]
 
 An equation becomes the expression that its primitive's row in `source_rules` gives, or a call of its
-NumPy rule. What is large is deleted after its last use. Programs inside become functions of their own.
-`source_of` shows it all.
+NumPy rule. Large values are deleted after their last use. Inner programs become functions of their own.
+`source_of` returns the source.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from bedrax.core.tracing import Primitive
 
 
-_FOLDER = os.path.dirname(__file__)  # tracebacks leave out what stands here
-_KEPT = 1024  # bytes; what is smaller need not be deleted before the function returns
+_FOLDER = os.path.dirname(__file__)  # tracebacks leave out frames of this folder
+_KEPT = 1024  # bytes; smaller values are kept until the function returns
 
 
 class Program(NamedTuple):
     """A program in Python.
 
     Attributes:
-      function: from NumPy arrays to a list of NumPy arrays. Whoever calls it turns NumPy's warnings off.
+      function: from NumPy arrays to a list of NumPy arrays. The caller turns off the warnings of NumPy.
       text: its source.
-      places: line -> the equation that stands there.
+      places: line -> the equation on that line.
       inner: the programs that its equations hold.
     """
 
@@ -57,17 +57,17 @@ class Program(NamedTuple):
 
 
 class Writer:
-    """What `source_rules` write with: names for values, in one function's source."""
+    """Names for values in the source of one function; `source_rules` write with it."""
 
     def __init__(self) -> None:
         self.namespace: dict[str, Any] = {"np": np, "asarray": np.asarray}
         self.taken: set[str] = {*keyword.kwlist, *self.namespace}
-        self.names: dict[Any, str] = {}  # variables, and ids of what is in the namespace
-        self.scalars: set[str] = set()  # names of what may be a NumPy scalar, where rules expect arrays
+        self.names: dict[Any, str] = {}  # by variable, or by id of an object in the namespace
+        self.scalars: set[str] = set()  # names of values that may be NumPy scalars; rules expect arrays
         self.count: int = 0
 
     def bind(self, value: Any, hint: str) -> str:
-        """A name for `value` in the source, like `hint`."""
+        """Return a name for `value` in the source, like `hint`."""
         name = self.names.get(id(value))
         if name is None:
             stem = re.sub(r"\W", "_", f"_{hint}" if hint[0].isdigit() else hint)
@@ -79,15 +79,15 @@ class Writer:
         return name
 
     def function(self, program: Jaxpr) -> str:
-        """A name for a program, as a function that returns a list."""
+        """Return a name for a program, as a function that returns a list."""
         return self.bind(compiled(program).function, _name_of(program))
 
     def arrays(self, operands: Sequence[str]) -> str:
-        """Operands of a call of what expects arrays."""
+        """Return the operands of a call, with NumPy scalars converted to arrays."""
         return ", ".join(f"asarray({x})" if x in self.scalars else x for x in operands)
 
     def new(self, var: Var) -> str:
-        """A name for a variable: a letter, or several."""
+        """Return a name for a variable: one letter or more."""
         while True:
             n, name = self.count, ""
             self.count += 1
@@ -102,7 +102,7 @@ class Writer:
                 return name
 
     def read(self, atom: Var | Literal) -> str:
-        """The name of an operand."""
+        """Return the name of an operand."""
         if type(atom) is not Literal:
             return self.names[atom]
         value = np.asarray(atom.val, atom.aval.dtype)[()]
@@ -127,7 +127,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _expression(write: Writer, eqn: Eqn, operands: list[str], moves_elements: bool) -> tuple[str, bool]:
-    """What computes an equation's results, and whether it may give a NumPy scalar for an array of rank 0."""
+    """Return the expression of an equation, and whether it may give a NumPy scalar for an array of rank 0."""
     prim, params = eqn.primitive, eqn.params
     if moves_elements:
         rule = functools.partial(on_bases, prim, [v.aval for v in eqn.invars], params)
@@ -157,7 +157,7 @@ def _is_large(var: Var) -> bool:
 
 @cached
 def compiled(program: Jaxpr) -> Program:
-    """The program as a Python function."""
+    """Return the program as a Python function."""
     write = Writer()
     name = _name_of(program)
     write.taken.add(name)
@@ -167,7 +167,7 @@ def compiled(program: Jaxpr) -> Program:
     for v, value in zip(program.constvars, program.consts, strict=True):
         value = to_numpy(value)[0]
         if isinstance(value, np.ndarray):
-            value = owned(value)  # a constant is what it was when the program was first run
+            value = owned(value)  # later writes to a constant have no effect
         write.names[v] = write.bind(value, f"{write.new(v)}_constant")
     moving = element_types.eqns_that_move_elements(program)
     types = ", ".join(v.aval.short() for v in program.invars)
@@ -193,7 +193,7 @@ def compiled(program: Jaxpr) -> Program:
     text = "\n".join(lines) + "\n"
     namespace = write.namespace
     exec(compile(text, os.path.join(_FOLDER, f"<{name}>"), "exec"), namespace)
-    function = namespace.pop(name)  # its globals do not hold it: it goes when the program goes
+    function = namespace.pop(name)  # its globals do not hold it: it is freed with the program
     return Program(
         function, text, places,
         [use.program for e in program.eqns for use in programs[e.primitive](e.params) if not use.axes],
@@ -203,7 +203,7 @@ def compiled(program: Jaxpr) -> Program:
 def evaluate(program: Jaxpr, *args: np.ndarray) -> list[Any]:
     """Run a program on NumPy arrays with the NumPy rules alone; nothing is traced or wrapped.
 
-    An error says at which line of the user's what was computed.
+    An error names the operation and the line of the user's code.
     """
     function = compiled(program).function
     try:
@@ -229,7 +229,7 @@ def _say_where(error: Exception, program: Jaxpr) -> None:
 
 
 def on_bases(prim: Primitive, types: Sequence[Any], params: dict[str, Any], *bases: np.ndarray) -> Any:
-    """The results of an operation that moves elements about, on their bases."""
+    """Return the results of an operation that only moves elements, on their base arrays."""
     fun = element_types.function_on_bases(prim, types, params)
     flat = fun if prim.multiple_results else lambda *args: [fun(*args)]
     out = evaluate(program_of(flat, [element_types.base_aval(a) for a in types]), *bases)
@@ -237,10 +237,10 @@ def on_bases(prim: Primitive, types: Sequence[Any], params: dict[str, Any], *bas
 
 
 def source_of(fun: Callable[..., Any]) -> Callable[..., str]:
-    """A function of the arguments of `fun` that returns the Python source of its program.
+    """Return a function of the arguments of `fun` that returns the Python source of its program.
 
-    Programs inside come first. The names that stand for rules and other objects are those of the
-    primitives and parameters.
+    Inner programs come first. Rules and other objects have the names of their primitives and
+    parameters.
 
         print(source_of(f)(x, y))
     """

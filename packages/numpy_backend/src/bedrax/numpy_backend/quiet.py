@@ -1,4 +1,4 @@
-"""Running NumPy with its floating-point warnings off: infinities and nans are results here, not accidents."""
+"""Run NumPy without its floating-point warnings: infinities and NaNs are ordinary results."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _quiet = _Quiet()
 
 
 def quietly(function: Callable[..., Any], *args: Any) -> Any:
-    """``function(*args)``, a NumPy computation, without warnings; much cheaper to enter than `numpy.errstate`."""
+    """Return ``function(*args)``, a NumPy computation, without warnings. It costs less than `numpy.errstate`."""
     try:
         return _quiet.run(function, *args)
-    except RuntimeError:  # the context is entered already: we are called by something that interrupted NumPy
+    except RuntimeError:  # the context is entered already: the caller interrupted NumPy
         with np.errstate(all="ignore"):
             return function(*args)

@@ -1,10 +1,10 @@
-"""The NumPy columns: `numpy_rules`, what each primitive means, and `source_rules`, how it is written.
+"""The NumPy columns: `numpy_rules` evaluates each primitive, `source_rules` writes it as an expression.
 
-A NumPy rule takes and returns arrays of exactly the dtypes that the shape rule says. A primitive without
+A NumPy rule takes and returns arrays of exactly the dtypes of the shape rule. A primitive without
 one is evaluated by its decomposition (`bedrax.lax.tables.decompositions`; see `composed`).
 
-A source rule is for primitives that a well typed program says in an expression of NumPy's, without the
-checks and choices of the NumPy rule.
+A source rule is for primitives that are one expression of NumPy in a well typed program. The expression
+omits the checks and choices of the NumPy rule.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bedrax.core.columns import Column
 numpy_rules: Final = Column(
     "NumPy evaluation", "bedrax.numpy_backend.rules", signature="rule(*ndarrays, **params) -> ndarray, or list of them"
 )
-# Loaded when a primitive has no rule: it evaluates, which needs the column.
+# Loaded when a primitive has no rule. The module evaluates programs, and so needs this column.
 numpy_rules.otherwise = lambda prim: offers.offered("NumPy rule of what is composed")(prim)
 
 source_rules: Final = Column(

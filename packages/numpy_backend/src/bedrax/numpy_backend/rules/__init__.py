@@ -1,1 +1,1 @@
-"""What each primitive computes, in NumPy: one module per family; `Column` imports them on demand."""
+"""NumPy rules of the primitives: one module per family; `Column` imports them on demand."""

@@ -8,4 +8,4 @@ from bedrax.numpy_backend.tables import numpy_rules
 
 @numpy_rules.rule(pure_callback_p, io_callback_p, debug_callback_p)
 def _call(*args, callback, **_):
-    return [np.array(x) for x in callback(*args)]  # which the user may go on writing to
+    return [np.array(x) for x in callback(*args)]  # the user may write to the original later

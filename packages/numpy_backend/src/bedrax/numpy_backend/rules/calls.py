@@ -1,4 +1,4 @@
-"""NumPy evaluation of calls: run what they hold."""
+"""NumPy evaluation of calls: run the program that the call holds."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""What contractions mean, in NumPy: operands as stacks of matrices, one `matmul`.
+"""NumPy evaluation of contractions: operands as stacks of matrices, one `matmul`.
 
-Sums of floats narrower than 32 bits are accumulated in float32, sums of integers wrap around in
-the dtype of the result, sums of booleans are "or".
+Sums of floats narrower than 32 bits are accumulated in float32. Sums of integers wrap around in
+the dtype of the result. Sums of booleans are "or".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _native = frozenset({_float32, _float64, np.dtype(np.complex64), np.dtype(np.com
 
 
 def matmul(x: np.ndarray, y: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """``x @ y`` over stacks of matrices, accumulated as the header says, as `dtype`."""
+    """Return ``x @ y`` over stacks of matrices, accumulated as in the docstring of this module, as `dtype`."""
     common = p.product_dtype(p.product_dtype(x.dtype, y.dtype), dtype)
     if common == np.bool_:
         return np.matmul(x.astype(_float32), y.astype(_float32)) > 0
@@ -51,7 +51,7 @@ def _width_bits(x: np.ndarray) -> int:
 
 
 def _round(x: np.ndarray, kind: str) -> np.ndarray:
-    """`x` rounded to the dtype that an algorithm's name calls `kind`."""
+    """Round `x` to the dtype that `kind`, a part of the name of an algorithm, names."""
     if kind == "TF32":  # float32 with 10 bits of mantissa, ties to even
         bits = x.astype(_float32).view(np.uint32)
         rounded = (bits + np.uint32(0xFFF) + ((bits >> np.uint32(13)) & np.uint32(1))) & np.uint32(0xFFFFE000)
@@ -62,7 +62,7 @@ def _round(x: np.ndarray, kind: str) -> np.ndarray:
 
 
 def multiply_with(x: np.ndarray, y: np.ndarray, dtype: np.dtype, algorithm: Any) -> np.ndarray:
-    """`matmul` with the arithmetic of a `DotAlgorithm` or a preset."""
+    """Compute `matmul` with the arithmetic of a `DotAlgorithm` or a preset."""
     if not isinstance(algorithm, (p.DotAlgorithmPreset, p.DotAlgorithm)):
         return matmul(x, y, dtype)
     if isinstance(algorithm, p.DotAlgorithmPreset):
@@ -82,7 +82,7 @@ def multiply_with(x: np.ndarray, y: np.ndarray, dtype: np.dtype, algorithm: Any)
 
 @functools.lru_cache(4096)
 def _matrices(lhs: tuple, rhs: tuple, dimension_numbers: tuple) -> tuple:
-    """How operands of these shapes become stacks of matrices ``(batch, rows, columns)``.
+    """Return the transpositions and shapes that make operands stacks of matrices ``(batch, rows, columns)``.
 
     Returns:
       (order and shape of lhs, order and shape of rhs, shape of the result); an order is None if nothing moves.
@@ -170,7 +170,7 @@ def _ragged_dot_general(
 
 
 def group_mask(group_sizes: np.ndarray, shape: tuple[Any, ...], prefix: tuple[Any, ...], ragged: int) -> np.ndarray:
-    """``mask[g]``, of a shape that broadcasts to `shape`: which positions are in group ``g``."""
+    """Return ``mask[g]``, true at the positions in group ``g``; its shape broadcasts to `shape`."""
     ends = np.cumsum(group_sizes.astype(np.int64), axis=-1)
     starts = ends - group_sizes
     position = np.arange(shape[ragged])

@@ -1,4 +1,4 @@
-"""What a convolution means, in NumPy: a view of all windows, and one stack of matrix products over it."""
+"""NumPy evaluation of convolutions: a view of all windows, and one stack of matrix products over it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bedrax.numpy_backend.tables import numpy_rules
 
 
 def dilate_and_pad(x: np.ndarray, dilation: tuple[int, ...], padding: tuple[tuple[Any, ...], ...]) -> np.ndarray:
-    """`x` with zeros between elements of its spatial dimensions (from 2 on) and around; negative pads cut."""
+    """Return `x` with zeros between and around elements of its spatial dimensions (from 2 on); negative pads cut."""
     sizes = [max((n - 1) * d + 1, 0) if n else 0 for n, d in zip(x.shape[2:], dilation, strict=True)]
     shape = [max(n + lo + hi, 0) for n, (lo, hi) in zip(sizes, padding, strict=True)]
     out = np.zeros((*x.shape[:2], *shape), x.dtype)

@@ -1,4 +1,4 @@
-"""What the cumulative reductions mean, in NumPy."""
+"""NumPy evaluation of the cumulative reductions."""
 
 import numpy as np
 

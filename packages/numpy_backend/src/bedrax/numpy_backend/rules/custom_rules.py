@@ -1,4 +1,4 @@
-"""NumPy evaluation of functions with rules of their own: their rules do not matter to it."""
+"""NumPy evaluation of functions with custom derivative or batching rules: it ignores the rules."""
 
 from bedrax.lax.primitives import custom_rules as p
 from bedrax.numpy_backend.program_source import evaluate

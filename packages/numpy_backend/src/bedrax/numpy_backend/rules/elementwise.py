@@ -1,8 +1,8 @@
 """NumPy evaluation of elementwise primitives.
 
-Each primitive has a *kernel* per dtype, made on first use: it checks once that the primitive
-takes the dtype, and computes types that NumPy lacks in the next wider one that it has (narrow
-floats in float32, narrow integers in int32), rounding once at the end.
+Each primitive has a *kernel* per dtype, made on first use. The kernel checks once that the primitive
+takes the dtype. A dtype that NumPy lacks is computed in the next wider one (narrow floats in float32,
+narrow integers in int32) and rounded once at the end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Kernels(dict[Any, Any]):
         self.params: Any | dict[Any, Any] = params or {}
 
     def source(self, write: Writer, eqn: Eqn, *operands: str) -> str:
-        """An expression: NumPy's own operation where that is all there is to it, else a call of the kernel."""
+        """Return an expression: one operation of NumPy if that is enough, else a call of the kernel."""
         dtype = eqn.invars[0].aval.dtype
         text = ufunc_source(self.compute, dtype, eqn.outvars[0].aval.dtype, operands)
         return text or f"{write.bind(self[dtype], str(self.prim))}({write.arrays(operands)})"
@@ -53,7 +53,7 @@ class Kernels(dict[Any, Any]):
                 y = compute(*[x.astype(wide) for x in args])
                 return np.asarray(y, dtype=out) if out.isbuiltin == 1 else narrow(y, out)
         elif _gives(compute, dtype, out):
-            kernel = compute  # who called wraps numbers in arrays
+            kernel = compute  # the caller wraps numbers in arrays
         else:
 
             def kernel(*args):
@@ -69,19 +69,19 @@ _SIGNS = {
     np.bitwise_or: "|", np.bitwise_xor: "^", np.invert: "~", np.equal: "==", np.not_equal: "!=", np.less: "<",
     np.less_equal: "<=", np.greater: ">", np.greater_equal: ">=",
 }  # fmt: skip
-# What kernels that treat other dtypes in their own way do to floats.
+# The operation on floats of kernels that treat other dtypes differently.
 _of_floats: dict[Any, Any] = {}
 
 
 def _gives(compute, dtype: np.dtype, out: np.dtype) -> bool:
-    """Whether `compute` is an operation of NumPy's own that gives `out` for operands of `dtype`."""
+    """Return whether `compute` is an operation of NumPy that gives `out` for operands of `dtype`."""
     if not isinstance(compute, np.ufunc) or dtype.isbuiltin != 1:
         return False
     return compute.resolve_dtypes((dtype,) * compute.nin + (None,) * compute.nout)[-1] == out
 
 
 def ufunc_source(compute: Callable[..., Any], dtype: np.dtype, out: np.dtype, operands: tuple[str, ...]) -> str | None:
-    """The expression of an operation that is one of NumPy's on `dtype`, or None."""
+    """Return the expression if the operation is one of NumPy on `dtype`; else None."""
     if dtype.kind == "f":
         compute = _of_floats.get(compute, compute)
     if not _gives(compute, dtype, out):
@@ -141,7 +141,7 @@ def _round_away(x):
 def _logistic(x):
     if x.dtype.kind == "c":
         return 1 / (1 + np.exp(-x))
-    # exp of what is not positive cannot overflow.
+    # exp of an operand <= 0 cannot overflow.
     e = np.exp(-np.abs(x))
     one = x.dtype.type(1)
     return np.where(x >= 0, one, e) / (one + e)
@@ -190,7 +190,7 @@ source_rules.add(p.stop_gradient_p, lambda write, eqn, x: x)
 
 
 def as_bits(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The elements of an integer array as uint64 bit patterns, and how many bits they have."""
+    """Return the elements of an integer array as uint64 bit patterns, and their number of bits."""
     bits = dtypes.itemsize_bits(x.dtype)
     if x.dtype.isbuiltin != 1:
         x = x.astype(np.int8)
@@ -255,7 +255,7 @@ def _div(x, y):
     if x.dtype.kind not in "iu":
         return np.divide(x, y)
     one = x.dtype.type(1)
-    # Where NumPy and C leave the result open: x / 0 has all bits set, min / -1 wraps to min.
+    # NumPy and C leave these results undefined: x / 0 has all bits set, min / -1 wraps to min.
     safe = np.where(y == 0, one, y)
     if x.dtype.kind == "u":
         return np.where(y == 0, ~x.dtype.type(0), x // safe)
@@ -299,7 +299,7 @@ def _complex(x, y):
 
 
 def _shift(prim, move, seen_as: str):
-    """A row: the bits decide, seen with a sign ("i") or without one ("u"), whatever the dtype says of them."""
+    """A row: the bits are read as signed ("i") or unsigned ("u") integers; the dtype does not matter."""
 
     def rule(x, y):
         checked(prim, x, y)
@@ -338,7 +338,7 @@ def _mulhi(x, y):
 
 
 def total_order_key(x: np.ndarray) -> np.ndarray:
-    """Integers that compare as the floats do in the total order of IEEE 754; integers are their own keys."""
+    """Return integers that compare like the floats in the total order of IEEE 754. Integers are unchanged."""
     if not dtypes.issubdtype(x.dtype, np.floating):
         return x if x.dtype.isbuiltin == 1 else x.astype(np.int8)
     signed = np.dtype(f"i{x.dtype.itemsize}")
@@ -430,7 +430,7 @@ def _pow(x, y):
 
 def _power(x, y):
     if x.dtype.kind == "c":
-        # 0 ** 0 is 1, and 0 ** y is 0 where y has a positive real part; NumPy says nan for some.
+        # 0 ** 0 is 1, and 0 ** y is 0 where y has a positive real part; NumPy gives nan for some.
         return np.where((x == 0) & (y == 0), 1, np.power(x, y)).astype(x.dtype)
     return np.power(x, y)
 
@@ -446,7 +446,7 @@ def _pow_source(write, eqn, x, y):
 
 
 def _power_of_integers(x, y):
-    """`x ** y` for integer `y` by repeated squaring: exact in the exponent, whatever its size."""
+    """Return `x ** y` for integer `y` by repeated squaring: exact in the exponent, of any size."""
     shape = np.broadcast_shapes(x.shape, y.shape)
     negative = y < 0
     left = np.where(negative, 0 - y.astype(np.uint64), y.astype(np.uint64))

@@ -1,4 +1,4 @@
-"""What Fourier transforms mean: `numpy.fft`, in the precision of the operand."""
+"""NumPy evaluation of Fourier transforms: `numpy.fft`, in the precision of the operand."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What indexing means, in NumPy: one advanced-indexing expression for a gather or a scatter."""
+"""NumPy evaluation of indexing: one advanced-indexing expression for a gather or a scatter."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bedrax.numpy_backend.tables import numpy_rules
 
 
 def _starts(operand, indices, numbers, sizes, clip: bool):
-    """Where windows start.
+    """Return the start positions of the windows.
 
     Returns:
-      For each dimension of the operand, an array over the windows, or 0; and which windows are wholly inside.
+      For each dimension of the operand, an array over the windows, or 0; and a mask of the windows inside bounds.
     """
     batch = indices.shape[:-1]
     starts: list[Any] = [0] * operand.ndim
@@ -33,14 +33,14 @@ def _starts(operand, indices, numbers, sizes, clip: bool):
 
 
 def _split_dims(operand, numbers, sizes) -> tuple[list[int], list[int]]:
-    """Dimensions that are indexed, and those where the window is everything."""
+    """Return the indexed dimensions, and those that the window spans."""
     touched = {*numbers.start_index_map, *numbers.operand_batching_dims}
     whole = [d for d in range(operand.ndim) if d not in touched and sizes[d] == operand.shape[d]]
     return [d for d in range(operand.ndim) if d not in whole], whole
 
 
 def _positions(starts, sizes, batch: tuple) -> tuple:
-    """For each indexed dimension, where the elements of the windows are: arrays of shape ``(*batch, *sizes)``."""
+    """Return the positions of the elements of the windows: per indexed dimension an array ``(*batch, *sizes)``."""
     shape, n = (*batch, *sizes), len(sizes)
     where = []
     for i, (start, size) in enumerate(zip(starts, sizes, strict=True)):
@@ -112,7 +112,7 @@ def _scatter_rule(prim, combine):
 
 
 def _apply(view, where, values, jaxpr) -> None:
-    """``view[where] = jaxpr(view[where], values)``, once for every time that a position occurs."""
+    """Compute ``view[where] = jaxpr(view[where], values)``, once for each occurrence of a position."""
     flat = np.ravel_multi_index(where, view.shape[: len(where)]).reshape(-1)
     values = values.reshape(len(flat), *values.shape[where[0].ndim :])
     order = np.argsort(flat, kind="stable")

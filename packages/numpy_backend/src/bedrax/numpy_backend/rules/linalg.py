@@ -1,4 +1,4 @@
-"""What linear algebra means: `numpy.linalg` where it has the operation, else LAPACK's algorithms on batches.
+"""NumPy evaluation of linear algebra: `numpy.linalg` if it has the operation, else LAPACK's algorithms on batches.
 
 References: Golub and Van Loan, "Matrix Computations" (4th ed.): 3.4 (LU), 4.3.6 (tridiagonal), 5.1-5.4 (Householder,
 QR), 6.5.4 (Cholesky update), 7.4 (Hessenberg), 8.3 (tridiagonal); packed forms and signs are those of LAPACK's
@@ -25,7 +25,7 @@ def _check_dtype(prim, x: np.ndarray) -> None:
 
 
 def _rule(prim) -> Callable:
-    """Registers a rule whose operand's dtype is checked, and whose NaNs and infinities raise no warnings."""
+    """Register a rule that checks the dtype of the operand. NaNs and infinities raise no warnings."""
 
     def register(rule):
         def checked(x, *args, **params):
@@ -48,7 +48,7 @@ def _nan(dtype):
 
 
 def _each(fun: Callable, x: np.ndarray, out: list[np.ndarray]) -> list[np.ndarray]:
-    """``fun(matrix) -> results`` for each matrix of `x`, into `out`; NaN where `numpy.linalg` gives up."""
+    """Write the results of ``fun(matrix)`` for each matrix of `x` into `out`; NaN if `numpy.linalg` fails."""
     for index in np.ndindex(x.shape[:-2]):
         try:
             results = fun(x[index])
@@ -60,7 +60,7 @@ def _each(fun: Callable, x: np.ndarray, out: list[np.ndarray]) -> list[np.ndarra
 
 
 def _batched_or_each(fun: Callable, x: np.ndarray, shapes: list[tuple]) -> list[np.ndarray]:
-    """``fun(x)`` on all matrices at once, or on each alone if one of them fails; `shapes`: (shape, dtype) of results."""
+    """Call ``fun(x)`` on the whole stack, or on each matrix if one fails; `shapes`: (shape, dtype) of results."""
     try:
         return [np.asarray(r, dtype=d) for r, (_, d) in zip(fun(x), shapes, strict=True)]
     except np.linalg.LinAlgError:
@@ -96,7 +96,7 @@ def _cholesky_update(r, w):
 
 
 def _magnitude(x):
-    """What LAPACK compares for pivots: |Re| + |Im|."""
+    """Return |Re| + |Im|, which LAPACK compares for pivots."""
     return np.abs(x.real) + np.abs(x.imag) if np.iscomplexobj(x) else np.abs(x)
 
 
@@ -144,9 +144,9 @@ def _permutation(pivots, *, permutation_size):
 
 
 def _reflector(alpha, x):
-    """The (beta, tau, v) with ``(1 - tau [1, v] [1, v]^H)^H [alpha, x] = [beta, 0]``, beta real.
+    """Return (beta, tau, v) with ``(1 - tau [1, v] [1, v]^H)^H [alpha, x] = [beta, 0]``, beta real.
 
-    LAPACK's larfg: tau is 0 where there is nothing to do.
+    LAPACK's larfg: tau is 0 if `x` is zero and alpha is real.
     """
     norm2 = np.sum(x.real**2 + x.imag**2, axis=-1)
     nothing = (norm2 == 0) & (alpha.imag == 0)
@@ -159,18 +159,18 @@ def _reflector(alpha, x):
 
 
 def _full(v, above: int):
-    """A reflector's vector with its one, below `above` zeros."""
+    """Return the vector of a reflector with its leading one, after `above` zeros."""
     one = np.ones((*v.shape[:-1], 1), v.dtype)
     return np.concatenate([np.zeros((*v.shape[:-1], above), v.dtype), one, v], axis=-1)
 
 
 def _apply_left(x, v, tau) -> None:
-    """``x -= tau v (v^H x)`` in place."""
+    """Compute ``x -= tau v (v^H x)`` in place."""
     x -= (tau[..., None] * v)[..., :, None] * (v.conj()[..., None, :] @ x)
 
 
 def _apply_right(x, v, tau) -> None:
-    """``x -= tau (x v) v^H`` in place."""
+    """Compute ``x -= tau (x v) v^H`` in place."""
     x -= (x @ v[..., :, None]) * (tau[..., None] * v.conj())[..., None, :]
 
 
@@ -271,7 +271,7 @@ def _hessenberg(a):
 def _tridiagonal(a, *, lower):
     *lead, n, _ = a.shape
     real = dtypes.to_real_dtype(a.dtype)
-    other = np.triu(a, 1) if lower else np.tril(a, -1)  # handed back as it came
+    other = np.triu(a, 1) if lower else np.tril(a, -1)  # returned unchanged
     part = np.tril(a, -1) if lower else np.triu(a, 1)
     full = part + _adjoint(part) + np.zeros_like(a)
     diagonal = np.arange(n)
@@ -316,7 +316,7 @@ def _eigh(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
 
 
 def _svd_of_finite(a, **options):
-    if not np.isfinite(a).all():  # for which LAPACK may not come to an end
+    if not np.isfinite(a).all():  # LAPACK may not terminate for them
         raise np.linalg.LinAlgError
     return np.linalg.svd(a, **options)
 
@@ -367,7 +367,7 @@ def _eig(x, *, compute_left_eigenvectors, compute_right_eigenvectors, **_):
 
 
 def _left_eigenvectors(a, w):
-    """Eigenvectors of the adjoint, in the order of the eigenvalues `w` of `a`."""
+    """Return the eigenvectors of the adjoint, in the order of the eigenvalues `w` of `a`."""
     found, vectors = np.linalg.eig(_adjoint(a))
     distance = np.abs(w[:, None] - found.conj()[None, :])
     order = np.zeros(len(w), int)
@@ -388,7 +388,7 @@ def _schur(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
 
 
 def _substitute(a, b, lower: bool, unit_diagonal: bool) -> None:
-    """``a x = b`` in place of `b`, by halves, so that most of the work is in products of matrices."""
+    """Solve ``a x = b`` in place of `b`, by halves, so that products of matrices do most of the work."""
     n = a.shape[-1]
     if n > 16:
         h = n // 2

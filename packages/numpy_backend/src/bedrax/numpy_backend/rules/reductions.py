@@ -1,7 +1,7 @@
-"""What the reductions mean, in NumPy.
+"""NumPy evaluation of the reductions.
 
-Sums and products accumulate in a wider type where the operand's has few digits (half precision,
-narrow floats), and wrap around in integers, as XLA does.
+Sums and products of half precision and narrow floats accumulate in a wider type. Those of integers wrap
+around. XLA does the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _native = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64")))
 
 
 def accumulator(dtype: np.dtype) -> np.dtype:
-    """The dtype in which sums and products of `dtype` are formed."""
+    """Return the dtype in which sums and products of `dtype` accumulate."""
     if dtype.kind == "V" or dtype.itemsize < 4:
         if dtypes.issubdtype(dtype, np.floating):
             return np.dtype(np.float32)
@@ -93,7 +93,7 @@ _extreme(reductions.reduce_min_p, np.minimum)
 
 
 def comparable(x: np.ndarray) -> np.ndarray:
-    """`x` in a type in which NumPy finds and sorts as it does in its own types; order is kept."""
+    """Convert `x` to a dtype that NumPy can sort; the order is kept."""
     if x.dtype in dtypes.narrow_int_dtypes or x.dtype.kind == "V" or x.dtype == dtypes.bfloat16:
         return x.astype(np.int32 if dtypes.issubdtype(x.dtype, np.integer) else np.float32)
     return x
@@ -108,7 +108,7 @@ rule(reductions.argmin_p)(_position(np.argmin))
 
 
 def elementwise_program(jaxpr: Jaxpr) -> Callable[..., Any]:
-    """A jaxpr of scalars as a function of equally shaped arrays.
+    """Return a jaxpr of scalars as a function of equally shaped arrays.
 
     Programs of elementwise primitives run on whole arrays; others, once per element.
     """

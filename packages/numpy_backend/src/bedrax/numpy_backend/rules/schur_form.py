@@ -2,7 +2,7 @@
 
 Golub and Van Loan, "Matrix Computations" (4th ed.), 7.5: reduction to Hessenberg form, then implicit double shifts
 (real matrices; Francis) or single shifts of Wilkinson (complex ones) until the subdiagonal vanishes. Blocks of two with
-real eigenvalues are split, the others are given equal diagonal elements (as LAPACK's lanv2 does).
+real eigenvalues are split. The others get equal diagonal elements (as in LAPACK's lanv2).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MOST_STEPS = 40  # per eigenvalue
 
 
 def schur(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(U, Q) with ``a = Q @ U @ Q^H``.
+    """Return (U, Q) with ``a = Q @ U @ Q^H``.
 
     Raises:
       numpy.linalg.LinAlgError: `a` is not finite, or the iteration does not converge.
@@ -31,7 +31,7 @@ def schur(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _householder(x: np.ndarray):
-    """(v, tau): ``x - tau v (v^H x)`` is a multiple of the first unit vector; tau is 0 where `x` is zero."""
+    """Return (v, tau): ``x - tau v (v^H x)`` is a multiple of the first unit vector; tau is 0 where `x` is zero."""
     length = np.linalg.norm(x)
     if length == 0:
         return x, 0.0
@@ -42,7 +42,7 @@ def _householder(x: np.ndarray):
 
 
 def _reflect(h, q, v, tau, rows: slice, first_column: int, last_row: int) -> None:
-    """``h = P h P`` and ``q = q P`` for the reflection P on `rows`."""
+    """Compute ``h = P h P`` and ``q = q P`` for the reflection P on `rows`."""
     w = v.conj()
     h[rows, first_column:] -= tau * np.outer(v, w @ h[rows, first_column:])
     h[:last_row, rows] -= tau * np.outer(h[:last_row, rows] @ v, w)
@@ -58,7 +58,7 @@ def _to_hessenberg(h, q) -> None:
 
 
 def _start_of_block(h, hi: int) -> int:
-    """The first row of the unreduced block that ends in row `hi`; what is negligible becomes zero."""
+    """Return the first row of the unreduced block that ends in row `hi`. Negligible elements become zero."""
     eps = np.finfo(h.dtype).eps
     scale = np.abs(h).max()
     for i in range(hi, 0, -1):
@@ -70,7 +70,7 @@ def _start_of_block(h, hi: int) -> int:
 
 
 def _blocks(h, q, size: int):
-    """The first and the last row of the block to work on next, and for which time; blocks of `size` rows are done."""
+    """Return the first and last row of the next block, and its step count; blocks of `size` rows are done."""
     hi, steps = len(h) - 1, 0
     while hi > 0:
         lo = _start_of_block(h, hi)
@@ -124,7 +124,7 @@ def _iterate_real(h, q) -> None:
 
 
 def _rotate(h, q, i: int, c: float, s: float) -> None:
-    """``h = G^T h G`` and ``q = q G`` with ``G = [[c, -s], [s, c]]`` on rows i and i + 1."""
+    """Compute ``h = G^T h G`` and ``q = q G`` with ``G = [[c, -s], [s, c]]`` on rows i and i + 1."""
     g = np.array([[c, -s], [s, c]])
     rows = slice(i, i + 2)
     h[rows, i:] = g.T @ h[rows, i:]

@@ -1,4 +1,4 @@
-"""What the shaping primitives mean, in NumPy."""
+"""NumPy evaluation of the shaping primitives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
 def _spread(x, shape):
     if math.prod(shape) > 512:
         return np.broadcast_to(x, shape)
-    out = np.empty(shape, x.dtype)  # a view would take longer to make than so few elements to copy
+    out = np.empty(shape, x.dtype)  # copying few elements is faster than making a view
     out[...] = x
     return out
 

@@ -1,4 +1,4 @@
-"""What the sorting primitives mean, in NumPy."""
+"""NumPy evaluation of the sorting primitives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bedrax.numpy_backend.tables import numpy_rules
 
 
 def _keys(x: np.ndarray) -> list:
-    """Arrays to compare one after the other; NumPy puts NaN last, and -0 becomes 0."""
+    """Return arrays to compare in turn. NumPy puts NaN last; -0 becomes 0."""
     if np.iscomplexobj(x):
         return [*_keys(x.real), *_keys(x.imag)]
     x = comparable(x)
@@ -27,7 +27,7 @@ def _sort(*operands, dimension, is_stable, num_keys):
 
 
 def total_order(x: np.ndarray) -> np.ndarray:
-    """Integers in the total order of IEEE 754 of `x` (real or bool)."""
+    """Return integers in the total order of IEEE 754 of `x` (real or bool)."""
     if not dtypes.issubdtype(x.dtype, np.floating):
         return x.astype(np.uint8) if x.dtype == np.bool_ else comparable(x)
     x = comparable(x)

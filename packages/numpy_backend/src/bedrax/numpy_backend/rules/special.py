@@ -1,6 +1,6 @@
 """NumPy evaluation of special functions: computed in float64, rounded once.
 
-The C library has the error functions and lgamma; the rest is written down here, or is
+The C library has the error functions and lgamma. This module implements others; the rest are
 composed (`bedrax.lax.decompositions.special`).
 """
 
@@ -19,7 +19,7 @@ _F64 = np.dtype(np.float64)
 
 
 def _in_float64(prim, compute):
-    """A row whose `compute` sees float64 arrays of one shape; that is accurate enough whatever `accuracy` asks for."""
+    """A row: `compute` takes float64 arrays of one shape. float64 is accurate enough for every `accuracy`."""
 
     def rule(*args, **params):
         if len({(x.dtype, x.shape) for x in args}) > 1 or args[0].dtype not in accepted:
@@ -35,7 +35,7 @@ def _in_float64(prim, compute):
 
 
 def _elementwise(function):
-    """A Python function of a float, as a function of arrays."""
+    """Return a Python function of a float as a function of arrays."""
     apply = np.frompyfunc(function, 1, 1)
     return lambda x: np.asarray(apply(x), dtype=_F64)
 
@@ -109,7 +109,7 @@ def _digamma(x):
 
 
 def _zeta(x, q):
-    """Euler and Maclaurin's summation after the first terms (DLMF 25.11.28)."""
+    """Sum the first terms, then the formula of Euler and Maclaurin (DLMF 25.11.28)."""
     total = np.zeros_like(x)
     # Terms are summed until the tail starts beyond 10; a negative q starts further left.
     left = np.clip(np.where(np.isfinite(q), -np.floor(q), 0), 0, 1000)

@@ -1,4 +1,4 @@
-"""What the window primitives mean, in NumPy: one pass per position inside the window."""
+"""NumPy evaluation of the window primitives: one pass per position inside the window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UFUNCS = {p.reduce_window_sum_p: np.add, p.reduce_window_max_p: np.maximum, p.r
 
 
 def _slices(x: np.ndarray, fill, windows: Windows, out_shape):
-    """For each position inside a window, the elements there of all windows."""
+    """Yield, for each position inside a window, the elements there of all windows."""
     padded = _pad(x, fill, padding_config=windows.pad_config())
     for offset in windows.offsets():
         start, limit, stride = windows.slices(offset, out_shape)
@@ -61,7 +61,7 @@ def _reduce_window(*args, jaxpr, **params):
 
 
 def _selected(operand: np.ndarray, keep, windows: Windows, out_shape) -> np.ndarray:
-    """For each window, the flat index of the operand's element that is selected; -1 where there is none."""
+    """Return the flat index of the element that each window selects; -1 if there is none."""
     where = np.arange(operand.size).reshape(operand.shape)
     best, index = None, None
     pairs = zip(
