@@ -1,9 +1,9 @@
-"""`Array`: what every array value and every tracer is.
+"""`Array`: the base class of array values and of tracers.
 
 Operators and methods live in one place for all of them: `install_methods` puts a function
 on `Array` (which tracers and the arrays of our own backends inherit) and on every foreign array
-type that a backend has registered with `add_array_type`. The layers that know what the methods
-mean install them, or say with `install_on_demand` where they are to be found.
+type that a backend has registered with `add_array_type`. The layers that define the methods
+install them, or name the module of the methods with `install_on_demand`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 if TYPE_CHECKING:
     from bedrax.core.typing import ArrayAt, ArrayLike, Axis, DTypeLike, ShapeLike
 
-_foreign_types: dict[type, frozenset[str]] = {}  # with the names of what each defines itself
+_foreign_types: dict[type, frozenset[str]] = {}  # with the names that each type defines itself
 _installed: dict[str, Any] = {}
-no_arrays: set[type] = set()  # tracers that stand for something else
+no_arrays: set[type] = set()  # tracers that represent other values than arrays
 
 
 class _ArrayMeta(type):
@@ -35,7 +35,7 @@ class _ArrayMeta(type):
 
 
 class Array(metaclass=_ArrayMeta):
-    """Base class of array values and of the tracers that stand for them.
+    """Base class of array values and of the tracers that represent them.
 
     Users test with ``isinstance(x, jax.Array)``; instances come from functions such as
     ``jax.numpy.array``, never from this class.
@@ -49,7 +49,7 @@ class Array(metaclass=_ArrayMeta):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # every kind of array has its own
         raise TypeError("Array is abstract; jax.numpy.array and asarray make arrays")
 
-    # Everything below reads the aval, so that it holds for tracers, too; without a frame of Python, for it is read often.
+    # The properties below read the aval, and so work for tracers, too. `attrgetter` adds no frame of Python.
     if not TYPE_CHECKING:
         shape = property(attrgetter("aval.shape"))
         dtype = property(attrgetter("aval.dtype"))
@@ -66,7 +66,7 @@ class Array(metaclass=_ArrayMeta):
         """The element (at `args`) as a Python scalar; needs a concrete value."""
         return np.asarray(self).item(*args)
 
-    if TYPE_CHECKING:  # the types of what is installed, for tools that read types
+    if TYPE_CHECKING:  # the types of the installed methods, for type checkers
 
         @property
         def shape(self) -> tuple[int, ...]:
@@ -438,7 +438,7 @@ class Array(metaclass=_ArrayMeta):
         def searchsorted(
             self, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
         ) -> Array:
-            """Where `v` is to be inserted into this sorted array."""
+            """The positions at which `v` keeps this sorted array in order."""
             ...
 
         def sort(
@@ -563,7 +563,7 @@ class Array(metaclass=_ArrayMeta):
             """A copy on another device, or with another sharding."""
             ...
 
-    if not TYPE_CHECKING:  # a checker would believe that it finds any name
+    if not TYPE_CHECKING:  # type checkers would accept any name
 
         def __getattr__(self, name: str) -> Any:
             hint = ""
@@ -573,7 +573,7 @@ class Array(metaclass=_ArrayMeta):
 
 
 def in_host_memory(x: Any) -> bool:
-    """Whether `x` is an array whose elements can be read without waiting for a device."""
+    """Return whether the elements of `x` can be read without waiting for a device."""
     return isinstance(x, Array) and getattr(x, "host_memory", False)
 
 
@@ -608,18 +608,18 @@ class _OnDemand:
 
 
 def install_on_demand(module: str, names: Iterable[str]) -> None:
-    """These attributes of arrays are installed by `module`, which is imported when one is first used."""
+    """Let `module` install these attributes of arrays; it is imported when one is first used."""
     install_methods({name: _OnDemand(module, name) for name in names if name not in _installed})
 
 
 def add_array_type(cls: type) -> None:
-    """Make `cls` (a backend's array) an `Array`, with the methods installed so far and later but those it defines."""
+    """Make `cls` (a backend's array) an `Array`. It gets all installed methods, except those that it defines."""
     if cls not in _foreign_types:
         _foreign_types[cls] = frozenset(vars(cls))
         _give(cls, _installed)
 
 
-# What `bedrax.numpy.methods` installs; a face that offers it says `install_on_demand` of these.
+# The methods that `bedrax.numpy.methods` installs. A face that offers them passes this to `install_on_demand`.
 NUMPY_METHODS = (
     "T", "__array_module__", "__array_namespace__", "__contains__", "__getitem__", "__matmul__",
     "__rmatmul__", "__round__", "__setitem__", "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype",

@@ -1,4 +1,4 @@
-"""Abstract values: what a program knows of a value before it has one.
+"""Abstract values: the types of the values in a program.
 
 `ShapedArray` is the type of every array in a jaxpr: shape, dtype, and whether the dtype is
 weak (came from a Python scalar and gives way in promotion). It has room for a sharding, a memory space and the mesh
@@ -25,8 +25,8 @@ class AbstractValue:
     is_array = False
     mutable = False  # whether values of the type can be written to
     tracer_class: type | None = None  # of values in a program; None: that of arrays
-    is_high = False  # whether it is a library's own
-    has_qdd = False  # whether how its values look changes while a program is recorded
+    is_high = False  # whether a library defines the type
+    has_qdd = False  # whether the state of its values changes while a program is recorded
 
     def to_tangent_aval(self) -> AbstractValue:
         raise TypeError(f"values of type {self} have no tangent space")
@@ -34,32 +34,32 @@ class AbstractValue:
     def short(self) -> str:
         return str(self)
 
-    # What libraries with types of their own ask of every type: here, values stand for themselves.
+    # Methods for libraries that define types. Values of other types represent themselves.
 
     def lo_ty(self) -> list[AbstractValue]:
-        """The types of the values that represent one of this type."""
+        """Return the types of the values that represent one value of this type."""
         return [self]
 
     def lower_val(self, value: Any) -> list[Any]:
-        """The values that represent `value`."""
+        """Return the values that represent `value`."""
         return [value]
 
     def raise_val(self, *values: Any) -> Any:
-        """The value that these represent."""
+        """Return the value that these values represent."""
         (value,) = values
         return value
 
     def normalize(self) -> AbstractValue:
-        """The type itself."""
+        """Return the type itself."""
         return self
 
 
 class LibraryType(NamedTuple):
-    """What a library says of a class of values of its own.
+    """The functions of a library for a class of its values.
 
     Attributes:
       typeof: ``value -> type``.
-      parts: ``value -> what tells it from others``, hashable.
+      parts: ``value -> key``, hashable: different values have different keys.
     """
 
     typeof: Callable[[Any], AbstractValue]
@@ -70,14 +70,14 @@ library_types: dict[type, LibraryType] = {}
 
 
 class Library(NamedTuple):
-    """What is done for values of libraries' own types where functions are traced.
+    """The functions that tracing calls for values of libraries' own types.
 
     Attributes:
-      ending: ``flat function -> flat function`` whose results are followed by what values from outside hold in the end where
-        that is of another type than before, and that returns, as anything else, ``(what it returned, changes, Helds)``:
-        what `finish` needs, and the values from outside that it used.
-      finish: ``(changes, values)``: give these to the values from outside.
-      refuse_changes: ``(trace)``: raise ValueError if there are such changes that nobody has taken.
+      ending: ``flat function -> flat function``. The results of the new function are followed by the final contents of
+        values from outside whose type changed. Its second result is ``(second result of the first, changes, Helds)``: the
+        argument of `finish`, and the values from outside that it used.
+      finish: ``(changes, values)``: write these to the values from outside.
+      refuse_changes: ``(trace)``: raise ValueError if there are changes that no caller has handled.
     """
 
     ending: Callable[..., Any]
@@ -89,7 +89,7 @@ library: Library | None = None
 
 
 class Held(NamedTuple):
-    """An argument of a library's own class, in the place of a type: a function is traced for the value that it is."""
+    """An argument of a library's own class, in place of a type: a function is traced for this value."""
 
     value: Any
     parts: tuple[Any, ...]
@@ -106,7 +106,7 @@ class Held(NamedTuple):
 
 
 def held_or_type(x: Any) -> Held | AbstractValue:
-    """What a function that is traced knows of an argument."""
+    """Return the type of an argument of a traced function."""
     return Held.of(x) if type(x) in library_types else abstractify(x)
 
 
@@ -123,8 +123,8 @@ class ShapedArray(AbstractValue):
       shape: a sequence of dimensions.
       dtype: a dtype, or what NumPy reads as one.
       weak_type: whether the dtype gives way in promotion.
-      sharding: how the array is split over explicit axes of a mesh; None: whole. The attribute `split` is the same.
-      memory_space: of a reference's memory; None for arrays, whose shardings say it.
+      sharding: the split of the array over explicit axes of a mesh; None: not split. The attribute `split` is the same.
+      memory_space: that of a reference; None for arrays, whose shardings name it.
       vma: the axes of meshes over which values vary inside `shard_map`.
       manual_axis_type: the same as a `jax.sharding.ManualAxisType`; None: `vma` is read.
       layout: None: types have no layouts.
@@ -201,10 +201,10 @@ class ShapedArray(AbstractValue):
         """Floats and complex numbers are their own tangent space; the rest has `float0`."""
         if dtypes.is_inexact(self.dtype):
             return self
-        dtype = getattr(self.dtype, "tangent_dtype", dtypes.float0)  # extended dtypes may say which
+        dtype = getattr(self.dtype, "tangent_dtype", dtypes.float0)  # extended dtypes may name theirs
         return ShapedArray(self.shape, dtype, sharding=self.split, vma=self.vma)
 
-    at_least_vspace = to_tangent_aval  # Distrax asks by this name
+    at_least_vspace = to_tangent_aval  # the name that Distrax uses
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -275,7 +275,7 @@ abstract_token: Final = AbstractToken()
 
 
 class Token:
-    """The one value of type `abstract_token` when ops run right now."""
+    """The one value of type `abstract_token` when operations run eagerly."""
 
     __slots__ = ()
     aval = abstract_token
@@ -283,24 +283,24 @@ class Token:
 
 token: Final = Token()
 
-# How the type of a concrete value is found: `type -> function of the value`. Packages above
+# The functions that return the type of a concrete value: `type -> function of the value`. Packages above
 # add their array types (jaxlib's array, key arrays).
 aval_functions: dict[type, Callable[[Any], AbstractValue]] = {}
 
 
 @functools.lru_cache(4096)
 def plain_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
-    """The type of an array on one device. Equal ones are mostly the same object, which makes comparing them quick."""
+    """Return the type of an array on one device. Equal types are mostly the same object, so comparisons are fast."""
     return ShapedArray(shape, dtype, weak_type)
 
 
 def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
-    """The type of a scalar."""
+    """Return the type of a scalar."""
     return plain_aval((), dtype, weak_type)
 
 
 def _python_scalar_aval(kind: type) -> Callable[[Any], AbstractValue]:
-    """For values of `kind` or of a subclass (an `IntEnum`)."""
+    """Return the function for values of `kind` or of a subclass (an `IntEnum`)."""
     known = [scalar_aval(dtypes.python_scalar_dtype(kind, x64), kind is not bool) for x64 in (False, True)]
 
     def type_of(x):
@@ -326,7 +326,7 @@ aval_functions[Token] = lambda x: abstract_token
 
 
 def aval_of(x: Any) -> AbstractValue:
-    """The type of `x`: a tracer, an array, a NumPy array or scalar, or a Python scalar.
+    """Return the type of `x`: a tracer, an array, a NumPy array or scalar, or a Python scalar.
 
     Raises:
       TypeError: `x` is none of these.
@@ -339,7 +339,7 @@ def aval_of(x: Any) -> AbstractValue:
 
 
 def _aval_of_other(x: Any) -> AbstractValue:
-    """`aval_of` where the class has not been seen."""
+    """Return `aval_of` of a value whose class is new."""
     aval = getattr(x, "aval", None)
     if isinstance(aval, AbstractValue):
         return aval
@@ -354,7 +354,7 @@ def _aval_of_other(x: Any) -> AbstractValue:
             return function(x)
     if hasattr(x, "__jax_array__"):
         return aval_of(x.__jax_array__())
-    # The last words stand in the documents, among the questions about jit.
+    # The documents quote the last words, among the questions about jit.
     text = f"{x!r} of type {type(x)} is not a valid JAX type"
     if isinstance(x, list | tuple | dict | str | bytes):
         raise blame.not_an_array(x, text, otherwise=True)
@@ -362,13 +362,13 @@ def _aval_of_other(x: Any) -> AbstractValue:
 
 
 def typeof(x: Any) -> AbstractValue:
-    """The type of a value: a `ShapedArray` for arrays, tracers and scalars."""
+    """Return the type of a value: a `ShapedArray` for arrays, tracers and scalars."""
     found = library_types.get(type(x))
     return aval_of(x) if found is None else found.typeof(x)
 
 
 def is_valid_value(x: Any) -> bool:
-    """Whether `x` can be an operand of a primitive."""
+    """Return whether `x` can be an operand of a primitive."""
     try:
         aval_of(x)
     except (TypeError, OverflowError):
@@ -377,7 +377,7 @@ def is_valid_value(x: Any) -> bool:
 
 
 class ShapeDtypeStruct:
-    """Stands for an array where only its type matters (`eval_shape`, `jit(f).lower`).
+    """The type of an array, as an argument of functions that read only types (`eval_shape`, `jit(f).lower`).
 
     Args:
       shape: sequence of dimensions.
@@ -385,7 +385,7 @@ class ShapeDtypeStruct:
       sharding: optional placement.
       weak_type: whether the dtype gives way in promotion.
       manual_axis_type: optional, over which mesh axes the values differ inside `shard_map`.
-      is_ref: whether it stands for a reference.
+      is_ref: whether it represents a reference.
       _memory_space: None or ``jax.memory.Space.Device``: the memory of an array is part of `sharding`.
 
     Raises:
@@ -415,7 +415,7 @@ class ShapeDtypeStruct:
 
     @classmethod
     def like(cls, x: Any) -> ShapeDtypeStruct:
-        """What stands for `x`: an array, a scalar, or whatever has a shape and a dtype."""
+        """Return the struct of `x`: an array, a scalar, or an object with a shape and a dtype."""
         aval = abstractify(x)
         place = getattr(x, "split", getattr(x, "sharding", aval.split))
         return cls(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type)
@@ -470,13 +470,13 @@ class ShapeDtypeStruct:
 
 
 def struct_of(aval: Any) -> ShapeDtypeStruct:
-    """What stands for an array of a type, with where it is if the type says so."""
+    """Return the struct of an array of a type, with the sharding if the type has one."""
     place = getattr(aval, "split", None)
     return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=place, weak_type=aval.weak_type)
 
 
 def abstractify(x: Any) -> AbstractValue:
-    """Like `aval_of`, but also accepts what merely has a shape and a dtype."""
+    """Return `aval_of(x)`; `x` may also be any object with a shape and a dtype."""
     if isinstance(x, ShapeDtypeStruct):
         return x.aval
     try:

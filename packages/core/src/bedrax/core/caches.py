@@ -1,4 +1,4 @@
-"""Caches of what was traced: kept per function, weakly, and bounded. What is derived from programs: `bedrax.core.facts`."""
+"""Caches of traces: per function, weak, and bounded. `bedrax.core.facts` caches results derived from programs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bedrax.core.tracing import current
 
 
 def context() -> tuple[Any, ...]:
-    """What a trace depends on besides the function and the types of its arguments: options, named axes."""
+    """Return the state that a trace depends on besides the function and the types of arguments: options, named axes."""
     return config.trace_context(), tuple(current.axes.items()), current.varying
 
 
 class Recent:
-    """The results used last, by key. Threads may share it."""
+    """The most recently used results, by key. Threads may share it."""
 
     __slots__ = ("found", "size")
 
@@ -27,7 +27,7 @@ class Recent:
         self.found: OrderedDict[Any, Any] = OrderedDict()
 
     def get(self, key: Any) -> Any:
-        """What was kept for `key`, or None."""
+        """Return the value for `key`; None if there is none."""
         value = self.found.get(key)
         if value is not None and len(self.found) > 1:
             try:
@@ -37,7 +37,7 @@ class Recent:
         return value
 
     def keep(self, key: Any, value: Any) -> None:
-        """Keep `value`; the one used longest ago may go."""
+        """Keep `value`; the least recently used one may be dropped."""
         self.found[key] = value
         while len(self.found) > self.size:
             try:
@@ -46,7 +46,7 @@ class Recent:
                 break
 
     def keys(self) -> list[Any]:
-        """What something is kept for, the latest used last."""
+        """Return the keys, the most recently used last."""
         return list(self.found)
 
     def clear(self) -> None:
@@ -61,7 +61,7 @@ class Recent:
 
 
 class FunctionCache:
-    """For each function the results used last. They go with the function: they must not refer to it.
+    """The most recently used results of each function. They are freed with it, and must not refer to it.
 
     Args:
       size: how many results are kept for one function.
@@ -72,10 +72,10 @@ class FunctionCache:
         self._tables: weakref.WeakKeyDictionary[Callable[..., Any], Recent] = weakref.WeakKeyDictionary()
 
     def of(self, fun: Callable[..., Any]) -> Recent:
-        """The results for `fun`; a new, empty table each time if `fun` has no hash or cannot be weakly referenced.
+        """Return the results for `fun`; a new table each time if `fun` has no hash or cannot be weakly referenced.
 
-        A function that is made from another one for every call says so with an attribute `traces_of`, a pair (the other
-        function, what it is made for): its results are kept with the other one.
+        A function that is made from another one for every call has an attribute `traces_of`, a pair (the other
+        function, a key for the purpose). Its results are kept with the other one.
         """
         owner, role = getattr(fun, "traces_of", (fun, None)) if type(fun) is FunctionType else (fun, None)
         try:
@@ -110,4 +110,4 @@ class _Role:
         return [key[1] for key in self.table.keys() if len(key) == 2 and key[0] == self.role]
 
 
-traces: Final = FunctionCache()  # of `jit`, loops, branches, and whoever traces a user's function for a primitive
+traces: Final = FunctionCache()  # of `jit`, loops, branches, and other primitives that trace a user's function

@@ -1,8 +1,8 @@
-"""Columns: one table `Primitive -> rule` for each thing that varies by primitive.
+"""Columns: one table `Primitive -> rule` for each kind of rule.
 
-A column imports a family's file the first time one of its primitives is looked up, so
-that the price of importing Bedrax does not grow with the number of rules. Absence is
-data: `absent(prim, why)` stands where a rule would, and the printed matrix shows it.
+A column imports a family's file at the first lookup of one of its primitives, so
+that the time to import Bedrax does not grow with the number of rules. Absence is
+data: `absent(prim, why)` takes the place of a rule, and the printed matrix shows it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Column(dict[Any, Any]):
     """A column of the matrix.
 
     Args:
-      name: how messages and the coverage table call this column, e.g. ``"batching"``.
+      name: the name in messages and in the coverage table, e.g. ``"batching"``.
       package: the package whose module ``<package>.<family>`` holds a family's rules; empty where
         owners register every rule themselves.
-      signature: how a rule is called, for messages, e.g. ``"rule(*arrays, **params) -> array"``.
-      otherwise: ``prim -> rule or None``, asked for a primitive that has no rule of its own (and is not
-        absent); the only fall-back there is. What it returns is kept.
-      otherwise_kind: what the coverage table calls a rule that `otherwise` made.
+      signature: the call of a rule, for messages, e.g. ``"rule(*arrays, **params) -> array"``.
+      otherwise: ``prim -> rule or None``, called for a primitive that has no rule of its own (and is not
+        absent); the only fall-back. Its result is kept.
+      otherwise_kind: the name in the coverage table of a rule that `otherwise` made.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Column(dict[Any, Any]):
         return register
 
     def absent(self, *prims: Primitive, why: str) -> None:
-        """Write down that these primitives have no rule here, and why."""
+        """Register that these primitives have no rule here, and the reason."""
         for prim in prims:
             if self.states(prim):
                 raise ValueError(f"{self.name}: a rule for primitive '{prim}' is registered already")
@@ -72,14 +72,14 @@ class Column(dict[Any, Any]):
             self.absences[prim] = why
 
     def replace(self, prim: Primitive, rule: Callable[..., Any]) -> None:
-        """Set a library's rule for `prim`, in place of what its family says."""
+        """Set a library's rule for `prim`, in place of the rule of its family."""
         self.load(prim.family)
         self.absences.pop(prim, None)
         dict.__setitem__(self, prim, rule)
         self.kinds[prim] = "library"
 
     def states(self, prim: Primitive) -> bool:
-        """Whether a rule or a reason for its absence is registered (a fall-back is not)."""
+        """Return whether a rule or a reason for its absence is registered (a fall-back is not)."""
         return prim in self.kinds or prim in self.absences
 
     def load(self, family: str) -> None:
@@ -111,13 +111,13 @@ class Column(dict[Any, Any]):
         return rule
 
     def kind(self, prim: Primitive) -> str | None:
-        """What the coverage table prints: the kind of the rule, ``"absent"``, or None for an empty cell."""
+        """Return the cell of the coverage table: the kind of the rule, ``"absent"``, or None if it is empty."""
         if self.find(prim) is not None:
             return self.kinds.get(prim, self.otherwise_kind)
         return "absent" if prim in self.absences else None
 
     def registered(self) -> Iterator[tuple[Any, Any]]:
-        """The pairs (primitive, rule) registered so far, without those that `otherwise` made."""
+        """Return the pairs (primitive, rule) registered so far, without those that `otherwise` made."""
         return ((prim, dict.__getitem__(self, prim)) for prim in list(self.kinds))
 
     def get(self, prim: Primitive, default: Any = None) -> Callable[..., Any]:

@@ -1,14 +1,14 @@
-"""Options of the system: what users know as `jax.config`.
+"""Options of the system: `jax.config` for users.
 
-Every option is one `Flag`, declared once, by the package that reads it (the kernel's own stand at the end of this
-file): its name, default, kind, meaning, and whether it belongs to the *trace context*, the key under which traced and
-compiled programs are cached. A flag has a global value (from the environment, `config.update`, or absl) and may be
-overridden in the current thread:
+Every option is one `Flag`, declared once, by the package that reads it (those of the kernel at the end of this
+file). A flag has a name, a default, a kind and a meaning. It may belong to the *trace context*, the key under which
+traced and compiled programs are cached. A flag has a global value (from the environment, `config.update`, or absl)
+and may be overridden in the current thread:
 
     with enable_x64(True): ...
 
-Inside Bedrax, options are read as `enable_x64.value`; users read `config.jax_enable_x64`. A package whose flags may
-be asked for before it is imported is named by `offers.options`.
+Inside Bedrax, options are read as `enable_x64.value`; users read `config.jax_enable_x64`. `offers.options`
+names the packages whose flags may be looked up before they are imported.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ UNSET: Any = _Unset()
 
 
 class TraceContext(tuple):
-    """The keyed flags that do not have their defaults, with their values: pairs (name, value).
+    """The keyed flags with other values than their defaults: pairs (name, value).
 
     There is only one object per combination of values, so hashing and comparing are by identity. A flag that is
     declared later, with its default, changes no context.
@@ -107,7 +107,7 @@ class Flag:
       keyed: whether it is part of the trace context.
       inert: why this flag has no effect, or None. It may depend on what is installed.
       settled: if not None, why the global value cannot be changed any more.
-      users_only: whether it speaks of users' code: it has its default where a rule of ours is traced.
+      users_only: whether it applies to users' code only. It has its default while a rule of Bedrax is traced.
       public: whether users can set it: by name, by the environment, on the command line. See `state`.
     """
 
@@ -134,7 +134,7 @@ class Flag:
         self.users_only: bool = users_only
         self.public: bool = public
         self.settled: str | None = None
-        self._overrides = 0  # how many threads have a value of their own, at least
+        self._overrides = 0  # the number of threads with an override, or more
         self.__name__: str = name.removeprefix("jax_")
         self._global = default
         text = os.environ.get(self.env) if public else None
@@ -148,7 +148,7 @@ class Flag:
 
     @property
     def env(self) -> str:
-        """Name of the environment variable that sets the initial value."""
+        """The name of the environment variable that sets the initial value."""
         return self.name.upper()
 
     @property
@@ -185,10 +185,10 @@ class Flag:
         _notify(self)
 
     def set_local(self, value: Any) -> None:
-        """Change the value in this thread only; `UNSET` ends that."""
+        """Change the value in this thread only; `UNSET` removes the override."""
         overrides = _thread.overrides
-        # An interrupt between two of these lines may leave a number that is too high, but none that is too low: then
-        # the value is looked up in vain.
+        # An interrupt between two of these lines may leave a number that is too high, but none that is too low. A
+        # number that is too high costs a useless lookup only.
         if value is UNSET:
             if overrides.pop(self.name, UNSET) is not UNSET:
                 with _lock:
@@ -214,7 +214,7 @@ class Flag:
         return _Override(self, self.validate(value))
 
     def validate(self, value: Any) -> Any:
-        """`value` in the flag's type; ValueError if it is not one of this flag's values."""
+        """Return `value` in the flag's type. Raises ValueError if it is not one of this flag's values."""
         if value is None:
             if self.optional:
                 return None
@@ -270,13 +270,13 @@ class Flag:
 
 
 def note_entered(manager: object, saved: Any) -> None:
-    """Keep what a context manager restores when this thread leaves it. The manager itself keeps nothing: threads may
-    share it, and a thread may enter it again while it is active."""
+    """Keep the value that a context manager restores when this thread leaves it. The manager itself keeps nothing:
+    threads may share it, and a thread may enter it again while it is active."""
     _thread.entered.append((manager, saved))
 
 
 def end_entered(manager: object) -> Any:
-    """What `note_entered` kept when this thread last entered `manager`, which it now leaves.
+    """Return the value that `note_entered` kept when this thread last entered `manager`, and drop it.
 
     Raises:
       RuntimeError: this thread has not entered it.
@@ -324,7 +324,7 @@ class _Override(contextlib.ContextDecorator):
 
 
 def trace_context() -> TraceContext:
-    """What the keyed flags say in this thread: one interned tuple, compared and hashed by identity."""
+    """Return the keyed flags of this thread: one interned tuple, compared and hashed by identity."""
     thread = _thread
     if thread.epoch == _epoch:
         return thread.context  # type: ignore[return-value]
@@ -337,7 +337,7 @@ def trace_context() -> TraceContext:
 
 
 def global_trace_context() -> TraceContext:
-    """What the keyed flags say in threads that override none."""
+    """Return the keyed flags of threads that override none."""
     return _interned([(f.name, f.global_value) for f in _keyed if f.global_value != f.default])
 
 
@@ -349,7 +349,7 @@ def _interned(pairs: list) -> TraceContext:
 def on_change(callback: Callable[[str, Flag], None]) -> Callable[[str, Flag], None]:
     """Call `callback(name, flag)` after each change of a flag, global or of a thread, in the changing thread.
 
-    It reads `flag.global_value` and `flag.local_value` as it needs. Returns `callback`: usable as a decorator.
+    The callback reads `flag.global_value` and `flag.local_value`. Returns `callback`: usable as a decorator.
     """
     _listeners.append(callback)
     return callback
@@ -379,9 +379,9 @@ def flag(name: str, default: Any, meaning: str, **options: Any) -> Flag:
 
 
 def state(name: str, default: Hashable, meaning: str) -> Flag:
-    """Declare a value of each thread that programs depend on, and that functions set: it belongs to the trace context.
+    """Declare a per-thread value that functions set. Programs depend on it: it belongs to the trace context.
 
-    It is no option: `config`, the environment and the command line do not know it.
+    It is no option: `config`, the environment and the command line do not have it.
     """
     return flag(name, default, meaning, kind=object, optional=True, keyed=True, public=False)
 
@@ -391,22 +391,22 @@ def _state_named(name: str) -> Flag:
 
 
 def _load_offered() -> None:
-    """Import the modules that are offered, and installed with what they need."""
-    for module in tuple(offers.options):  # a copy: other threads may be here, too, and imports may offer more
+    """Import the offered modules whose dependencies are installed."""
+    for module in tuple(offers.options):  # a copy: other threads may run this, too, and imports may offer more
         if importlib.util.find_spec(module.rpartition(".")[0]) is not None:
             try:
                 importlib.import_module(module)
-            except ModuleNotFoundError as error:  # the bridges refuse to be imported without TensorFlow
+            except ModuleNotFoundError as error:  # the bridges raise at import without TensorFlow
                 if error.name is None or error.name.partition(".")[0] == "bedrax":
                     raise
-        with contextlib.suppress(ValueError):  # another thread was as quick
+        with contextlib.suppress(ValueError):  # another thread removed it
             offers.options.remove(module)
     if offers.options:
         _load_offered()
 
 
 def find(name: str) -> Flag:
-    """The flag `name`.
+    """Return the flag `name`.
 
     Raises:
       AttributeError: there is no such option.
@@ -423,7 +423,7 @@ def find(name: str) -> Flag:
 
 
 def all_flags() -> list[Flag]:
-    """Every flag, those of offered modules included."""
+    """Return every flag, those of offered modules included."""
     _load_offered()
     return list(_flags.values())
 
@@ -432,7 +432,7 @@ _contexts_of_users = itertools.count()
 
 
 def make_user_context(default_value: Hashable = None) -> Any:
-    """A value that functions may depend on: they are traced again where it is another one.
+    """Return a new value that functions may depend on. A change of it makes them traced again.
 
     Returns:
       an object with `value`, and ``context(value)``, a context manager that sets it in this thread.
@@ -441,7 +441,7 @@ def make_user_context(default_value: Hashable = None) -> Any:
 
 
 class Config:
-    """What users know as `jax.config`: `config.update("jax_enable_x64", True)`, `config.jax_enable_x64`."""
+    """The class of `jax.config`: `config.update("jax_enable_x64", True)`, `config.jax_enable_x64`."""
 
     def update(self, name: str, value: Any) -> None:
         """Set the option `name` for all threads.
@@ -453,11 +453,11 @@ class Config:
         find(name).set(value)
 
     def read(self, name: str) -> Any:
-        """The value of option `name` in this thread."""
+        """Return the value of option `name` in this thread."""
         return getattr(self, name)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # copy, pickle and inspect ask for such; no flag has such a name
+        if name.startswith("__"):  # copy, pickle and inspect look up such names; no flag has one
             raise AttributeError(name)
         return find(name).value
 
@@ -488,7 +488,7 @@ class Config:
             declared = True
             if flag.choices is not None:
                 flags.DEFINE_enum(flag.name, flag.global_value, list(flag.choices), flag.help)
-            elif flag.kind is object:  # objects have no spelling on a command line, their names do
+            elif flag.kind is object:  # a command line can name objects, not spell them
                 default = flag.global_value
                 flags.DEFINE_string(flag.name, default if isinstance(default, str) else None, flag.help)
             else:
@@ -507,7 +507,7 @@ class Config:
     def parse_flags_with_absl(self) -> None:
         """Read options such as `--jax_enable_x64` from the command line now, with absl.
 
-        Arguments that are no options are left for others.
+        Other arguments stay on the command line.
         """
         from absl import flags
 
@@ -521,7 +521,7 @@ config: Final = Config()
 
 @contextlib.contextmanager
 def our_code() -> Iterator[None]:
-    """Where code of ours is traced that users did not write: flags that speak of theirs have their defaults."""
+    """Context manager to trace code of Bedrax: flags that apply to users' code only have their defaults."""
     with contextlib.ExitStack() as stack:
         for flag in _users_only:
             if flag.value != flag.default:

@@ -1,8 +1,8 @@
-"""Dead code: programs without what nobody needs.
+"""Dead code elimination: programs without unused equations, arguments and results.
 
-An equation that holds programs shrinks when only some of its results are used. How follows from what its primitive
-declares of them (`bedrax.core.tables.programs`, `with_programs`): an operand is needed if a program uses its argument; a
-result that a loop carries is needed if a round of a program that is needed reads it.
+An equation that holds programs shrinks when only some of its results are used. The rule follows from the
+programs that its primitive declares (`bedrax.core.tables.programs`, `with_programs`). An operand is needed if a program
+uses its argument. A result that a loop carries is needed if a round of a needed program reads it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bedrax.core.tables import effect_rules, programs, wires, with_programs
 
 
 def kept(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    """The values whose flag is set."""
+    """Return the values whose flag is set."""
     return [v for v, f in zip(values, flags, strict=True) if f]
 
 
@@ -28,11 +28,11 @@ def dce_with(
     """Remove equations that no used result (and no effect) needs.
 
     Args:
-      used: which results are wanted; the others are dropped.
+      used: a flag per result; the results without it are dropped.
       keep_inputs: keep arguments that turn out unused.
-      read_after: which arguments, if they can be written to, are read after the program. An operation that only reads or
-        writes values is removed, then, if nothing needs its results and nothing reads later what it writes. None: every
-        operation with an effect stays.
+      read_after: a flag per argument: if it can be written to, whether it is read after the program. An operation that
+        only reads or writes values is then removed if its results are unused and its writes are not read later. None:
+        every operation with an effect stays.
 
     Returns:
       (smaller program, which arguments it uses).
@@ -74,7 +74,7 @@ def dce_with(
 
 
 def _only_moves(eqn: Eqn, read_later: set) -> bool:
-    """Whether all effects of an equation are on values, and none changes a value that is read later."""
+    """Return whether all effects of an equation are on values, and none changes a value that is read later."""
     return all(
         isinstance(e, OperandEffect) and not (e.writes and eqn.invars[e.position] in read_later) for e in eqn.effects
     )
@@ -82,18 +82,18 @@ def _only_moves(eqn: Eqn, read_later: set) -> bool:
 
 @cached
 def dce_for(jaxpr: Jaxpr, used: tuple[bool, ...]) -> tuple[Jaxpr, tuple[bool, ...]]:
-    """`dce_with` that also drops unused arguments; cached."""
+    """Call `dce_with`, dropping unused arguments, too; cached."""
     smaller, used_in = dce_with(jaxpr, used, keep_inputs=False)
     return smaller, tuple(used_in)
 
 
 def dce(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without equations that nothing needs; same arguments and results."""
+    """Return the program without unused equations, with the same arguments and results."""
     return dce_with(jaxpr, [True] * len(jaxpr.outvars))[0]
 
 
 def _shrink_programs(eqn: Eqn, used: Sequence[bool]) -> tuple[list[bool], Eqn]:
-    """The rule that follows from the declared programs."""
+    """Apply the rule that follows from the declared programs."""
     uses = programs[eqn.primitive](eqn.params)
     carried = dict(pair for use in uses for pair in use.carries)  # operand -> result
     wanted = list(used)
@@ -120,7 +120,7 @@ def _shrink_programs(eqn: Eqn, used: Sequence[bool]) -> tuple[list[bool], Eqn]:
     params = with_programs[eqn.primitive](eqn.params, smaller, kept(operands, needed), kept(results, wanted))
     invars = kept(eqn.invars, needed)
     effects = frozenset(effect_rules[eqn.primitive](*(v.aval for v in invars), **params))
-    # A carry that is needed inside only is a result that nobody reads.
+    # A carry that is needed inside only is an unused result.
     return needed, Eqn(eqn.primitive, invars, kept(eqn.outvars, wanted), params, effects, eqn.source_info)
 
 

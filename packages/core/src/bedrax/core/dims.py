@@ -1,7 +1,7 @@
 """Dimensions that may be symbolic.
 
 A dimension is an `int`, or an object of a class registered here (`shape_poly` registers its own). Shape rules do all
-arithmetic and comparisons on dimensions through these functions, which take the fast way for ints. A symbolic
+arithmetic and comparisons on dimensions through these functions, which have a fast path for ints. A symbolic
 dimension supports `+ - * // %` and comparisons, which raise `InconclusiveDimensionOperation` when the answer depends
 on its value; it may define the methods named in `SymbolicProtocol`.
 """
@@ -46,7 +46,7 @@ def is_symbolic(d: Any) -> bool:
 
 
 def is_constant_dim(d: Dim) -> bool:
-    """Whether the dimension is a known number."""
+    """Return whether the dimension is a known number."""
     return type(d) is int or not isinstance(d, _symbolic)
 
 
@@ -58,15 +58,15 @@ def is_constant_shape(shape: Shape) -> bool:
 
 
 def same_dim(a: Dim, b: Dim) -> bool:
-    """Whether two dimensions are equal for all values of their symbols.
+    """Return whether two dimensions are equal for all values of their symbols.
 
-    Raises InconclusiveDimensionOperation if that depends on the values.
+    Raises InconclusiveDimensionOperation if the answer depends on the values.
     """
     return bool(a == b)
 
 
 def definitely_equal(a: Dim, b: Dim) -> bool:
-    """Like `same_dim`, but False where the answer depends on values."""
+    """Return `same_dim`, or False if the answer depends on values."""
     if type(a) is int and type(b) is int:
         return a == b
     try:
@@ -76,7 +76,7 @@ def definitely_equal(a: Dim, b: Dim) -> bool:
 
 
 def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    """Whether shapes are equal in rank and in every dimension; see `same_dim`."""
+    """Return whether shapes are equal in rank and in every dimension; see `same_dim`."""
     if a is b:
         return True
     if len(a) != len(b):
@@ -85,17 +85,17 @@ def same_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
 
 
 def definitely_equal_shape(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
-    """Like `same_shape`, but False where the answer depends on values."""
+    """Return `same_shape`, or False if the answer depends on values."""
     return len(a) == len(b) and all(definitely_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 def size(shape: Sequence[Dim]) -> Dim:
-    """Number of elements: the product of the dimensions (1 for rank 0)."""
+    """Return the number of elements: the product of the dimensions (1 for rank 0)."""
     return math.prod(shape)
 
 
 def divide_shapes(a: Sequence[Dim], b: Sequence[Dim]) -> Dim:
-    """`size(a) / size(b)`, which must be whole: what -1 means in a reshape.
+    """Return `size(a) / size(b)`, which must be whole: the dimension for -1 in a reshape.
 
     Equal dimensions are cancelled first, so that symbolic ones need not be divided.
 
@@ -112,7 +112,7 @@ def divide_shapes(a: Sequence[Dim], b: Sequence[Dim]) -> Dim:
         raise InconclusiveDimensionOperation(
             f"Cannot divide evenly the sizes of shapes {tuple(a)} and {tuple(b)}: {na} is no multiple of {nb}"
         )
-    rest_a, rest_b = cancel(a, b)  # the documents of jax2tf name the words of the message below
+    rest_a, rest_b = cancel(a, b)  # the documents of jax2tf quote the message below
     na, nb = size(rest_a), size(rest_b)
     if is_constant_dim(nb) and nb == 1:
         return na
@@ -129,7 +129,7 @@ def divide_shapes(a: Sequence[Dim], b: Sequence[Dim]) -> Dim:
 
 
 def cancel(a: Sequence[Dim], b: Sequence[Dim]) -> tuple[list[Dim], list[Dim]]:
-    """`a` and `b` without the dimensions that both have (once for each time that both have them)."""
+    """Return `a` and `b` without their common dimensions (a dimension that occurs n times in both goes n times)."""
     rest_a, rest_b = [], list(b)
     for x in a:
         for i, y in enumerate(rest_b):
@@ -152,29 +152,29 @@ def _extreme(name: str, builtin: Callable[[Any, Any], Any], a: Dim, b: Dim) -> D
 
 
 def max_dim(d1: Dim, d2: Dim) -> Dim:
-    """The larger dimension; may be a symbolic maximum."""
+    """Return the larger dimension; may be a symbolic maximum."""
     return _extreme("max", max, d1, d2)
 
 
 def min_dim(d1: Dim, d2: Dim) -> Dim:
-    """The smaller dimension; may be a symbolic minimum."""
+    """Return the smaller dimension; may be a symbolic minimum."""
     return _extreme("min", min, d1, d2)
 
 
 def non_negative(d: Dim) -> Dim:
-    """`max(d, 0)`."""
+    """Return `max(d, 0)`."""
     if type(d) is int:
         return d if d > 0 else 0
     return max_dim(d, 0)
 
 
 def at_least(a: Dim, b: Dim) -> bool:
-    """Whether `a >= b` for all values of the symbols; raises InconclusiveDimensionOperation if it depends on them."""
+    """Return whether `a >= b` for all values of the symbols; InconclusiveDimensionOperation if it depends on them."""
     return bool(a >= b)
 
 
 def dilate_dim(d: Dim, dilation: int) -> Dim:
-    """Length of `d` elements with `dilation - 1` holes between neighbours: 0 if d is 0, else 1 + dilation (d - 1)."""
+    """Return the length of `d` elements with `dilation - 1` holes between: 0 if d is 0, else 1 + dilation (d - 1)."""
     if type(d) is int:
         return 0 if d == 0 else 1 + dilation * (d - 1)
     if is_constant_dim(dilation) and dilation == 1:
@@ -183,14 +183,14 @@ def dilate_dim(d: Dim, dilation: int) -> Dim:
 
 
 def stride_dim(d: Dim, window: Dim, stride: int) -> Dim:
-    """How many windows of length `window` fit into `d` at steps of `stride`: max(0, (d - window) // stride + 1)."""
+    """Return the number of windows in `d` elements with a stride: max(0, (d - window) // stride + 1)."""
     if type(d) is int and type(window) is int:
         return (d - window) // stride + 1 if d >= window else 0
     return non_negative((d - window) // stride + 1)
 
 
 def dim_as_value(d: Dim) -> Any:
-    """The dimension as a value for arithmetic on arrays: an int, or what the symbolic dimension makes of itself."""
+    """Return the dimension as an operand for arrays: an int, or the value that a symbolic dimension gives."""
     if type(d) is int:
         return d
     if not is_constant_dim(d):
@@ -199,12 +199,12 @@ def dim_as_value(d: Dim) -> Any:
 
 
 def canonical_dim(d: Any, context: str = "") -> Dim:
-    """`d` as a dimension; see `canonical_shape`."""
+    """Return `d` as a dimension; see `canonical_shape`."""
     return canonical_shape((d,), context)[0]
 
 
 def canonical_shape(shape: Any, context: str = "") -> Shape:
-    """`shape` as a tuple of ints and symbolic dimensions.
+    """Return `shape` as a tuple of ints and symbolic dimensions.
 
     Args:
       shape: a sequence of ints, NumPy integers and symbolic dimensions; or a single one of them.
@@ -225,7 +225,7 @@ def canonical_shape(shape: Any, context: str = "") -> Shape:
 
 
 def _as_sequence(shape: Any) -> Sequence[Any]:
-    """A single dimension, or what is no sequence, as a sequence of one."""
+    """Return a sequence as it is, and any other value as a sequence of one."""
     ndim = getattr(shape, "ndim", None)
     if ndim is None:  # no array
         one_by_one = hasattr(shape, "__getitem__") and hasattr(shape, "__len__")  # of a library's class, too
@@ -241,7 +241,7 @@ def _canonical_element(d: Any, shape: Any, context: str) -> Dim:
             return operator.index(d)
     except (TypeError, errors.JAXTypeError):
         pass
-    # The documents of jax2tf name these words.
+    # The documents of jax2tf quote these words.
     message = f"Shapes must be 1D sequences of concrete values of integer type, got {tuple(shape)}."
     if hasattr(d, "aval"):
         message += (

@@ -38,7 +38,7 @@ uint1 = ml_dtypes.uint1
 uint2 = ml_dtypes.uint2
 uint4 = ml_dtypes.uint4
 
-# The type of tangents of values that have none (integers and booleans): it has no content.
+# The type of tangents of integers and booleans: it has no content.
 float0: np.dtype = np.dtype([("float0", np.void, 0)])
 
 
@@ -58,7 +58,7 @@ float_dtypes: Final = (*narrow_float_dtypes, *_dtypes(bfloat16, np.float16, np.f
 complex_dtypes: Final = _dtypes(np.complex64, np.complex128)
 all_dtypes: Final = (bool_dtype, *integer_dtypes, *float_dtypes, *complex_dtypes)
 
-# Abstract kind of every type above; NumPy knows nothing of those of ml_dtypes.
+# Abstract kind of every type above; NumPy has no kinds for those of ml_dtypes.
 _KIND: dict[np.dtype, type] = (
     {bool_dtype: np.bool_}
     | dict.fromkeys(signed_dtypes, np.signedinteger)
@@ -91,8 +91,8 @@ class prng_key(extended):
 class ExtendedDType:
     """Base class of element types that stand for several numbers each, e.g. PRNG keys.
 
-    Subclasses are hashable and define `name`, `type` (a subclass of `extended`) and `itemsize`; how their arrays are
-    represented: `element_shape`, `element_dtype`, ``physical_value(x)`` (the base of an
+    Subclasses are hashable and define `name`, `type` (a subclass of `extended`) and `itemsize`. They define the
+    representation of their arrays: `element_shape`, `element_dtype`, ``physical_value(x)`` (the base of an
     array), ``from_physical(base, aval)``; and ``zeros(shape)``.
     """
 
@@ -109,11 +109,11 @@ class ExtendedDType:
 class TypePromotionError(ValueError):
     """Raised when types have no implicit common type.
 
-    It happens with narrow floats and integers (whose conversions are rarely meant), and with any two different
+    It happens with narrow floats and integers (whose conversions are rarely intended), and with any two different
     types under ``jax_numpy_dtype_promotion='strict'``::
 
         jnp.zeros(3, jnp.int4) + jnp.zeros(3, jnp.int8)                    # raises TypePromotionError
-        jnp.zeros(3, jnp.int4).astype(jnp.int8) + jnp.zeros(3, jnp.int8)   # says what is meant
+        jnp.zeros(3, jnp.int4).astype(jnp.int8) + jnp.zeros(3, jnp.int8)   # an explicit conversion
     """
 
 
@@ -132,17 +132,17 @@ _x64 = config.enable_x64
 
 
 def is_python_scalar(x: Any) -> bool:
-    """Whether `x` is a bool, int, float or complex of Python (np.float64 is not one)."""
+    """Return whether `x` is a bool, int, float or complex of Python (np.float64 is not one)."""
     return isinstance(x, python_scalar_types) and not isinstance(x, np.generic)
 
 
 def python_scalar_dtype(scalar_type: type, x64: bool | None = None) -> np.dtype:
-    """The dtype of Python's `bool`, `int`, `float` or `complex` in a mode, by default in the current one."""
+    """Return the dtype of Python's `bool`, `int`, `float` or `complex` in a mode, by default in the current one."""
     return _PYTHON_DTYPES[scalar_type][_x64.value if x64 is None else x64]
 
 
 def check_python_int(x: int) -> None:
-    """OverflowError if the Python int does not fit into the default integer type."""
+    """Raise OverflowError if the Python int does not fit into the default integer type."""
     limit = 63 if _x64.value else 31
     if not -(1 << limit) <= x < (1 << limit):
         name = python_scalar_dtype(int).name
@@ -170,9 +170,9 @@ def default_complex_dtype() -> np.dtype:
 
 
 def as_dtype(x: Any) -> np.dtype | ExtendedDType:
-    """What `x` says as a dtype: a name, a scalar type, a dtype, or an object with a `.dtype`.
+    """Return the dtype of `x`: a name, a scalar type, a dtype, or an object with a `.dtype`.
 
-    Python's scalar types mean their default in the current mode; nothing else is narrowed.
+    Python's scalar types give their default in the current mode. Other types are not narrowed.
 
     Raises:
       TypeError: `x` is no dtype.
@@ -214,11 +214,11 @@ def _canonical_tables() -> tuple[dict, dict]:
     return tables
 
 
-_CANONICAL = _canonical_tables()  # the most common spellings, narrowed or not; filled further as others come
+_CANONICAL = _canonical_tables()  # the most common spellings, narrowed or not; others are added at first use
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """The dtype that `dtype` means in the current mode: without x64, 64-bit types become 32-bit types.
+    """Return the dtype for `dtype` in the current mode: without x64, 64-bit types become 32-bit types.
 
     Args:
       dtype: anything `as_dtype` accepts.
@@ -237,7 +237,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
             raise ValueError(f"a numeric dtype is needed here, got the extended dtype {parsed}")
         return parsed
     if not parsed.isnative:
-        parsed = parsed.newbyteorder("=")  # the order of bytes is the business of whoever reads the array
+        parsed = parsed.newbyteorder("=")  # readers of arrays convert the order of bytes
     result = table.get(parsed, parsed)
     if isinstance(dtype, (np.dtype, str)) or (isinstance(dtype, type) and parsed in table):
         table[dtype] = result
@@ -245,13 +245,13 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
 
 
 def check_user_dtype_supported(dtype: Any, where: str | None = None) -> None:
-    """Warn (or raise, as ``jax_explicit_x64_dtypes`` says) if `dtype`, given by the user, will be narrowed.
+    """Warn (or raise, see ``jax_explicit_x64_dtypes``) if `dtype`, given by the user, will be narrowed.
 
     Python's `int`, `float` and `complex` mean "the default", and never warn.
 
     Args:
       dtype: as the user wrote it.
-      where: name of the public function it was given to.
+      where: name of the public function with this argument.
     """
     if _x64.value or (isinstance(dtype, type) and dtype in _PYTHON_DTYPES) or dtype is None:
         return
@@ -274,9 +274,9 @@ def check_user_dtype_supported(dtype: Any, where: str | None = None) -> None:
 
 
 def explicit_dtype(dtype: Any, where: str | None = None) -> Any:
-    """The dtype to use when the user wrote `dtype`: canonical, with the warning of `check_user_dtype_supported`.
+    """Return the canonical dtype for a `dtype` of the user, with the warning of `check_user_dtype_supported`.
 
-    Under ``jax_explicit_x64_dtypes='allow'`` what was asked for is kept. Extended dtypes pass.
+    Under ``jax_explicit_x64_dtypes='allow'`` the dtype is kept. Extended dtypes are unchanged.
     """
     if not _x64.value:
         check_user_dtype_supported(dtype, where)
@@ -288,7 +288,7 @@ def explicit_dtype(dtype: Any, where: str | None = None) -> Any:
 # ---- Asking about dtypes -------------------------------------------------------------------------------------------
 
 
-# Of dtypes as values carry them; `issubdtype` takes any spelling.
+# These take the dtypes of values; `issubdtype` takes any spelling.
 def is_extended(dtype: Any) -> bool:
     return isinstance(dtype, ExtendedDType)
 
@@ -298,7 +298,7 @@ def is_bool(dtype: Any) -> bool:
 
 
 def is_integer(dtype: Any) -> bool:
-    """Whether it is a signed or unsigned integer type (bool is none)."""
+    """Return whether it is a signed or unsigned integer type (bool is not)."""
     return _KIND.get(dtype) in (np.signedinteger, np.unsignedinteger)
 
 
@@ -311,7 +311,7 @@ def is_unsigned_integer(dtype: Any) -> bool:
 
 
 def is_floating(dtype: Any) -> bool:
-    """Whether it is a real floating type."""
+    """Return whether it is a real floating type."""
     return _KIND.get(dtype) is np.floating
 
 
@@ -334,7 +334,7 @@ _issubdtype_cache: dict[tuple[Any, ...], bool] = {}
 
 
 def issubdtype(a: Any, b: Any) -> bool:
-    """Whether `a` is, or is of the kind, `b`; `numpy.issubdtype` with our kinds and types added.
+    """Return whether `a` is `b` or of the kind `b`: `numpy.issubdtype` extended by the types of this module.
 
     Args:
       a: a dtype, or a kind such as `np.floating` or `prng_key`.
@@ -346,7 +346,7 @@ def issubdtype(a: Any, b: Any) -> bool:
     except (KeyError, TypeError):
         pass
     result = _issubdtype(a, b)
-    # Only what cannot change its meaning with the mode (Python scalar types always mean NumPy's here).
+    # Cached only if the answer does not depend on the mode (Python scalar types are those of NumPy here).
     if isinstance(b, type) and (
         isinstance(a, (np.dtype, ExtendedDType)) or (isinstance(a, type) and issubclass(a, np.generic))
     ):
@@ -355,7 +355,7 @@ def issubdtype(a: Any, b: Any) -> bool:
 
 
 def _numpy_dtype(x: Any) -> Any:
-    # In this question `float` means float64 in every mode, as in NumPy.
+    # Here `float` is float64 in every mode, as in NumPy.
     if x is None or (isinstance(x, type) and x in _PYTHON_DTYPES):
         return np.dtype(x)
     return as_dtype(x)
@@ -377,7 +377,7 @@ def _issubdtype(a: Any, b: Any) -> bool:
 
 
 def scalar_type_of(x: Any) -> type:
-    """`bool`, `int`, `float` or `complex`: the Python type for values like `x`, a value or a dtype.
+    """Return the Python type for `x`, a value or a dtype: `bool`, `int`, `float` or `complex`.
 
     Raises:
       TypeError: there is none.
@@ -405,7 +405,7 @@ def _dtype_only(x: Any) -> Any:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """How many bits an element has: 4 for int4, though NumPy stores it in 8."""
+    """Return the number of bits of an element: 4 for int4, though NumPy stores it in 8."""
     dtype = _numpy_dtype(dtype)
     bits = _BITS.get(dtype) if isinstance(dtype, np.dtype) else None
     if bits is None:
@@ -414,7 +414,7 @@ def itemsize_bits(dtype: Any) -> int:
 
 
 def short_name(dtype: Any) -> str:
-    """The name in printed programs: f32, bf16, i4, u8, c64, bool, key<fry>."""
+    """Return the name in printed programs: f32, bf16, i4, u8, c64, bool, key<fry>."""
     found = _SHORT.get(dtype)
     if found is not None:
         return found
@@ -439,7 +439,7 @@ def _value_dtype(x: Any) -> Any:
 
 
 def to_inexact_dtype(dtype: Any) -> Any:
-    """`dtype` if it is floating or complex; for bool and integers, the default float type."""
+    """Return `dtype` if it is floating or complex; for bool and integers, the default float type."""
     dtype = canonicalize_dtype(dtype, allow_extended_dtype=True)
     if issubdtype(dtype, np.inexact):
         return dtype
@@ -449,7 +449,7 @@ def to_inexact_dtype(dtype: Any) -> Any:
 
 
 def to_complex_dtype(dtype: Any) -> Any:
-    """The complex type that holds values of `dtype`: complex128 for float64 and complex128, else complex64.
+    """Return the complex type that holds values of `dtype`: complex128 for float64 and complex128, else complex64.
 
     Integers and booleans become floats first, so they follow the mode.
     """
@@ -458,7 +458,7 @@ def to_complex_dtype(dtype: Any) -> Any:
 
 
 def to_real_dtype(dtype: Any) -> Any:
-    """The type of the real part: float32 for complex64, float64 for complex128, `dtype` itself otherwise."""
+    """Return the type of the real part: float32 for complex64, float64 for complex128, else `dtype` itself."""
     dtype = canonicalize_dtype(dtype, allow_extended_dtype=True)
     return _REAL_PART.get(dtype, dtype)
 
@@ -467,7 +467,7 @@ _REAL_PART = dict(zip(complex_dtypes, _dtypes(np.float32, np.float64), strict=Tr
 
 
 def dtype_of(x: Any) -> Any:
-    """The canonical dtype of a value: an array, a NumPy value, or a Python scalar.
+    """Return the canonical dtype of a value: an array, a NumPy value, or a Python scalar.
 
     Raises:
       TypeError: `x` is none of these.

@@ -1,8 +1,8 @@
-"""Effects: what a program does besides computing its results.
+"""Effects: actions of a program besides computing its results.
 
-An equation carries a frozenset of `Effect` objects. An effect is a hashable value; its class says, by being a
-member of the registries below, what is allowed: to be lowered, to be *ordered* (kept in program order by a
-token), to stand inside control flow or a custom derivative, to be rematerialized, to be partitioned.
+An equation carries a frozenset of `Effect` objects. An effect is a hashable value. The registries below list
+the classes that may be lowered, be *ordered* (kept in program order by a token), occur inside control flow or
+a custom derivative, be rematerialized, be partitioned.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 
 class Effect:
-    """Base class of effects. Subclasses are hashable and compare by what they affect."""
+    """Base class of effects. Subclasses are hashable and compare by the affected object."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ class OperandEffect(Effect):
 
     Attributes:
       position: which operand; of a program, its constants count first. (`input_index` for libraries.)
-      writes: whether the value may be changed; a class says False if it is only read.
+      writes: whether the value may be changed; False in a class of effects that only read it.
     """
 
     position: int
@@ -66,11 +66,11 @@ class EffectTypeSet:
     __contains__ = contains
 
     def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
-        """The members among `effects`, in the given order."""
+        """Return the members among `effects`, in the given order."""
         return [e for e in effects if isinstance(e, self.types)]
 
     def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
-        """Those of `effects` that are not members, in the given order."""
+        """Return those of `effects` that are not members, in the given order."""
         return [e for e in effects if not isinstance(e, self.types)]
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ partial_eval_kept_effects: Final = EffectTypeSet("kept in the known part when a 
 
 
 class Kept(Effect):
-    """What keeps an operation without results from being removed."""
+    """The effect of an operation without results that must not be removed."""
 
     __slots__ = ()
 
@@ -104,7 +104,7 @@ for _set in (
 
 
 def moved(effects: Iterable[Effect], place: Callable[[int], int | None]) -> Effects:
-    """The effects with those on operands renamed: `place` says which value the operand is, None: one of no concern."""
+    """Return the effects with new positions: `place` maps an operand to one; None: the effect is dropped."""
     found = set()
     for e in effects:
         if isinstance(e, OperandEffect):
@@ -117,7 +117,7 @@ def moved(effects: Iterable[Effect], place: Callable[[int], int | None]) -> Effe
 
 
 def join(*effect_sets: Iterable[Effect]) -> Effects:
-    """The union; `no_effects` itself if all are empty."""
+    """Return the union; `no_effects` itself if all are empty."""
     result = no_effects
     for effects in effect_sets:
         if effects:
