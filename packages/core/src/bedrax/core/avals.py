@@ -73,9 +73,9 @@ class Library(NamedTuple):
     """The functions that tracing calls for values of libraries' own types.
 
     Attributes:
-      ending: ``flat function -> flat function``. The results of the new function are followed by the final contents of
-        values from outside whose type changed. Its second result is ``(second result of the first, changes, Helds)``: the
-        argument of `finish`, and the values from outside that it used.
+      ending: ``flat function -> flat function``. The results of the new function are followed by the final contents
+        of values from outside whose type changed. Its second result is ``(second result of the first, changes,
+        Helds)``: the argument of `finish`, and the values from outside that it used.
       finish: ``(changes, values)``: write these to the values from outside.
       refuse_changes: ``(trace)``: raise ValueError if there are changes that no caller has handled.
     """

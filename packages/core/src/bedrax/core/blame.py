@@ -1,6 +1,6 @@
-"""Errors about arguments in the user's terms: the public function that was called, and the argument that a value is.
+"""Errors that name the public function that the user called, and the argument.
 
-The functions that check arguments do not know by which public function they were called. They find it among the frames
+The functions that check arguments serve many public functions. They find the called one among the frames
 of the interpreter when they raise.
 """
 
@@ -19,12 +19,12 @@ _SHORT = {"jax.numpy": "jnp"}
 
 
 def not_an_array(x: Any, name: str, position: int | None = None, otherwise: bool = False) -> TypeError:
-    """The error of an argument that is no array.
+    """Return the error of an argument that is no array.
 
     Args:
       x: the argument.
       name: of the function that checks it, for the message if no public function is found.
-      position: where that function takes it.
+      position: that of the argument in that function.
       otherwise: `name` is the whole message if no public function is found.
     """
     advice = "; make lists arrays with jnp.array" if isinstance(x, list | tuple) else ""
@@ -41,7 +41,7 @@ def not_an_array(x: Any, name: str, position: int | None = None, otherwise: bool
 
 
 def _called_with(x: Any) -> tuple[str, str, str] | None:
-    """The public function that the user called with `x`, and words for where: (" at position 1", " for q"); or None."""
+    """Return the public function that the user called with `x`, and (" at position 1", " for q"); or None."""
     frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and not source.is_user_frame(frame):
@@ -79,7 +79,7 @@ def _arguments(frame: FrameType) -> Iterator[tuple[int | str, Any]]:
 
 
 def _holds(value: Any, x: Any) -> bool:
-    """Whether `x` is an element of a sequence, or the sequence with its numbers traced."""
+    """Return whether `x` is an element of a sequence, or the sequence with its numbers traced."""
     if not isinstance(value, list | tuple):
         return False
     return any(v is x for v in value) or (type(value) is type(x) and len(value) == len(x))
@@ -94,7 +94,7 @@ def _described(function: Callable, place: int | str) -> tuple[str, str]:
 
 
 def _is_called(function: FunctionType, frame: FrameType) -> bool:
-    """Whether a frame of a function's code is a call of it, and not of another function made by the same function."""
+    """Return whether a frame of a function's code is a call of it, not of another function with the same code."""
     cells = function.__closure__ or ()
     for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
         try:
@@ -114,7 +114,7 @@ def _unwrapped(function: Any) -> Any:
 
 
 def _public_functions() -> tuple[dict, dict]:
-    """The public functions that are loaded, (name, function) by code, and other callable objects, (name, object) by id."""
+    """Return the loaded public functions, (name, function) by code, and other callables, (name, object) by id."""
     global _found
     modules = [
         (name, module) for name, module in sorted(sys.modules.items(), reverse=True)  # those of jax come first
@@ -126,7 +126,7 @@ def _public_functions() -> tuple[dict, dict]:
     return _found[1:]
 
 
-_found: tuple[int, dict[Any, Any], dict[Any, Any]] | None = None  # how many names there were, and what was found
+_found: tuple[int, dict[Any, Any], dict[Any, Any]] | None = None  # number of names, functions, objects
 
 
 def _read(modules: list[tuple[str, ModuleType]]) -> tuple[dict, dict]:

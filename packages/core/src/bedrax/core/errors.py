@@ -1,7 +1,8 @@
 """The errors that users meet when a traced value is used where Python needs a number.
 
-Constructors take the tracer: anything with an `aval`, and perhaps an `origin` (a phrase that says what is being
-traced and which argument the value comes from, or a function that makes it) and a `source` (see `source.py`).
+Constructors take the tracer: anything with an `aval`, and perhaps an `origin` (a phrase that names the
+traced function and the argument that the value comes from, or a function that makes the phrase) and a `source`
+(see `source.py`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def shaped(tracer: Any) -> str:
 
 
 def origin_of(tracer: Any) -> str:
-    """Sentences that say what was being traced and where the value was made; '' if unknown."""
+    """Return sentences that name the traced function and the line that made the value; '' if unknown."""
     lines = []
     origin = getattr(tracer, "origin", None)
     if callable(origin):
@@ -70,7 +71,7 @@ class ConcretizationTypeError(JAXTypeError):
     """A number was needed, but the value is only known as a shape and a type.
 
     Inside `jit`, `scan`, `vmap` and the other transformations that trace, arrays are stand-ins: the program
-    is recorded first and runs later. Whatever Python must know *now* cannot depend on them.
+    is recorded first and runs later. A decision that Python makes during recording cannot depend on them.
 
     A program that fails, because the shape of a result would depend on a value::
 
@@ -80,7 +81,7 @@ class ConcretizationTypeError(JAXTypeError):
 
       first(jnp.arange(5.), 3)        # raises ConcretizationTypeError
 
-    Repaired by saying that `n` is part of the program (it is compiled anew for each `n`)::
+    Repaired by making `n` a part of the program (it is compiled again for each `n`)::
 
       @partial(jit, static_argnames="n")
       def first(x, n):
@@ -102,7 +103,7 @@ class ConcretizationTypeError(JAXTypeError):
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """Python had to decide by the truth of a traced value: in `if`, `while`, `and`, `or`, `not`, `assert`.
+    """Python needed the boolean of a traced value: in `if`, `while`, `and`, `or`, `not`, `assert`.
 
     A program that fails::
 
@@ -133,7 +134,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(JAXTypeError):
-    """A function of NumPy (or of another library) asked a traced value for its numbers.
+    """A function of NumPy (or of another library) needed the numbers of a traced value.
 
     A program that fails::
 
@@ -215,7 +216,7 @@ class UnexpectedTracerError(JAXTypeError):
 
 
 def escaped_tracer_error(tracer: Any, detail: str = "") -> UnexpectedTracerError:
-    """The error for `tracer` being used outside its trace; `detail` adds what is known."""
+    """Return the error for `tracer` being used outside its trace; `detail` is added to the message."""
     place = getattr(tracer, "source", None)
     made = f"\nThe leaked value was created at {source.describe(place)}." if place is not None else ""
     origin = getattr(tracer, "origin", None)
@@ -240,12 +241,12 @@ class LeakedTracerError(RuntimeError):
 
 
 class InconclusiveDimensionOperation(TypeError):
-    """A question about a symbolic dimension has no answer that holds for all its values.
+    """A comparison of a symbolic dimension has no result that holds for all its values.
 
     For example `b >= 2` for a dimension `b` that is only known to be at least 1. Constraints given when the
-    dimension is made, or a formulation that does not need the answer, help.
+    dimension is made, or a formulation without the comparison, help.
     """
 
 
 for _error in [x for x in globals().values() if isinstance(x, type) and x.__module__ == __name__]:
-    _error.__module__ = "jax.errors"  # where users know them from
+    _error.__module__ = "jax.errors"  # the module in which users find them

@@ -1,4 +1,4 @@
-"""Values as keys of caches: equal only where type and bits are."""
+"""Values as keys of caches: two keys are equal only if types and bits are equal."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-# Types of which equal values are the same value (classes of dtypes and enumerations join when they are met).
+# Types of which equal values are the same value (classes of dtypes and enumerations are added at first use).
 _ATOMS = {int, str, bytes, type(None), type(...)}
 _bits = struct.Struct("d").pack
 
 
 def exact(value: Any) -> Any:
-    """What stands for `value` in a key: equal to that of another value only if types and bits are equal.
+    """Return the key of `value`: equal to that of another value only if types and bits are equal.
 
-    Python's own `==` takes ``True`` for ``1.0``, ``-0.0`` for ``0.0``, and a NaN for nothing at all. Numbers are
-    compared by type and bits here, tuples element by element, and everything else as itself.
+    For `==` of Python, ``True`` equals ``1.0``, ``-0.0`` equals ``0.0``, and a NaN equals no value. Here numbers are
+    compared by type and bits, tuples element by element, and other values by `==`.
 
     Raises (when the result is hashed):
       TypeError: `value` is not hashable.
@@ -60,7 +60,7 @@ def equality_is_exact(value: Any) -> bool:
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays whose elements lie in C order have the same shape, dtype and bits."""
+    """Return whether two arrays in C order have the same shape, dtype and bits."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     word = np.uint64 if a.nbytes % 8 == 0 else np.uint8
@@ -68,7 +68,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _of_atoms(values: tuple) -> bool:
-    """Whether there are atoms alone in tuples of tuples: they are their own keys."""
+    """Return whether tuples of tuples hold only atoms: they are their own keys."""
     while kinds := {type(v) for v in values} - _ATOMS:
         if kinds != {tuple}:
             return False
@@ -77,5 +77,5 @@ def _of_atoms(values: tuple) -> bool:
 
 
 def exact_items(params: dict[str, Any]) -> tuple[Any, ...]:
-    """The items of a dictionary of parameters as a key; see `exact`."""
+    """Return the items of a dictionary of parameters as a key; see `exact`."""
     return (*params, *[v if type(v) in _ATOMS else exact(v) for v in params.values()])

@@ -1,8 +1,8 @@
-"""Who evaluates an operation right now.
+"""The executors that evaluate operations and programs.
 
-The active executor is asked by `EvalTrace` for eager operations and by `jit` for whole programs.
-The kernel has none: a backend offers one (`offer`), which is imported when something is first to
-be run. Where several backends are offered, the one of the highest rank evaluates.
+`EvalTrace` calls the active executor for eager operations, `jit` for whole programs.
+The kernel has no executor. A backend offers one (`offer`), which is imported at the first
+evaluation. If several backends are offered, the one of the highest rank evaluates.
 
 A new backend is a subclass of `Executor`, one `provide`, and a column of rules.
 """
@@ -25,23 +25,24 @@ if TYPE_CHECKING:
 
 
 class Executor:
-    """The checklist of a backend. What says so here is the answer of a backend with one device, the host.
+    """The interface of a backend. The defaults are those of a backend with one device, the host.
 
-    The first group holds from the moment that the executor is provided, whoever evaluates then; the
-    methods are asked of the one that evaluates.
+    The first group of attributes applies from `provide` on, also while another executor evaluates. The
+    methods are called on the executor that evaluates.
 
     Attributes:
-      array_types: its array classes, whose instances have an attribute `aval`; they become `Array`s.
+      array_types: its array classes. Instances have an attribute `aval`. The classes become `Array`s.
       option_changed: ``(name, flag)``, called after each change of an option.
-      must_see_calls: for a backend that dispatches calls of jitted functions outside Python. A function
-        that tells it whether it may do so in this thread (None), or must ask us because a trace records
-        every call (True); returns what held before.
+      must_see_calls: for a backend that dispatches calls of jitted functions outside Python. The
+        argument of this function is None if the backend may do so in this thread, True if it must not
+        because a trace records every call. Returns the argument of the last call.
 
-      name: as messages call it.
-      rank: of the backends that are offered, the highest evaluates.
-      compiles: whether a program of several operations is run faster than these one by one.
-      shares_memory: whether `from_dlpack` takes over another library's memory where it is.
-      ready: asked before `apply`: primitive -> {params as `marshal` writes them, or None: function of operands}, or None.
+      name: the name in messages.
+      rank: the offered backend of the highest rank evaluates.
+      compiles: whether a program of several operations runs faster than the operations one by one.
+      shares_memory: whether `from_dlpack` uses the memory of the other library without a copy.
+      ready: looked up before `apply`: primitive -> {params as `marshal` writes them, or None: function of operands},
+        or None.
     """
 
     array_types: tuple[type, ...] = ()
@@ -55,42 +56,42 @@ class Executor:
     ready: dict[Any, dict[Any, Any] | None] = {}
 
     def apply(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """One eager operation on concrete values: this backend's array, or a list of them."""
+        """Evaluate one operation on concrete values; returns this backend's array, or a list of them."""
         raise NotImplementedError(f"the {self.name} executor does not say how it evaluates '{prim}'")
 
     def run_program(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-        """A whole program on flat arguments."""
+        """Evaluate a whole program on flat arguments."""
         raise NotImplementedError(f"the {self.name} executor does not say how it runs programs")
 
     def run_jit(self, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-        """The `jit` primitive, met outside any trace."""
+        """Evaluate the `jit` primitive outside any trace."""
         return self.run_program(params["jaxpr"], args)
 
     def make_jitted(self, jitted: Callable[..., Any]) -> Any:
-        """What `jit` returns for a `Jitted`: itself, or a wrapper that dispatches its calls."""
+        """Return the result of `jit` for a `Jitted`: itself, or a wrapper that dispatches its calls."""
         return jitted
 
     def asarray(self, x: Any) -> Any:
-        """A concrete value as this backend's array, which shares no memory that others may write to."""
+        """Return a concrete value as this backend's array, which shares no writable memory."""
         raise NotImplementedError(f"the {self.name} executor does not say how it makes arrays")
 
     def resolve(self, where: Any, what: str, aval: Any) -> Any:
-        """The place that a user's device, sharding or partition spec (the argument `what`) means for a type."""
+        """Return the place for a type, given a device, sharding or partition spec of the user (`what`)."""
         raise NotImplementedError(
             f"{what}: placing an array on {where} needs devices; the {self.name} executor has none. Import"
             " bedrax.xla_backend (or jax) for them."
         )
 
     def reshard(self, x: Any, to: Any) -> Any:
-        """`x` at a place, as programs name it: the host has one only."""
+        """Return `x` at a place, as programs name it: the host has one only."""
         return x
 
     def devices(self, platform: str | None = None) -> list[Any]:
-        """The devices (of a platform) that an array can be put on: none but the host, which has no name."""
+        """Return the devices (of a platform) for arrays: none; the host has no name."""
         return []
 
     def from_dlpack(self, x: Any, device: Any = None, copy: bool | None = None) -> Any:
-        """An array from another library's, through the DLPack protocol."""
+        """Return an array made from that of another library, through the DLPack protocol."""
         if copy is False:
             raise ValueError(f"from_dlpack(copy=False): the {self.name} executor always copies")
         found = self.asarray(np.from_dlpack(x))
@@ -100,9 +101,9 @@ class Executor:
 
 
 active: Executor | None = None
-ready: dict[Any, dict[Any, Any] | None] = Executor.ready  # of the active one
+ready: dict[Any, dict[Any, Any] | None] = Executor.ready  # of the active executor
 must_see_calls: Callable[[Any], Any] | None = None
-"""What the providers said; read where traces are entered."""
+"""The function of the provider; called when a trace is entered."""
 
 _offers: dict[int, str] = {}  # rank -> module that provides an executor of that rank when it is imported
 _provided: dict[int, Executor] = {}
@@ -110,7 +111,7 @@ _lock = threading.RLock()
 
 
 def get() -> Executor:
-    """The executor that evaluates now; the one of the highest rank is imported on first need.
+    """Return the active executor. The one of the highest rank is imported at first use.
 
     Raises:
       RuntimeError: no backend was offered.
@@ -128,12 +129,12 @@ def get() -> Executor:
 
 
 def any_offered() -> bool:
-    """Whether there is a backend; without one, programs are made and not run."""
+    """Return whether there is a backend. Without one, programs can be made but not run."""
     return bool(active or _offers or _provided)
 
 
 def offer(module: str, rank: int) -> None:
-    """Name the module that provides an executor of this rank; it is imported when something is to be run."""
+    """Name the module that provides an executor of this rank; it is imported at the first evaluation."""
     with _lock:
         _offers[rank] = module
         if active is not None and active.rank < rank:
@@ -143,7 +144,7 @@ def offer(module: str, rank: int) -> None:
 def provide(executor: Executor) -> None:
     """Add an executor. It evaluates from now on, unless one of a higher rank was offered or provided.
 
-    Call it when everything that the executor needs stands: other threads may use it at once.
+    Call it when the executor is complete: other threads may use it immediately.
     """
     global must_see_calls
     from bedrax.core import avals, config  # not at the top: to offer a backend costs nothing
@@ -162,7 +163,7 @@ def provide(executor: Executor) -> None:
 
 
 def install(executor: Executor | None) -> Executor | None:
-    """Make `executor` the one that evaluates from now on; None: the one of the highest rank."""
+    """Make `executor` the active one; None: the one of the highest rank."""
     global active, ready
     active, ready = executor, (executor or Executor).ready
     return executor

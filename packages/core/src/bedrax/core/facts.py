@@ -1,4 +1,4 @@
-"""What is derived from a program is kept with it, and lives exactly as long as it does: programs are immutable."""
+"""Results derived from a program are kept in the program and freed with it. Programs are immutable."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _missing = object()
 
 
 def fact(program: Jaxpr, key: Any, make: Callable[[], Any]) -> Any:
-    """``make()``, made once for this program and key.
+    """Return ``make()``, called once for this program and key.
 
     Args:
-      key: hashable; begins with what makes it differ from the keys of others (a function, a name).
+      key: hashable; begins with a function or a name that only this use has.
     """
     found = program.cache.get(key, _missing)
     return _kept(program, key, make()) if found is _missing else found
@@ -43,7 +43,7 @@ def cached(derive: Callable[P, R]) -> Callable[P, R]:
 
 
 def _check_programs(result: Any) -> None:
-    """Check the types of the programs in what was derived (with `jax_enable_checks`)."""
+    """Check the types of the programs in a derived result (with `jax_enable_checks`)."""
     if type(result) is Jaxpr:
         typecheck.check_jaxpr(result)
     elif isinstance(result, tuple | list):

@@ -1,8 +1,9 @@
-"""Operations that hold programs, lifted: what a transformation makes of the programs, bound in the same way.
+"""Lift operations that hold programs: bind the same operation with transformed programs.
 
-`bedrax.core.tables.programs` declares which programs an operation holds and how it applies them. From this follow the role of
-each operand and result (`bedrax.core.tables.wires`), the marks that a loop gives its carry (`settled`), and the operation that
-holds derived programs (`held`, `lifted`). A rule that uses this module computes no positions of operands.
+`bedrax.core.tables.programs` declares the programs of an operation and how it applies them. This module derives from
+it the role of each operand and result (`bedrax.core.tables.wires`), the marks that a loop gives its carry (`settled`),
+and the operation that holds derived programs (`held`, `lifted`). A rule that uses this module computes no positions of
+operands.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class of_uses:
         self.derive = derive
 
     def known(self, uses: Sequence[Use], *args: Any) -> Any:
-        """The result if it was derived before, or None."""
+        """Return the result if it was derived before, or None."""
         return uses[0].program.cache.get((self.derive, uses[0][1:], tuple(uses[1:]), args))
 
     def __call__(self, uses: Sequence[Use], *args: Any) -> Any:
@@ -37,7 +38,7 @@ class of_uses:
 
 @of_uses
 def roles(uses: Sequence[Use], operands: int) -> tuple[list[Wire], list[Wire]]:
-    """The operands, of which there are as many as `operands` says, and the results: see `bedrax.core.tables.wires`."""
+    """Return the roles of the operands (`operands`: their number) and results: see `bedrax.core.tables.wires`."""
     return wires(uses, operands, len({r for use in uses for r in use.results if r is not None}))
 
 
@@ -45,19 +46,19 @@ def roles(uses: Sequence[Use], operands: int) -> tuple[list[Wire], list[Wire]]:
 
 
 def marked(mark: Any) -> bool:
-    """Whether a mark says anything: it is neither None nor False."""
+    """Return whether a mark is set: it is neither None nor False."""
     return mark is not None and mark is not False
 
 
 def arguments(use: Use, marks: Sequence[Any]) -> tuple[Any, ...]:
-    """The marks of a program's arguments, given those of the operands."""
+    """Return the marks of a program's arguments, given those of the operands."""
     return tuple([None if o is None else marks[o] for o in use.operands])
 
 
 def settled(
     uses: Sequence[Use], marks: Sequence[Any], found: Callable[..., Any], carried: Any = True
 ) -> tuple[tuple[Any, ...], list[Any]]:
-    """The smallest marks with which each part of a carry is marked alike before and after a round.
+    """Return the smallest marks with which each part of a carry has the same mark before and after a round.
 
     Args:
       marks: of the operands.
@@ -74,7 +75,7 @@ def settled(
         results = {
             r for use, own in zip(uses, out, strict=True) for r, m in zip(use.results, own, strict=True) if marked(m)
         }
-        # A result that is none of the operation's decides whether there is a next round: all that rounds change depends on it.
+        # A result that the operation does not return decides about the next round: all carries depend on it.
         if None in results:
             results.update(r for use in uses for o, r in use.carries if _changes(use, o, r))
         grown = [o for o, r in carries if not marked(marks[o]) and r in results]
@@ -93,11 +94,11 @@ def _changes(use: Use, operand: int, result: int) -> bool:
 
 
 class Body(NamedTuple):
-    """A program that an operation is to hold.
+    """A program for an operation to hold.
 
     Attributes:
-      arguments: the source of each argument: the operand that it is. See `bedrax.core.tables.Wire`.
-      results: the source of each result; None for a result that is none of the operation's.
+      arguments: the source of each argument, an operand. See `bedrax.core.tables.Wire`.
+      results: the source of each result; None for a result that the operation does not return.
     """
 
     program: Jaxpr
@@ -106,11 +107,11 @@ class Body(NamedTuple):
 
 
 class Held(NamedTuple):
-    """An operation that holds other programs than it did: its programs, and its operands and results in order.
+    """An operation with new programs: its programs, and its operands and results in order.
 
     Attributes:
-      consts: what the programs close over; these values are among the operands.
-      straight: whether operands and results are those that the operation had, in order.
+      consts: the values that the programs close over; they are among the operands.
+      straight: whether operands and results are those of the old operation, in order.
     """
 
     programs: tuple[Jaxpr, ...]
@@ -136,10 +137,10 @@ class Held(NamedTuple):
 
 
 def held(uses: Sequence[Use], bodies: Sequence[Body], operands: Sequence[Wire], results: Sequence[Wire]) -> Held:
-    """The operation that holds the programs of `bodies` in place of those of `uses`.
+    """Return the operation that holds the programs of `bodies` in place of those of `uses`.
 
-    Operands and results of one kind stay in the order in which they are given. A program need not name an operand that it has
-    to take. What the programs close over from a trace becomes operands.
+    Operands and results of one kind stay in the given order. A program need not name an operand that it must take.
+    Values of a trace that the programs close over become operands.
     """
     alike = all(use[1:] == uses[0][1:] for use in uses)
     consts: list[Any] = []
@@ -169,7 +170,7 @@ def held(uses: Sequence[Use], bodies: Sequence[Body], operands: Sequence[Wire], 
 
 
 def sources(name: str, numbers: Sequence[int | None]) -> list[Any]:
-    """The sources of some operands or results."""
+    """Return the sources of some operands or results."""
     return [None if i is None else (name, i) for i in numbers]
 
 
@@ -181,9 +182,9 @@ class Lifted(NamedTuple):
 
     Attributes:
       held: the operation.
-      programs: what its programs were derived to.
+      programs: the derived programs.
       marks, out_marks: of the operands and the results.
-      decision: the mark of what decides whether there is a next round; None if no program says.
+      decision: the mark of the value that decides about the next round; None if no program returns one.
     """
 
     held: Held
@@ -197,15 +198,15 @@ class Lifted(NamedTuple):
 def lifted(
     uses: Sequence[Use], marks: tuple[Any, ...], derive: Callable[..., Any], pairs: bool = False, carried: Any = True
 ) -> Lifted:
-    """An operation that holds programs, on values with marks.
+    """Derive an operation that holds programs, for values with marks.
 
     Args:
       marks: of the operands.
-      derive: ``(program, marks of its arguments, which results need the mark `carried` or None) -> (derived program, marks of
-        its results)``.
-      pairs: whether a value with a mark has a companion (a tangent, say). A derived program takes one for each marked argument
-        after its arguments, and returns one for each marked result after its results. It has the role of its value. Of a
-        program that has no result of the operation's, nothing is derived.
+      derive: ``(program, marks of its arguments, needed) -> (derived program, marks of its results)``. `needed` is None,
+        or a flag per result that needs the mark `carried`.
+      pairs: whether a value with a mark has a companion (a tangent, say). A derived program takes one for each marked
+        argument after its arguments, and returns one for each marked result after its results. It has the role of its
+        value. A program whose results the operation does not return is not derived.
       carried: the mark of a part of a carry that a round marks.
 
     Returns:
@@ -255,8 +256,8 @@ def lift(
     """Bind an operation that holds programs to values with marks, see `lifted`.
 
     Args:
-      companions: for each operand; those of operands that get no mark are not used. None: values have no companions.
-      prepare: ``(operation) -> (operands, companions)`` in place of `args` and `companions`, where these depend on the marks.
+      companions: one per operand; those of operands without a mark are not used. None: values have no companions.
+      prepare: ``(operation) -> (operands, companions)`` in place of `args` and `companions`, if these depend on marks.
 
     Returns:
       (results, their marks, companions of the results, None for those that have none).
@@ -282,12 +283,13 @@ def lift(
 
 
 class Reports(NamedTuple):
-    """How programs report, see `reporting`. Two that are equal make the same programs.
+    """The functions for programs that report, see `reporting`. Equal values make the same programs.
 
     Attributes:
-      of: ``program -> (program, whether it reports)``. A program that reports returns the leaves of a report before its results.
+      of: ``program -> (program, whether it reports)``. A program that reports returns the leaves of a report
+        before its results.
       types: of the leaves of a report.
-      none: ``types -> leaves`` of a report that says nothing.
+      none: ``types -> leaves`` of an empty report.
       join: ``(leaves, leaves) -> leaves`` of two reports, the earlier one first.
     """
 
@@ -324,9 +326,9 @@ class Reporting(NamedTuple):
 
 @of_uses
 def reporting(uses: Sequence[Use], operands: int, how: Reports) -> Reporting:
-    """An operation that holds programs, of programs that report: a call and a branch return the report, a loop carries it.
+    """Derive an operation whose programs report: a call and a branch return the report, a loop carries it.
 
-    What a program reports that decides whether there is another round is part of the report of the round before.
+    The report of a program that decides about the next round is part of the report of the round before.
     """
     n = len(how.types)
     found = [how.of(use.program) for use in uses]

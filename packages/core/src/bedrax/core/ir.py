@@ -8,8 +8,8 @@
     param ::= name = hashable metadata, possibly a jaxpr
 
 Five small types. The values of the constvars are inside the `Jaxpr` (the face calls it
-`ClosedJaxpr`, too). `eval_jaxpr` is the evaluator whose shape every other pass has: `read`,
-`write`, a loop over equations.
+`ClosedJaxpr`, too). `eval_jaxpr` is the evaluator: `read`, `write`, a loop over
+equations. Every other pass has the same structure.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ no_effects: frozenset[Any] = frozenset()
 
 
 class Var:
-    """A variable; identity is its name."""
+    """A variable, compared by identity."""
 
     __slots__ = ("aval",)
 
@@ -39,9 +39,9 @@ class Var:
 
 
 class DropVar(Var):
-    """A result that nothing uses; prints as ``_``.
+    """An unused result; prints as ``_``.
 
-    Tracing makes variables of all results; those that turn out to be unused are only printed like this.
+    Tracing makes a `Var` for every result. An unused one prints as ``_``, too.
     """
 
     __slots__ = ()
@@ -73,8 +73,8 @@ class Eqn:
 
     Attributes:
       primitive, invars, outvars, params: as in the grammar.
-      effects: what it does besides computing its results.
-      source_info: where in the user's code it was bound, and under which names: a `Place`, or None.
+      effects: its effects besides computing the results.
+      source_info: the line of the user's code that bound it, and its named scopes: a `Place`, or None.
     """
 
     __slots__ = ("effects", "invars", "outvars", "params", "place", "primitive")
@@ -106,7 +106,7 @@ class Eqn:
 
 
 class _Described(dict):
-    """Params that libraries may ask for further ones, which follow from these; rules get these alone."""
+    """Params of which libraries may read further ones, which follow from these. Rules get these alone."""
 
     __slots__ = ("primitive",)
 
@@ -115,7 +115,7 @@ class _Described(dict):
 
 
 def described(primitive: Primitive, params: dict[str, Any]) -> dict[Any, Any]:
-    """`params`, and by subscript the ``further_params`` of a primitive that has some."""
+    """Return `params`; subscripts also find the ``further_params`` of a primitive that has some."""
     if primitive.further_params is None or type(params) is _Described:
         return params
     of = _Described(params)
@@ -153,9 +153,9 @@ class Jaxpr:
             join_effects(self.eqns, (*self.constvars, *self.invars)) if effects is None else effects
         )
         self.debug_info: DebugInfo | None = debug_info
-        self.cache: dict[Any, Any] = {}  # what was derived from this program; see `bedrax.core.facts`
+        self.cache: dict[Any, Any] = {}  # results derived from this program; see `bedrax.core.facts`
 
-    # Of a `ClosedJaxpr`: the program and its constants are one object here.
+    # The attributes of a `ClosedJaxpr`: the program and its constants are one object here.
     @property
     def jaxpr(self) -> Jaxpr:
         return self
@@ -182,7 +182,7 @@ class Jaxpr:
         return Jaxpr(**fields)
 
     def pretty_print(self, **options: Any) -> str:
-        """The standard printed form. Options: `source_info`, `print_shapes`, `name_stack`, `use_color`."""
+        """Return the standard printed form. Options: `source_info`, `print_shapes`, `name_stack`, `use_color`."""
         return offered("text of programs")(self, **options)
 
     def __str__(self) -> str:
@@ -192,9 +192,9 @@ class Jaxpr:
 
 
 class DebugInfo:
-    """Names for messages: what traced a function, where that stands, its arguments and results (a tuple of str each).
+    """Names for messages: the tracing function, the traced one, its arguments and results (a tuple of str each).
 
-    All but the first may be functions, called when somebody asks.
+    All but the first may be functions, called at the first lookup.
     """
 
     __slots__ = ("_given", "traced_for")
@@ -231,7 +231,7 @@ class DebugInfo:
 
 
 def join_effects(eqns: Iterable[Eqn], inputs: Sequence[Var]) -> frozenset[Any]:
-    """The effects of a program: the union of the equations'; of those on a value, the ones on `inputs`."""
+    """Return the effects of a program: the union over its equations. Of effects on values, those on `inputs`."""
     found: frozenset[Any] = no_effects
     place: dict[Any, Any] = {}
     for eqn in eqns:
@@ -246,7 +246,7 @@ def join_effects(eqns: Iterable[Eqn], inputs: Sequence[Var]) -> frozenset[Any]:
 
 
 def last_uses(jaxpr: Jaxpr) -> list[tuple[Var, ...]]:
-    """For each equation, the variables (no arguments) that neither a later equation nor the result uses."""
+    """Return for each equation the variables (no arguments) that neither a later equation nor the result uses."""
     found = jaxpr.cache.get(last_uses)
     if found is None:
         used = {*jaxpr.invars, *jaxpr.outvars}
@@ -264,8 +264,8 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
     Args:
       jaxpr: the program.
       consts: one value per constvar (usually ``jaxpr.consts``).
-      args: one value per invar. Only the order of `consts` and `args` together counts: the first values are those of the
-        constvars, wherever they stand.
+      args: one value per invar. Only the order of `consts` and `args` together counts: the first values are
+        those of the constvars.
 
     Returns:
       A list with one value per outvar.
@@ -297,15 +297,15 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any) -> list[Any]:
 
 
 def run(jaxpr: Jaxpr, *args: Any) -> list[Any]:
-    """`eval_jaxpr` with the program's own constants."""
+    """Call `eval_jaxpr` with the program's own constants."""
     return eval_jaxpr(jaxpr, jaxpr.consts, *args)
 
 
 def jaxpr_as_fun(closed_jaxpr: Jaxpr, *args: Any) -> Callable[..., list[Any]]:
-    """The program as a function from values to a list of values; `args` are the first values, if there are any."""
+    """Return the program as a function from values to a list of values; `args` are the first values."""
     return lambda *rest: eval_jaxpr(closed_jaxpr, closed_jaxpr.consts, *args, *rest)
 
 
 def call_flat(fun: Jaxpr | Callable[..., Any], args: Sequence[Any]) -> list[Any]:
-    """Call what a call-like primitive holds: a program, or (before staging) a flat function."""
+    """Call the program of a call-like primitive, or (before staging) its flat function."""
     return eval_jaxpr(fun, fun.consts, *args) if type(fun) is Jaxpr else list(fun(*args))

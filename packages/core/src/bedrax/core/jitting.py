@@ -1,6 +1,6 @@
-"""`jit` as a concept: trace once per signature, then hand the program to the executor.
+"""`jit`: trace once per signature, then pass the program to the executor.
 
-What `jit` returns is made by the active executor (`make_jitted`): NumPy evaluates the traced
+The active executor makes the result of `jit` (`make_jitted`). NumPy evaluates the traced
 program; XLA wraps the same `Jitted` in jaxlib's C++ dispatch. Under another transformation
 both bind `jit_p`, whose rules transform the program.
 """
@@ -32,7 +32,7 @@ def holds_program(name: str, shrinks: bool = True) -> Primitive:
     """A primitive of the family of calls that applies its param `jaxpr` to its operands.
 
     Args:
-      shrinks: whether the program may lose operands and results that nobody needs.
+      shrinks: whether the program may lose unused operands and results.
     """
     prim = Primitive(name, "calls", multiple_results=True)
     programs.add(prim, lambda params: [calls(params["jaxpr"])])
@@ -57,12 +57,12 @@ def _smaller_call(params: dict, smaller, operands, results) -> dict:
 
 
 class Inline(enum.Enum):
-    """Where the call of a jitted function inside another one is replaced by what it does: `jit(inline=)`.
+    """The stage at which the call of a jitted function inside another one is inlined: `jit(inline=)`.
 
     Attributes:
       JAX_EARLY: when the outer function is traced; its program has no call.
       JAX_LATE: when the outer program is lowered; its module has no call.
-      XLA_EARLY, XLA_LATE: the module has a call that is marked for XLA, which inlines it before or after its other passes.
+      XLA_EARLY, XLA_LATE: the module has a call with a mark for XLA. XLA inlines it before or after its other passes.
       AUTO: the module has a call, and XLA decides.
     """
 
@@ -101,7 +101,7 @@ def _print_jit(params: dict) -> dict:
 
 
 def jit_params(jaxpr: Jaxpr, name: str, like: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-    """Params of a `jit` equation for a program; options are taken from `like`, per-argument ones dropped."""
+    """Return params of a `jit` equation for a program. Options are taken from `like`, per-argument ones dropped."""
     params = dict(
         jaxpr=jaxpr, name=name, donated_invars=(False,) * len(jaxpr.invars), keep_unused=False, inline=Inline.AUTO,
         compiler_options=(),
@@ -117,19 +117,19 @@ def _jitted_again(fun: Callable, options: dict) -> Callable:
 
 
 class TracedCall(NamedTuple):
-    """A call of a jitted function, traced: what is to be run on what."""
+    """A traced call of a jitted function: the program and its arguments."""
 
     jaxpr: Jaxpr
     args: list[Any]  # flat, with the tracers that the function closed over in front
     params: dict[str, Any]  # of the `jit` equation
     out_tree: Any
     in_tree: Any
-    arg_offset: int  # how many of `args` are closed-over values
+    arg_offset: int  # the number of closed-over values in `args`
     changes: Sequence[Any] = ()  # see `Library`; the last results are for these
     seen: Sequence[Any] = ()
 
     def results(self, outs: Sequence[Any]) -> Any:
-        """What the function returns, given the results of its program."""
+        """Return the result of the function, given the results of its program."""
         if self.changes:
             count = self.out_tree.num_leaves
             avals.library.finish(self.changes, outs[count:])
@@ -145,7 +145,7 @@ class _Traced(NamedTuple):
     seen: Sequence[Any] = ()
 
     def holds(self) -> bool:
-        """Whether the values of libraries' own types that it has used are as they were."""
+        """Return whether the values of libraries' own types that the trace used are unchanged."""
         return all(avals.Held.of(held.value) == held for held in self.seen)
 
 
@@ -160,7 +160,7 @@ class Jitted:
             fun, *(options[k] for k in ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames"))
         )
         self.options = options
-        self.cache: caches.Recent = caches.traces.of(fun)  # shared by all that `jit` makes of one function
+        self.cache: caches.Recent = caches.traces.of(fun)  # shared by all results of `jit` for one function
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _jitted_again, (self.fun, self.options)
@@ -217,7 +217,7 @@ class Jitted:
         )  # fmt: skip
 
     def why_traced(self, key: tuple[Any, ...], count: int) -> str:
-        """What is new in the signature of a call (with `count` positional arguments), in words."""
+        """Return a text about the new part of a call's signature (with `count` positional arguments)."""
         what = f"jit traces {self.name} at {source.describe_function(self.fun)}"
         known = [k for k in self.cache.keys() if len(k) == len(key) and type(k[1]) is tuple]
         if not known:
@@ -236,7 +236,7 @@ class Jitted:
         return f"{what}: new {' and '.join(new)}: {', '.join(str(b) for a, b in zip(near, key, strict=True) if a != b)}"
 
     def trace_now(self, in_tree: PyTreeDef, types: tuple[Any, ...], static_key: tuple[tuple[Any, ...], ...]) -> _Traced:
-        """Trace, whether or not it is in the cache."""
+        """Trace without a lookup in the cache."""
         started = time.monotonic()
         call = self.signature.bound(self.fun, static_key)
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
@@ -274,7 +274,7 @@ class Jitted:
         return pytree.tree_unflatten(call.out_tree, out)
 
     def clear_cache(self) -> None:
-        """Forget every trace."""
+        """Drop every trace."""
         self.cache.clear()
 
     def __repr__(self) -> str:
@@ -282,7 +282,7 @@ class Jitted:
 
 
 class JitDecorator(Protocol):
-    """What `jit` returns when it is called with options only."""
+    """The result of `jit` that is called with options only."""
 
     def __call__(self, fun: Callable[P, R], /) -> JitFunction[P, R]:
         """Compile a function."""
@@ -341,20 +341,20 @@ def jit(
 
     Args:
       fun: a pure function of pytrees of arrays. Without it, returns a decorator.
-      in_shardings: shardings of the positional arguments (XLA): one sharding for all, or a tuple of pytree prefixes, with
-        None where the argument decides. Uncommitted arguments are placed there. A committed argument has to be there.
+      in_shardings: shardings of the positional arguments (XLA): one sharding for all, or a tuple of pytree prefixes.
+        None: the argument decides. Uncommitted arguments are placed there. A committed argument has to be there.
       out_shardings: shardings of the results (XLA), a pytree prefix of them. None: the compiler decides.
       static_argnums, static_argnames: arguments that are compile-time constants; hashable.
       donate_argnums, donate_argnames: arguments whose buffers the result may take over.
       keep_unused: keep arguments that the program does not use.
       device, backend: where to run (older spelling of shardings).
-      inline: where a call of this function inside another traced function is replaced by what it does, an `Inline`. True is
-        ``Inline.JAX_LATE``, False ``Inline.AUTO``.
+      inline: an `Inline`: the stage at which a call of this function inside another traced function is inlined. True
+        is ``Inline.JAX_LATE``, False ``Inline.AUTO``.
       compiler_options: options for XLA.
 
     Returns:
-      A function with the signature of `fun`. It raises ValueError if an argument is committed to another place than its
-      `in_shardings` say; `device_put` moves it.
+      A function with the signature of `fun`. It raises ValueError if an argument is committed to another sharding than
+      the one in `in_shardings`; `device_put` moves it.
 
     Raises:
       ValueError: `inline` is neither a boolean nor an `Inline`.

@@ -13,24 +13,24 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-# Name with its module, or module -> what a DeprecationWarning says where it is looked up, or imported.
+# Name with its module, or module -> text of the DeprecationWarning when it is looked up, or imported.
 deprecated: dict[str, str] = {}
 
 
 def attach_stub(
     module: str, file: str, extra: str = ""
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``__getattr__, __dir__, __all__`` for a module whose names stand in the stub (``.pyi``) beside it.
+    """``__getattr__, __dir__, __all__`` for a module whose names its stub (``.pyi``) lists.
 
-    The stub consists of imports, which mean here what they mean to a type checker:
+    The stub consists of imports, with the same meaning as for a type checker:
 
-    * ``from home import name as name``: a public name, imported from `home` when first asked for.
+    * ``from home import name as name``: a public name, imported from `home` at first use.
       Without ``as`` it is found as well, but is not in ``__all__``.
-    * ``from . import inner as inner``: a submodule, imported when first asked for.
+    * ``from . import inner as inner``: a submodule, imported at first use.
     * ``from home import *``: all that the ``__all__`` of `home` names; `home` is imported now.
     * ``local = name``: one of these under another name, which is public.
 
-    Examples for docstrings stand in a text (``.txt``) beside the stub, as `read_examples` says.
+    Examples for docstrings are in the text file (``.txt``) of the same name, see `read_examples`.
 
     A name that is also a submodule's (``from .inner import inner as inner``) is imported now:
     if the submodule were imported later, it would take the name.
@@ -38,7 +38,7 @@ def attach_stub(
     Args:
       module: its ``__name__``.
       file: its ``__file__``.
-      extra: what to install if a home is missing, as in ``"jax[tf]"``.
+      extra: the package to install if a home is missing, as in ``"jax[tf]"``.
     """
     stub, _ = os.path.splitext(file)
     package = module if os.path.basename(stub) == "__init__" else module.rpartition(".")[0]
@@ -62,7 +62,7 @@ def attach_stub(
             foreign = (error.name or "bedrax").partition(".")[0] not in ("bedrax", module.partition(".")[0])
             if home == module and (
                 foreign or "needs an extra" in error.msg
-            ):  # so it is no attribute, and `import` says why
+            ):  # so it is no attribute; `import` raises with the reason
                 raise AttributeError(f"module '{module}' has no attribute '{name}': {error}") from None
             if not extra or not f"{home}.".startswith(f"{error.name}."):
                 raise
@@ -84,7 +84,7 @@ def attach_stub(
 
 
 def _present(value: Any, module: str, example: str) -> None:
-    """Functions and classes of ours say that they are of the module where users find them (first), and show an example."""
+    """Give functions and classes of Bedrax the (first) module where users find them, and an example."""
     if str(getattr(value, "__module__", "")).partition(".")[0] not in ("bedrax", module.partition(".")[0] or "jax"):
         return  # another library's
     with contextlib.suppress(AttributeError, TypeError):  # those of C++
@@ -95,7 +95,7 @@ def _present(value: Any, module: str, example: str) -> None:
 
 
 def read_examples(path: str) -> dict[str, str]:
-    """The doctest after each line ``== name`` of a file, if there is one, behind what stands before the first name."""
+    """Return the doctest after each line ``== name`` of a file; the text before the first name precedes each."""
     if not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8") as text:
@@ -109,12 +109,12 @@ _STATEMENT = re.compile(r"from\s+(\.*)([\w.]*)\s+import\s+(?:\(([^()]*)\)|([^\n(
 
 
 def _read(stub: str, package: str) -> tuple[dict[str, str], set[str]]:
-    """The names of a stub: where each is to be found ("module name"), and which are public."""
-    places: dict[str, str] = {}  # of strings, not of pairs: the collector of garbage counts these
+    """Return the names of a stub: the home of each ("module name"), and the public ones."""
+    places: dict[str, str] = {}  # strings, not pairs: the garbage collector counts tuples
     public: set[str] = set()
     with open(stub, encoding="utf-8") as file:
         text = _LEFT_OUT.sub(lambda found: "\n" * found[0].count("\n"), file.read())
-    for found in _STATEMENT.finditer(text):  # `ast` would take five times as long, whenever a package is imported
+    for found in _STATEMENT.finditer(text):  # `ast` would take five times as long at every import of a package
         dots, module, several, some, local, name, other = found.groups()
         if other:
             line = text.count("\n", 0, found.start()) + 1

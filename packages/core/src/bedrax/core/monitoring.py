@@ -61,6 +61,6 @@ record_scalar: Final = _scalar.record
 
 
 def clear_event_listeners() -> None:
-    """Forget every listener."""
+    """Drop every listener."""
     for listeners in _listeners.values():
         listeners.clear()

@@ -1,4 +1,4 @@
-"""Names for what is traced: they show in profiles, compiled programs and messages."""
+"""Names for traced operations: they show in profiles, compiled programs and messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class named_scope(contextlib.ContextDecorator):
 
 @contextlib.contextmanager
 def apart() -> Iterator[None]:
-    """Start without scopes: a function that is called by its name is named by each of its callers."""
+    """Start without scopes: each caller adds its own to a function that is called by name."""
     saved, current.names = current.names, tuple(n for n in current.names if type(n) is not str)
     try:
         yield
@@ -66,7 +66,7 @@ class NameStack(tuple[str, ...]):
 
 
 class Place(tuple[Any, ...]):
-    """Where an equation was made: a code object, an offset in it, and, inside named scopes, what `scopes` returns.
+    """The place of an equation: a code object, an offset in it, and, inside named scopes, the result of `scopes`.
 
     Attributes:
       traceback: the code object and the offset, for ``jax.extend.source_info_util.summarize``.
@@ -83,7 +83,7 @@ class Place(tuple[Any, ...]):
 
 
 def scopes(names: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What an equation keeps of the names in force: their path, and what stands there for the compiler: pairs."""
+    """Return the names in force for an equation: their path, and pairs for the compiler."""
     try:
         return ("/".join(names),)
     except TypeError:  # not only names
@@ -93,5 +93,5 @@ def scopes(names: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
-    """`fun`, run in a `named_scope` (of the function's own name by default)."""
+    """Return `fun`, run in a `named_scope` (of the function's own name by default)."""
     return functools.wraps(fun)(named_scope(name or getattr(fun, "__name__", "call"))(fun))

@@ -1,7 +1,8 @@
 """Functions of several operations that run as one compiled program when they are called on arrays.
 
-A call is first read: constants must be hashable, the rest must be values that a program takes. Where they are not (an
-axis given as an array, a list instead of an array), the function is called as it stands and says itself what is wrong.
+A call is first read: constants must be hashable, the rest must be values that a program takes. If they are not (an
+axis given as an array, a list instead of an array), the function is called without compilation and raises its own
+error.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from bedrax.core.signatures import signature_of
 from bedrax.core.tracing import current, eval_trace
 from bedrax.core.typing import P, Program, R
 
-# Types whose values are constants to be compared as they are, and arguments of programs; others are added when met.
+# Types whose values are constants to be compared as they are, and arguments of programs; others are added at first use.
 _constants: set[type] = {int, bool, str, type(None), type, *map(type, dtypes.all_dtypes)}
 _values: set[type] = {int, bool, float, complex, type(None)}
 
 _ELEMENTS = frozenset((int, bool, str, type(None)))  # tuples of these compare as they are, too
 _INEXACT = (tuple, float, complex, np.inexact)
-_DEFAULTS = (int, str, type, type(None), np.dtype, Enum)  # what defaults of constants look like
+_DEFAULTS = (int, str, type, type(None), np.dtype, Enum)  # the types of defaults of constants
 _DTYPES = frozenset(dtypes.all_dtypes)
 _UNREADABLE: Any = object()
 _STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
@@ -65,7 +66,7 @@ def _has_hash(x: Any) -> bool:
 
 
 def _as_constant(x: Any) -> Any:
-    """`x` as a static argument (lists become tuples), or `_UNREADABLE`."""
+    """Return `x` as a static argument (lists become tuples), or `_UNREADABLE`."""
     kind = type(x)
     if kind in _constants or kind is tuple and _ELEMENTS.issuperset(map(type, x)):
         return x
@@ -74,14 +75,14 @@ def _as_constant(x: Any) -> Any:
         return x
     if not _has_hash(x):
         return _UNREADABLE
-    if isinstance(x, _INEXACT) and not hasattr(kind, "_fields"):  # a NamedTuple says itself what is equal
+    if isinstance(x, _INEXACT) and not hasattr(kind, "_fields"):  # a NamedTuple has its own `==`
         return _Exact(x)
     _constants.add(kind)
     return x
 
 
 def _is_value(x: Any) -> bool:
-    """Whether a program takes `x` as an argument."""
+    """Return whether a program takes `x` as an argument."""
     kind = type(x)
     if kind in _values or kind is tuple and _values.issuperset(map(type, x)):
         return True
@@ -102,8 +103,8 @@ def _as_argument(x: Any, constant: bool) -> Any:
 
 
 def _read(args: tuple, kwargs: dict, positions: Sequence[bool], static: frozenset) -> tuple[list, dict] | None:
-    """The arguments as the compiled function takes them, or None where it cannot."""
-    constants = chain(positions, repeat(False))  # too many are given: the function says so
+    """Return the arguments for the compiled function, or None if it cannot take them."""
+    constants = chain(positions, repeat(False))  # the function raises if there are too many
     new_args = [_as_argument(x, constant) for x, constant in zip(args, constants, strict=False)]
     new_kwargs = {name: _as_argument(x, name in static) for name, x in kwargs.items()}
     if any(x is _UNREADABLE for x in chain(new_args, new_kwargs.values())):
@@ -112,12 +113,12 @@ def _read(args: tuple, kwargs: dict, positions: Sequence[bool], static: frozense
 
 
 def _odd(args: tuple, known: Sequence[set]) -> tuple:
-    """Not empty if one of the arguments, among which are constants, is to be read."""
+    """Return an empty tuple if no argument needs reading. There are constants among the arguments."""
     return () if len(args) <= len(known) and all(map(contains, known, map(type, args))) else (_UNREADABLE,)
 
 
 def _parameters(fun: Callable) -> tuple[list[str], list[str], dict[str, Any]]:
-    """(names of parameters, those that may be positional, defaults); at once from the code of a plain function."""
+    """Return (names of parameters, positional ones, defaults), without `inspect` for a plain function."""
     code = getattr(fun, "__code__", None)
     if code is None or hasattr(fun, "__wrapped__") or hasattr(fun, "__signature__") or code.co_flags & _STARRED:
         found = signature_of(fun).parameters.values()
@@ -130,7 +131,7 @@ def _parameters(fun: Callable) -> tuple[list[str], list[str], dict[str, Any]]:
 
 
 def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> list[bool]:
-    """Of each positional parameter, whether it is static.
+    """Return for each positional parameter whether it is static.
 
     Raises:
       TypeError: a name is no parameter, or a parameter whose default is no array is neither static nor among `arrays`.
@@ -149,7 +150,7 @@ def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> lis
 
 
 def _reading(fun: Callable) -> Callable:
-    """`fun` of arguments as `_read` gives them."""
+    """Return `fun` of arguments that `_read` returned."""
 
     @functools.wraps(fun)
     def program(*args, **kwargs):
@@ -159,18 +160,18 @@ def _reading(fun: Callable) -> Callable:
 
 
 class _Programs:
-    """The compiled programs of a function, made when they are needed."""
+    """The compiled programs of a function, made at first use."""
 
     __slots__ = ("compiled_of", "everywhere", "fun", "positions", "state", "static")
 
     def __init__(self, fun: Callable[..., Any], static: Sequence[str], positions: list[bool], everywhere: bool) -> None:
         self.fun, self.everywhere = fun, everywhere
         self.static, self.positions = tuple(static), positions
-        self.state: tuple[Any, Callable[..., Any]] = (None, fun)  # the executor, what it compiled; replaced as one
+        self.state: tuple[Any, Callable[..., Any]] = (None, fun)  # the executor, its compiled function; replaced as one
         self.compiled_of = functools.lru_cache(4096)(self._compiled)
 
     def read_and_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of something that is not known to be what a program takes."""
+        """Call the function on arguments that a program may not take."""
         executor = executors.get()
         found = _read(args, kwargs, self.positions, self.static) if self.everywhere or executor.compiles else None
         if found is None:
@@ -183,11 +184,11 @@ class _Programs:
             return compiled(*found[0], **found[1])
         except TypeError:
             if any(isinstance(x, list | tuple) for x in (*args, *kwargs.values())):
-                self.fun(*args, **kwargs)  # its error is about what was given, not about tracers in its place
+                self.fun(*args, **kwargs)  # its error names the arguments, not tracers in their place
             raise
 
     def bound(self, constants: tuple[Any, ...]) -> Callable[..., Any]:
-        """The function of the other arguments."""
+        """Return the function of the other arguments."""
         return functools.partial(self.fun, **dict(zip(self.static, constants, strict=False)))
 
     def _compiled(self, executor: executors.Executor, constants: tuple) -> Callable:
@@ -223,15 +224,15 @@ def one_program(
 ) -> Any:
     """Decorator: where the active executor compiles, an eager call is one program, dispatched once.
 
-    Under a transformation, or where NumPy evaluates, it is a plain call. What it returns has an attribute ``of``:
+    Under a transformation, or where NumPy evaluates, it is a plain call. The result has an attribute ``of``:
     ``f.of(*constants)``, given the first of the static arguments (data that is compared by ``==``), is one program of
-    the other arguments, for callers who have read these themselves.
+    the other arguments, for callers that have checked them.
 
     Args:
       fun: a pure function of arrays. Without it, returns a decorator.
       static: names of the parameters that are compile-time constants. They are compared by type and bits.
-      arrays: names of parameters that are arrays although their defaults (None, 0, ...) do not look like it.
-      everywhere: a transformation, too, sees one call of one program, and so does NumPy.
+      arrays: names of parameters that are arrays although their defaults (None, 0, ...) look like constants.
+      everywhere: transformations and NumPy also get one call of one program.
 
     Raises:
       TypeError: a name is no parameter, or one with such a default is named in neither.
@@ -266,7 +267,7 @@ def one_program(
                         return compiled(*args, **kwargs)
             out = programs.read_and_call(args, kwargs)
             executor, compiled = programs.state
-            made_by = executor  # last: what another thread finds beside it was made by it
+            made_by = executor  # last: other threads use `compiled` only after this
             return out
         except Exception as error:
             source.shorten(error)

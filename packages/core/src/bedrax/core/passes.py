@@ -19,12 +19,12 @@ primitive_of: Final = operator.attrgetter("primitive")
 
 
 def programs_in(eqn: Eqn) -> Iterator[Jaxpr]:
-    """The programs that an equation holds."""
+    """Return the programs that an equation holds."""
     return (use.program for use in programs[eqn.primitive](eqn.params))
 
 
 def speaking(jaxpr: Jaxpr, *columns: Column) -> list[Eqn]:
-    """The equations of primitives for which one of the columns has more than `nothing` to say."""
+    """Return the equations of primitives that have another rule than `nothing` in one of the columns."""
     primitives = set(map(primitive_of, jaxpr.eqns))
     said = {p for column in columns for p in primitives if column[p] is not nothing}
     return [e for e in jaxpr.eqns if e.primitive in said] if said else []
@@ -39,7 +39,7 @@ def all_equations(jaxpr: Jaxpr) -> Iterator[Eqn]:
 
 
 def called_program(prim: Primitive, params: dict[str, Any]) -> Jaxpr | None:
-    """The program that an operation applies to its operands for its results; None if it does anything else."""
+    """Return the program that an operation applies to its operands; None if it does anything else."""
     uses = programs[prim](params)
     if len(uses) != 1 or uses[0].operands is None:
         return None
@@ -50,7 +50,7 @@ def called_program(prim: Primitive, params: dict[str, Any]) -> Jaxpr | None:
 
 @cached
 def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
-    """The named axes that operations in the program, or in a program that it holds, name."""
+    """Return the named axes of operations in the program, or in a program that it holds."""
     found: set[Any] = set()
     for eqn in speaking(jaxpr, named_axes, programs):
         found.update(named_axes[eqn.primitive](eqn.params))
@@ -61,7 +61,7 @@ def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
 
 @cached
 def inline(jaxpr: Jaxpr, chosen: frozenset[Any]) -> Jaxpr:
-    """The program with the calls of its programs by the `chosen` primitives replaced by their equations.
+    """Return the program with calls by the `chosen` primitives replaced by the equations of the called programs.
 
     Args:
       chosen: primitives that apply one program to their operands.
@@ -70,7 +70,7 @@ def inline(jaxpr: Jaxpr, chosen: frozenset[Any]) -> Jaxpr:
         return jaxpr
     eqns: list[Eqn] = []
     constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
-    names: dict[Any, Any] = {}  # variables of the program whose equations a call's results became
+    names: dict[Any, Any] = {}  # variable of a result of a call -> variable of the called program
 
     def expand(program: Jaxpr, env: dict) -> None:
         known = env.get

@@ -58,7 +58,7 @@ class Nest(Group):
 
 
 def _flat_width(doc: Any, limit: int) -> int:
-    """Width on one line; anything above `limit` may be returned once it is exceeded."""
+    """Return the width on one line; any number above `limit` if it is exceeded."""
     total = 0
     stack = [doc]
     while stack:
@@ -101,7 +101,7 @@ def render(doc: Any, width: int = WIDTH) -> str:
 class _Names:
     """Letters for variables, in order of appearance: a ... z, ba, bb, ...
 
-    A program inside an equation has names of its own, drawn from the same sequence.
+    A program inside an equation has its own names, from the same sequence.
     """
 
     def __init__(self, count: list[Any] | None = None) -> None:
@@ -148,7 +148,7 @@ def _param_text(value: Any) -> str:
 def _param(name: str, value: Any, eqn: Eqn, names: _Names, options: dict) -> Any:
     if type(value) is Jaxpr:
         inner = names.inner()
-        if called_program(eqn.primitive, eqn.params) is value:  # what goes in and out keeps its name
+        if called_program(eqn.primitive, eqn.params) is value:  # operands and results keep their names
             for v, u in (*zip(value.invars, eqn.invars, strict=False), *zip(value.outvars, eqn.outvars, strict=False)):
                 if type(v) is Var and type(u) is Var and v not in inner.names and u in names.names:
                     inner.names[v] = names.names[u]
@@ -162,7 +162,7 @@ def _param(name: str, value: Any, eqn: Eqn, names: _Names, options: dict) -> Any
 
 
 def eqn_doc(eqn: Eqn, names: _Names, options: dict[str, Any]) -> Any:
-    """The document of one equation."""
+    """Return the document of one equation."""
     typed = options.get("print_shapes", True)
     line = line_rules.find(eqn.primitive)
     if line is not None:
@@ -185,7 +185,7 @@ def eqn_doc(eqn: Eqn, names: _Names, options: dict[str, Any]) -> Any:
 
 
 def jaxpr_doc(jaxpr: Jaxpr, options: dict[str, Any] | None = None, names: _Names | None = None) -> Any:
-    """The document of a program."""
+    """Return the document of a program."""
     options = options or {}
     names = names or _Names()
     used = {v for e in jaxpr.eqns for v in e.invars if type(v) is not Literal}
@@ -204,7 +204,7 @@ def jaxpr_doc(jaxpr: Jaxpr, options: dict[str, Any] | None = None, names: _Names
 
 
 def jaxpr_text(jaxpr: Jaxpr, *, source_info: bool = False, print_shapes: bool = True, **options: Any) -> str:
-    """The program as text.
+    """Return the program as text.
 
     Args:
       source_info: add the user's line to each equation.
@@ -214,5 +214,5 @@ def jaxpr_text(jaxpr: Jaxpr, *, source_info: bool = False, print_shapes: bool = 
 
 
 def eqn_text(eqn: Eqn) -> str:
-    """One equation as text."""
+    """Return one equation as text."""
     return render(eqn_doc(eqn, _Names(), {}))

@@ -1,4 +1,4 @@
-"""Signatures of users' functions: which arguments are static, which are given away, and what leaves are called."""
+"""Signatures of users' functions: static and donated arguments, and the names of leaves."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if sys.version_info >= (3, 14):
 
 
 def signature_of(fun: Callable[..., Any], *, follow_wrapped: bool = True) -> inspect.Signature:
-    """Returns `inspect.signature` of a function whose annotations may name what does not exist.
+    """Returns `inspect.signature` of a function whose annotations may contain undefined names.
 
     Raises:
       TypeError: `fun` is not callable.
-      ValueError: the function, as some of C, has no signature.
+      ValueError: the function has no signature, such as some functions of C.
     """
     return inspect.signature(fun, follow_wrapped=follow_wrapped, **_UNEVALUATED)
 
@@ -49,7 +49,7 @@ class Static:
 
 
 def named(function: F, name: str, module: str, doc: str) -> F:
-    """`function`, which another function made, as the public function `name` of `module`; tracebacks say so, too."""
+    """Make `function` the public function `name` of `module`, in tracebacks, too; returns it."""
     function.__name__ = function.__qualname__ = name
     function.__module__, function.__doc__ = module, doc
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def named(function: F, name: str, module: str, doc: str) -> F:
 
 
 def positions_of(argnums: Any, name: str) -> tuple[int, ...]:
-    """Positions as a tuple of ints, as they were given: from the front, or negative ones from the end.
+    """Return positions as a tuple of ints: from the front, or negative ones from the end.
 
     Args:
       argnums: an int, a sequence of ints, or None for no position.
@@ -77,7 +77,7 @@ def positions_of(argnums: Any, name: str) -> tuple[int, ...]:
 
 
 def is_position(x: Any) -> bool:
-    """Whether `x` is an integer, of Python or another library, rather than a sequence of them."""
+    """Return whether `x` is an integer, of Python or another library, not a sequence of integers."""
     try:
         operator.index(x)
     except TypeError:
@@ -88,14 +88,14 @@ def is_position(x: Any) -> bool:
 def normalized(
     argnums: Any, count: int, name: str, counted: str = "positional arguments", *, distinct: bool = False
 ) -> tuple[int, ...]:
-    """Positions among `count` things as ints in ``range(count)``, in the order given, each once.
+    """Return positions among `count` items as ints in ``range(count)``, in the given order, each once.
 
     Args:
       argnums: an int or a sequence of ints; negative ones count from the end.
       count: how many positions there are.
       name: that of the function and the parameter, for messages: ``"grad: argnums"``.
-      counted: the name of the things counted, for messages.
-      distinct: refuse a position that is given twice, as it is or from the other end. Otherwise it counts once.
+      counted: the name of the counted items, for messages.
+      distinct: refuse a position that occurs twice, also if counted from both ends. Otherwise it counts once.
 
     Raises:
       TypeError: `argnums` is neither an int nor a sequence of ints.
@@ -134,12 +134,12 @@ def _positional(parameters) -> list[str]:
 
 
 def parameter_names(fun: Callable[..., Any]) -> list[str]:
-    """Names of the positional parameters, as far as the signature tells."""
+    """Return the names of the positional parameters in the signature."""
     return _positional(_parameters(fun) or ())
 
 
 class Signature:
-    """Which arguments of a function are static, and which are donated.
+    """The static and the donated arguments of a function.
 
     Positions are completed by names and names by positions, as far as the function's signature allows.
 
@@ -175,13 +175,13 @@ class Signature:
             )
 
     def static_positions(self, count: int) -> set[int]:
-        """Which of `count` positional arguments are static."""
+        """Return the positions of the static ones of `count` positional arguments."""
         return _positions(self.static_argnums, count)
 
     def split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[Any, Any], tuple[Any, ...]]:
-        """(dynamic args, dynamic kwargs, key of the static ones).
+        """Return (dynamic args, dynamic kwargs, key of the static ones).
 
         Raises:
           ValueError: a static argument is not hashable.
@@ -204,7 +204,7 @@ class Signature:
         return dynamic, kwargs, tuple(key)
 
     def equality_is_exact(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether `==` of the static arguments in a call is as good as their keys; see `bedrax.core.exact`."""
+        """Return whether `==` of the static arguments equals `==` of their keys; see `bedrax.core.exact`."""
         count = len(args)
         for n in self.static_argnums:
             if -count <= n < count and not equality_is_exact(args[n]):
@@ -212,7 +212,7 @@ class Signature:
         return not kwargs or all([equality_is_exact(kwargs[k]) for k in self.static_argnames if k in kwargs])
 
     def bound(self, fun: Callable[..., Any], static_key: tuple[Any, ...]) -> Callable[..., Any]:
-        """`fun` of the dynamic arguments alone; itself, if none is static: each level of nested jits costs frames."""
+        """Return `fun` of the dynamic arguments; `fun` itself if none is static, which saves frames in nested jits."""
         if not static_key:
             return fun
         positional = {n: s.value for n, s in static_key if type(n) is int}
@@ -226,7 +226,7 @@ class Signature:
         return call
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
-        """Which leaves of the dynamic arguments the caller gives away; all of `args`, but only dynamic `kwargs`."""
+        """Return a flag per leaf of the dynamic arguments, true if donated; `args` has all, `kwargs` the dynamic ones."""
         static = self.static_positions(len(args))
         donate = _positions(self.donate_argnums, len(args))
         flags: list[bool] = []
@@ -239,12 +239,12 @@ class Signature:
 
 
 def _positions(argnums: Sequence[int], count: int) -> set[int]:
-    """Those of the function's positions that a call with `count` positional arguments fills."""
+    """Return the positions of the function that a call with `count` positional arguments fills."""
     return {n + count if n < 0 else n for n in argnums if -count <= n < count}
 
 
 def _resolve(fun, kind: str, argnums, argnames) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """(positions, names), each completed by the other. Positions are from the front unless the function has ``*args``."""
+    """Return (positions, names), each completed by the other. Positions are from the front, except for ``*args``."""
     if argnums is None and argnames is None:
         return (), ()
     parameters = _parameters(fun)
@@ -282,12 +282,12 @@ def _check_hashable(value, where: str) -> None:
 
 
 def plain_code(fun: Callable[..., Any]) -> types.CodeType | None:
-    """The code of a function that nothing else describes: it says what `inspect` would find, at a tenth of its price."""
+    """Return the code of a function without attributes, else None. It replaces `inspect` at a tenth of the time."""
     return fun.__code__ if type(fun) is types.FunctionType and not fun.__dict__ else None
 
 
 def leaf_names(fun: Any, in_tree: PyTreeDef, static: Sequence[int] = ()) -> list[str]:
-    """What to call the leaves of the arguments of `fun`, a function or its `plain_code`, in messages.
+    """Return names for messages of the leaves of the arguments of `fun`, a function or its `plain_code`.
 
     Args:
       in_tree: treedef of ``(args, kwargs)``, without the static arguments.

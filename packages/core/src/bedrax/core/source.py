@@ -1,7 +1,7 @@
-"""Where in the user's program something happened.
+"""Places in the user's program.
 
-Three services: the frame of the user that made an operation (one cheap walk per equation, nothing formatted until
-somebody reads it), the description of such a place, and tracebacks without our own frames.
+Three services: the frame of the user that made an operation (one cheap walk per equation, formatted at first use),
+the description of such a place, and tracebacks without frames of Bedrax.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _F = TypeVar("_F", bound=Callable)
 Source = tuple[CodeType, int]
 """A place: a code object and the offset of an instruction in it. Lines are computed when it is described."""
 
-replays: CodeType | None = None  # what runs programs again: each operation keeps the line of its equation
+replays: CodeType | None = None  # the code that runs programs again: each operation keeps the line of its equation
 _is_ours: dict[str, bool] = {}  # by file name: strings cache their hash, code objects do not
 
 
 class _Paths(list[str]):
-    """A list that forgets what was found for file names when it changes: libraries (Flax) append and remove."""
+    """A list whose changes clear the cache of file names: libraries (Flax) append and remove."""
 
 
 def _forgetting(name: str) -> Callable[..., Any]:
@@ -50,14 +50,14 @@ exclude_paths: Final[list[str]] = _Paths()
 
 
 def register_exclusion(path: str) -> None:
-    """Regard the file `path`, or all files under the folder `path`, as ours rather than the user's."""
+    """Treat the file `path`, or all files under the folder `path`, as files of Bedrax, not of the user."""
     path = os.path.abspath(path)
     if path not in exclude_paths:
         exclude_paths.append(path)
 
 
 def is_excluded(filename: str) -> bool:
-    """Whether code of file `filename` is ours."""
+    """Return whether the file `filename` is one of Bedrax."""
     if filename.startswith("<frozen"):
         return True
     if filename.startswith("<"):  # typed in, or generated
@@ -74,13 +74,13 @@ def _is_ours_file(filename: str) -> bool:
     return found
 
 
-# functools and contextlib call back into us, so they stand between our frames and the user's.
+# Frames of functools and contextlib can lie between those of Bedrax and those of the user.
 for _module in (functools, contextlib):
     register_exclusion(_module.__file__)
 
 
 def user_frame(depth: int = 1) -> Source | None:
-    """The innermost frame of the user among the callers, or None.
+    """Return the innermost frame of the user among the callers, or None.
 
     Args:
       depth: how many frames to skip first; 1 is the caller.
@@ -101,12 +101,12 @@ def user_frame(depth: int = 1) -> Source | None:
 
 
 def is_user_frame(frame: FrameType) -> bool:
-    """Whether a frame is shown in tracebacks."""
+    """Return whether a frame is shown in tracebacks."""
     return not _is_ours_file(frame.f_code.co_filename)
 
 
 def stacklevel() -> int:
-    """The `stacklevel` with which the caller's `warnings.warn` points at the user's line."""
+    """Return the `stacklevel` with which the caller's `warnings.warn` points at the user's line."""
     frame = sys._getframe(1)
     level = 1
     while frame is not None and _is_ours_file(frame.f_code.co_filename):
@@ -118,7 +118,7 @@ def stacklevel() -> int:
 
 
 def line_of(source: Source) -> int:
-    """Line number of a place."""
+    """Return the line number of a place."""
     code, lasti = source[:2]
     return _position(code, lasti)[0] or code.co_firstlineno
 
@@ -131,7 +131,7 @@ def _position(code: CodeType, lasti: int) -> tuple:
 
 
 def position_of(source: Source) -> tuple[str, int, int, int, int, str]:
-    """(file, line, end line, column, end column, function) of a place; lines and columns count from 1, 0: unknown."""
+    """Return (file, line, end line, column, end column, function) of a place; lines and columns count from 1, 0: unknown."""
     code, lasti = source[:2]
     line, end_line, column, end_column = _position(code, lasti)
     line = line or code.co_firstlineno
@@ -140,13 +140,13 @@ def position_of(source: Source) -> tuple[str, int, int, int, int, str]:
 
 
 def describe(source: Source | None) -> str:
-    """`file.py:12 (function)`, or 'unknown place' for None."""
+    """Return `file.py:12 (function)`, or 'unknown place' for None."""
     where = None if source is None else source[0]
     return "unknown place" if where is None else f"{where.co_filename}:{line_of(source)} ({where.co_name})"
 
 
 def definition(function: Callable[..., Any]) -> tuple[str, CodeType | None]:
-    """The name of a function and its code, if it has Python code; they do not keep it alive."""
+    """Return the name of a function and its code, if it has Python code. They do not keep it alive."""
     name = getattr(function, "__name__", None) or type(function).__name__
     inner = function
     while isinstance(inner, functools.partial) or hasattr(inner, "__wrapped__"):
@@ -154,18 +154,18 @@ def definition(function: Callable[..., Any]) -> tuple[str, CodeType | None]:
     if inner is not function and not hasattr(function, "__name__"):
         name = getattr(inner, "__name__", name)
     code = getattr(inner, "__code__", None)
-    if code is None:  # an object with a __call__ of its own
+    if code is None:  # an object with a `__call__`
         code = getattr(vars(type(inner)).get("__call__"), "__code__", None)
     return name, code
 
 
 def describe_definition(name: str, code: CodeType | None) -> str:
-    """`name at file.py:12`; only the name if there is no Python code."""
+    """Return `name at file.py:12`; only the name if there is no Python code."""
     return name if code is None else f"{name} at {code.co_filename}:{code.co_firstlineno}"
 
 
 def describe_function(function: Callable[..., Any]) -> str:
-    """`name at file.py:12`: where a function is defined; only the name if it has no Python code."""
+    """Return `name at file.py:12`, the definition of a function; only the name if it has no Python code."""
     return describe_definition(*definition(function))
 
 
@@ -186,7 +186,7 @@ class _Inside(threading.local):
         return "inside_entry"
 
 
-# who pickles a function of ours by value takes the state's name
+# a function of Bedrax that is pickled by value refers to the state by name
 
 
 inside_entry: Final = _Inside()
@@ -194,7 +194,7 @@ inside_entry: Final = _Inside()
 
 def _mode() -> str:
     mode = config.traceback_filtering.value
-    ipython = sys.modules.get("IPython") if mode == "auto" else None  # only where it runs already: not a dependency
+    ipython = sys.modules.get("IPython") if mode == "auto" else None  # only if it is loaded: not a dependency
     hides = ipython is not None and ipython.get_ipython() is not None
     return mode if mode != "auto" else "tracebackhide" if hides else "quiet_remove_frames"
 
@@ -209,7 +209,7 @@ def _drop_our_frames(tb: TracebackType | None) -> TracebackType | None:
 
 
 def shorten(error: BaseException) -> None:
-    """Take our frames out of an error's traceback, where it leaves the outermost entry."""
+    """Remove frames of Bedrax from an error's traceback, as it leaves the outermost entry."""
     if inside_entry.entered:
         return
     mode = _mode()
@@ -233,9 +233,9 @@ def shorten(error: BaseException) -> None:
 
 
 def api_boundary(function: _F) -> _F:
-    """Decorate a public entry: errors that leave it have tracebacks without our frames.
+    """Decorate a public entry: errors that leave it have tracebacks without frames of Bedrax.
 
-    Only the outermost boundary does the work; without an error it costs one try block and one flag.
+    Only the outermost entry shortens tracebacks. Without an error the decorator costs one try block and one flag.
     """
 
     @functools.wraps(function)
