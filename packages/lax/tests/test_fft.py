@@ -1,4 +1,4 @@
-"""What the records do not say of Fourier transforms: conversions and errors."""
+"""Conversions and errors of Fourier transforms, which the records do not cover."""
 
 import re
 

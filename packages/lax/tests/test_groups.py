@@ -61,7 +61,7 @@ def test_groups_say_the_counts_where_a_loop_is_bound():
     args = [np.float32(2), np.float32(1), np.float32(0), np.arange(3, dtype=np.float32)]
     expected = [8.0, 3.0, [1.0, 2.0, 4.0]]
     rest = {k: v for k, v in eqn.params.items() if k not in ("num_consts", "num_carry")}
-    stale = {**eqn.params, "num_consts": 3, "num_carry": 1}  # as a library passes on what it does not know
+    stale = {**eqn.params, "num_consts": 3, "num_carry": 1}  # as a library passes on params that it does not use
     for params in (rest, stale):
         out = scan_p.bind(*args, **params, ft_in=eqn.params["ft_in"], ft_out=eqn.params["ft_out"])
         for got, want in zip(out, expected, strict=True):

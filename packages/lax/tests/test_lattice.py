@@ -54,7 +54,7 @@ from bedrax.lax import lattice
 
 
 def meaning(code):
-    """The argument that stands for a code of the table, and (dtype, weak) as a result."""
+    """The argument for a code of the table, and (dtype, weak) as a result."""
     if code in WEAK:
         x = WEAK[code]
         return x, (np.dtype(type(x)), True)
@@ -62,7 +62,7 @@ def meaning(code):
 
 
 def weakly(dtype):
-    """A value whose aval is weakly typed."""
+    """A value with a weakly typed aval."""
     aval = types.SimpleNamespace(dtype=np.dtype(dtype), weak_type=True)
     return types.SimpleNamespace(aval=aval, dtype=aval.dtype, shape=())
 

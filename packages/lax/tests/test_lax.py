@@ -1,4 +1,4 @@
-"""What the vocabulary promises without anything that evaluates."""
+"""Contracts of the vocabulary that hold without an evaluator."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Placement: one primitive says where values are."""
+"""Placement: one primitive holds the places of values."""
 
 import inspect
 
@@ -11,7 +11,7 @@ from bedrax.testing.records import all_primitives
 
 
 def test_no_other_primitive_has_a_sharding():
-    """What a rule is never given it cannot forget."""
+    """No rule can drop a sharding that it never gets."""
     prims = [prim for prim in all_primitives() if prim is not reshard_p]
     assert len(prims) > 100
     for prim in prims:

@@ -1,4 +1,4 @@
-"""Evaluation at once while a function is traced."""
+"""Eager evaluation while a function is traced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, eval
 
 
 class _KnownAtOnce(Trace):
-    """Evaluates operations on concrete values at once; those on tracers are the parent's."""
+    """Evaluates operations on concrete values eagerly; passes those on tracers to the parent trace."""
 
     __slots__ = ()
     sees_constants = False
@@ -32,9 +32,9 @@ class _KnownAtOnce(Trace):
 
 @contextlib.contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """Evaluate operations on concrete values at once, even while a function is traced.
+    """Evaluate operations on concrete values eagerly, even while a function is traced.
 
-    Operations on traced values are traced as ever.
+    Operations on traced values are traced as usual.
     """
     if current.trace is eval_trace:
         yield
@@ -45,6 +45,6 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
 @contextlib.contextmanager
 def eval_context() -> Iterator[None]:
-    """Evaluate all operations at once, even while a function is traced; their operands must be concrete."""
+    """Evaluate all operations eagerly, even while a function is traced; their operands must be concrete."""
     with set_trace(eval_trace):
         yield

@@ -16,7 +16,7 @@ from bedrax.lax.primitives import shaping
 
 
 def shift(axes: Sequence[int], new: int | None) -> tuple[int, ...]:
-    """What `axes` are called once there is an axis `new` (None: there is none)."""
+    """The numbers of `axes` after an axis is inserted at `new`; unchanged for None."""
     return tuple(axes) if new is None else tuple([a + (a >= new) for a in axes])
 
 
@@ -26,7 +26,7 @@ def insert(values: Sequence[Any], at: int, value: int | np.generic | tuple[int, 
 
 
 def after_removal(axis: int, removed: Sequence[int]) -> int:
-    """What `axis` is called once the axes `removed` are gone."""
+    """The number of `axis` after the axes `removed` are dropped."""
     return axis - sum(a < axis for a in removed)
 
 

@@ -1,4 +1,4 @@
-"""What loops and branches say about carries and results whose types do not fit."""
+"""Error messages of loops and branches for carries and results with types that do not fit."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_carry(
 
 
 def type_difference(a: ShapedArray, b: ShapedArray) -> str:
-    """What differs between two array types, in words."""
+    """The differences between two array types, as text."""
     differing = [
         what
         for what, equal in (
@@ -112,7 +112,7 @@ def _node(x: Any) -> str:
 
 
 def _parameter_name(fun: Callable, position: int) -> str:
-    """What the user calls the parameter at a position."""
+    """The name of the parameter at a position in the user's function."""
     try:
         parameters = list(signature_of(fun, follow_wrapped=False).parameters.values())
     except (TypeError, ValueError):

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def one_of(function: str, argument: str, value: Any, options: Collection[Any]) -> None:
-    """Raise ValueError, which says what the options are, unless `value` is among them."""
+    """Raise ValueError with a list of the options if `value` is not one of them."""
     if value not in options:
         listed = ", ".join(map(repr, options))
         raise ValueError(f"{function}: {argument} is one of {listed}, got {value!r}")

@@ -1,12 +1,12 @@
-"""Arrays whose elements are several numbers each: what an operation on them does to their *bases*.
+"""Arrays with elements of several numbers each: the effect of an operation on their *bases*.
 
 An array of an `ExtendedDType` (PRNG keys) of shape ``s`` is represented by its base, an array of numbers of shape
-``(*s, *dtype.element_shape)``. Programs speak of the array; whoever evaluates or lowers a program works on bases:
+``(*s, *dtype.element_shape)``. Programs contain the array; evaluation and lowering work on bases:
 
-- an operation that calls programs, or that its owner defined on bases, takes bases as they are;
-- any other one moves elements about without looking into them (slice, gather, select, ...). What it does to bases is
-  what it does to a batch of arrays of numbers: its batching rule with the trailing axes mapped. The batching package
-  provides that (`bedrax.batching.elements`) when a package with an extended dtype asks for it.
+- an operation that calls programs, or that its package defined on bases, takes bases unchanged;
+- any other operation moves elements and does not read them (slice, gather, select, ...). Its effect on bases equals
+  its effect on a batch of arrays of numbers: its batching rule with the trailing axes mapped. The batching package
+  provides that (`bedrax.batching.elements`) at the request of a package with an extended dtype.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def run_on_bases(jaxpr: Jaxpr, *args: Array) -> list[Any]:
         if eqn in moving:
             fun = function_on_bases(prim, [v.aval for v in eqn.invars], eqn.params)
         elif not programs.states(prim) and any(is_extended(v.aval) for v in (*eqn.invars, *eqn.outvars)):
-            if decompositions.states(prim):  # its owner defined it on bases
+            if decompositions.states(prim):  # its package defined it on bases
                 fun = functools.partial(decompositions[prim], **eqn.params)
         out = fun(*map(value, eqn.invars))
         env |= zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True)

@@ -1,4 +1,4 @@
-"""What elementwise primitives have in common: accepted dtypes, shape rules, constants, broadcasting of unit axes.
+"""Common parts of elementwise primitives: accepted dtypes, shape rules, constants, broadcasting of unit axes.
 
 `unary` and `nary` make the primitives of the families `elementwise` and `special`; other families take the tables of
 dtypes and the texts of errors from here.

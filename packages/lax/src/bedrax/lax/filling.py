@@ -37,7 +37,7 @@ def full(shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None
         if isinstance(dtype, dtypes.ExtendedDType):
             if aval.dtype != dtype:
                 if isinstance(fill_value, (int, float)) and fill_value == 0:
-                    return dtype.zeros(shape)  # what `zeros` and `empty` make
+                    return dtype.zeros(shape)  # the result of `zeros` and `empty`
                 raise TypeError(f"full: an array of dtype {dtype} needs such a fill_value, got {aval.str_short()}")
             return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
         fill_value = _scalar_as(fill_value, aval, dtypes.canonicalize_dtype(dtype))

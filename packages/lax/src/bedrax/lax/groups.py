@@ -78,7 +78,7 @@ def _size(nesting: Nesting) -> int:
 
 
 def nones(n: int) -> FlatTree:
-    """A group of `n` values None: of `n` operands of which nothing but their number is described."""
+    """A group of `n` values None: for `n` operands that only their number describes."""
     return FlatTree((None,) * n, (None,) * n)
 
 

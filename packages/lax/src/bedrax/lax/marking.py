@@ -49,7 +49,7 @@ class Hinted:
 
 
 class _Under:
-    """A function that is called with pairs in force, and whose methods (`lower`, `trace`) are."""
+    """A function that runs with pairs in force, as do its methods (`lower`, `trace`)."""
 
     def __init__(self, hints: Hinted, fun: Callable[..., Any]) -> None:
         self._hints, self._fun = hints, fun
@@ -88,5 +88,5 @@ def marked_call(fun: Callable[..., Any], pairs: Pairs, of_derivatives: Pairs | s
 
 
 def ordered_call(fun: Callable[..., Any], enforce: bool, strict_in: bool, strict_out: bool) -> Callable[..., Any]:
-    """`fun`, of pytrees of arrays, whose operations run in the order in which it writes them."""
+    """`fun`, of pytrees of arrays, with its operations executed in program order."""
     return _called(program_order_p, fun, enforce=enforce, strict_in=strict_in, strict_out=strict_out)

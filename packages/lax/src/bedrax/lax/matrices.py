@@ -1,4 +1,4 @@
-"""What is done with (batches of) matrices before and after they are decomposed."""
+"""Operations on (batches of) matrices before and after a decomposition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def adjoint(x: Any) -> Any:
 
 
 def triangle_mask(shape: tuple[Any, ...], lower: bool, offset: int = 0) -> Any:
-    """Where the triangle of matrices of `shape` is that begins `offset` diagonals above the main one."""
+    """Boolean mask of a triangle of matrices of `shape`, from `offset` diagonals above the main one."""
     rows = shaping.broadcasted_iota(np.int32, shape, len(shape) - 2)
     columns = shaping.broadcasted_iota(np.int32, shape, len(shape) - 1)
     if offset:

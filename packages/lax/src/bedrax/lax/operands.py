@@ -28,7 +28,7 @@ def bind_nary(prim: Primitive, *args: ArrayLike, **params: Any) -> Array:
 
 
 def bind_pair(prim: Primitive, x: Any, y: Any) -> Any:
-    """`bind_nary` of two operands and no params: what most programs consist of."""
+    """`bind_nary` of two operands and no params, the most frequent case."""
     s = getattr(x, "shape", None)
     if s:
         t = getattr(y, "shape", None)

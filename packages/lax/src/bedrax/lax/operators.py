@@ -1,4 +1,4 @@
-"""Arithmetic of arrays: what `x + y`, `x // y`, `x ** y`, `x < y`... mean, with promotion.
+"""Arithmetic of arrays: the operators `x + y`, `x // y`, `x ** y`, `x < y`..., with promotion.
 
 The functions are the ones that `bedrax.numpy` exports as ufuncs; the operators, defined for all
 arrays and tracers, are made from them. An operator defers (`NotImplemented`) to operands of types
@@ -33,7 +33,7 @@ _BOOL = dtypes.bool_dtype
 
 
 def documentation(what: str, count: int) -> str:
-    """What the elementwise function of `count` operands that computes `what` says of itself."""
+    """The docstring of the elementwise function of `count` operands that computes `what`."""
     given = "x: array or scalar." if count == 1 else "x1, x2: arrays or scalars, broadcast against each other."
     return f"Elementwise {what}.\n\nArgs:\n  {given}\n"
 
@@ -122,7 +122,7 @@ def _convert(x, dtype):
 
 
 def _select(which, on_true, on_false):
-    """`select` for operands of which some have rank 0."""
+    """`select` where some operands have rank 0."""
     shape = aval_of(which).shape
     if not shape:
         shape = aval_of(on_true).shape or aval_of(on_false).shape

@@ -60,7 +60,7 @@ def _norm(u):
 
 
 def _cleared(u, dynamic_shape):
-    """Zeros in the padding, where only a part of the given shape is meant."""
+    """`u` with zeros in the padding; `dynamic_shape` is the shape of the part that is not padding."""
     for d, bound in enumerate(dynamic_shape or ()):
         bound = lax.broadcast(lax.convert_element_type(bound, np.int32), u.shape)
         inside = lax.lt(lax.broadcasted_iota(np.int32, u.shape, d), bound)
@@ -90,7 +90,7 @@ def qdwh(
       is_hermitian: not used.
       max_iterations: stop after so many steps; default 10.
       eps: iterate until the change is below ``(4 * eps) ** (1/3)`` of the iterate; default that of the dtype.
-      dynamic_shape: the shape of the part of `x` in its upper left corner that is meant; the rest is padding.
+      dynamic_shape: the shape of the matrix in the upper left corner of `x`; the rest is padding.
 
     Returns:
       ``(u, h, number of iterations, whether it converged)``; zero in the padding.
@@ -123,7 +123,7 @@ def qdwh(
 
     change = _norm(u) if change is None else change
     steps, u, change = lax.while_loop(going_on, halley, (np.int32(count), u, change))
-    # One step of Newton-Schulz removes what rounding has added.
+    # One step of Newton-Schulz removes the rounding errors.
     correction = lax.mul(matrices.matmul(u, matrices.matmul(matrices.adjoint(u), u)), _scalar(0.5, u))
     u = _cleared(lax.sub(lax.mul(u, _scalar(1.5, u)), correction), dynamic_shape)
     h = matrices.matmul(matrices.adjoint(u), x)

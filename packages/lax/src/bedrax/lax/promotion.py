@@ -143,7 +143,7 @@ def _numpy_aval(x: np.ndarray | np.generic) -> Any:
 
 @functools.lru_cache(4096)
 def _known_shape(s: tuple, t: tuple) -> tuple | None:
-    """What two shapes broadcast to, or None if they do not or are symbolic."""
+    """The shape that two shapes broadcast to; None if they do not broadcast or are symbolic."""
     if not (dims.is_constant_shape(s) and dims.is_constant_shape(t)):
         return None
     try:

@@ -9,7 +9,7 @@ from bedrax.lax.filling import zeros_of
 
 
 class LazilyTyped:
-    """Something with an aval that is computed when first asked for."""
+    """Base of objects with an aval that is computed on first access."""
 
     __slots__ = ("_aval", "_of")
 

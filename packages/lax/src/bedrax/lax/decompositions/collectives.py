@@ -12,7 +12,7 @@ from bedrax.lax.tables import decompositions
 _I32 = np.dtype(np.int32)
 
 
-# What varies over which axes is said in types only: the value is as it was.
+# Only types record the axes over which a value varies: the value is unchanged.
 decompositions.add(pvary_p, lambda x, *, axes: x, "identity")
 
 

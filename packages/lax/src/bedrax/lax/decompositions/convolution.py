@@ -20,7 +20,7 @@ def sum_of_products(
     lhs: ArrayLike, rhs: ArrayLike, *, window_strides: Any, padding: Any, lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any, feature_group_count: Any=1,
     batch_group_count: Any=1, precision: Any=None, preferred_element_type: Any=None,
 ) -> Any:  # fmt: skip
-    """`lax.conv_general_dilated`, whose window has a known size; the numbers of groups may be symbolic.
+    """`lax.conv_general_dilated` with a window of known size; the numbers of groups may be symbolic.
 
     Raises:
       NotImplementedError: the size of the window is symbolic.

@@ -1,8 +1,8 @@
 """Schur form, eigenvalues of general matrices, and singular values as programs.
 
 Golub and Van Loan, "Matrix Computations" (4th ed.): 7.5 (QR iteration with Francis's double shifts for real matrices,
-with Wilkinson's for complex ones), 7.6.4 (eigenvectors of triangular matrices), 8.6.3 (one-sided Jacobi, whose rounds
-rotate disjoint pairs of columns at once: 8.5.5). Matrices that are not finite, or do not converge, give NaN.
+with Wilkinson's for complex ones), 7.6.4 (eigenvectors of triangular matrices), 8.6.3 (one-sided Jacobi; each round
+rotates disjoint pairs of columns together: 8.5.5). Matrices that are not finite, or do not converge, give NaN.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _nan(x):
 
 
 def _finite(x):
-    """Which matrices are finite, as matrices of one element."""
+    """Booleans, true for finite matrices, as matrices of one element."""
     parts = [lax.real(x), lax.imag(x)] if is_complex(x) else [x]
     whole = lax.is_finite(parts[0]) if len(parts) == 1 else lax.is_finite(parts[0]) & lax.is_finite(parts[1])
     rank = len(x.shape)
@@ -91,7 +91,7 @@ def _iterate(h, q, n):
     """QR iteration of a Hessenberg matrix: its Schur form, `q` times the vectors, and whether it converged."""
     width = 2 if is_complex(h) else 3  # rows that one reflection of a sweep combines
     numbers = positions(h.shape[0])
-    beside = column(numbers) == row(numbers) + 1
+    adjacent = column(numbers) == row(numbers) + 1
     last = np.int32(n - 1) if dims.is_constant_dim(n) else as_dtype(dims.dim_as_value(n - 1), numbers)
     scale = lax.reduce_max(lax.abs(h), (0, 1))
 
@@ -99,8 +99,8 @@ def _iterate(h, q, n):
         hi, steps, h, q = state
         sizes = lax.abs(diagonal(h))
         near = sizes + lax.pad(sizes, np.zeros((), sizes.dtype), [(1, -1, 0)])
-        small = pick(lax.abs(h), beside, -1) <= _eps(h) * where(near != 0, near, lax.broadcast_like(scale, near))
-        h = where(~(beside & column(small)), h)
+        small = pick(lax.abs(h), adjacent, -1) <= _eps(h) * where(near != 0, near, lax.broadcast_like(scale, near))
+        h = where(~(adjacent & column(small)), h)
         lo = lax.reduce_max(where(small & (numbers <= hi), numbers), (0,))  # where the block that ends in hi begins
         found = lo >= hi - np.int32(width - 2)
         finish = _standardized if width == 3 else lambda h, q, lo, hi: (h, q)
@@ -119,7 +119,7 @@ def _entry(h, i, j):
 
 
 def _swept(h, q, lo, hi, first):
-    """A sweep of reflections down the block of rows `lo` to `hi`; `first` is what the first one makes a unit vector."""
+    """A sweep of reflections down the block of rows `lo` to `hi`; the first maps `first` to a unit vector."""
     width = first.shape[0]
 
     def cut(x, k, axis):
@@ -249,7 +249,7 @@ def eigh(
 
 
 def _triangular_vectors(t, lower: bool):
-    """The eigenvectors of triangular matrices in columns, by substitution for all of them at once."""
+    """The eigenvectors of triangular matrices in columns, by substitution for all of them together."""
     n = t.shape[-1]
     if 0 in t.shape:
         return t
@@ -270,7 +270,7 @@ def _triangular_vectors(t, lower: bool):
 
 
 def _normalized(v):
-    """Columns of unit length whose largest component is real."""
+    """Columns of unit length with a real largest component."""
     if 0 in v.shape:
         return v
     size = lax.abs(v)

@@ -38,7 +38,7 @@ def _integer_pow(x, *, y):
 
 
 def power_of_integers(x: ArrayLike, n: Any) -> Any:
-    """``x ** n`` by repeated squaring: a float could not tell a large odd exponent from an even one."""
+    """``x ** n`` by repeated squaring: a float does not distinguish a large odd exponent from an even one."""
     narrow = dtypes.itemsize_bits(x.dtype) < 32
     dtype = x.dtype
     work = np.dtype(np.float32) if narrow else dtype

@@ -68,12 +68,12 @@ def _cholesky_update(r, w):
 
 
 def _magnitude(x):
-    """What LAPACK compares for pivots: |Re| + |Im|."""
+    """The size by which LAPACK compares pivots: |Re| + |Im|."""
     return lax.abs(lax.real(x)) + lax.abs(lax.imag(x)) if is_complex(x) else lax.abs(x)
 
 
 def _largest(size, allowed, i):
-    """Where the largest number of `allowed` positions is, not counting NaN; `i` where there is none."""
+    """Index of the largest number at `allowed` positions, not counting NaN; `i` if there is none."""
     size = where(allowed & (size == size), size, -1)
     return lax.max(lax.argmax(size, len(size.shape) - 1, np.int32), lax.broadcast(i, size.shape[:-1]))
 
@@ -240,11 +240,11 @@ def _tridiagonal(a, *, lower):
     zeros = lax.full_like(a, 0)
     full, vectors, e, taus = loop(count, step, full, zeros, real(taus), taus, reverse=not lower)
     e, taus, d = _first(e, count), _first(taus, count), real(diagonal(full))
-    # The diagonal and the one beside it hold d and e; the triangle that was not read is handed back as it came.
+    # The diagonal and the adjacent one hold d and e. The triangle that is not read is returned unchanged.
     wide = lax.pad(e, np.zeros((), e.dtype), [(0, 0, 0)] * (len(e.shape) - 1) + [(0, n - count, 0)])
-    beside = column(rows) == row(rows) + 1 if lower else column(rows) + 1 == row(rows)
+    adjacent = column(rows) == row(rows) + 1 if lower else column(rows) + 1 == row(rows)
     packed = where(written, a, where(~same, vectors, as_dtype(column(d), a)))
-    return [where(~beside, packed, as_dtype((row if lower else column)(wide), a)), d, e, taus]
+    return [where(~adjacent, packed, as_dtype((row if lower else column)(wide), a)), d, e, taus]
 
 
 # ---- systems of equations and products ---------------------------------------------------------------------

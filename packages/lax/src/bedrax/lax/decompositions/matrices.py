@@ -1,4 +1,4 @@
-"""What algorithms on batches of matrices share: masks, single rows and columns, loops, reflectors.
+"""Common parts of algorithms on batches of matrices: masks, single rows and columns, loops, reflectors.
 
 Loops work on whole matrices with masks, so that one program serves all positions and all batch axes; sizes may be
 symbolic. Axes are counted from the end.
@@ -116,7 +116,7 @@ def diagonal(x: Array) -> Array:
 def reflector(alpha: Any, x: ArrayLike) -> Any:
     """The (beta, tau, v) with ``(1 - tau [1, v] [1, v]^H)^H [alpha, x] = [beta, 0]``, beta real.
 
-    LAPACK's larfg: tau is 0 where there is nothing to do.
+    LAPACK's larfg: tau is 0 where no reflection is needed.
     """
     last = (len(x.shape) - 1,)
     size2 = lambda v: lax.square(lax.real(v)) + lax.square(lax.imag(v)) if is_complex(v) else lax.square(v)

@@ -91,7 +91,7 @@ def _joined(low, high):
 
 
 def _advanced(number, count):
-    """A number of two words, plus `count`: its low and high word, and what is carried over."""
+    """A number of two words, plus `count`: its low and high word, and the carry."""
     low = e.add(number[0], count)
     high = e.add(number[1], convert_to(e.lt(low, count), _U32))
     wrapped = e.bitwise_and(e.lt(low, count), e.eq(high, np.uint32(0)))
@@ -140,7 +140,7 @@ def _draw_threefry_somehow(secret, start, shape):
     return e.select(e.eq(odd, np.int32(0)), x0, x1), blocks
 
 
-# Philox-4x32 with 10 rounds: multipliers, and what is added to the key between rounds.
+# Philox-4x32 with 10 rounds: multipliers, and the increments of the key between rounds.
 _MULTIPLIERS = np.uint32(0xD2511F53), np.uint32(0xCD9E8D57)
 _WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
 

@@ -171,7 +171,7 @@ def _upper_fraction(a, x, with_derivative: bool):
 
 
 class _Regions:
-    """Where which formula holds, and operands that are harmless elsewhere."""
+    """Masks of the regions of the formulas, and operands that are harmless outside of their region."""
 
     def __init__(self, a: Array, x: Array) -> None:
         one = _c(a, 1)
@@ -192,7 +192,7 @@ class _Regions:
 
 
 def _edges(value, r, a, x, at_zero, at_infinity):
-    """The values at x = 0 and x = inf, and nan for what is not defined (a <= 0, x < 0, a infinite)."""
+    """The values at x = 0 and x = inf, and nan where none is defined (a <= 0, x < 0, a infinite)."""
     value = _where(e.eq(x, _c(x, 0)), at_zero, value)
     value = _where(e.eq(x, _c(x, math.inf)), at_infinity, value)
     return _where(e.bitwise_and(r.valid, e.is_finite(a)), value, math.nan)

@@ -169,7 +169,7 @@ def pure_callback(
       callback: gets arrays in the structure of the arguments, returns arrays.
       result_shape_dtypes: pytree of objects with ``shape`` and ``dtype``, like the result.
       args, kwargs: its arguments, pytrees of arrays.
-      vmap_method: what `vmap` does: "sequential" (one element at a time, in a loop),
+      vmap_method: the behavior of `vmap`: "sequential" (one element at a time, in a loop),
         "sequential_unrolled", "expand_dims" (mapped arguments get the batch axis in front, others
         an axis of size 1) or "broadcast_all" (all arguments get the batch axis in front).
 
@@ -294,7 +294,7 @@ def debug_print(
     Args:
       fmt: a format string, e.g. ``"x = {x}"``. (F-strings would be formatted while tracing.) None: the result is a function
         ``(fmt, *args, **kwargs)`` with the options of this call; then values may have the names of options.
-      *args, **kwargs: what it refers to; pytrees of arrays, or anything static. None of them without `fmt`.
+      *args, **kwargs: the values that it refers to; pytrees of arrays, or anything static. None of them without `fmt`.
       ordered: keep the program order of ordered prints.
       partitioned: print on each device its part of the values.
       skip_format_check: do not check the format while tracing.

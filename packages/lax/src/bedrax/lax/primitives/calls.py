@@ -39,7 +39,7 @@ composite_p: Final = holds_program("composite")
 # out_tree, static_args
 custom_partitioning_p: Final = holds_program(
     "custom_partitioning", shrinks=False
-)  # its other params speak of all of them
+)  # its other params describe all of them
 
 
 @closed_call_p.def_impl
@@ -92,7 +92,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 def checkpoint_name_fwd(x: Any, name: str) -> Any:
-    """`checkpoint_name`, of which derivatives name no tangents and no cotangents.
+    """`checkpoint_name`; derivatives of it name no tangents and no cotangents.
 
     Args:
       x: a pytree of arrays.
@@ -101,14 +101,14 @@ def checkpoint_name_fwd(x: Any, name: str) -> Any:
     Returns:
       `x`.
     """
-    return checkpoint_name(x, name)  # whose derivatives name none either
+    return checkpoint_name(x, name)  # its derivatives name none either
 
 
 def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Callable[P, R]:
     """A named operation that a compiler may recognise, with its meaning as a function.
 
     Args:
-      decomposition: takes arrays (pytrees) and keyword attributes; what the operation means.
+      decomposition: takes arrays (pytrees) and keyword attributes; defines the operation.
       name: e.g. ``"my.op"``.
       version: of the operation's definition.
 

@@ -64,7 +64,7 @@ def _same(aval, *, axes, **_):
 psum_p: Final = _collective("psum", _same, "axes")
 pmax_p: Final = _collective("pmax", _same, "axes", equal=True)
 pmin_p: Final = _collective("pmin", _same, "axes", equal=True)
-# The sum over axes of which types say what varies: it is linear, and its transpose is `pvary`, not a sum.
+# The sum over axes that types record as varying: it is linear, and its transpose is `pvary`, not a sum.
 psum_invariant_p: Final = _collective("psum_invariant", _same, "axes", equal=True)
 print_rules.add(pvary_p, lambda params: {"axes": tuple(sorted(params["axes"], key=str))})
 
@@ -246,7 +246,7 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
     """Send values along the named axis.
 
     Args:
-      perm: pairs ``(source index, destination index)``; an index that receives nothing gets zeros.
+      perm: pairs ``(source index, destination index)``; an index without a source gets zeros.
     """
     axis_name = _one_name(axis_name)
     perm = tuple((int(s), int(d)) for s, d in perm)
@@ -276,7 +276,7 @@ def all_gather(
 
     Args:
       axis: where they are stacked (or, `tiled`, concatenated).
-      to: how types say that the result varies over manual axes: "varying", or "invariant", which it is.
+      to: the variation of the result over manual axes in its type: "varying", or "invariant", the actual one.
     """
     axis_name = _one_name(axis_name)
     prims = {"varying": all_gather_p, "invariant": all_gather_invariant_p}
@@ -319,7 +319,7 @@ class Future:
     """The result of a collective that was started: `done` waits for it.
 
     XLA makes two halves of a collective itself, and moves them apart as far as the program allows; so the program holds
-    one operation, and a future is a pytree whose leaf is the result.
+    one operation, and a future is a pytree with the result as its leaf.
     """
 
     __slots__ = ("_value",)
@@ -353,13 +353,13 @@ def psum_scatter_start(
     x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence[Any] | None = None,
     tiled: bool = False,
 ) -> Any:  # fmt: skip
-    """Start `psum_scatter`; what can be computed meanwhile stands before the call of `done`.
+    """Start `psum_scatter`; write independent computations before the call of `done`.
 
     Args:
       x, axis_name, scatter_dimension, axis_index_groups, tiled: as in `psum_scatter`.
 
     Returns:
-      For each leaf of `x` a future, whose method ``done()`` returns the array.
+      For each leaf of `x` a future; its method ``done()`` returns the array.
     """
     out = psum_scatter(
         x, axis_name, scatter_dimension=scatter_dimension, axis_index_groups=axis_index_groups, tiled=tiled
@@ -413,10 +413,10 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
 
 
 def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
-    """Say in the types of values inside `shard_map` that they vary over axes over which they do not.
+    """Mark values inside `shard_map`, in their types, as varying over axes over which they do not vary.
 
     Args:
-      axis_name: name, or tuple of names, of manual axes. Those over which a value varies already change nothing.
+      axis_name: name, or tuple of names, of manual axes. Axes over which a value already varies have no effect.
       to: "varying".
     """
     names = frozenset(_check_names(axis_name)) & current.varying
@@ -443,7 +443,7 @@ def ragged_all_to_all(
 
     Args:
       operand: rows to send.
-      output: where rows that arrive are written; what nothing is written to stays.
+      output: the array that received rows are written to; the other rows stay.
       input_offsets, send_sizes: per receiver, which rows of `operand` it gets: the first, and how many.
       output_offsets: per receiver, the row of its output where they go.
       recv_sizes: per sender, how many rows come from it.

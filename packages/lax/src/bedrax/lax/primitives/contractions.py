@@ -45,7 +45,7 @@ DotDimensionNumbers = Any  # ((lhs_contracting, rhs_contracting), (lhs_batch, rh
 
 
 class Precision(enum.Enum):
-    """How much of the operands' precision a product must use.
+    """The share of the operands' precision that a product must use.
 
     ``DEFAULT`` is the fastest the platform offers (on an accelerator this may round the operands to
     fewer bits), ``HIGH`` slower and more accurate, ``HIGHEST`` as accurate as the dtype. A function that takes a
@@ -159,9 +159,9 @@ PrecisionLike = Any  # None | str | Precision | (Precision, Precision) | DotAlgo
 
 
 def canonical_precision(precision: PrecisionLike) -> Any:
-    """What users may give as `precision`, as a parameter: None, a pair of `Precision`, or an algorithm.
+    """A user's `precision` as a parameter: None, a pair of `Precision`, or an algorithm.
 
-    None stands for the option ``jax_default_matmul_precision``.
+    None is replaced by the option ``jax_default_matmul_precision``.
     """
     if precision is None:
         precision = flags.default_matmul_precision.value
@@ -373,7 +373,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
 
 @dataclass(frozen=True)
 class RaggedDotDimensionNumbers:
-    """Which dimension of the `lhs` of a ragged product falls into groups.
+    """The dimension of the `lhs` of a ragged product that falls into groups.
 
     Args:
       dot_dimension_numbers: those of `dot_general`.
@@ -394,7 +394,7 @@ class RaggedDotDimensionNumbers:
 
 
 def ragged_kind(lhs_ndim: int, numbers: RaggedDotDimensionNumbers) -> tuple[str, tuple[Any, ...]]:
-    """What the ragged dimension is, and which dimensions of `lhs` index `group_sizes` before its last.
+    """The kind of the ragged dimension, and the dimensions of `lhs` that index `group_sizes` before its last.
 
     The kind is ``"free"`` (a matrix per group of rows), ``"contracting"`` (a product per group of
     summands) or ``"batch"``.

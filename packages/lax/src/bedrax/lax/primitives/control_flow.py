@@ -1,4 +1,4 @@
-"""Control flow: `scan`, `while_loop`, `cond` and what is made of them.
+"""Control flow: `scan`, `while_loop`, `cond` and functions built from them.
 
 The primitives hold programs in which everything that the user's functions closed over is an
 argument. Conventions: consts, then carry, then scanned inputs.
@@ -32,7 +32,7 @@ families_on_bases.add(_FAMILY)
 
 
 class _Scan(Primitive):
-    """`scan`, whose operands are consts, carry and scanned inputs, and whose results are carry and stacks.
+    """`scan`: its operands are consts, carry and scanned inputs, its results are carry and stacks.
 
     Libraries know these groups by two counts, or, of upstream 0.11 and later, by two `FlatTree`: `ft_in` and `ft_out`.
     """
@@ -73,7 +73,7 @@ scan_p: Final = _Scan("scan", _FAMILY, multiple_results=True)
 # params: cond_jaxpr (cond_consts, carry -> bool), cond_nconsts, body_jaxpr (body_consts, carry -> carry), body_nconsts
 while_p: Final = Primitive("while", _FAMILY, multiple_results=True)
 # params: branches; arguments: index (int32), operands. Where the index is that of the platform, also
-# branches_platforms: what each branch is for (see `markers.platform_index_p`)
+# branches_platforms: the platforms of each branch (see `markers.platform_index_p`)
 cond_p: Final = Primitive("cond", _FAMILY, multiple_results=True)
 
 
@@ -240,7 +240,7 @@ def scan(
 
 
 def _scan_over_references(f, init, x_leaves, x_tree, length, reverse, unroll):
-    """Of a reference, the function gets a view of a row at a time."""
+    """`scan` over arrays and references; `f` gets a view of one row of each reference."""
     is_ref = [a.mutable for a in _types(x_leaves)]
 
     def step(carry, row):
@@ -254,7 +254,7 @@ def _scan_over_references(f, init, x_leaves, x_tree, length, reverse, unroll):
 
 
 def _number_of_steps(xs: Any, length: Any) -> Any:
-    """The size of the leading axes of `xs`, which is `length` where that is given."""
+    """The size of the leading axes of `xs`; `length` if it is given."""
     sizes = []
     for path, leaf in pytree.tree_flatten_with_path(xs)[0]:
         shape = aval_of(leaf).shape
@@ -281,7 +281,7 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
 
 
 def _steps_at_a_time(name: str, unroll: Any, length: Any) -> int:
-    """How many steps of a loop of `length` steps, maybe a symbolic number, are unrolled."""
+    """The number of unrolled steps in a loop of `length` steps; `length` may be symbolic."""
     if unroll is True:
         return max(1, length) if dims.is_constant_dim(length) else 1
     if not is_position(unroll):
@@ -369,7 +369,7 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
 
 
 def _made_from(body_fun: Callable, role: str, made: Callable) -> Callable:
-    """`made`, whose programs are kept with the user's function, which messages name."""
+    """`made`, with its programs kept under the user's function, which messages name."""
     made.__wrapped__, made.__name__ = body_fun, staging.function_name(body_fun)
     made.traces_of = (body_fun, role)
     return made
@@ -559,7 +559,7 @@ def branch(
     names: tuple[str, ...],
     **params: Any,
 ) -> Any:
-    """Apply the function at `index`; `names`: what messages call the functions; `params`: further ones of `cond_p`."""
+    """Apply the function at `index`; `names`: the names of the functions in messages; `params`: further ones of `cond_p`."""
     leaves, _ = pytree.tree_flatten(operands)
     in_tree = pytree.tree_structure((operands, {}))
     types = _types(leaves)
@@ -573,7 +573,7 @@ def branch(
     branches = _join_weak_types(branches)
     values = [*consts.values(), *leaves]
     differs = varying_axes(aval_of(index))
-    if differs:  # devices choose differently: what a branch takes for varying must be so outside, where all meet
+    if differs:  # devices choose differently: values that vary in a branch must vary outside, where all devices meet
         values = [pvary_p.bind(x, axes=differs) for x in values]
         branches = tuple([_retyped(b, _types(values)) for b in branches])
     out = cond_p.bind(index, *values, branches=branches, **params)
@@ -642,7 +642,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
       The results stacked along a leading axis.
 
     Raises:
-      NotImplementedError: `batch_size` is given, and nobody has imported `bedrax.batching` (the face has).
+      NotImplementedError: `batch_size` is given, and `bedrax.batching` is not imported (the face imports it).
     """
     if batch_size is None or batch_size == 0:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
@@ -674,7 +674,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     """All prefix results of an associative operation, in logarithmically many steps.
 
     Args:
-      fn: ``(a, b) -> c`` on pytrees of arrays, associative, acting on slices along `axis` at once.
+      fn: ``(a, b) -> c`` on pytrees of arrays, associative, acting on all given slices along `axis` together.
       elems: pytree of arrays of equal size along `axis`.
       reverse: from the end instead.
       axis: the axis of the sequence.

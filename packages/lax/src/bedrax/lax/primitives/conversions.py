@@ -183,9 +183,9 @@ def asarray(x: Any) -> Any:
 
 
 def dtype(x: Any) -> np.dtype[Any]:
-    """The dtype that a value has here, or that is meant by a Python scalar type, a NumPy type or a name.
+    """The dtype of a value, or the dtype that a Python scalar type, a NumPy type or a name denotes.
 
-    With 64-bit types disabled, their 32-bit counterparts stand for them.
+    With 64-bit types disabled, their 32-bit counterparts replace them.
 
     Raises:
       TypeError: `x` is neither a value nor a type.

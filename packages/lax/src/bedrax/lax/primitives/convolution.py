@@ -38,7 +38,7 @@ conv_general_dilated_p: Final = Primitive("conv_general_dilated", "convolution")
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Where a convolution's operands and result keep which dimension; all fields are tuples of ints.
+    """The positions of the dimensions in a convolution's operands and result; all fields are tuples of ints.
 
     Attributes:
       lhs_spec: dimensions of the input: batch, feature, then the spatial ones.
@@ -82,7 +82,7 @@ def conv_general_permutations(dimension_numbers: tuple[str, ...]) -> tuple[Any, 
 def conv_dimension_numbers(
     lhs_shape: Shape, rhs_shape: Shape, dimension_numbers: ConvDimensionNumbers | tuple[str, ...] | None
 ) -> ConvDimensionNumbers:
-    """What users may say of a convolution's dimensions, as `ConvDimensionNumbers`.
+    """A user's description of a convolution's dimensions as `ConvDimensionNumbers`.
 
     Args:
       lhs_shape, rhs_shape: shapes of the operands.
@@ -149,7 +149,7 @@ def _unpick(shape, spec) -> tuple:
 def conv_general_shape_tuple(
     lhs_shape: Shape, rhs_shape: Shape, window_strides: Sequence[int], padding: str, dimension_numbers: tuple[str, ...]
 ) -> tuple[Any, ...]:
-    """The shape of a convolution whose operands are laid out as three strings say."""
+    """The shape of a convolution with operands in the layouts of three strings."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     return _unpick(conv_shape_tuple(_pick(lhs_shape, lhs), _pick(rhs_shape, rhs), window_strides, padding), out)
 
@@ -161,7 +161,7 @@ def conv_transpose_shape_tuple(
     padding: str | tuple[tuple[Any, ...], ...],
     dimension_numbers: tuple[str, ...],
 ) -> tuple[Any, ...]:
-    """The shape of `conv_transpose` for operands laid out as three strings say."""
+    """The shape of `conv_transpose` for operands in the layouts of three strings."""
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     x, k = _pick(lhs_shape, lhs), _pick(rhs_shape, rhs)
     if isinstance(padding, str):
@@ -418,7 +418,7 @@ def conv_general_dilated_patches(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None=None,
 ) -> Array:  # fmt: skip
-    """What each window of a convolution sees, along the feature dimension of the result.
+    """The elements in each window of a convolution, along the feature dimension of the result.
 
     Args:
       lhs: input of rank ``n + 2``.

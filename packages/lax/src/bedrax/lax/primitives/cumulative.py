@@ -67,7 +67,7 @@ def _cumulative(name: str, categories: tuple[str, ...], what: str) -> tuple[Prim
     return prim, named(function, name, __name__, text)
 
 
-if TYPE_CHECKING:  # the types of what is made below
+if TYPE_CHECKING:  # the types of the functions made below
     cumsum_p: Primitive
     cumsum: _Cumulative
     cumprod_p: Primitive
@@ -106,7 +106,7 @@ def _zeros_like(x):
     return zeros_of(aval_of(x).strip_weak_type())
 
 
-# What each combines two prefixes with.
+# The function with which each combines two prefixes.
 combiners: dict[Primitive, Callable[..., Any]] = {
     cumsum_p: elementwise.add,
     cumprod_p: elementwise.mul,
@@ -127,7 +127,7 @@ def identity(prim: Primitive, dtype: np.dtype[Any]) -> np.generic:
 
 
 def shifted(x: Array, fill: int | np.generic, axis: int, reverse: bool = False) -> Array:
-    """`x` moved by one position along `axis`: what was before each position; `fill` before the first."""
+    """`x` moved by one position along `axis`: the element before each position; `fill` before the first."""
     dtype = aval_of(x).dtype
     config = [(0, 0, 0)] * len(aval_of(x).shape)
     config[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
@@ -269,7 +269,7 @@ _WIDE = {np.dtype(np.complex64): np.complex128, np.dtype(np.float64): None, np.d
 
 
 def sequential(prim: Primitive) -> Callable[..., Any]:
-    """The primitive by `loop_scan`; what floating-point rounding would spoil is carried in 64 bits."""
+    """The primitive by `loop_scan`; sums that floating-point rounding would spoil are carried in 64 bits."""
     wide_of = lambda dtype: _WIDE.get(dtype, np.float64) if dtypes.issubdtype(dtype, np.inexact) else None
     if prim is linear_recurrence_p:
         step = lambda y, b, a: elementwise.add(elementwise.mul(a, y), b)

@@ -46,7 +46,7 @@ class FunctionWithRules(Primitive):
         return current.trace.call(self, rule, args)
 
     def stage(self, rule: Any, args: Sequence[Any]) -> list[Any]:
-        """Trace the function, and bind its program; what it closes over is its first arguments."""
+        """Trace the function, and bind its program; closed-over values become its first arguments."""
         program = staging.program_of(rule.primal, [aval_of(x) for x in args], DebugInfo("a custom rule", rule.name))
         program, consts = staging.close_over(program)
         return self.bind(*consts, *args, call_jaxpr=program, rule=rule, num_consts=len(consts))
@@ -63,7 +63,7 @@ custom_vjp_call_p: Final = FunctionWithRules("custom_vjp_call", _FAMILY, multipl
 linear_call_p: Final = Primitive("linear_call", _FAMILY, multiple_results=True)
 
 
-# ---- what backward rules log
+# ---- logs of backward rules
 
 
 class _Logs(threading.local):
@@ -75,7 +75,7 @@ _logs = _Logs()
 
 @contextlib.contextmanager
 def collecting_logs() -> Iterator[dict[Any, Any]]:
-    """Context manager: the dict of what backward rules log meanwhile."""
+    """Context manager: the dict of the values that backward rules log inside it."""
     saved, _logs.collected = _logs.collected, {}
     try:
         yield _logs.collected
@@ -106,12 +106,12 @@ logging: dict[Primitive, Callable[[dict[Any, Any]], bool]] = {}
 
 @dataclass(frozen=True)
 class RuleOfProgram:
-    """A rule, as the rule of a program that was made of its function; what the function closed over comes first.
+    """A rule, as the rule of the program of its function; the closed-over values come first.
 
     Attributes:
       rule: of the function.
       program: made of it, with more results.
-      hidden: how many leading arguments the function closed over, of which its rule does not know.
+      hidden: the number of leading arguments that the function closed over; its rule does not take them.
     """
 
     rule: Any
@@ -139,7 +139,7 @@ class RuleOfProgram:
         return run(self.program, *args)
 
     def own(self, values: Sequence[Any], active: Sequence[bool]) -> Sequence[Any]:
-        """Of arguments, or their tangents, those that the rule knows; the others must not be active."""
+        """The arguments, or their tangents, that the rule takes; the other ones must not be active."""
         if any(active[: self.hidden]):
             raise UnexpectedTracerError(
                 f"{self.name} is differentiated with respect to a closed-over value or reference, of which its rule knows"

@@ -77,14 +77,14 @@ _BOOL = np.dtype(bool)
 
 
 class RoundingMethod(enum.IntEnum):
-    """What `round` does with values halfway between two integers."""
+    """Rounding of values halfway between two integers, for `round`."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
 
 class AccuracyMode(enum.Enum):
-    """How accurate an implementation of a transcendental function to choose."""
+    """Accuracy of the implementation of a transcendental function."""
 
     HIGHEST = 1
     DEFAULT = 2
@@ -168,7 +168,7 @@ def _real_part(dtype):
     return REAL_OF.get(dtype, dtype)
 
 
-if TYPE_CHECKING:  # the types of what is made below
+if TYPE_CHECKING:  # the types of the functions made below
     neg_p: Primitive
     neg: Unary
     sign_p: Primitive

@@ -25,7 +25,7 @@ fft_p: Final = Primitive("fft", "fft")
 
 
 class FftType(enum.IntEnum):
-    """Which transform: forward or inverse, of complex or (``RFFT``, ``IRFFT``) of real arrays."""
+    """The kind of transform: forward or inverse, of complex or (``RFFT``, ``IRFFT``) of real arrays."""
 
     FFT = 0
     IFFT = 1

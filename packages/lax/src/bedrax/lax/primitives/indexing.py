@@ -1,8 +1,8 @@
 """Indexing with computed positions: `gather` and the scatters, and the primitives of `bedrax.lax.dynamic_slices`.
 
 Gather and scatter follow StableHLO's definition (https://openxla.org/stablehlo/spec#gather), with the
-vector of indices always in the last dimension of the index array. What happens out of bounds is said
-by a `GatherScatterMode`.
+vector of indices always in the last dimension of the index array. A `GatherScatterMode` determines the behavior
+out of bounds.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ scatter_primitives: Final = (scatter_p, scatter_add_p, scatter_sub_p, scatter_mu
 
 
 class GatherScatterMode(enum.Enum):
-    """What a gather or scatter does with a window that is not wholly inside the operand.
+    """The treatment of a window that is not wholly inside the operand of a gather or scatter.
 
-    ``CLIP`` moves it inside. ``FILL_OR_DROP`` fills all of what is gathered with a constant, and drops
-    all of what is scattered. With ``PROMISE_IN_BOUNDS`` the caller says it does not happen; nothing is
-    checked, and derivatives are wrong if it does.
+    ``CLIP`` moves it inside. ``FILL_OR_DROP`` fills the whole gathered window with a constant, and drops
+    the whole scattered window. With ``PROMISE_IN_BOUNDS`` the caller promises that there is no such window. The promise
+    is not checked; derivatives are wrong if it is broken.
     """
 
     CLIP = 1
@@ -62,7 +62,7 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(s: str | GatherScatterMode | None) -> GatherScatterMode:
-        """The mode meant by a mode, by its name (``"clip"``, ``"fill"``, ``"drop"``...), or by None."""
+        """The mode for a mode, for its name (``"clip"``, ``"fill"``, ``"drop"``...), or for None."""
         if isinstance(s, GatherScatterMode):
             return s
         found = _MODES.get(s) if s is None or isinstance(s, str) else None
@@ -79,7 +79,7 @@ _MODES = {
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """How the dimensions of a gather's operand, indices and result relate; all fields are tuples of ints.
+    """The relation between the dimensions of a gather's operand, indices and result; all fields are tuples of ints.
 
     Attributes:
       offset_dims: dimensions of the result that run through the window, ascending.
@@ -101,7 +101,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """How the dimensions of a scatter's operand, indices and updates relate: the mirror of a gather's.
+    """The relation between the dimensions of a scatter's operand, indices and updates: the mirror of a gather's.
 
     Attributes:
       update_window_dims: dimensions of the updates that run through the window, ascending.
@@ -119,12 +119,12 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 def as_scatter(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:
-    """The dimension numbers of the scatter that puts back what a gather takes."""
+    """The dimension numbers of the scatter that puts back the windows of a gather."""
     return ScatterDimensionNumbers(*numbers)
 
 
 def as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
-    """The dimension numbers of the gather that takes what a scatter touches."""
+    """The dimension numbers of the gather that takes the windows of a scatter."""
     return GatherDimensionNumbers(*numbers)
 
 
@@ -154,7 +154,7 @@ def _check_dims(op: str, what: str, ds: tuple, rank: int, of: str, ascending: bo
 
 
 def _check_numbers(op: str, operand, indices, fields, names) -> None:
-    """What gather and scatter ask alike of: dims lacking in the window, index map, batching dims."""
+    """Checks common to gather and scatter: dims lacking in the window, index map, batching dims."""
     lacking, index_map, operand_batch, indices_batch = fields
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError(f"{op}: indices are integers, got {indices.dtype}")
@@ -326,18 +326,18 @@ def gather(
 
     Args:
       operand: the array to take from.
-      start_indices: integers; each vector along the last dimension says where one window starts.
+      start_indices: integers; each vector along the last dimension is the start of one window.
       dimension_numbers: a `GatherDimensionNumbers`.
       slice_sizes: the window's size in each dimension of `operand`.
       unique_indices: a promise that windows do not overlap.
       indices_are_sorted: a promise that index vectors are in ascending order.
       mode: a `GatherScatterMode` or its name; None means in bounds is promised, or, where a
         `fill_value` is given, filling.
-      fill_value: what a window out of bounds is filled with in mode ``"fill"``; by default nan, the least value
+      fill_value: the value that fills a window out of bounds in mode ``"fill"``; by default nan, the least value
         (signed), the greatest value (unsigned), or True.
 
     Returns:
-      An array with the operand's dtype, of the shape that the dimension numbers say.
+      An array with the operand's dtype, of the shape that the dimension numbers determine.
 
     Raises:
       TypeError, ValueError: sizes, ranks, or dimension numbers do not fit together.
@@ -390,7 +390,7 @@ def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> _Sc
 
     Args:
       operand: the array to start from.
-      scatter_indices: integers; each vector along the last dimension says where one window starts.
+      scatter_indices: integers; each vector along the last dimension is the start of one window.
       updates: the windows; of the operand's dtype.
       dimension_numbers: a `ScatterDimensionNumbers`.
       indices_are_sorted: a promise that index vectors are in ascending order.

@@ -39,7 +39,7 @@ _INT = np.dtype(np.int32)
 
 
 class SvdAlgorithm(enum.Enum):
-    """How singular values are computed; a platform that lacks an algorithm refuses it."""
+    """Algorithm for singular values; a platform that lacks it raises an error."""
 
     # The public members and their values.
     DEFAULT = "default"
@@ -50,7 +50,7 @@ class SvdAlgorithm(enum.Enum):
 
 
 class EighImplementation(enum.Enum):
-    """How eigenvalues of Hermitian matrices are computed: QR on CPU and GPU, Jacobi on GPU, QDWH on TPU."""
+    """Algorithm for eigenvalues of Hermitian matrices: QR on CPU and GPU, Jacobi on GPU, QDWH on TPU."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -58,7 +58,7 @@ class EighImplementation(enum.Enum):
 
 
 class EigImplementation(enum.Enum):
-    """Which library computes eigenvalues of general matrices."""
+    """The library that computes eigenvalues of general matrices."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -85,7 +85,7 @@ triangular_solve_p: Final = Primitive("triangular_solve", "linalg")
 symmetric_product_p: Final = Primitive("symmetric_product", "linalg")
 
 
-# ---- what shape rules and functions share ----------------------------------------------------------------
+# ---- common parts of shape rules and functions ----------------------------------------------------------------
 
 
 def _check(name: str, *avals: ShapedArray, ranks: tuple[int, ...]) -> tuple:
@@ -154,7 +154,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
     Args:
       x: Hermitian matrices of shape ``[..., n, n]``.
-      symmetrize_input: decompose ``(x + x^H) / 2``; otherwise the lower triangle stands for the matrix.
+      symmetrize_input: decompose ``(x + x^H) / 2``; otherwise only the lower triangle is read.
 
     Returns:
       An array like `x`, zero above the diagonal; NaN on and below it where a matrix is not positive definite.
@@ -313,7 +313,7 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
     """``Q @ c`` or ``c @ Q`` where Q, of shape ``[..., m, m]``, is the product of Householder reflectors.
 
     Args:
-      a, taus: what `geqrf` returns, of shapes ``[..., m, n]`` and ``[..., k]``.
+      a, taus: the results of `geqrf`, of shapes ``[..., m, n]`` and ``[..., k]``.
       c: matrices to multiply.
       left: multiply from the left.
       transpose: use ``Q^H`` for Q.
@@ -374,10 +374,10 @@ def eig(
         component of largest magnitude; the derivative under this normalization exists where all eigenvalues are
         distinct and one component of each vector is larger than the others.
       implementation: on GPU: the library to use.
-      use_magma: an older way to say `implementation`.
+      use_magma: an older form of `implementation`.
 
     Returns:
-      A list ``[w, vl, vr]``, all complex, without the vectors not asked for. ``w`` has shape ``[..., n]``; the
+      A list ``[w, vl, vr]``, all complex, without the vectors not requested. ``w`` has shape ``[..., n]``; the
       columns of ``vl`` and ``vr`` satisfy ``vl^H x = w vl^H`` and ``x vr = w vr``. NaN where it fails.
     """
     if use_magma is not None:
@@ -406,7 +406,7 @@ def eigh(
 
     Args:
       x: matrices of shape ``[..., n, n]``.
-      lower: without `symmetrize_input`, the triangle that stands for the matrix.
+      lower: without `symmetrize_input`, the triangle that is read.
       symmetrize_input: decompose ``(x + x^H) / 2``.
       sort_eigenvalues: in ascending order; otherwise in the order in which the implementation finds them.
       subset_by_index: (start, end) of the eigenvalues wanted.
@@ -536,7 +536,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, ...]:
       lower: the triangle that is read, and written.
 
     Returns:
-      ``(packed, d, e, taus)``: the diagonal ``d`` and the diagonal ``e`` beside it, which also stand in
+      ``(packed, d, e, taus)``: the diagonal ``d`` and the adjacent diagonal ``e``, which also stand in
       ``packed``; the rest of its triangle holds the vectors of the reflectors with factors ``taus``.
     """
     return tuple(tridiagonal_p.bind(_inexact(a), lower=bool(lower)))
@@ -594,7 +594,7 @@ def triangular_solve(
         one less than `a`.
       left_side: which of the equations to solve.
       lower: which triangle to use.
-      transpose_a, conjugate_a: what ``op`` does.
+      transpose_a, conjugate_a: the parts of ``op``.
       unit_diagonal: take the diagonal as ones, and do not read it.
 
     Returns:
@@ -626,7 +626,7 @@ def _symmetric_product_shape(a, c, *, alpha, beta):
 def symmetric_product(
     a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
 ) -> Array:
-    """``alpha * a @ a^T + beta * c`` for real matrices, of which only the lower triangle is sure on every platform.
+    """``alpha * a @ a^T + beta * c`` for real matrices. Only the lower triangle is defined on every platform.
 
     Args:
       a_matrix: of shape ``[..., m, n]``.

@@ -1,4 +1,4 @@
-"""Operations about programs rather than values: tokens, the platform that a program runs on, what must be kept."""
+"""Operations about programs rather than values: tokens, the platform that a program runs on, values to keep."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _after_all(*operands):
 
 
 def create_token(_: Any = None) -> Token | Array:
-    """A token that depends on nothing. The argument is ignored."""
+    """A token without dependencies. The argument is ignored."""
     return create_token_p.bind()
 
 
@@ -95,13 +95,13 @@ def dce_sink(val: ArrayLike, *, prevent_mlir_dce: bool = False) -> None:
 
 # ---- the platform
 
-# The index of the first tuple of `platforms` with the platform's name; None stands for any.
+# The index of the first tuple of `platforms` with the platform's name; None matches any.
 platform_index_p: Final = Primitive("platform_index", _FAMILY)
 platform_index_p.abstract_eval = lambda *, platforms: avals.scalar_aval(np.dtype(np.int32))
 
 
 def index_of_platform(platform: str, platforms: tuple[Any, ...]) -> int:
-    """Which of the branches is for `platform`.
+    """The index of the branch for `platform`.
 
     Raises:
       NotImplementedError: none is.
@@ -116,7 +116,7 @@ def index_of_platform(platform: str, platforms: tuple[Any, ...]) -> int:
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """Apply the function that is meant for the platform on which the program runs.
+    """Apply the function of the platform on which the program runs.
 
     All functions are traced; the choice is made when the program is lowered for a platform (or, of a program for
     several, when it is compiled).

@@ -1,12 +1,12 @@
-"""Placement: where a program says that its values are.
+"""Placement: the sharding, memory and layout of values in a program.
 
 There is one operation, `reshard`: the identity, whose result is at a *place*. A place is opaque here: a backend's
-sharding, memory or layout, hashable, which answers
+sharding, memory or layout. It is hashable and has
 
-- ``place.assignment``: the devices in their order, as a tuple; None if it says nothing of devices;
-- ``place.with_dimension(position, axes)``: the place of a batch of such values, whose new dimension is split over the
-  mesh axes `axes` (None: as the partitioner likes);
-- ``place.sharding_of_type(aval)``: the sharding that the type of a value at this place tells, or None.
+- ``place.assignment``: the devices in their order, as a tuple; None if the place has no devices;
+- ``place.with_dimension(position, axes)``: the place of a batch of such values; the new dimension is split over the
+  mesh axes `axes` (None: the partitioner chooses);
+- ``place.sharding_of_type(aval)``: the sharding in the type of a value at this place, or None.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Memory:
 
 
 class _Anywhere:
-    """Wherever the partitioner likes."""
+    """The place that the partitioner chooses."""
 
     __slots__ = ()
     assignment = layout = memory_kind = None
@@ -92,16 +92,16 @@ def placed(x: Any, where: Any, what: str = "out_sharding") -> Any:
     """`x` at a place that a user names: a device, a sharding, a partition spec...; itself for None.
 
     Args:
-      what: the name of the argument that says where, for messages.
+      what: the name of the argument that holds the place, for messages.
     """
     return x if where is None else moved(x, executors.get().resolve(where, what, aval_of(x)))
 
 
 def moved(x: Any, to: Any) -> Any:
-    """`x` at a place; its cotangent goes back, if types tell where it was."""
+    """`x` at a place; its cotangent returns to the old place if types hold one."""
     aval = aval_of(x)
-    told = aval.split is not None or to.sharding_of_type(aval) is not None
-    return reshard_p.bind(x, to=to, src=(aval.split or anywhere) if told else None)
+    typed = aval.split is not None or to.sharding_of_type(aval) is not None
+    return reshard_p.bind(x, to=to, src=(aval.split or anywhere) if typed else None)
 
 
 # `(fun, where, operands)`; set once there are axes over which devices must not exchange values.
@@ -109,7 +109,7 @@ before_placing: Callable[..., Any] | None = None
 
 
 def placed_call(where: Any, fun: Callable[..., Any], *operands: Any) -> Any:
-    """``fun(*operands)`` placed at `where`; inside, types do not tell how operands are split."""
+    """``fun(*operands)`` placed at `where`; inside, types hold no split of operands."""
     if before_placing is not None:
         before_placing(fun, where, operands)
     return placed(fun(*map(free, operands)), where)
@@ -118,7 +118,7 @@ def placed_call(where: Any, fun: Callable[..., Any], *operands: Any) -> Any:
 def placed_result(where: Any, fun: Callable[..., Any], *operands: Any, **params: Any) -> Any:
     """``fun(*operands, **params)`` placed at `where`; then the partitioner chooses how operands are split.
 
-    Where their types tell how they are split, this is one program: types inside it need not.
+    If their types hold a split, this is one program: types inside it hold none.
     """
     if where is None:
         return fun(*operands, **params)
@@ -135,17 +135,17 @@ def _placed_program(fun: Callable, where: Any, params: tuple) -> Callable:
 
 
 def is_split(x: Any) -> bool:
-    """Whether the type of `x` tells how it is split."""
-    return getattr(getattr(x, "aval", None), "split", None) is not None  # the types of the host's values say nothing
+    """Whether the type of `x` holds a split."""
+    return getattr(getattr(x, "aval", None), "split", None) is not None  # types of values on the host hold none
 
 
 def free(x: Any) -> Any:
-    """`x`, with a type that does not tell how it is split."""
+    """`x`, with a type that holds no split."""
     split = getattr(aval_of(x), "split", None)
     return x if split is None else reshard_p.bind(x, to=anywhere, src=split)
 
 
-# ---- questions about places, and values that are placed alike
+# ---- queries of places, and values at equal places
 
 shard_alike_p: Final = Primitive("shard_alike", "placement", multiple_results=True)
 shard_alike_p.abstract(lambda x, y: [x, y])

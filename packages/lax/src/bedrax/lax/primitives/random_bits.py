@@ -38,7 +38,7 @@ rng_uniform_p: Final = Primitive("rng_uniform", _FAMILY)
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """Which generator `rng_bit_generator` uses; the default is the backend's choice."""
+    """The generator of `rng_bit_generator`; the default is the backend's choice."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -100,7 +100,7 @@ def rng_bit_generator(
       key: the state, of type uint32[4] or uint64[2].
       shape: of the bits.
       dtype: uint8, uint16, uint32 or uint64.
-      algorithm: a `RandomAlgorithm`; what the default draws depends on the platform.
+      algorithm: a `RandomAlgorithm`; the numbers of the default depend on the platform.
       out_sharding: placement of the bits.
 
     Returns:
@@ -116,7 +116,7 @@ def rng_bit_generator(
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
     """Uniform random numbers in [a, b), from a generator with hidden state.
 
-    Each call gives other numbers, and nothing says which; `bedrax.random` is what programs should use.
+    Each call gives other numbers, which are not reproducible. Use `bedrax.random` for reproducible ones.
 
     Args:
       a, b: scalars of equal dtype, integers or floats.

@@ -91,7 +91,7 @@ def _reduction(name: str, categories: tuple[str, ...], what: str, placed: bool =
     return prim, named(function, name, __name__, text)
 
 
-if TYPE_CHECKING:  # the types of what is made below
+if TYPE_CHECKING:  # the types of the functions made below
     reduce_sum_p: Primitive
     reduce_sum: _PlacedReduction
     reduce_prod_p: Primitive
@@ -228,7 +228,7 @@ def _all_ones(dtype):
     return np.True_ if dtype == np.bool_ else np.invert(np.zeros((), dtype))[()]
 
 
-# What a function of scalars is, if it is one of ours: (reduction, dtype -> its identity).
+# The reduction of a function of scalars, if it is a primitive: (reduction, dtype -> its identity).
 identities: dict[Primitive, Callable[..., Any]] = {
     reduce_sum_p: lambda dtype: np.zeros((), dtype)[()],
     reduce_prod_p: lambda dtype: np.ones((), dtype)[()],

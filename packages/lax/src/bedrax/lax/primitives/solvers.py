@@ -1,7 +1,7 @@
-"""Linear solves whose derivatives are linear solves.
+"""Linear solves. Their derivatives are linear solves.
 
 The function that users call, `custom_linear_solve`, is made with `bedrax.autodiff` and lives there
-(`bedrax.autodiff.implicit`); the primitive is here, with what every column needs to know of it.
+(`bedrax.autodiff.implicit`); the primitive is here, with the parts that every column uses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ linear_solve_p: Final = Primitive("custom_linear_solve", "solvers", multiple_res
 
 
 class Parts(NamedTuple):
-    """What belongs to each of the four programs of a solve: ``consts, argument -> result``.
+    """One value per program of a solve, of which there are four: ``consts, argument -> result``.
 
     `vecmat` and `transpose_solve` are None where the solve has no transpose.
     """

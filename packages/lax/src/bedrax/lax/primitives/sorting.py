@@ -44,7 +44,7 @@ def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int 
     """Sort along an axis, in ascending order.
 
     Args:
-      operand: an array; or a sequence of arrays of one shape, which are all reordered alike.
+      operand: an array; or a sequence of arrays of one shape, which are all reordered in the same way.
       dimension: the axis; negative ones count from the end.
       is_stable: keep the order of equal elements.
       num_keys: how many of the arrays are compared, the first one first.
@@ -106,7 +106,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
 
 
 def approx_output_size(n: int, rank: int, k: int, recall_target: float, override: int, aggregate: bool) -> int:
-    """How many candidates an approximate search keeps (Chern et al. 2022, "TPU-KNN", section 5).
+    """The number of candidates that an approximate search keeps (Chern et al. 2022, "TPU-KNN", section 5).
 
     The input is cut into tiles of 128 lanes (1024 elements for rank 1), of which ``2**r`` are
     reduced to one. Among L bins the expected recall is at least ``(1 - 1/L)**(k - 1)``, so that

@@ -29,7 +29,7 @@ __all__ = [
 _special = functools.partial(of_one, family="special")
 _special_nary = functools.partial(nary, family="special")
 
-if TYPE_CHECKING:  # the types of what is made below
+if TYPE_CHECKING:  # the types of the functions made below
     erf_p: Primitive
     erf: Unary
     erfc_p: Primitive

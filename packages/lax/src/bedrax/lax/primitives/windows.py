@@ -37,7 +37,7 @@ select_and_gather_add_p: Final = Primitive("select_and_gather_add", "windows")
 
 
 class Windows(NamedTuple):
-    """Where windows are; the fields are the names of the primitives' parameters."""
+    """The positions of windows; the fields are the names of the primitives' parameters."""
 
     window_dimensions: tuple[Any, ...]
     window_strides: tuple[Any, ...]
@@ -58,7 +58,7 @@ class Windows(NamedTuple):
         return Windows(window_dimensions, window_strides, padding, base_dilation or ones, window_dilation or ones)
 
     def output_shape(self, shape: Sequence[Any]) -> tuple[Any, ...]:
-        """How many windows there are along each axis of an array of `shape`."""
+        """The number of windows along each axis of an array of `shape`."""
         out = []
         for n, size, stride, (low, high), base, dilation in zip(shape, *self):
             padded = low + dims.dilate_dim(n, base) + high
@@ -112,7 +112,7 @@ def reduce_window_shape_tuple(
 def padtype_to_pads(
     in_shape: Shape, window_shape: Shape, window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
-    """The padding ``(low, high)`` along each axis that a name stands for.
+    """The padding ``(low, high)`` along each axis that a name denotes.
 
     Args:
       in_shape, window_shape, window_strides: one entry per axis.
@@ -331,7 +331,7 @@ def select_and_scatter(
       select: ``select(x, y)`` of scalars: whether to keep `x`.
       windows: without dilations.
       source: one element per window.
-      init_value: what every element of the result starts from.
+      init_value: the start value of every element of the result.
       scatter: associative and commutative function of two scalars.
     """
     scalar = ShapedArray((), aval_of(operand).dtype)
