@@ -379,7 +379,7 @@ def test_values_of_polynomials(count, unroll):
 
 
 class Wrapped:
-    """What becomes an array by a method of its own."""
+    """A value that its own method converts to an array."""
 
     def __init__(self, x):
         self.x = x

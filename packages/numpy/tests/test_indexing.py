@@ -99,7 +99,7 @@ def test_set_and_add_are_numpys(idx, scalar):
     np.add.at(added, idx, values)
     for run in (lambda f: f(jnp.asarray(x), values), lambda f: jit(f)(x, values)):
         np.testing.assert_array_equal(np.asarray(run(lambda a, v: a.at[idx].add(v))), added)
-        # Which of several values for one element wins is not said; set agrees where there is one.
+        # The winner among several values for one element is unspecified; set agrees where there is one.
         flat = np.arange(x.size).reshape(SHAPE)[idx].ravel()
         if len(set(flat.tolist())) == flat.size:
             expected = x.copy()
@@ -317,7 +317,7 @@ OUTSIDE = [
 def test_known_positions_outside_are_refused_on_demand(how, index, given, axis):
     x = jnp.asarray(reference())
     read = how(lambda x: x[index])
-    read(x)  # it is allowed by default, and is read anew once it is not
+    read(x)  # it is allowed by default, and is read again once it is not
     with flags.check_static_indices(True):
         with pytest.raises(IndexError, match=f"index {given} is out of bounds for axis {axis} "):
             read(x)
@@ -369,7 +369,7 @@ def test_along_an_axis_the_others_keep_their_order(axis):
 
 
 def cut(x, axis, start, size):
-    """What a window of known size is: moved inside."""
+    """The reference for a window of known size, which is moved inside."""
     start = start + x.shape[axis] if start < 0 else start
     start = min(max(start, 0), x.shape[axis] - size)
     return x[(slice(None),) * axis + (slice(start, start + size),)]

@@ -103,7 +103,7 @@ def test_powers_of_floats():
     assert float(grad(lambda v: v**0)(0.0)) == 0.0
 
 
-# The published lattice, row by row: what the first type and the types of the header combine to.
+# The published lattice, row by row: the promotion of the first type with the types of the header.
 HEADER = "bool uint8 uint16 uint32 int8 int16 int32 bfloat16 float16 float32 complex64".split()
 
 

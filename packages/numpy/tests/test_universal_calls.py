@@ -1,4 +1,4 @@
-"""What functions of the class `ufunc` say of themselves."""
+"""Signatures of functions of the class `ufunc`, and the shape of None."""
 
 import inspect
 

@@ -1,9 +1,9 @@
 """`bedrax.numpy`: the NumPy API for traceable, differentiable, batchable arrays.
 
-Importing it gives all arrays their NumPy methods. These, like the functions, are loaded on first use.
+The import installs the NumPy methods of all arrays. These, like the functions, are loaded on first use.
 """
 
-import bedrax.numpy_backend  # noqa: F401  # what evaluates where nobody else does
+import bedrax.numpy_backend  # noqa: F401  # the evaluator if no other backend is loaded
 from bedrax.core import array as _array
 from bedrax.core.lazy import attach_stub
 

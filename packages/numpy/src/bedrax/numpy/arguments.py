@@ -1,4 +1,4 @@
-"""Arguments of array functions as arrays: checked by name, and promoted where asked."""
+"""Arguments of array functions as arrays: checked by name, and promoted on request."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def concrete_int(x: Any, what: str) -> int:
     """A count that determines a shape, as an int.
 
     Raises:
-      ConcretizationTypeError: it is traced; `what` says what to do.
+      ConcretizationTypeError: it is traced; `what` is the advice in the message.
     """
     if isinstance(x, tracing.Tracer) and x.concrete() is None:
         raise errors.ConcretizationTypeError(x, what)
@@ -100,13 +100,13 @@ def as_bool(x: Any) -> Any:
 
 
 def zero_like(aval: Any) -> Any:
-    """0 as a scalar that is as weakly typed, so what is compared with it stays so."""
+    """0 as a scalar of equal weakness. A value compared with it keeps its type."""
     zero = np.zeros((), aval.dtype)[()]
     return zero.item() if aval.weak_type else zero
 
 
 def typed(name: str, position: int, x: ArrayLike) -> tuple[Any, Any]:
-    """(x, its type), or the error that says that `name` wants arrays."""
+    """``(x, type of x)``. Raises the error of function `name` if `x` is not an array or scalar."""
     known = aval_functions.get(type(x))
     if known is not None:
         return x, known(x)

@@ -1,4 +1,4 @@
-"""What the array API standard asks of a namespace about itself."""
+"""The inspection functions of a namespace in the array API standard."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NAMES = (
 
 
 class NamespaceInfo:
-    """Answers of the array API standard's inspection functions."""
+    """Results of the array API standard's inspection functions."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What the namespace can do beyond the required."""
+        """The optional capabilities of the namespace."""
         return {"boolean indexing": True, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> None:
@@ -28,7 +28,7 @@ class NamespaceInfo:
         return None
 
     def devices(self) -> list[Any]:
-        """The devices that arrays can live on."""
+        """The devices that can hold arrays."""
         return [None, *executors.get().devices()]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
@@ -45,5 +45,5 @@ class NamespaceInfo:
 
 
 def namespace_info() -> NamespaceInfo:
-    """The object that answers questions about this namespace."""
+    """The object that describes this namespace."""
     return NamespaceInfo()

@@ -27,7 +27,7 @@ def diff(
       a: array of rank 1 or more.
       n: how often; 0 returns `a`.
       axis: the axis.
-      prepend, append: what to put before and behind `a` first: scalars, or arrays of its shape elsewhere.
+      prepend, append: values to join to `a` before and after it: scalars, or arrays of its shape elsewhere.
 
     Raises:
       ValueError: `a` is a scalar, or `n` is negative.
@@ -72,7 +72,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: i
 
     Args:
       f: samples.
-      varargs: spacing: nothing (1), one for all axes, or one per axis; each a number, or the coordinates of the
+      varargs: spacing: none (1), one for all axes, or one per axis; each a number, or the coordinates of the
         samples along the axis.
       axis: the axis or axes; None is all.
       edge_order: not supported.
@@ -133,7 +133,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
     Args:
       y: samples.
-      x: where they were taken: of rank 1, or of the shape of `y`. Default: `dx` apart.
+      x: the positions of the samples: of rank 1, or of the shape of `y`. Default: `dx` apart.
       dx: spacing, if there is no `x`.
       axis: the axis.
     """
@@ -287,7 +287,7 @@ def _convolve(name, a, v, mode, precision, preferred):
     if mode == "full":
         padding = (m - 1, m - 1)
     elif mode == "same":
-        # Of n + m - 1 overlaps, the middle n. Where both ends cannot be cut alike, the second loses one more for a
+        # Of n + m - 1 overlaps, the middle n. Where the two ends cannot be cut equally, the second loses one more for a
         # convolution; reversing a correlation moves it to the first.
         padding = (m // 2, m - m // 2 - 1)
         if not correlating:

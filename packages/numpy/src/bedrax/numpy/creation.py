@@ -34,7 +34,7 @@ def array(
 
     Args:
       object: an array, a scalar, nested sequences of them, or anything that NumPy reads as an array.
-      dtype: of the result; default: what the elements combine to. A Python scalar without it is weakly typed.
+      dtype: of the result; default: the promoted dtype of the elements. A Python scalar without it is weakly typed.
       *args: `copy`, `order` and `ndmin` by position.
       copy: whether the result must be new.
       order: "K", "C" or None; arrays have no other order.
@@ -94,7 +94,7 @@ def _why_copied(x: Any, dtype: Any) -> str | None:
 
 
 def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool, where: str) -> Array:
-    """What `array` and `asarray` have in common."""
+    """The common part of `array` and `asarray`."""
     if dtype is not None:
         dtype = dtypes.explicit_dtype(dtype, where)
     if isinstance(x, Array):
@@ -107,7 +107,7 @@ def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool, where: str) -> Array:
         return lax.asarray(_python_scalar(x, dtype))
     if isinstance(x, (np.ndarray, np.generic)):
         if isinstance(x, np.ma.MaskedArray):
-            aval_of(x)  # says that there is no such thing here
+            aval_of(x)  # raises: masked arrays are not supported
         return _from_numpy(np.asarray(x), dtype, copy)
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
@@ -190,7 +190,7 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
     if not _leaf_types(x, seen):
         if dtype is None:
             kind = next(iter(seen), float)
-            if type(kind) is type and kind in _SCALARS and len(seen) <= 1:  # of nothing, too
+            if type(kind) is type and kind in _SCALARS and len(seen) <= 1:  # of an empty list, too
                 dtype = dtypes.python_scalar_dtype(kind)
             else:
                 for item in seen.values():
@@ -383,7 +383,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     out = np.load(file, *args, **kwargs)
     if isinstance(out, np.ndarray):
         if out.dtype.kind == "V" and out.dtype.names is None and out.dtype != dtypes.float0:
-            # NumPy writes types that it does not know as raw bytes; 2 bytes are bfloat16 more often than anything.
+            # NumPy writes types from outside NumPy as raw bytes; 2 bytes are most often bfloat16.
             if out.dtype.itemsize == 2:
                 out = out.view(dtypes.bfloat16)
         out = asarray(out)

@@ -1,4 +1,4 @@
-"""Functions whose derivatives have formulas of their own: ``log(exp(x) + exp(y))`` and ``sin(x) / x``.
+"""Functions with derivatives by their own formulas: ``log(exp(x) + exp(y))`` and ``sin(x) / x``.
 
 Differentiating the way in which they are computed would give wrong or undefined values where that way changes.
 """

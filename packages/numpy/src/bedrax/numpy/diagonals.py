@@ -139,7 +139,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     zero = lax.full((), 0, x.dtype)
     padded = lax.pad(x, zero, [(max(0, k), max(0, -k), 0)])
     n = padded.shape[0]
-    wide = lax.broadcast_in_dim(padded, (n, n), (1,))  # the column says which element it is
+    wide = lax.broadcast_in_dim(padded, (n, n), (1,))  # the column is the index of the element
     return lax.select(_band((n, n), k, lax.eq), wide, lax.full_like(wide, 0))
 
 
@@ -160,7 +160,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """The indices of the main diagonal of an array whose axes have equal length."""
+    """The indices of the main diagonal of an array with axes of equal length."""
     shape = aval_of(operand("diag_indices_from", arr)).shape
     if len(shape) < 2:
         raise ValueError("input array must be at least 2-d")

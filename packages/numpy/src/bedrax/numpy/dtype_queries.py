@@ -59,7 +59,7 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     Args:
       dtype: the dtype.
       kind: "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating",
-        "numeric"; a dtype; or a tuple of these, of which one must fit.
+        "numeric"; a dtype; or a tuple of these; one must fit.
 
     Raises:
       ValueError, TypeError: `kind` is none of these.
@@ -85,17 +85,17 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
     Args:
       x: array or scalar. Complex numbers lose their imaginary part with a warning.
       dtype: the dtype; None means the default float type.
-      copy: make a new array even if nothing changes.
+      copy: make a new array even if the dtype stays.
       device: where to put the result.
 
     Raises:
       TypeError: `x` is not an array or scalar.
     """
     x = operand("astype", x)
-    asked = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "astype")
-    if dtypes.is_complex(aval_of(x).dtype) and asked == np.bool_:
+    requested = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "astype")
+    if dtypes.is_complex(aval_of(x).dtype) and requested == np.bool_:
         x = lax.ne(x, np.zeros((), aval_of(x).dtype))
-    out = lax.convert_element_type(x, asked)
+    out = lax.convert_element_type(x, requested)
     if copy and out is x:
         out = lax.copy_p.bind(out)
     return place(out if isinstance(out, Array) else lax.asarray(out), device)
@@ -141,7 +141,7 @@ def shape(a: Any) -> tuple[Any, ...]:
     found = getattr(a, "shape", None)
     if isinstance(found, tuple):
         return found
-    if a is None:  # TensorFlow Probability asks
+    if a is None:  # TensorFlow Probability passes it
         warnings.warn(
             "None is no array: its shape, ndim and size will be refused; ask whether it is None", DeprecationWarning, 2
         )

@@ -26,7 +26,7 @@ __all__ = ["einsum", "einsum_path"]
 
 
 class _Ellipsis(NamedTuple):
-    """Label of the dimension that `...` stands for, counted from the right."""
+    """Label of a dimension in `...`, counted from the right."""
 
     position: int
 
@@ -126,7 +126,7 @@ def _steps(inputs: tuple, output: tuple, shapes: tuple, optimize: Any) -> tuple:
     for group in _path(inputs, output, sizes, optimize):
         group = sorted(group, reverse=True)
         taken = [terms.pop(i) for i in group]
-        # More than two at once (an unoptimized path) go from left to right.
+        # More than two operands of one step (an unoptimized path) are contracted from left to right.
         taken.reverse()
         positions = tuple(reversed(group))
         while True:
@@ -146,7 +146,7 @@ def _steps(inputs: tuple, output: tuple, shapes: tuple, optimize: Any) -> tuple:
 
 
 def _step(positions, pair, wanted, sizes, output):
-    # What remains of each operand: its labels, once each, without dimensions of size 1 that only broadcast
+    # The remaining part of each operand: its labels, once each, without dimensions of size 1 that only broadcast
     # against the label's size in another operand.
     remains = [_without_broadcast(term, sizes) for term in pair]
     prepared, labels = [], []
@@ -219,7 +219,7 @@ def _path(inputs, output, sizes, optimize) -> list:
 def _opt_einsum_path(inputs, output, sizes, optimize):
     import opt_einsum
 
-    # opt_einsum wants letters, and numbers for symbolic sizes; it looks only at costs.
+    # opt_einsum needs letters, and numbers for symbolic sizes; it reads only costs.
     labels = {c for t in inputs for c in t}
     free = (s for s in map(opt_einsum.get_symbol, itertools.count()) if s not in labels)
     letters = {c: c if isinstance(c, str) else next(free) for c in sorted(labels, key=repr)}
@@ -332,7 +332,7 @@ def einsum_path(
 
     Args:
       subscripts, operands: as for `einsum`.
-      optimize: a strategy of opt_einsum; True for ``"optimal"``, False for all at once.
+      optimize: a strategy of opt_einsum; True for ``"optimal"``, False for all in one step.
 
     Returns:
       A list of positions to contract step by step, which `einsum` takes as `optimize`, and a report to print.

@@ -26,7 +26,7 @@ __all__ = [
     "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
-_LAX_AXES = 3  # how many axes lax.fft transforms at once
+_LAX_AXES = 3  # the number of axes that one lax.fft transforms
 
 
 def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
@@ -105,7 +105,7 @@ def _resize(a: Array, axis: int, n: Any) -> Array:
 
 
 def _scale(kind: str, lengths: list, norm: str, dtype: np.dtype):
-    """What turns the default scaling (inverse transforms divide by the size) into `norm`."""
+    """The factor from the default scaling (inverse transforms divide by the size) to `norm`."""
     size = dims.size(lengths)
     inverse = kind in ("IFFT", "IRFFT")
     if not dims.is_constant_dim(size):
@@ -152,7 +152,7 @@ _MANY = """{what}
       {result}
     """
 
-# kind: (what, values, length, result)
+# kind: (transform, values, length, result)
 _KINDS = {
     "FFT": ("The discrete Fourier transform", "array", "number of points, default all", "A complex array."),
     "IFFT": ("The inverse of the discrete Fourier transform", "array", "number of points, default all", "A complex array."),

@@ -1,6 +1,6 @@
-"""What `x[...]` means: an index is read once into a static, hashable `Plan` and operands.
+"""Plans of `x[...]`: an index is read once into a static, hashable `Plan` and operands.
 
-What does not depend on the values in an index is kept per shape and form of its entries.
+The parts that do not depend on the values in an index are cached per shape and form of its entries.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NonConcreteBooleanIndexError(errors.JAXIndexError):
     `x.at[mask].set(v)` with a scalar `v` is allowed, and `jnp.where(mask, size=n)` finds at most `n` places.
     """
 
-    __module__ = "jax.errors"  # where users know it from
+    __module__ = "jax.errors"  # the public module
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(
@@ -57,10 +57,10 @@ def concrete_value(x: ArrayLike) -> np.ndarray | None:
     return np.asarray(x)
 
 
-# What happens to an axis of the array: all of it stays; a window of `size` from a computed start; a strided
+# The kinds of axes of the array: all of it stays; a window of `size` from a computed start; a strided
 # range, static; one position; positions given by arrays.
 FULL, WINDOW, RANGE, POINT, ARRAY = range(5)
-# Where an axis of the result comes from: an axis of the array (its number), a new axis, or the index arrays.
+# The source of an axis of the result: an axis of the array (its number), a new axis, or the index arrays.
 NEW, ARRAYS = -1, -2
 
 
@@ -102,7 +102,7 @@ class Plan(NamedTuple):
         return tuple(out)
 
     def kept(self, axis: int) -> int:
-        """The length of what stays of an axis."""
+        """The length of the part of an axis that stays."""
         kind = self.axes[axis]
         return self.shape[axis] if kind[0] == FULL else kind[1] if kind[0] == WINDOW else kind[2]
 
@@ -134,7 +134,7 @@ def _bounds(s: slice, size: Any) -> tuple[Any, Any, Any]:
     step = 1 if step is None else step
     if dims.definitely_equal(step, 0):
         raise IndexError(f"the step of a slice is not 0, got {s}")
-    forward = bool(step > 0)  # or an error that says that it depends on sizes
+    forward = bool(step > 0)  # raises if the sign depends on symbolic sizes
     low, high = (0, size) if forward else (-1, size - 1)
 
     def clip(v, default):
@@ -200,7 +200,7 @@ def _entry(i: Any, position: int) -> Any:
 
 
 class _Reading(NamedTuple):
-    """What an index means whatever the values in it are.
+    """The meaning of an index for all values in it.
 
     Attributes:
       plan: the static part.
@@ -410,7 +410,7 @@ class _Reader:
 
 
 def _consumed(form: Any) -> int:
-    """How many axes of the array an entry takes."""
+    """The number of axes of the array that an entry takes."""
     if form is None or form is Ellipsis:
         return 0
     return len(form[1]) if form[0] in (_MASK, _FLAG) else 1
@@ -418,7 +418,7 @@ def _consumed(form: Any) -> int:
 
 @functools.lru_cache(4096)
 def _reading(shape: tuple, forms: tuple) -> _Reading:
-    """What entries of these forms mean for arrays of a shape."""
+    """The reading of entries of these forms for arrays of a shape."""
     missing = len(shape) - sum(map(_consumed, forms))
     if sum(f is Ellipsis for f in forms) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
@@ -432,7 +432,7 @@ def _reading(shape: tuple, forms: tuple) -> _Reading:
     reader = _Reader(shape, any(type(f) is tuple and f[0] in (_ARRAY, _MASK, _FLAG) for f in forms))
     for form in forms:
         if form is Ellipsis:
-            reader.ellipsis(missing)  # it separates, even where it stands for nothing
+            reader.ellipsis(missing)  # it separates, even if it covers no axis
         elif form is None:
             reader.layout.append(NEW)
         elif form is _POSITION or form is _SCALAR:

@@ -105,7 +105,7 @@ def _point_plan(shape: tuple) -> Plan:
 
 @one_program(static=("plan",), everywhere=True)
 def _get_at(x, vector, plan: Plan):
-    """Windows and points at static positions, which are an argument, so that nothing is compiled anew."""
+    """Windows and points at static positions. These are an argument, so one program serves all positions."""
     starts = [lax.index_in_dim(vector, i, keepdims=False) for i in range(vector.shape[0])]
     return _get_windows(x, plan, starts, (False,) * (len(starts) + 1))
 
@@ -199,10 +199,10 @@ def _index_dtype(shape: tuple, kinds: set = frozenset()) -> np.dtype:
 
 
 def takes_nothing(plan: Plan, kinds: tuple[Any, ...] = (POINT, ARRAY)) -> bool:
-    """Whether an axis without elements has an index of these kinds, and no element is asked for.
+    """Whether an axis without elements has an index of these kinds, and the result has no element.
 
     Raises:
-      IndexError: one is.
+      IndexError: the result has an element.
     """
     for axis, (size, kind) in enumerate(zip(plan.shape, plan.axes, strict=True)):
         if type(size) is int and size == 0 and kind[0] in kinds:
@@ -215,7 +215,7 @@ def takes_nothing(plan: Plan, kinds: tuple[Any, ...] = (POINT, ARRAY)) -> bool:
 
 
 def _take_ranges(x: Any, plan: Plan) -> tuple[Any, Plan]:
-    """Do the static ranges first; what is left has all of their axes."""
+    """Take the static ranges first; return the result and the plan that remains, with those axes full."""
     ranges = Plan(
         plan.shape, tuple(k if k[0] == RANGE else (FULL,) for k in plan.axes), tuple(range(len(plan.axes))), ()
     )
@@ -282,7 +282,7 @@ def _gather_plan(plan: Plan) -> tuple[GatherDimensionNumbers, tuple, tuple]:
 def index_vectors(
     plan: Plan, starts: Sequence[Any], arrays: Sequence[Any], wraps: tuple[Any, ...], batch: tuple[Any, ...]
 ) -> Any:
-    """The integer array whose last axis holds, for each window, where it starts along the mapped axes."""
+    """The integer array of the starts of windows; its last axis runs through the mapped axes."""
     shape: list[Any] = []
     where: dict[Any, Any] = {}
     for source in batch:

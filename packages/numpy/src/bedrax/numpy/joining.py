@@ -44,9 +44,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
     """Join arrays along an axis that they have.
 
     Args:
-      arrays: a sequence of arrays whose shapes agree but for `axis`, or an array (its parts along axis 0).
+      arrays: a sequence of arrays with shapes that agree but for `axis`, or an array (its parts along axis 0).
       axis: the axis, or None to flatten all of them.
-      dtype: of the result; default: what the arrays combine to.
+      dtype: of the result; default: the promoted dtype of the arrays.
 
     Raises:
       ValueError: there is no array, or one has rank 0.
@@ -73,7 +73,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
       arrays: a sequence of arrays, or an array (its parts along axis 0).
       axis: the position of the new axis in the result.
       out: must be None.
-      dtype: of the result; default: what the arrays combine to.
+      dtype: of the result; default: the promoted dtype of the arrays.
     """
     refuse_out("stack", out)
     parts = _parts("stack", arrays, dtype)
@@ -364,7 +364,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
 
 
 def _different(places: Array) -> Array:
-    """Known places in an axis of unknown size, each once; those that are traced are what the caller says."""
+    """Known places in an axis of unknown size, each once; traced places are returned unchanged."""
     known = concrete_value(places)
     if known is None or known.ndim == 0:
         return places

@@ -1,6 +1,6 @@
 """`jax.numpy.linalg`: decompositions, solutions, determinants and norms.
 
-Decompositions are primitives (`bedrax.lax.primitives.linalg`); what is made from them is differentiated through them,
+Decompositions are primitives (`bedrax.lax.primitives.linalg`); functions built from them are differentiated through them,
 except where that would be less accurate or fail although the derivative exists: `det`, `slogdet` and `pinv`.
 """
 
@@ -94,7 +94,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
       a: array of shape ``[..., n, n]``.
       upper: return ``L^H``.
       symmetrize_input: use ``(a + a^H) / 2``, which also makes derivatives symmetric; otherwise, only the
-        triangle that is asked for.
+        triangle of the result.
     """
     (a,) = _matrices("cholesky", a, square=True)
     if upper and not symmetrize_input:
@@ -569,7 +569,7 @@ def cond(x: ArrayLike, p: float | str | None = None) -> Array:
 def matrix_rank(
     M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
 ) -> Array:
-    """How many singular values are not negligible.
+    """The number of singular values that are not negligible.
 
     Args:
       M: array of shape ``[..., m, n]``; one of lower rank counts as a row.

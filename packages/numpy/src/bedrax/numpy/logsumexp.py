@@ -33,7 +33,7 @@ def logsumexp(
       where: which elements to include.
 
     Returns:
-      An array; with `return_sign`, a pair of arrays. Of nothing: -inf.
+      An array; with `return_sign`, a pair of arrays. Without elements: -inf.
     """
     if b is None:
         (a,) = inexact("logsumexp", a)

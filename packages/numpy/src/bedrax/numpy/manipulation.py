@@ -300,10 +300,10 @@ def repeat(
 
     Args:
       a: array.
-      repeats: an int, or how often for each element.
+      repeats: an int, or one count per element.
       axis: the axis, or None to flatten.
       total_repeat_length: length of the result, needed if `repeats` is traced: the rest is filled with the last
-        element, and what is too much cut off.
+        element, and excess elements are cut off.
       out_sharding: optional placement of the result.
 
     Raises:
@@ -336,7 +336,7 @@ def repeat(
     counts = lax.broadcast_in_dim(lax.reshape(lax.asarray(counts), (1,)), (size,), (0,)) if (
         counts.ndim == 0 or counts.shape[0] == 1) else lax.asarray(counts)  # fmt: skip
     total = dims.canonical_dim(total_repeat_length)
-    # Element i starts where the counts before it sum to; the number of starts up to a place says which it is.
+    # Element i starts at the sum of the counts before it; the number of starts up to a place is the element's index.
     ends = cumsum(lax.convert_element_type(counts, np.int32), 0)
     marks = lax.full((total,), 0, np.int32).at[ends].add(1, mode="drop")
     last = lax.convert_element_type(dims.dim_as_value(dims.non_negative(size - 1)), np.int32)

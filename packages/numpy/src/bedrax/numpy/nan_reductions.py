@@ -92,7 +92,7 @@ nancumprod: Final = _cumulative("nancumprod", cumulative.cumprod, 1)
 
 
 def _counted(x: Array, where: Any) -> Array:
-    """Which elements count: those that are not nan and chosen by `where`."""
+    """Booleans, true for the elements that count: those that are not nan and chosen by `where`."""
     valid = logical_not(isnan(x))
     return valid if where is None else logical_and(valid, broadcast_to(as_bool(array("nanmean", where)), x.shape))
 

@@ -71,7 +71,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     Args:
       array: array.
       pad_width: how many: an int, (before, after), one pair per axis, or a dictionary from axes to these.
-      mode: what is added: "constant" (``constant_values``), "edge" (the last element), "empty" (anything),
+      mode: the values added: "constant" (``constant_values``), "edge" (the last element), "empty" (anything),
         "linear_ramp" (to ``end_values``), "maximum", "mean", "median", "minimum" (of ``stat_length`` elements),
         "reflect" and "symmetric" (mirrored without or with the last element; ``reflect_type`` "even" or "odd"),
         "wrap" (from the other end), or a function ``f(vector, widths, axis, kwargs)`` that returns the vector with its
@@ -176,7 +176,7 @@ def _mirror(x: Array, axis: int, width: Width, symmetric: bool, odd: bool) -> Ar
     """Reflection with the last element (symmetric) or without; as often as it takes."""
     before, after = width
     if not symmetric and dims.definitely_equal(x.shape[axis], 1):
-        return _edge(x, axis, width)  # there is nothing beyond the edge to reflect
+        return _edge(x, axis, width)  # no element beyond the edge to reflect
     skip = 0 if symmetric else 1
     out = x
     step = x.shape[axis] - skip  # so many elements does one reflection add

@@ -164,7 +164,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     n = p.shape[0]
     shape = lax.broadcast_shapes(p.shape[1:], x.shape)
     if dims.is_constant_dim(n) and n <= max(_EACH, unroll or 0) and p.dtype != bool:
-        # The coefficients are operands of one primitive, whose derivative by x is one, too.
+        # The coefficients are operands of one primitive. Its derivative by x is one primitive, too.
         rows = [c if not c.ndim else jnp.broadcast_to(c, shape) for c in lax.unstack(lax.rev(p, (0,)))]
         return jnp.broadcast_to(
             lax.polynomial(x if not x.ndim else jnp.broadcast_to(x, shape), rows, unroll=unroll), shape
@@ -225,7 +225,7 @@ def polyfit(
       cov: also return the covariance of the coefficients, scaled by the residuals; ``"unscaled"``: not scaled.
 
     Returns:
-      The coefficients of shape ``[deg + 1]`` or ``[deg + 1, k]``; or a tuple with what was asked for.
+      The coefficients of shape ``[deg + 1]`` or ``[deg + 1, k]``; or a tuple with the requested parts.
 
     Raises:
       TypeError: shapes do not fit, or there are no samples.

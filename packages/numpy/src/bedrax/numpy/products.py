@@ -45,7 +45,7 @@ def _result_type(x, y, preferred) -> tuple[np.dtype, bool]:
 
 
 class _Plan(NamedTuple):
-    """How to multiply two arrays: drop dimensions of size 1, `dot_general`, transpose."""
+    """Steps of a product of two arrays: drop dimensions of size 1, `dot_general`, transpose."""
 
     numbers: tuple[Any, ...]
     squeeze_lhs: tuple[Any, ...] = ()

@@ -55,7 +55,7 @@ def arange(
       start: the first number; if `stop` is not given, the end of a range that starts at 0.
       stop: the end.
       step: default 1.
-      dtype: default: what the arguments combine to.
+      dtype: default: the promoted dtype of the arguments.
       device, out_sharding: where the array shall live.
 
     Raises:
@@ -114,7 +114,7 @@ def _symbolic_arange(start, stop, step, dtype):
     start, stop, step = whole
     if dims.definitely_equal(step, 0):
         raise ValueError("jnp.arange: the step must not be 0")
-    forward = bool(step > 0)  # or an error that says that it depends on sizes
+    forward = bool(step > 0)  # raises if the sign depends on symbolic sizes
     count = dims.non_negative(-((start - stop) // step) if forward else -((stop - start) // -step))
     dtype = dtypes.default_int_dtype() if dtype is None else dtype
     scalar = lambda v: lax.convert_element_type(dims.dim_as_value(v), dtype)
@@ -226,7 +226,7 @@ def geomspace(
     a, b = lax.div(a, unit), lax.div(b, unit)
     out = lax.exp(linspace(lax.log(a), lax.log(b), num, endpoint, dtype=work))
     count = out.shape[0]
-    # The ends are those given, not what exp and log make of them.
+    # The ends are the given ones, without the rounding of exp and log.
     if not isinstance(count, int) or count > 0:
         out = out.at[0].set(a)
         if endpoint and (not isinstance(count, int) or count > 1):
@@ -286,7 +286,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
 
 
 def fromfunction(function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: Any) -> Array:
-    """An array whose element at each position is a function of its indices.
+    """An array with a function of the indices as the element at each position.
 
     Args:
       function: of one scalar per axis; it is vectorized.
@@ -353,8 +353,8 @@ ogrid: Final = _Grid("ogrid", True)
 class _Join:
     """Arrays joined by an index: ``r_[1:4, 0, x]``.
 
-    Slices are ranges (``start:stop:nj``: n points). A string first, ``"axis,rank,where"``, says along which axis to
-    join, to what rank to bring the parts, and where their own axes go.
+    Slices are ranges (``start:stop:nj``: n points). A string first, ``"axis,rank,where"``, gives the axis to join along,
+    the rank of the parts, and the position of their own axes.
     """
 
     def __init__(self, name: str, axis: int, rank: int, where: int) -> None:

@@ -88,7 +88,7 @@ def _fold(name: str, what: str, on_numbers: tuple, on_bools: tuple, identity: in
         shape = aval.shape
         axes = normalize_axes(axis, len(shape))
         fold, join = on_numbers
-        if target == _BOOL:  # a sum of truth values is "or", a product is "and"
+        if target == _BOOL:  # a sum of booleans is "or", a product is "and"
             work = _BOOL
             x = as_bool(x)
             fold, join = on_bools
@@ -132,7 +132,7 @@ prod: Final = _fold("prod", "product", (reduce_ops.reduce_prod, lax.mul), (reduc
 def _extreme(
     name: str, what: str, bound: str, reduce: Callable, combine: Callable, identity: Callable
 ) -> tuple[Callable[..., Array], Callable[..., Array]]:
-    """The public function of an extreme, and what it computes under another name: ``(name, a, axis, ...)``."""
+    """The public function of an extreme, and its computation under another name: ``(name, a, axis, ...)``."""
 
     def function(
         a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
@@ -284,7 +284,7 @@ def _float_target(name: str, dtype: Any, own: Any) -> Any:
 
 
 def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
-    """How many elements count: a dimension, or an array where a mask says so."""
+    """The number of elements that count: a dimension, or an array if there is a mask."""
     shape = aval_of(x).shape
     if where is None:
         n = dims.size([shape[i] for i in axes])
@@ -391,5 +391,5 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
 @one_program(static=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements along axes are not zero, as the default integer type."""
+    """The number of elements along axes that are not zero, as the default integer type."""
     return sum(as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims)

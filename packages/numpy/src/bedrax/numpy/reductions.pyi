@@ -42,7 +42,7 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     """The index of the smallest element along an axis, or in the flattened array; the first of equal ones."""
 
 def count_nonzero(a: ArrayLike, axis: Axis | None = None, keepdims: bool = False) -> Array:
-    """How many elements along axes are not zero, as the default integer type."""
+    """The number of elements along axes that are not zero, as the default integer type."""
 
 def max(
     a: ArrayLike,

@@ -1,4 +1,4 @@
-"""Elements by position: `where`, `nonzero` and what is like it, `take`, `put`, `extract`, and indices from indices."""
+"""Elements by position: `where`, `nonzero` and variants, `take`, `put`, `extract`, and indices from indices."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     Args:
       a: array of rank 1 at least.
       size: how many positions to return, so that it can be traced: the rest is cut off, or filled.
-      fill_value: what positions that do not exist are filled with, a scalar or one per axis; default 0.
+      fill_value: the value at positions that do not exist, a scalar or one per axis; default 0.
 
     Raises:
       ConcretizationTypeError: `a` is traced and `size` not given.
@@ -202,7 +202,7 @@ def take(
       axis: the axis, or None to flatten.
       out: must be None.
       mode: what positions out of bounds give: ``"fill"`` (default) `fill_value`, ``"clip"`` the nearest element,
-        ``"wrap"`` counts around, ``"promise_in_bounds"`` says there are none.
+        ``"wrap"`` counts around, ``"promise_in_bounds"`` promises that there are none.
       unique_indices, indices_are_sorted: promises that allow faster programs.
       fill_value: default: nan, or the least (signed), greatest (unsigned) integer, or True.
 
@@ -234,7 +234,7 @@ def take(
 
 
 def _taken_shape(shape: tuple, places: tuple, axis: int) -> tuple:
-    """The shape of what `take_along_axis` takes."""
+    """The shape of the result of `take_along_axis`."""
     around = lambda s: (*s[:axis], 1, *s[axis + 1 :])
     joined = lax.broadcast_shapes(around(shape), around(places))
     return (*joined[:axis], places[axis], *joined[axis + 1 :])
@@ -245,7 +245,7 @@ def take_along_axis(
     arr: ArrayLike, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
     wrap_negative_indices: bool = True,
 ) -> Array:  # fmt: skip
-    """For each position of `indices`, the element of `arr` along an axis that it says.
+    """For each position of `indices`, the element of `arr` at the index there along an axis.
 
     Args:
       arr: array.
@@ -396,7 +396,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     """Index arrays for the block of all combinations of the given indices.
 
     Args:
-      *args: vectors of integers, or of bool (whose true positions count).
+      *args: vectors of integers, or of bool (their true positions count).
     """
     out = []
     for k, a in enumerate(args):

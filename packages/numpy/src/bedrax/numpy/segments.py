@@ -24,7 +24,7 @@ def _highest(dtype):
     return np.inf if dtypes.is_inexact(dtype) else dtypes.iinfo(dtype).max
 
 
-# name -> (scatter, reduction of buckets, the reduction of nothing, what the result is called)
+# name -> (scatter, reduction of buckets, the reduction of no elements, name of the result)
 _KINDS = {
     "segment_sum": (lax.scatter_add, "sum", lambda dtype: 0, "sums"),
     "segment_prod": (lax.scatter_mul, "prod", lambda dtype: 1, "products"),

@@ -87,7 +87,7 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
 
 
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
-    """From several arrays, the element of the array whose number stands in `a`.
+    """At each position, the element of the array with the number in `a`.
 
     Args:
       a: array of integers.

@@ -80,7 +80,7 @@ def unique(
       sorted: results are sorted in either case.
 
     Returns:
-      The values, or a tuple of the values and what was asked for, in the order of the arguments. Positions of
+      The values, or a tuple of the values and the requested arrays, in the order of the arguments. Positions of
       filling are those of the first value, its counts are 0.
 
     Raises:
@@ -103,7 +103,7 @@ def unique(
         raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified")
     order, rows, starts = _groups(jnp.reshape(moved, (n, width)), equal_nan)
     count = _count(starts, "unique", size)
-    # One position more than asked for: groups end where the next one starts.
+    # One position more than requested: groups end where the next one starts.
     bounds = jnp.nonzero(starts, size=count + 1, fill_value=n)[0]
     first, filled = bounds[:-1], bounds[:-1] >= n
     at = jnp.where(filled, 0, first)

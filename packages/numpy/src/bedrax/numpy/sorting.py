@@ -93,10 +93,10 @@ def argsort(
 
 @one_program(static=("axis", "batch_size"))
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16) -> Array:
-    """The positions that sort by several keys, of which the last is compared first.
+    """The positions that sort by several keys. The last key is compared first.
 
     Args:
-      keys: a sequence of arrays of one shape, or an array whose rows are the keys.
+      keys: a sequence of arrays of one shape, or an array with the keys as rows.
       axis: the axis along which to sort.
       batch_size: how many keys one sort compares. More keys of one dtype are sorted by in a loop, from those that are
         compared last to those that are compared first; keys of several dtypes are always compared in one sort.
@@ -160,7 +160,7 @@ def top_k(
 @one_program(static=("k", "axis", "mode"))
 def _top_k(a: ArrayLike, k: int, axis: int, mode: str) -> tuple[Array, Array]:
     a = array("top_k", a)
-    # What turns the order around without loss: of integers the complement, as the least one has no negative.
+    # The function that reverses the order without loss: for integers the complement, as the least has no negative.
     turn = (lambda x: x) if mode == "largest" else lax.neg if dtypes.is_inexact(a.dtype) else lax.bitwise_not
     values, positions = lax.top_k(turn(a), k, axis=axis)
     return turn(values), positions
@@ -173,7 +173,7 @@ def _check_kth(kth: Any, size: Any) -> None:
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """A rearrangement whose element `kth` is the one of the sorted array; no greater ones precede it.
+    """A rearrangement with the element `kth` of the sorted array at `kth`; no greater ones precede it.
 
     The order within the two parts is unspecified (in this implementation, it is ascending).
 
@@ -213,7 +213,7 @@ def _precedes(x: Array, y: Array) -> Array:
 def searchsorted(
     a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
 ) -> Array:
-    """Where values would be inserted into a sorted array, to keep it sorted.
+    """The positions at which values would be inserted into a sorted array, to keep it sorted.
 
     Args:
       a: array of rank 1, ascending (or made so by `sorter`).
@@ -296,7 +296,7 @@ _SEARCHES = {
 
 
 def search(a: Array, v: Array, side: str) -> Array:
-    """`searchsorted` by the method that suits the sizes: few comparisons are cheaper at once than in a loop."""
+    """`searchsorted` by the method that suits the sizes: few comparisons are cheaper in one step than in a loop."""
     known = dims.is_constant_shape((*a.shape, *v.shape))
     small = known and a.size * max(v.size, 1) <= 1 << 14
     return searchsorted(a, v, side, method="compare_all" if small else "scan")

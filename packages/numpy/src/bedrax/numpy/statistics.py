@@ -243,7 +243,7 @@ def _sorted_quantile(a, q, isnan, method, ignore_nan):
     if method == "midpoint":
         return ((below + above) * np.asarray(0.5, wide)).astype(a.dtype)
     weight = aligned(place - low, below)
-    # two products rather than a difference: infinite neighbours that are equal stay what they are
+    # two products rather than a difference: equal infinite neighbours stay infinite
     mixed = below * (1 - weight) + above * weight
     return jnp.where((weight <= 0) | (below == above), below, mixed).astype(a.dtype)
 
@@ -353,7 +353,7 @@ def bincount(
     x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None,
     out_sharding: Any=None,
 ) -> Array:  # fmt: skip
-    """How often each integer 0, 1, 2... occurs.
+    """The number of occurrences of each integer 0, 1, 2...
 
     Args:
       x: integers, of rank 1. Negative ones count as 0.
@@ -463,7 +463,7 @@ def histogram(
     a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None, weights: ArrayLike | None = None,
     density: bool | None = None, out_sharding: Any = None,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """How many elements lie in each bin.
+    """The number of elements in each bin.
 
     Args:
       a: array, flattened.
@@ -499,7 +499,7 @@ def histogramdd(
     sample: ArrayLike, bins: Any = 10, range: Sequence[None | Sequence[ArrayLike]] | None = None,
     weights: ArrayLike | None = None, density: bool | None = None,
 ) -> tuple[Array, list[Array]]:  # fmt: skip
-    """How many points lie in each cell of a grid.
+    """The number of points in each cell of a grid.
 
     Args:
       sample: points, of shape ``[N, D]`` (or a sequence of D arrays of coordinates).
@@ -554,7 +554,7 @@ def histogram2d(
     x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[None | Sequence[ArrayLike]] | None = None,
     weights: ArrayLike | None = None, density: bool | None = None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """How many points (x, y) lie in each cell of a grid; see `histogramdd`.
+    """The number of points (x, y) in each cell of a grid; see `histogramdd`.
 
     Args:
       x, y: coordinates, of rank 1.

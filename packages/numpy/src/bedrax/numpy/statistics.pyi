@@ -41,7 +41,7 @@ def bincount(
     length: int | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """How often each integer 0, 1, 2... occurs."""
+    """The number of occurrences of each integer 0, 1, 2..."""
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """Pearson's correlation coefficients; arguments as for `cov`."""
@@ -69,7 +69,7 @@ def histogram(
     density: bool | None = None,
     out_sharding: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """How many elements lie in each bin."""
+    """The number of elements in each bin."""
 
 def histogram2d(
     x: ArrayLike,
@@ -79,7 +79,7 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """How many points (x, y) lie in each cell of a grid; see `histogramdd`."""
+    """The number of points (x, y) in each cell of a grid; see `histogramdd`."""
 
 def histogram_bin_edges(
     a: ArrayLike,
@@ -96,7 +96,7 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """How many points lie in each cell of a grid."""
+    """The number of points in each cell of a grid."""
 
 def median(
     a: ArrayLike,

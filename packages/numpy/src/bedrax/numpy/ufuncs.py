@@ -1,6 +1,6 @@
 """Elementwise functions: the table of those that are one operation after promotion, and the composed ones.
 
-The functions do not pass through `jit`; what they add to an operation is the promotion of their operands.
+The functions do not pass through `jit`; they add to an operation only the promotion of operands.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BOOL = dtypes.bool_dtype
 
 
 def inexact1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
-    """Of one operand; integers and bools become floats."""
+    """A function of one operand; integers and bools become floats."""
 
     def function(x, /):
         aval = x.aval if hasattr(type(x), "aval") else None
@@ -47,7 +47,7 @@ def inexact1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def logical1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
-    """Of one operand, read as truth values."""
+    """A function of one operand, converted to booleans."""
 
     def function(x, /):
         return bind(as_bool(operand(name, x)))
@@ -56,7 +56,7 @@ def logical1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
-    """Of two operands, read as truth values."""
+    """A function of two operands, converted to booleans."""
 
     def function(x, y, /):
         x, y = promote_pair(name, as_bool(operand(name, x)), as_bool(operand(name, y, 1)))
@@ -65,7 +65,7 @@ def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-# name -> (kind, operation, what it computes). `positional` names follow NumPy where people pass them by keyword.
+# name -> (kind, operation, description). `positional` names follow NumPy where people pass them by keyword.
 _TABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
     "exp": (inexact1, ops.exp_p.bind, "exponential"),
     "exp2": (inexact1, ops.exp2_p.bind, "``2 ** x``"),
@@ -406,8 +406,8 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: Any = 0.0, posinf: Any = No
     Args:
       x: array or scalar.
       copy: has no effect; arrays are immutable.
-      nan: what nan becomes.
-      posinf, neginf: what infinities become; default: the largest and least finite values.
+      nan: the replacement of nan.
+      posinf, neginf: the replacements of infinities; default: the largest and least finite values.
     """
     del copy
     x = operand("nan_to_num", x)

@@ -106,7 +106,7 @@ def imag(val: ArrayLike, /) -> Array:
     """Elementwise imaginary part; zeros for real numbers."""
 
 def inexact1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
-    """Of one operand; integers and bools become floats."""
+    """A function of one operand; integers and bools become floats."""
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise least common multiple of integers; not negative."""
@@ -137,10 +137,10 @@ logaddexp: ufunc
 logaddexp2: ufunc
 
 def logical1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
-    """Of one operand, read as truth values."""
+    """A function of one operand, converted to booleans."""
 
 def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
-    """Of two operands, read as truth values."""
+    """A function of two operands, converted to booleans."""
 
 logical_and: ufunc
 

@@ -28,7 +28,7 @@ _BOOL = dtypes.bool_dtype
 
 
 class At:
-    """What ``x.at`` is: index it to say which elements to change."""
+    """The value of ``x.at``: index it with the elements to change."""
 
     __slots__ = ("array",)
 
@@ -48,8 +48,8 @@ class Update:
     All methods take:
 
     * ``indices_are_sorted``, ``unique_indices``: promises about index arrays that allow faster programs,
-    * ``mode``: what happens to indices out of bounds: ``"drop"`` (also ``"fill"``; the default of updates) ignores
-      them, ``"clip"`` moves them inside, ``"promise_in_bounds"`` says that there are none,
+    * ``mode``: the treatment of indices out of bounds: ``"drop"`` (also ``"fill"``; the default of updates) ignores
+      them, ``"clip"`` moves them inside, ``"promise_in_bounds"`` promises that there are none,
     * ``wrap_negative_indices``: whether negative indices count from the end.
 
     Elements that several indices name are changed several times; for `set`, one of the values wins.
@@ -68,7 +68,7 @@ class Update:
         self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
         fill_value: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
     ) -> Array:  # fmt: skip
-        """``x[idx]``, with a choice of what indices out of bounds give.
+        """``x[idx]``, with a choice of the elements at indices out of bounds.
 
         Args:
           mode: by default and with ``"clip"`` they are moved inside, with ``"fill"`` the result is `fill_value`.
@@ -78,7 +78,7 @@ class Update:
         options = (index, mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices)
         if out_sharding is not None:
             read = lambda x: lax.placed_call(out_sharding, lambda x: indexing.get(x, *options), x)
-            return (jit(read) if lax.is_split(x) else read)(x)  # in a program, types need not tell what arrays do
+            return (jit(read) if lax.is_split(x) else read)(x)  # in a program, types need not hold the split
         return indexing.get(x, *options)
 
     def apply(
@@ -122,7 +122,7 @@ def _operation(name: str, doc: str) -> Callable:
     return method
 
 
-# name -> (primitive, primitive for bools or None, what it does)
+# name -> (primitive, primitive for bools or None, description)
 _OPERATIONS = {
     "set": (prims.scatter_p, prims.scatter_p, "`values` in place of the elements."),
     "add": (prims.scatter_add_p, prims.scatter_max_p, "`values` added to the elements."),
@@ -206,7 +206,7 @@ def _values(x: Any, values: Any, name: str) -> Any:
 
 
 def _fits(dtype: np.dtype, given: np.dtype, weak: bool) -> bool:
-    """Whether conversion between kinds keeps what a value is: within a kind, widths may differ."""
+    """Whether conversion between kinds keeps values: within a kind, widths may differ."""
     kinds = (dtypes.is_integer, dtypes.is_floating, dtypes.is_complex)
     return any(kind(dtype) and kind(given) for kind in kinds)
 
