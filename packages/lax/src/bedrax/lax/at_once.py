@@ -16,14 +16,14 @@ class _KnownAtOnce(Trace):
     sees_constants = False
 
     def process(self, prim: Primitive, args: Any, params: dict[str, Any]) -> Any:
-        """Evaluate, or hand on to the parent."""
+        """Evaluate, or pass to the parent trace."""
         if not any(isinstance(x, Tracer) for x in args):
             return eval_trace.process(prim, args, params)
         with set_trace(self.parent):
             return self.parent.process(prim, args, params)
 
     def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
-        """Run a function of concrete values; the parent reads any other."""
+        """Run a function of concrete values; pass other ones to the parent trace."""
         if not any(isinstance(x, Tracer) for x in args):
             return rule.primal(*args)
         with set_trace(self.parent):

@@ -1,4 +1,4 @@
-"""Axes that come, go and move: of tuples with one entry per axis, and of arrays."""
+"""Inserted, removed and moved axes: of tuples with one entry per axis, and of arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shift(axes: Sequence[int], new: int | None) -> tuple[int, ...]:
 
 
 def insert(values: Sequence[Any], at: int, value: int | np.generic | tuple[int, ...] | None) -> tuple[Any, ...]:
-    """A tuple with one entry per axis, with that of a new axis put in."""
+    """A tuple with one entry per axis, with the entry of a new axis inserted."""
     return (*values[:at], value, *values[at:])
 
 
@@ -56,7 +56,7 @@ def broadcast_axis(x: ArrayLike, size: int, position: int) -> Array:
 
 
 def merge_axes(x: ArrayLike, first: int) -> Array:
-    """`x` with the axes `first` and ``first + 1`` as one."""
+    """`x` with the axes `first` and ``first + 1`` merged into one."""
     shape = aval_of(x).shape
     return shaping.reshape(x, (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2 :]))
 

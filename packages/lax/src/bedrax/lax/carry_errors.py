@@ -80,7 +80,7 @@ def type_difference(a: ShapedArray, b: ShapedArray) -> str:
 
 
 def structure_difference(a: Any, b: Any, name_a: str, name_b: str) -> str:
-    """The first place where two pytrees differ in structure, in words."""
+    """The first difference in structure between two pytrees, as text."""
     path: tuple[Any, ...] = ()
     while True:
         kinds = [_node(x) for x in (a, b)]

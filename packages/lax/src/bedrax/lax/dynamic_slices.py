@@ -1,4 +1,4 @@
-"""Slices that start at computed positions, taken and written: the functions of two primitives of indexing."""
+"""Slices that start at computed positions, read and written: the functions of two primitives of indexing."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _start_at(operand, axis: int, index) -> tuple[int, list]:
 def dynamic_slice_in_dim(
     operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Array:
-    """`dynamic_slice` along one axis; all of every other axis."""
+    """`dynamic_slice` along one axis; the other axes are taken whole."""
     axis, starts = _start_at(operand, axis, start_index)
     shape = aval_of(operand).shape
     sizes = (*shape[:axis], slice_size, *shape[axis + 1 :])

@@ -56,7 +56,7 @@ def moves_elements(prim: Primitive, avals_in: list[ShapedArray], avals_out: list
 
 
 def function_on_bases(prim: Primitive, avals: list[ShapedArray], params: dict[str, Any]) -> Callable[..., Any]:
-    """The function of bases that stands for an operation on arrays of these types."""
+    """The function of bases that implements an operation on arrays of these types."""
     if on_bases is None:
         raise NotImplementedError(f"'{prim}' of {[str(a) for a in avals]}: import bedrax.batching.elements first")
     return on_bases(prim, avals, params)
@@ -67,7 +67,7 @@ _operands, _results = operator.attrgetter("invars"), operator.attrgetter("outvar
 
 @cached
 def meets_extended(jaxpr: Jaxpr) -> bool:
-    """Whether an equation of a program (not of those inside it) takes or gives an array of an extended dtype."""
+    """Whether an equation of a program (not of those inside it) takes or returns an array of an extended dtype."""
     eqns = jaxpr.eqns
     atoms = set(chain(chain.from_iterable(map(_operands, eqns)), chain.from_iterable(map(_results, eqns))))
     met = {v.aval.dtype for v in atoms if v.aval.is_array}
@@ -76,7 +76,7 @@ def meets_extended(jaxpr: Jaxpr) -> bool:
 
 @cached
 def eqns_that_move_elements(jaxpr: Jaxpr) -> frozenset[Any]:
-    """The equations of a program (not of those inside it) that `function_on_bases` stands for."""
+    """The equations of a program (not of those inside it) that `function_on_bases` implements."""
     if not meets_extended(jaxpr):
         return frozenset()
     return frozenset(

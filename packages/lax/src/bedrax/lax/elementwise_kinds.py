@@ -68,7 +68,7 @@ def accepted(categories: tuple[str, ...]) -> _Accepted:
 
 
 def result_shape(name: str, avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
-    """The common shape of the operands, where rank 0 goes with everything.
+    """The common shape of the operands; rank 0 fits every shape.
 
     Raises:
       TypeError: ranks or lengths differ.
@@ -83,7 +83,7 @@ def result_shape(name: str, avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
     else:
         return shape
     if len({len(s) for s in shapes}) > 1:
-        # Rank 0 goes with everything, so only the ranked operands are at odds.
+        # Rank 0 fits every shape, so only operands with axes can disagree.
         ranks = "{" + ", ".join(str(r) for r in sorted({len(s) for s in shapes})) + "}"
         raise TypeError(f"{name}: operands have one rank or rank 0, got ranks {ranks}; jax.numpy adds axes")
     listed = ", ".join(str(tuple(aval.shape)) for aval in avals)
@@ -94,7 +94,7 @@ def result_shape(name: str, avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
     raise TypeError(f"{message} Axes of length 1 are broadcast by the function lax.{name}, not by its primitive")
 
 
-# Where `lax.<name>` has a counterpart that promotes.
+# The functions that promote, for `lax.<name>`.
 _PROMOTING = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "max": "maximum", "min": "minimum",
     "eq": "equal", "ne": "not_equal", "select": "where",
@@ -212,7 +212,7 @@ def nary(
 
 
 def scalar_like(x: ArrayLike, value: complex | float | int) -> Any:
-    """`value` as a constant that goes with `x`: of its dtype, and weak exactly if `x` is.
+    """`value` as a constant for operations with `x`: of its dtype, and weak exactly if `x` is.
 
     Rules use it, because elementwise primitives do not promote.
     """

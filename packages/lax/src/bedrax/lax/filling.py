@@ -60,9 +60,9 @@ def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
 def full_like(
     x: Any, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, sharding: Any = None
 ) -> Array:
-    """`full` with the shape and dtype of `x` (an array, or whatever has a shape and a dtype).
+    """`full` with the shape and dtype of `x` (an array, or any object with a shape and a dtype).
 
-    Eagerly, the result of the shape of an array that is committed is placed as the array is.
+    Eagerly, a result with the shape of a committed array gets the sharding of that array.
     """
     if sharding is None and shape is None and isinstance(x, Array) and trace_state_clean():
         sharding = x.sharding if getattr(x, "committed", False) else None

@@ -1,6 +1,6 @@
 """Values in nested groups, in which libraries of upstream 0.11 and later describe the operands and results of `scan`.
 
-Needed by Quax, which takes the groups of a loop apart and binds a loop with groups of its own.
+Needed by Quax, which splits the groups of a loop and binds a loop with its own groups.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class FlatTree:
         self.vals: tuple[Any, ...] = tuple(vals)
 
     def update(self, new_vals: Sequence[Any]) -> FlatTree:
-        """The same groups, of other values."""
+        """The same groups with other values."""
         return FlatTree(self.nesting, tuple(new_vals))
 
     def map(self, f: Callable[[Any], Any]) -> FlatTree:
-        """The same groups, of ``f(value)`` for each value."""
+        """The same groups with ``f(value)`` for each value."""
         return self.update([f(x) for x in self.vals])
 
     def unpack(self) -> tuple[FlatTree, ...]:

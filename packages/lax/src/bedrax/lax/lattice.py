@@ -1,6 +1,6 @@
 """Implicit promotion: the common dtype of values, with weak types.
 
-A weakly typed value takes the type of what it is combined with. Promotion is the least upper bound in the lattice
+A weakly typed value takes the type of the value that it is combined with. Promotion is the least upper bound in the lattice
 written down in `_STANDARD_EDGES` (https://docs.jax.dev/en/latest/type_promotion.html).
 """
 
@@ -118,7 +118,7 @@ _promotions: dict[tuple[Any, ...], tuple[Any, bool]] = {}
 def promote(types: Sequence[Any], weaks: Sequence[bool]) -> tuple[Any, bool]:
     """(dtype, weak_type) of the combination of values with these dtypes and weak types.
 
-    Equal dtypes stay what they are; different ones are made canonical before they meet.
+    Equal dtypes are unchanged; different ones are made canonical before promotion.
     """
     first = types[0]
     for dtype in types:

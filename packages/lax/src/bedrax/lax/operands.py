@@ -38,7 +38,7 @@ def bind_pair(prim: Primitive, x: Any, y: Any) -> Any:
 
 
 def _broadcast(args: tuple) -> tuple:
-    """Operands of the common shape; as they are where there is none, which the primitive's shape rule explains."""
+    """Operands of the common shape. Unchanged if there is none; then the primitive's shape rule raises."""
     shapes = [aval_of(x).shape for x in args]
     ranked = [s for s in shapes if s]
     if len({len(s) for s in ranked}) > 1:

@@ -1,7 +1,7 @@
 """Arithmetic of arrays: the operators `x + y`, `x // y`, `x ** y`, `x < y`..., with promotion.
 
 The functions are the ones that `bedrax.numpy` exports as ufuncs; the operators, defined for all
-arrays and tracers, are made from them. An operator defers (`NotImplemented`) to operands of types
+arrays and tracers, call them. An operator defers (`NotImplemented`) to operands of types
 that are not arrays or scalars.
 """
 
@@ -60,7 +60,7 @@ class BinaryUfunc(Protocol):
 
 
 def numeric2(name: str, bind: Callable[..., Any], what: str = "") -> BinaryUfunc:
-    """A function of two operands that are given their common dtype and shape."""
+    """A function of two operands, converted to their common dtype and shape."""
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         x, y = promote_pair(name, x, y)
@@ -307,7 +307,7 @@ _PLAIN = (Array, np.ndarray, np.generic, int, float, complex)
 
 
 def accepts(other: Any) -> bool:
-    """Whether an array combines with `other`; if not, an operator leaves it to the other operand."""
+    """Whether an array combines with `other`; if not, an operator defers to the other operand."""
     return isinstance(other, _PLAIN) or hasattr(other, "__jax_array__") or dims.is_symbolic(other)
 
 
@@ -317,7 +317,7 @@ _known: set[type] = {int, float, complex, bool, np.ndarray}
 def operator(function: Callable[..., Any], name: str, swapped: bool = False) -> Callable[..., Any]:
     """``x <op> y`` as a method of `x`, or if `swapped` of `y`."""
 
-    # Entries, like those of `api_boundary`, without a frame more.
+    # Entry points like `api_boundary`, without an additional frame.
     def method(self, other):
         if type(other) in _known or type(other) is type(self) or accepts(other):
             try:

@@ -1,8 +1,8 @@
 """Polar decomposition by QR-based dynamically weighted Halley iteration (QDWH).
 
 Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition", SIAM J. Matrix
-Anal. Appl. 31 (2010): the iterate's singular values are mapped by ``x (a + b x^2) / (1 + c x^2)``, with weights that send
-the interval [l, 1] which contains them as far towards 1 as possible.
+Anal. Appl. 31 (2010): the iterate's singular values are mapped by ``x (a + b x^2) / (1 + c x^2)``, with weights that map
+the interval [l, 1], which contains them, as close to 1 as possible.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def qdwh(
     eps = float(dtypes.finfo(real).eps) if eps is None else float(eps)
     u = _scaled(x)
 
-    # The weights depend on the bound of the smallest singular value only, so they are known beforehand.
+    # The weights depend on the bound of the smallest singular value only, so they are computed before the loop.
     lower, count, change = float(dtypes.finfo(real).eps), 0, None
     while lower < 1 - 10 * float(dtypes.finfo(real).eps) and count < limit:
         a, b, c, lower = _weights(lower)

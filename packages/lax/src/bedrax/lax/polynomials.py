@@ -21,7 +21,7 @@ def _coefficient(c: Any, x: Any, dtype: Any) -> Any:
     own = aval_of(c).dtype
     if dtypes.is_complex(own) and not dtypes.is_complex(dtype):
         raise TypeError(f"lax.polynomial: a coefficient is complex, x is {dtype}; convert x first")
-    # Two Python numbers stay Python numbers: the result is weakly typed if all operands are.
+    # A Python coefficient is as weakly typed as `x`: the result is weakly typed if all operands are.
     if isinstance(c, bool | int | float | complex):
         return scalar_like(x, dtype.type(c).item())
     return convert_to(c, dtype)

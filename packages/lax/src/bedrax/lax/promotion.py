@@ -28,7 +28,7 @@ _BOOL = dtypes.bool_dtype
 
 
 def _scalar_casts() -> dict[tuple, Callable]:
-    """(Python type, dtype of an array) -> the scalar's value in that dtype, where it is the array's that wins."""
+    """(Python type, dtype of an array) -> the scalar's value in that dtype, if promotion yields the dtype of the array."""
     casts: dict[tuple[Any, ...], Callable[..., Any]] = {}
     for dtype in dtypes.all_dtypes:
         own = {}
@@ -44,7 +44,7 @@ def _scalar_casts() -> dict[tuple, Callable]:
 
 
 def _wide_cast(cast: Callable) -> Callable:
-    """For an array that was made while 64-bit types were on: they may be off where it is used."""
+    """The cast for arrays made with 64-bit types enabled; these may be disabled at the use."""
 
     def checked(value):
         if not config.enable_x64.value:
@@ -55,7 +55,7 @@ def _wide_cast(cast: Callable) -> Callable:
 
 
 class _OutOfUse(Exception):
-    """No new value gets this dtype now, so the operands are promoted to the type that has taken its place."""
+    """New values cannot have this dtype now; operands are promoted to its replacement."""
 
 
 def _int_cast(dtype: np.dtype) -> Callable:
@@ -111,7 +111,7 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
                 except _OutOfUse:
                     pass
     else:
-        # of the type: an object with `__jax_array__` may hand all attributes of its array on
+        # of the type: an object with `__jax_array__` may forward all attributes of its array
         a, b = x.aval if hasattr(kx, "aval") else None, y.aval if hasattr(ky, "aval") else None
         if a is None and isinstance(x, _NUMPY):
             a = _numpy_aval(x)
@@ -136,7 +136,7 @@ _NUMPY = (np.ndarray, np.generic)
 
 
 def _numpy_aval(x: np.ndarray | np.generic) -> Any:
-    """The type of a NumPy value that has it already: one that would have to be converted has none here."""
+    """The type of a NumPy value; None if the value needs a conversion first."""
     aval = aval_of(x)
     return aval if aval.dtype == x.dtype else None
 
@@ -205,13 +205,13 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
 
 
 def promote_dtypes(name: str, args: Sequence[Any], to_inexact: bool = False) -> list[Any]:
-    """Operands as values of one dtype, their shapes as they are."""
+    """Operands as values of one dtype with unchanged shapes."""
     args = [operand(name, x, i) for i, x in enumerate(args)]
     avals = [aval_of(x) for x in args]
     if args and (not to_inexact or avals[0].dtype in _INEXACT):
         dtype = avals[0].dtype
         for x, a in zip(args, avals, strict=True):
-            if a.dtype != dtype or getattr(x, "dtype", None) != dtype:  # NumPy's may be wider than what it has here
+            if a.dtype != dtype or getattr(x, "dtype", None) != dtype:  # NumPy's dtype may be wider than here
                 break
         else:
             return args
@@ -222,7 +222,7 @@ def promote_dtypes(name: str, args: Sequence[Any], to_inexact: bool = False) -> 
 
 
 def convert(x: Any, aval: Any, dtype: np.dtype, weak: bool = False) -> Any:
-    """`x`, of type `aval`, in the promoted dtype: constants without an operation, itself where nothing changes."""
+    """`x`, of type `aval`, in the promoted dtype: constants without an operation; `x` itself if the dtype is equal."""
     kind = type(x)
     if kind in _SCALARS:
         if weak:
@@ -238,7 +238,7 @@ def convert(x: Any, aval: Any, dtype: np.dtype, weak: bool = False) -> Any:
         with np.errstate(all="ignore"):  # float64 beyond float32 becomes infinite
             return np.asarray(x).astype(dtype)
     if aval.dtype == dtype:
-        return x  # a weak operand needs no change: weakness is lost in company
+        return x  # a weak operand needs no change: a strong operand makes the result strong
     return conversions.convert_to(x, dtype, weak)
 
 

@@ -2,7 +2,7 @@
 
 A rule is a function of arrays and params, written with lax functions. The columns that evaluate
 (NumPy, StableHLO, TF) use it for a primitive that has no rule of their own. Arrays of an extended
-dtype are given, and returned, as their bases (see `bedrax.lax.element_types`).
+dtype are passed, and returned, as their bases (see `bedrax.lax.element_types`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from bedrax.lax.tables import decompositions
 
 @decompositions.rule(p.program_order_p)
 def _program_order(*operands, jaxpr, enforce, strict_in, strict_out):
-    """Between two operations stands a barrier with the results of one and the operands of the next."""
+    """Put a barrier between two operations, with the results of one and the operands of the next."""
     if not enforce:
         return run(jaxpr, *operands)
     env = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*jaxpr.consts, *operands), strict=True))

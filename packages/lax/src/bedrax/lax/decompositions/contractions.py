@@ -24,7 +24,7 @@ def _ragged_dot_general(
     sizes = lax.convert_element_type(sizes, np.dtype(np.int32))
     ends = lax.cumsum(sizes, s.ndim - 1)
     starts = lax.sub(ends, sizes)
-    if offset:  # the group of matrix i is i + offset; of one that does not exist, an empty one
+    if offset:  # the group of matrix i is i + offset; a group that does not exist is empty
         (group,) = numbers.rhs_group_dimensions
         groups = y.shape[group]
         first = lax.convert_element_type(lax.squeeze(offset[0], (0,)), np.dtype(np.int32))

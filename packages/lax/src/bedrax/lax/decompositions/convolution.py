@@ -1,4 +1,4 @@
-"""Convolution as a sum of matrix products, one for each position in the window: of any type, and any number of groups."""
+"""Convolution as a sum of matrix products, one for each position in the window. Any dtype and any number of groups are allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cumulative reductions: a parallel prefix scan where the length is known, one position after the other where not."""
+"""Cumulative reductions: a parallel prefix scan if the length is known, else one position after the other."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _norm(x, axis: int = -1):
 
 # ---- the Schur form of one matrix --------------------------------------------------------------------------
 #
-# Matrices have two more rows and columns of zeros, so that blocks of three rows never leave them.
+# Matrices have two more rows and columns of zeros, so that blocks of three rows stay inside.
 
 
 def schur(x: ArrayLike, *, compute_schur_vectors: Any, sort_eig_vals: Any, select_callable: Any) -> Any:
@@ -157,7 +157,7 @@ def _sweep_complex(h, q, lo, hi, steps):
     root = lax.sqrt(lax.square((a - d) / 2) + b * c)
     one, other = (a + d) / 2 + root, (a + d) / 2 - root
     shift = where(lax.abs(one - d) < lax.abs(other - d), one, other)
-    shift = where(steps % 10 != 0, shift, d + as_dtype(lax.abs(c), d))  # out of a cycle
+    shift = where(steps % 10 != 0, shift, d + as_dtype(lax.abs(c), d))  # every tenth breaks a cycle
     first = lax.stack([_entry(h, lo, lo) - shift, _entry(h, lo + 1, lo)])
     return _swept(h, q, lo, hi, first)
 
@@ -166,7 +166,7 @@ def _sweep_real(h, q, lo, hi, steps):
     a, b = _entry(h, hi - 1, hi - 1), _entry(h, hi - 1, hi)
     c, d = _entry(h, hi, hi - 1), _entry(h, hi, hi)
     w = lax.abs(c) + lax.abs(_entry(h, hi - 1, hi - 2))
-    regular = steps % 10 != 0  # out of a cycle otherwise
+    regular = steps % 10 != 0  # every tenth step breaks a cycle
     total, product = where(regular, a + d, 1.5 * w), where(regular, a * d - b * c, w * w)
     h00, h01, h10, h11 = (_entry(h, lo + i, lo + j) for i in (0, 1) for j in (0, 1))
     first = [h00 * h00 + h01 * h10 - total * h00 + product, h10 * (h00 + h11 - total), h10 * _entry(h, lo + 2, lo + 1)]
@@ -174,7 +174,7 @@ def _sweep_real(h, q, lo, hi, steps):
 
 
 def _standardized(h, q, lo, hi):
-    """A block of two split if its eigenvalues are real, else given a constant diagonal; a block of one as it is."""
+    """A block of two split if its eigenvalues are real, else transformed to a constant diagonal; a block of one is unchanged."""
     i = hi - 1
     a, b, c, d = (_entry(h, i + j, i + k) for j in (0, 1) for k in (0, 1))
     half = (a - d) / 2
@@ -323,13 +323,13 @@ def _tall_svd(x, full_matrices: bool):
     r = lax.slice_in_dim(r, 0, n, axis=rank - 2)
     g, v = _orthogonalized(r)
     s = _norm(g, -2)
-    # In descending order; a column of padding is behind those of the matrix.
+    # In descending order; a column of padding comes after those of the matrix.
     padding = lax.abs(at(v, np.int32(n), -2)) == 1 if n % 2 else lax.full_like(s, False, np.bool_)
     keys = -where(~padding, s, -1)
     g, v = (lax.sort((lax.broadcast_like(row(keys), y), y), dimension=rank - 1, num_keys=1)[1] for y in (g, v))
     g, v = (lax.slice_in_dim(lax.slice_in_dim(y, 0, n, axis=rank - 1), 0, n, axis=rank - 2) for y in (g, v))
     s = _norm(g, -2) * lax.squeeze(scale, (rank - 1,))
-    # Columns of `g` are orthogonal; a QR decomposition makes them unit vectors, and completes those that vanish.
+    # Columns of `g` are orthogonal; a QR decomposition makes them unit vectors, and replaces zero columns.
     unitary, lengths = p.qr(g, full_matrices=False)
     head = diagonal(lengths)
     phase = where(head != 0, head / as_dtype(where(head != 0, lax.abs(head), 1), head), 1)

@@ -71,7 +71,7 @@ def power_of_integers(x: ArrayLike, n: Any) -> Any:
 
 # ---- polynomials, and functions of one operand ----------------------------------------------------
 
-_UNROLLED = 8  # up to so many coefficients are evaluated without a loop
+_UNROLLED = 8  # the greatest number of coefficients that are evaluated without a loop
 
 
 @decompositions.rule(p.polynomial_p)
@@ -103,7 +103,7 @@ def _log2(x, *, accuracy=None):
     y = p.log(x, accuracy=accuracy)
     if not dtypes.is_complex(aval_of(x).dtype):
         return p.mul(y, p.scalar_like(y, 1 / math.log(2)))
-    # Part by part: a complex factor would make NaN of an infinite part.
+    # Real and imaginary parts are scaled separately: a complex factor would turn an infinite part into NaN.
     parts = p.real(y), p.imag(y)
     return p.complex(*(p.mul(part, p.scalar_like(part, 1 / math.log(2))) for part in parts))
 

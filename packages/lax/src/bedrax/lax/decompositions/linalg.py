@@ -1,6 +1,6 @@
 """Linear algebra as programs: LAPACK's factorizations, column by column.
 
-They stand for the kernels where a platform has none. References: Golub and Van Loan, "Matrix Computations" (4th ed.):
+They replace the kernels on platforms without them. References: Golub and Van Loan, "Matrix Computations" (4th ed.):
 3.4 (LU), 4.3.6 (tridiagonal systems), 5.1-5.4 (Householder, QR), 6.5.4 (Cholesky update), 7.4 (Hessenberg form),
 8.3 (tridiagonal form). Packed forms and signs are those of LAPACK's users' guide.
 """
@@ -51,7 +51,7 @@ def _every(x, v):
 def _cholesky_update(r, w):
     r = matrices.triangle(r, lower=False)
 
-    def rotate(k, r, w):  # row k and w so that w[k] vanishes
+    def rotate(k, r, w):  # row k and w, so that w[k] becomes 0
         top = at(r, k, -2)
         x, y = at(top, k, -1), at(w, k, -1)
         size = lax.max(lax.abs(x), lax.abs(y))
@@ -214,7 +214,7 @@ def _hessenberg(a):
 
 
 def _first(v, count):
-    """The first `count` of a vector in whose place one was put although there may be none."""
+    """The first `count` elements of a vector, which is longer than `count` if `count` may be 0."""
     return v if dims.definitely_equal(v.shape[-1], count) else lax.slice_in_dim(v, 0, count, axis=len(v.shape) - 1)
 
 
@@ -252,7 +252,7 @@ def _tridiagonal(a, *, lower):
 
 @decompositions.rule(p.tridiagonal_solve_p)
 def _tridiagonal_solve(dl, d, du, b, *, perturb_singular):
-    """LAPACK's gttrf and gtts2: each step exchanges row i with the next one where that has the larger pivot."""
+    """LAPACK's gttrf and gtts2: each step exchanges row i with the next one if the next has the larger pivot."""
     m = d.shape[-1]
 
     def eliminate(i, d, above, above2, b):

@@ -24,12 +24,12 @@ def is_complex(x: Array) -> bool:
 
 
 def conj(x: Array) -> Array:
-    """The conjugate; real arrays as they are."""
+    """The conjugate; real arrays are unchanged."""
     return lax.conj(x) if is_complex(x) else x
 
 
 def real(x: ArrayLike) -> Any:
-    """The real part; real arrays as they are."""
+    """The real part; real arrays are unchanged."""
     return lax.real(x) if is_complex(x) else x
 
 
@@ -60,7 +60,7 @@ def positions(n: int) -> Array:
 
 
 def at(x: Array, i: Array, axis: int) -> Array:
-    """Position `i` of an axis, which the result lacks."""
+    """Position `i` along an axis; the result has no such axis."""
     return lax.dynamic_index_in_dim(x, i, axis, keepdims=False, allow_negative_indices=False)
 
 
@@ -71,7 +71,7 @@ def put(x: ArrayLike, i: Any, value: Any, axis: int) -> Any:
 
 
 def pick(x: Array, chosen: Array, axis: int) -> Array:
-    """The elements along an axis of which the mask `chosen` has one."""
+    """The element along an axis where the mask `chosen` is true; the mask is true once."""
     return lax.reduce_sum(where(chosen, x), (len(x.shape) + axis,))
 
 

@@ -1,4 +1,4 @@
-"""Placement for backends with one place: values stay as they are."""
+"""Placement for backends with one place: the identity."""
 
 from bedrax.lax.primitives.placement import inspect_sharding_p, reshard_p, shard_alike_p
 from bedrax.lax.tables import decompositions

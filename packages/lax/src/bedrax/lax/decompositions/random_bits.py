@@ -33,7 +33,7 @@ def threefry(key1: Any, key2: Any, x1: Any, x2: Any) -> Any:
 
 
 def threefry_loop(key1: Any, key2: Any, x1: Any, x2: Any) -> Any:
-    """`threefry` with a loop of two turns of eight rounds, between which the keys move on by two, before the last four."""
+    """`threefry` with a loop of two turns of eight rounds, then the last four rounds; each turn shifts the keys by two."""
 
     def four_rounds(x1, x2, rotations):
         for r in rotations:
@@ -99,7 +99,7 @@ def _advanced(number, count):
 
 
 def _draw_threefry(secret, start, shape, wide):
-    """Two words a block. The words of a block are neighbours along one axis: the first of even length, or the longest."""
+    """Two words per block. The words of a block are neighbours along one axis: the first of even length, or the longest."""
     half, axis = list(shape), 0
     if shape and not wide:
         even = [i for i, n in enumerate(shape) if dims.definitely_equal(n % 2, 0)]
@@ -119,7 +119,7 @@ def _draw_threefry(secret, start, shape, wide):
 
 
 def _draw_threefry_somehow(secret, start, shape):
-    """The same where it is not known which sizes are even: each element computes both words of its block."""
+    """`_draw_threefry` for sizes of unknown parity: each element computes both words of its block."""
     sizes = [convert_to(dims.dim_as_value(n), np.int32) for n in shape]
     even = [e.eq(e.bitwise_and(n, np.int32(1)), np.int32(0)) for n in sizes]
     some_even = functools.reduce(e.bitwise_or, even)
@@ -146,7 +146,7 @@ _WEYL = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
 
 
 def _draw_philox(secret, start, shape, wide):
-    """Four words a block, in order. The counter has 128 bits: the state, and above it the key."""
+    """Four words per block, in order. The counter has 128 bits: the state, and above it the key."""
     count = dims.size(shape) * (2 if wide else 1)
     blocks = -(-count // 4)
     c0, c1, carry = _advanced(start, shaping.iota(_U32, blocks))

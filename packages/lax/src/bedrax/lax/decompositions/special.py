@@ -66,7 +66,7 @@ def _any(mask):
 def _iterate(active: Callable, step: Callable, state: tuple, limit: int) -> tuple:
     """Repeat ``state = step(i, *state)`` for i = 1, 2, ... on each element while it is `active`.
 
-    An element that has converged stays as it is: factors that are 1 but for rounding would add up.
+    A converged element is not updated: factors of 1 with rounding errors would accumulate.
     """
 
     def unfinished(carry):
@@ -202,7 +202,7 @@ def _uniform_upper(a, x):
     """Q for huge a: the uniform expansion of Temme to its first term (DLMF 8.12.4 and 8.12.8)."""
     mu = e.div(e.sub(x, a), a)
     near = e.lt(e.abs(mu), _c(a, 1e-2))
-    # (lambda - 1 - log(lambda)) cancels for lambda near 1; its series there.
+    # (lambda - 1 - log(lambda)) cancels for lambda near 1; a series replaces it there.
     series = full_like(a, 0)
     for k in range(8, 1, -1):
         series = e.add(e.mul(series, mu), _c(a, (-1) ** k / k))
@@ -292,7 +292,7 @@ def _log_beta_weight(a, b, x):
     rest = e.sub(one, x)
     powers = e.add(e.mul(a, e.log(x)), e.mul(b, e.log1p(e.neg(x))))
     both_small = e.sub(powers, e.sub(e.add(lgamma(a), lgamma(b)), lgamma(e.add(a, b))))
-    # One large: Stirling's series for lgamma(large + small) - lgamma(large).
+    # One argument is large: Stirling's series for lgamma(large + small) - lgamma(large).
     small, large = e.min(a, b), e.max(e.max(a, b), ten)
     total = e.add(small, large)
     growth = e.add(
@@ -300,7 +300,7 @@ def _log_beta_weight(a, b, x):
         e.sub(_stirling_remainder(total), _stirling_remainder(large)),
     )
     one_large = e.add(e.sub(powers, lgamma(small)), growth)
-    # Both large: in terms of the distance of x from the mean a / (a + b).
+    # Both are large: in terms of the distance of x from the mean a / (a + b).
     p, q = e.max(a, ten), e.max(b, ten)
     total = e.add(p, q)
     away = e.sub(e.mul(x, q), e.mul(rest, p))
@@ -313,7 +313,7 @@ def _log_beta_weight(a, b, x):
 
 
 def _beta_fraction(a, b, x):
-    """The continued fraction of I_x(a, b) (DLMF 8.17.22), two steps a turn, by Lentz's algorithm."""
+    """The continued fraction of I_x(a, b) (DLMF 8.17.22), two steps per turn, by Lentz's algorithm."""
     eps = _eps(a)
     tiny = float(np.finfo(a.dtype).tiny) / eps
     one = _c(a, 1)

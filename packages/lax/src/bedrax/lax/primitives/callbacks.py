@@ -1,4 +1,4 @@
-"""Callbacks: running programs that call the user's Python."""
+"""Callbacks: Python functions that running programs call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OrderedDebugEffect(_CallbackEffect):
 
 
 class IOEffect(_CallbackEffect):
-    """A callback with effects of its own, in any order."""
+    """A callback with side effects, in any order."""
 
 
 class OrderedIOEffect(_CallbackEffect):
@@ -77,7 +77,7 @@ effect_rules.add(debug_callback_p, lambda *avals, effect, **_: {effect})
 
 
 class _Static:
-    """A value that a program only hands on: texts compare as texts, others by identity."""
+    """A value that a program only passes on: strings compare by value, others by identity."""
 
     __slots__ = ("value",)
 

@@ -26,12 +26,12 @@ remat_p: Final = holds_program("remat2")
 # params: jaxpr
 closed_call_p: Final = holds_program("closed_call")
 core_call_p: Final = holds_program("core_call")
-# A call that the compiler gets with pairs of texts. params: jaxpr, xla_metadata (the pairs), ad_metadata (those of calls
-# that derivatives make of it, or "same")
+# A call with pairs of strings for the compiler. params: jaxpr, xla_metadata (the pairs), ad_metadata (the pairs of its
+# derivatives' calls, or "same")
 xla_metadata_call_p: Final = holds_program("xla_metadata_call")
 # Operations run in the order in which they are written. params: jaxpr, enforce, strict_in, strict_out
 program_order_p: Final = holds_program("program_order")
-# Calls of a program and nothing else: what is made of the program by a transformation is called in the same way.
+# Plain calls of a program: a transformed program is called by the same primitive.
 plain_calls: Final = (closed_call_p, core_call_p, xla_metadata_call_p, program_order_p)
 # params: jaxpr, name, version, attributes (a tuple of pairs)
 composite_p: Final = holds_program("composite")
@@ -61,7 +61,7 @@ optimization_barrier_p.abstract_eval = lambda *avals: list(avals)
 
 
 def optimization_barrier(operand: T, /) -> T:
-    """The identity, across which the compiler moves no computation.
+    """The identity; the compiler moves no computation across it.
 
     Args:
       operand: a pytree of arrays.

@@ -1,4 +1,4 @@
-"""Collectives: operations across the named axes of the transformations around us (`vmap`, `shard_map`)."""
+"""Collectives: operations across the named axes of the enclosing transformations (`vmap`, `shard_map`)."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def psum_scatter(
 
 @pytree.register_pytree_node_class
 class Future:
-    """The result of a collective that was started: `done` waits for it.
+    """The result of a started collective: `done` waits for it.
 
     XLA makes two halves of a collective itself, and moves them apart as far as the program allows; so the program holds
     one operation, and a future is a pytree with the result as its leaf.
@@ -489,7 +489,7 @@ precv: Callable[..., NoReturn] = _one_sided("precv", "the receiving one")
 
 
 def axis_index(axis_name: Hashable) -> Array:
-    """Our index along the named axis (row-major for a tuple of names), an int32 scalar."""
+    """The current index along the named axis (row-major for a tuple of names), an int32 scalar."""
     names = _check_names(axis_name)
     index: Any = None
     for n in names:

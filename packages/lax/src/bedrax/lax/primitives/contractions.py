@@ -1,8 +1,8 @@
 """Contractions: sums of products over shared dimensions.
 
 `dot_general` is the one primitive behind every matrix product; `ragged_dot_general` multiplies by a
-different matrix per group of rows; `scaled_dot` multiplies block-scaled low-precision operands. How
-accurate a product must be (`Precision`, `DotAlgorithm`) is decided here, too.
+different matrix per group of rows; `scaled_dot` multiplies block-scaled low-precision operands. The
+accuracy of products (`Precision`, `DotAlgorithm`) is defined here, too.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class DotAlgorithm(NamedTuple):
         operands into parts and combine several products, to emulate a higher precision.
       allow_imprecise_accumulation: whether some steps may accumulate in fewer bits.
 
-    Which algorithms exist depends on the platform; compiling one that does not raises.
+    The available algorithms depend on the platform; the compilation of another one raises.
     """
 
     lhs_precision_type: Any
@@ -143,7 +143,7 @@ class DotAlgorithmPreset(enum.Enum):
     supported_rhs_types = supported_lhs_types
 
     def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[Any, ...] | None:
-        """Dtypes the platform's product may have, or None for any; another is converted to."""
+        """Dtypes the platform's product may have, or None for any; other dtypes are reached by a conversion."""
         if self.supported_lhs_types is None:
             return None
         accumulation = self.accumulation_type
@@ -205,7 +205,7 @@ def _width(dtype: np.dtype) -> tuple:
 
 
 def product_dtype(x: np.dtype, y: np.dtype) -> np.dtype:
-    """The dtype of a product of two dtypes: the higher kind, then the wider, then the one that reaches further."""
+    """The dtype of a product of two dtypes: the higher kind, then the wider, then the one with the larger range."""
     return x if x == y or _width(x) >= _width(y) else y
 
 

@@ -40,7 +40,7 @@ class _Scan(Primitive):
     __slots__ = ()
 
     def bind(self, *args: Any, ft_in: Any = None, ft_out: Any = None, **params: Any) -> Any:
-        """Apply a loop. Where `ft_in` and `ft_out` are given, the counts follow from them."""
+        """Apply a loop. If `ft_in` and `ft_out` are given, the counts follow from them."""
         if ft_in is not None or ft_out is not None:
             params |= _counts(ft_in, ft_out)
         return super().bind(*args, **params)
@@ -163,7 +163,7 @@ def _types(leaves) -> tuple:
 
 
 def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
-    """The initial carry with dtypes made strong (or promoted), and cast to vary, where the loop needs it; None: nowhere."""
+    """The initial carry with dtypes made strong (or promoted), and cast to vary, where the loop requires it; None if it requires none."""
     changed = False
     out = []
     for x, g, p in zip(init, given, produced, strict=True):
@@ -215,7 +215,7 @@ def scan(
     in_tree = pytree.tree_structure(((init, xs), {}))
     for _ in range(
         3 + len(init_leaves)
-    ):  # weak types settle in one or two rounds; what varies spreads from part to part
+    ):  # weak types are final after one or two rounds; variation spreads from part to part
         init_types = _types(init_leaves)
         jaxpr, consts, out_tree = staging.trace_function(f, in_tree, (*init_types, *x_types))
         parts = out_tree.children()
@@ -378,7 +378,7 @@ def _made_from(body_fun: Callable, role: str, made: Callable) -> Callable:
 def _next(i):
     aval = aval_of(i)
     one = aval.dtype.type(1)
-    return lax.add(i, one.item() if aval.weak_type else one)  # weak types stay weak: they decide no other's type
+    return lax.add(i, one.item() if aval.weak_type else one)  # weak types stay weak: they determine no other type
 
 
 def _fori_cond(loop_carry):

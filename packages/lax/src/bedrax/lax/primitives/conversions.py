@@ -73,9 +73,9 @@ def _reduce_precision_shape(x, *, exponent_bits, mantissa_bits):
 
 
 def convert_to(x: Any, dtype: np.dtype, weak_type: bool = False) -> Any:
-    """`x` as an array of the canonical `dtype` with the given weakness; itself where nothing changes.
+    """`x` as an array of the canonical `dtype` with the given weakness; `x` itself if it has both.
 
-    The form without checks and warnings, for rules and for `bedrax.numpy`.
+    This form has no checks and warnings; rules and `bedrax.numpy` use it.
     """
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak_type and not dtypes.is_python_scalar(x):
@@ -173,9 +173,9 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
 
 def asarray(x: Any) -> Any:
-    """A scalar, NumPy array or array as an array of the current executor; tracers and arrays pass as they are.
+    """A scalar, NumPy array or array as an array of the current executor; tracers and arrays pass unchanged.
 
-    So does everything where no backend is installed: programs are made there, and not run.
+    Without an installed backend, everything passes unchanged: programs are then traced and not run.
     """
     if isinstance(x, Array) or not executors.any_offered():
         return x

@@ -330,8 +330,8 @@ def conv_with_general_padding(
 def _transpose_pads(kernel: int, stride: int, padding: str) -> tuple[int, int]:
     """Pads with which a convolution of the dilated input has the shape of a "SAME" or "VALID" one's gradient.
 
-    With "SAME" the result is `stride` times the input; with "VALID" it is longer by what of the kernel
-    exceeds the stride.
+    With "SAME" the result is `stride` times the input; with "VALID" it is longer by the excess of the
+    kernel over the stride.
     """
     total = kernel + stride - 2
     if padding.upper() == "SAME":
@@ -397,7 +397,7 @@ def conv_transpose(
     )  # fmt: skip
 
 
-# Patches, and convolutions with a kernel for each place
+# Patches, and convolutions with a kernel for each position
 
 
 @one_program(
@@ -461,7 +461,7 @@ def conv_general_dilated_local(
     lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: PrecisionLike = None,
 ) -> Array:  # fmt: skip
-    """Locally connected layer: like a convolution, but with another kernel at each place of the result.
+    """Locally connected layer: like a convolution, but with a separate kernel at each position of the result.
 
     Args:
       lhs: input of rank ``n + 2``.
@@ -482,6 +482,6 @@ def conv_general_dilated_local(
     _, i, *spatial = numbers.rhs_spec
     batch, feature, *places = numbers.out_spec
     out = dot_general(patches, rhs, (((feature,), (i,)), (tuple(places), tuple(spatial))), precision)
-    # The product has the places first, then the batch, then the features.
+    # The product has the positions first, then the batch, then the features.
     order = [*places, batch, feature]
     return shaping.transpose(out, tuple([order.index(d) for d in range(len(order))]))

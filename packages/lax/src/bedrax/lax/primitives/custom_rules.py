@@ -1,9 +1,9 @@
-"""Primitives of functions with rules of their own, for differentiation and transposition.
+"""Primitives of functions with custom rules, for differentiation and transposition.
 
 The classes that users see (`custom_jvp`, `custom_vjp`) live in `bedrax.autodiff`. The parameter `rule` of their
 primitives is data with the methods ``primal(*args)`` and ``jvp(primals, tangents)`` or ``forward(args, active)``, and
-a `name`. The function is traced when the primitive is bound: the parameter `call_jaxpr` is a program. Two readers need
-none and take the function as it is written (`Trace.call`): evaluation runs it, differentiation runs its rule.
+a `name`. The function is traced when the primitive is bound: the parameter `call_jaxpr` is a program. Two
+traces need no program and take the function itself (`Trace.call`): evaluation runs it, differentiation runs its rule.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class FunctionWithRules(Primitive):
     __slots__ = ()
 
     def call(self, rule: Any, args: Sequence[Any]) -> list[Any]:
-        """Apply the function as the current trace reads it.
+        """Apply the function under the current trace.
 
         Args:
           args: the leaves of its arguments.
@@ -84,10 +84,10 @@ def collecting_logs() -> Iterator[dict[Any, Any]]:
 
 
 def log(entries: dict[Any, Any]) -> None:
-    """Note what a backward rule logs; it is dropped if nothing collects it.
+    """Record the entries that a backward rule logs; they are dropped outside of `collecting_logs`.
 
     Raises:
-      ValueError: a key was noted before.
+      ValueError: a key was recorded before.
     """
     if _logs.collected is None:
         return
@@ -190,7 +190,7 @@ def _custom_lin_types(*avals, out_avals, **_):
     return list(out_avals)
 
 
-# A backward rule returns cotangents of the arguments as they were given: nothing is cast to vary on the way in.
+# A backward rule returns cotangents of the arguments as passed: no argument is cast to varying before the call.
 @varying_rules.rule(custom_vjp_call_p)
 def _vjp_varying(axes, params):
     return None, list(map(varying_axes, params["call_jaxpr"].out_avals))
@@ -201,7 +201,7 @@ varying_rules.add(custom_lin_p, lambda axes, params: (None, list(map(varying_axe
 
 @custom_lin_p.def_impl
 def refuse_forward_mode(*args: float | list[Any], **_: Any) -> None:
-    """Every rule of `custom_lin` but its transposition."""
+    """Raise TypeError: `custom_lin` has no rule except its transposition."""
     raise TypeError(
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only; give the"
         " function a rule with jax.custom_jvp to use forward mode, too."
@@ -209,7 +209,7 @@ def refuse_forward_mode(*args: float | list[Any], **_: Any) -> None:
 
 
 # The forward rule of a custom_vjp function with `optimize_remat`: where no residual is used (the forward pass of a
-# `checkpoint`), the function itself stands in for it. params: jaxpr (args -> results, residuals), primal (args -> results)
+# `checkpoint`), the function itself replaces it. params: jaxpr (args -> results, residuals), primal (args -> results)
 remat_opt_p: Final = Primitive("remat_opt", _FAMILY, multiple_results=True)
 remat_opt_p.abstract(lambda *avals, jaxpr, primal: jaxpr.out_avals)
 remat_opt_p.def_impl(lambda *args, jaxpr, **_: run(jaxpr, *args))

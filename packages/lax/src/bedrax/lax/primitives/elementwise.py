@@ -1,8 +1,8 @@
 """Elementwise primitives: arithmetic, comparison, bits, complex parts, transcendental functions.
 
 Operands of an n-ary primitive have equal shapes or rank 0, and equal dtypes. The public
-functions also take axes of length 1 against longer ones; they insert the broadcast, so that
-the primitive does not have to know. `bedrax.numpy` is where dtypes are promoted.
+functions also take axes of length 1 against longer ones; they insert the broadcast
+before the primitive. `bedrax.numpy` promotes dtypes.
 """
 
 from __future__ import annotations

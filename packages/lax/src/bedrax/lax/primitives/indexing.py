@@ -322,7 +322,7 @@ def gather(
 ) -> Array:  # fmt: skip
     """Take windows of an array at computed positions.
 
-    Most programs want array indexing, ``x[...]`` or ``x.at[...].get()``, which is made of this.
+    Most programs use array indexing, ``x[...]`` or ``x.at[...].get()``, which calls this function.
 
     Args:
       operand: the array to take from.

@@ -218,7 +218,7 @@ def _permutation_shape(pivots, *, permutation_size):
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The permutation that a sequence of row exchanges amounts to.
+    """The permutation that equals a sequence of row exchanges.
 
     Args:
       pivots: int32 of shape ``[..., k]``: exchange row i with row ``pivots[i]``, for i from 0 on.

@@ -65,13 +65,13 @@ def stage(x: ArrayLike, /) -> Any:
     return stage_p.bind(x)
 
 
-# The operation that makes the operand gets hints for the compiler. params: pairs (of texts)
+# The operation that computes the operand gets hints for the compiler. params: pairs (of strings)
 hint_p: Final = Primitive("xla_metadata_value", _FAMILY)
 hint_p.abstract_eval = lambda aval, *, pairs: aval
 
 
 def hint(x: Array | dict[str, Array], pairs: tuple[tuple[str, str], ...]) -> Array | dict[str, Array]:
-    """`x`, a pytree of arrays; the operations that make its leaves hand `pairs` to the compiler."""
+    """`x`, a pytree of arrays; the operations that compute its leaves pass `pairs` to the compiler."""
     return pytree.tree_map(lambda leaf: hint_p.bind(leaf, pairs=pairs), x)
 
 
@@ -82,7 +82,7 @@ effect_rules.add(dce_sink_p, lambda *operands, prevent_mlir_dce: {effects.kept})
 
 
 def dce_sink(val: ArrayLike, *, prevent_mlir_dce: bool = False) -> None:
-    """Keep what computes `val` in the program, although nothing uses it.
+    """Keep the operations that compute an unused `val` in the program.
 
     Args:
       val: a pytree of arrays.
@@ -118,7 +118,7 @@ def platform_dependent(
 ) -> Any:
     """Apply the function of the platform on which the program runs.
 
-    All functions are traced; the choice is made when the program is lowered for a platform (or, of a program for
+    All functions are traced; the function is chosen when the program is lowered for a platform (or, of a program for
     several, when it is compiled).
 
     Args:

@@ -176,7 +176,7 @@ effect_rules.add(inspect_sharding_p, lambda x, *, callback: {effects.kept})
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[..., Any]) -> None:
-    """Call ``callback(sharding)`` with how the leaves of `value` are split; inside `jit`, when the program is compiled."""
+    """Call ``callback(sharding)`` with the sharding of the leaves of `value`; inside `jit`, at compilation."""
     for leaf in pytree.tree_leaves(value):
         if isinstance(leaf, Tracer):
             inspect_sharding_p.bind(leaf, callback=callback)

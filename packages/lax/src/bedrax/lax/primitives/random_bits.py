@@ -129,7 +129,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
 
 # Table 2 of the paper, for 2 words of 32 bits: four rotations, then four others, in turn.
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-PARITY = 0x1BD11BDA  # makes the third word of the key schedule
+PARITY = 0x1BD11BDA  # the constant in the third word of the key schedule
 
 
 def threefry_hash(

@@ -1,6 +1,6 @@
 """Reductions: primitives that combine all elements along some axes into one.
 
-`reduce_sum` and its like take an operand and `axes`; `argmax` and `argmin` find where; `reduce`
+`reduce_sum` and similar ones take an operand and `axes`; `argmax` and `argmin` return indices; `reduce`
 folds several arrays together with any associative function, held as a jaxpr of scalars.
 """
 
@@ -173,7 +173,7 @@ reduce_p: Final = Primitive("reduce", "reductions", multiple_results=True)
 def check_fold(
     name: str, operands: Sequence[ShapedArray], inits: Sequence[ShapedArray], kind: type = ValueError
 ) -> None:
-    """Raise unless operands of one shape are folded from scalars of their dtypes; `kind`, if shapes are wrong."""
+    """Raise unless operands have one shape and initial values are scalars of their dtypes; `kind` if shapes differ."""
     for x, init in zip(operands, inits):
         if x.dtype != init.dtype:
             raise TypeError(f"{name}: operands and initial values have one dtype, got {x.dtype} and {init.dtype}")
@@ -251,7 +251,7 @@ monoids: dict[Any, Primitive] = {
 
 
 def monoid_of(computation: Callable[..., Any], operand: ArrayLike, init: ArrayLike) -> Primitive | None:
-    """The reduction that `computation` from `init` is, if it is known to be one."""
+    """The known reduction that equals `computation` from `init`; None if there is none."""
     try:
         prim = monoids.get(computation)
     except TypeError:

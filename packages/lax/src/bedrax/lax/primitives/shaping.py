@@ -1,7 +1,7 @@
 """Shaping: primitives that rearrange, repeat, select or make elements without computing on them.
 
 Every function here accepts arrays, tracers, NumPy arrays and Python scalars. Shapes may hold
-symbolic dimensions. A call that would change nothing returns its operand.
+symbolic dimensions. A call without effect returns its operand.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ tile_p: Final = Primitive("tile", "shaping")
 iota_p: Final = Primitive("iota", "shaping")
 empty_p: Final = Primitive("empty", "shaping")
 
-# Jaxprs print what is not evident from the types.
+# Jaxprs print params that are not evident from the types.
 print_rules.add(
     broadcast_in_dim_p, lambda params: {k: v for k, v in params.items() if v and k == "broadcast_dimensions"}
 )
@@ -359,7 +359,7 @@ def slice(
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """`slice` along one axis; None stands for an end of the axis and negative indices count from its end."""
+    """`slice` along one axis; None denotes an end of the axis and negative indices count from its end."""
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
     size = shape[axis]
@@ -554,7 +554,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None) -> Array:
-    """An array of `shape` whose elements are their index along the axis `dimension`."""
+    """An array of `shape` with the index along the axis `dimension` as each element."""
     params = dict(dtype=dtypes.canonicalize_dtype(dtype), shape=dims.canonical_shape(shape))
     return placed(iota_p.bind(**params, dimension=operator.index(dimension)), out_sharding)
 
@@ -565,7 +565,7 @@ def _empty_shape(*, shape, dtype):
 
 
 def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
-    """An array whose elements have unspecified values."""
+    """An array with elements of unspecified values."""
     made = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtypes.canonicalize_dtype(dtype))
     return placed(made, out_sharding)
 

@@ -198,7 +198,7 @@ approx_min_k: _Approximate = _approximate("approx_min_k", "smallest", "ascending
 
 
 def take_along(x: Any, indices: Array, axis: int, unique: bool = True) -> Any:
-    """``x`` at ``indices`` (in bounds) along one axis, where the other axes go together.
+    """``x`` at ``indices`` (in bounds) along one axis; the other axes are aligned.
 
     Args:
       x, indices: arrays of shapes that are equal but for `axis`.

@@ -1,6 +1,6 @@
 """Special functions: error functions, the gamma family, zeta, Bessel, the incomplete beta function.
 
-Shapes and dtypes as in the elementwise family, floats only. What has no StableHLO operation is
+Shapes and dtypes as in the elementwise family, floats only. Functions without a StableHLO operation are
 composed of lax functions in `bedrax.lax.decompositions.special`.
 """
 

@@ -1,4 +1,4 @@
-"""Windows: reductions over sliding windows (pooling), and their relatives that select one element of each.
+"""Windows: reductions over sliding windows (pooling), and operations that select one element of each.
 
 A window is described by five tuples with an entry per axis: `window_dimensions`, `window_strides`,
 `padding` (pairs), `base_dilation` (of the operand) and `window_dilation`; together a `Windows`.
@@ -150,7 +150,7 @@ def make_windows(
     base_dilation: tuple[int, ...] | None = None,
     window_dilation: tuple[int, ...] | None = None,
 ) -> Windows:
-    """Window parameters as users write them (names of paddings, None for ones), made canonical."""
+    """A user's window parameters (names of paddings, None for ones) in canonical form."""
     window_dimensions = dims.canonical_shape(window_dimensions)
     rank = len(window_dimensions)
     strides = _ints(window_strides, 1, rank)
