@@ -21,17 +21,17 @@ def arrays(name: str, *xs: ArrayLike) -> list[Array]:
 
 
 def array(name: str, x: ArrayLike, position: int = 0) -> Array:
-    """One argument as an array; `position` is where it stands among them, for errors."""
+    """One argument as an array; `position` is its number among them, for errors."""
     return lax.asarray(promotion.operand(name, x, position))
 
 
 def promoted(name: str, *xs: ArrayLike) -> list[Array]:
-    """The arguments as arrays of their common dtype, their shapes as they are."""
+    """The arguments as arrays of their common dtype, with unchanged shapes."""
     return [lax.asarray(x) for x in promotion.promote_dtypes(name, xs)]
 
 
 def inexact(name: str, *xs: ArrayLike) -> list[Array]:
-    """Like `promoted`, with integers and booleans made floats."""
+    """Like `promoted`, with integers and booleans converted to floats."""
     return [lax.asarray(x) for x in promotion.promote_dtypes(name, xs, True)]
 
 

@@ -227,7 +227,7 @@ def interp(
         take = lambda values, where: jnp.take(values, where, mode="clip")
         x0, x1, f0, f1 = take(xp, at - 1), take(xp, at), take(fp, at - 1), take(fp, at)
         step = x1 - x0
-        flat = step == 0  # two samples at one place: the later one counts
+        flat = step == 0  # two samples at one position: the later one counts
         slope = (f1 - f0) / jnp.where(flat, 1, step)
         out = jnp.where(flat, f1, f0 + (x - x0) * slope)
     if period is None:

@@ -37,7 +37,7 @@ def isclose(
         close = _close(lax.convert_to(x, kind, False), lax.convert_to(y, kind, False), rtol, atol)
         return lax.asarray(bitwise_or(equal(x, y), close))
     if not dtypes.is_inexact(dtype):
-        return equal(x, y)  # keys, which have no differences
+        return equal(x, y)  # PRNG keys, which have no differences
     finite = bitwise_and(isfinite(x), isfinite(y))
     out = bitwise_or(equal(x, y), bitwise_and(_close(x, y, rtol, atol), finite))
     if equal_nan:

@@ -19,7 +19,7 @@ _SCALARS = (bool, int, float, complex)
 
 
 def place(x: ArrayLike, device: Any = None, out_sharding: Any = None) -> Any:
-    """`x` on a device or with a sharding; as it is if neither is given."""
+    """`x` on a device or with a sharding; unchanged if neither is given."""
     where = device if device is not None else out_sharding
     if where is None:
         return x
@@ -65,7 +65,7 @@ def asarray(
     Args:
       a, dtype, order, device, out_sharding: as in `array`.
       copy: True makes a new array. None copies if needed. False raises an error if the elements have to be copied or
-        converted; a NumPy array in C order that keeps its dtype is taken as it is, also if a device gets it.
+        converted; a NumPy array in C order that keeps its dtype is accepted, also if it moves to a device.
 
     Raises:
       ValueError: `copy` is False, and `a` is no array, has another dtype than the result, or is not in C order.
@@ -81,7 +81,7 @@ def asarray(
 
 
 def _why_copied(x: Any, dtype: Any) -> str | None:
-    """Why an array of this dtype cannot be made of `x` without a copy of its elements; None if it can."""
+    """The reason that an array of this dtype needs a copy of the elements of `x`; None if it needs none."""
     if hasattr(x, "__jax_array__"):
         return _why_copied(x.__jax_array__(), dtype)
     if not isinstance(x, Array):
@@ -150,7 +150,7 @@ def _from_numpy(x: np.ndarray, dtype: Any, copy: bool) -> Array:
     if own not in dtypes._KIND and own.newbyteorder("=") not in dtypes._KIND and own != dtypes.float0:
         raise TypeError(f"jnp.array: arrays hold numbers and bools, got {x!r} of dtype {own}")
     if own == dtypes.float0:
-        return x  # has no content, and so no array of its own
+        return x  # has no content: unchanged
     target = dtypes.canonicalize_dtype(own) if dtype is None else dtype
     if target != own:
         if dtype is not None and (dtypes.is_floating(own) or dtypes.is_complex(own)):
@@ -163,7 +163,7 @@ def _from_numpy(x: np.ndarray, dtype: Any, copy: bool) -> Array:
 
 
 def _leaf_types(x: Any, seen: dict) -> bool:
-    """Collects one leaf per type of nested sequences; returns whether some leaf is an array of ours."""
+    """Collects one leaf per type of nested sequences; returns whether some leaf is an `Array`."""
     ours = False
     for item in x:
         kind = type(item)

@@ -1,6 +1,6 @@
 """Functions with derivatives by their own formulas: ``log(exp(x) + exp(y))`` and ``sin(x) / x``.
 
-Differentiating the way in which they are computed would give wrong or undefined values where that way changes.
+Differentiation of their computation would give wrong or undefined values where the method changes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log_add_exp_rule: Callable[..., Any] | None = None
 
 
 def log_add_exp() -> Callable[..., Any]:
-    """The function with its derivative ``exp(x - out) dx + exp(y - out) dy``, which is right of any order."""
+    """The function with its derivative ``exp(x - out) dx + exp(y - out) dy``, which is correct for derivatives of any order."""
     global _log_add_exp_rule
     if _log_add_exp_rule is not None:
         return _log_add_exp_rule

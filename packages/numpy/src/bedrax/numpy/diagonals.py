@@ -88,13 +88,13 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
 
 @one_program(static=("k",))
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """Matrices with the elements above a diagonal made zero; `k` as in `eye`."""
+    """Matrices with zeros above a diagonal; `k` as in `eye`."""
     return _triangle("tril", m, k, True)
 
 
 @one_program(static=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """Matrices with the elements below a diagonal made zero; `k` as in `eye`."""
+    """Matrices with zeros below a diagonal; `k` as in `eye`."""
     return _triangle("triu", m, k, False)
 
 

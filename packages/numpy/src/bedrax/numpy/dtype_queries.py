@@ -1,4 +1,4 @@
-"""Questions about dtypes and values, and conversion: `result_type`, `issubdtype`, `can_cast`, `astype`..."""
+"""Queries of dtypes and values, and conversion: `result_type`, `issubdtype`, `can_cast`, `astype`..."""
 
 from __future__ import annotations
 

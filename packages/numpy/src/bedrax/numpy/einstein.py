@@ -90,7 +90,7 @@ def _expand(term: list, hidden: int) -> tuple:
 
 
 def _arguments(subscripts, operands: tuple) -> tuple:
-    """(operands, a function from their ranks to the labels), for both ways to call einsum."""
+    """(operands, a function from their ranks to the labels), for both call forms of einsum."""
     if isinstance(subscripts, str):
         return operands, functools.partial(_parse, subscripts)
     everything = (subscripts, *operands)
@@ -105,7 +105,7 @@ class _Step(NamedTuple):
 
     positions: tuple[Any, ...]
     operands: tuple[Any, ...]  # per operand: (pairs of axes of repeated labels, axes to sum, axes of size 1 to drop)
-    numbers: tuple[Any, ...] | None  # of the product of two, None for one
+    numbers: tuple[Any, ...] | None  # of the product of two operands; None for one operand
     permutation: tuple[Any, ...] | None
 
 
@@ -137,7 +137,7 @@ def _steps(inputs: tuple, output: tuple, shapes: tuple, optimize: Any) -> tuple:
             steps.append(step)
             if not rest:
                 break
-            # the result stands at the end; the others have moved down
+            # the result is the last one; the other positions have shifted
             count = len(terms) + len(rest)
             positions = (count, *[p - sum(q < p for q in positions[:2]) for p in positions[2:]])
             taken = [result, *rest]
@@ -174,7 +174,7 @@ def _step(positions, pair, wanted, sizes, output):
 
 
 def _without_broadcast(term, sizes):
-    """(pairs of axes of repeated labels, axes of size 1 to drop, the rest as (axis, label, size)) of an operand."""
+    """(pairs of axes of repeated labels, axes of size 1 to drop, the other axes as (axis, label, size))."""
     names = [c for c, _ in term]
     widest = {}
     for c, d in term:

@@ -214,7 +214,7 @@ _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ort
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The transform, which is real, of a signal with Hermitian symmetry, given by its half that is not negative.
+    """The transform, which is real, of a signal with Hermitian symmetry, given by its nonnegative half.
 
     Args:
       a: array.

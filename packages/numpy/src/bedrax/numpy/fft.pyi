@@ -47,7 +47,7 @@ def fftshift(x: ArrayLike, axes: None | int | Sequence[int] | None = None) -> Ar
     """Move the zero frequency to the middle of the axes (None: all)."""
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The transform, which is real, of a signal with Hermitian symmetry, given by its half that is not negative."""
+    """The transform, which is real, of a signal with Hermitian symmetry, given by its nonnegative half."""
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of the discrete Fourier transform over one axis."""

@@ -41,7 +41,7 @@ def _core_sizes(args: Sequence[Array], terms: list[tuple[str, ...]], sizes: dict
 def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Any = frozenset(), signature: str | None = None
 ) -> Callable[..., Any]:
-    """A function of scalars (or of arrays with given core dimensions) as one of arrays, with broadcasting.
+    """A function of scalars (or of arrays with given core dimensions) as a function of arrays, with broadcasting.
 
     Args:
       pyfunc: the function, traceable.
@@ -108,11 +108,11 @@ def _check_results(results: tuple, terms: Sequence, sizes: dict, signature: str 
 
 def _mapped_over_leading_axes(function: Callable, values: Sequence[Array], ranks: Sequence[int]) -> Any:
     """`function` of arrays, mapped over the first `ranks` axes of each, which are broadcast."""
-    from bedrax.batching import vmap  # postponed: not every user of this module maps
+    from bedrax.batching import vmap  # on first use: few functions here map
 
     shapes = [x.shape[:rank] for x, rank in zip(values, ranks, strict=True)]
     batch = lax.broadcast_shapes(*shapes) if shapes else ()
-    # Axes of length 1 are not mapped, and leading ones where they exist; one vmap per axis of the result.
+    # Missing leading axes and broadcast axes of length 1 are not mapped; one vmap per axis of the result.
     plans, kept = [], []
     for x, shape in zip(values, shapes, strict=True):
         offset = len(batch) - len(shape)
@@ -157,7 +157,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
-    """A reduction applied along several axes, one after the other, keeping the rank.
+    """A reduction along several axes, one after the other, with the rank kept.
 
     Args:
       func: function of an array and an axis that returns an array of the same or one less rank.

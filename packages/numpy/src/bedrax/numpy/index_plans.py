@@ -208,7 +208,7 @@ class _Reading(NamedTuple):
         or, where `i` is negative, a known start; `last` is the last one from which a window fits (None for others).
       arrays: which values are the index arrays.
       static: whether no start is an array.
-      shape: the shape to give the array first, or None.
+      shape: the shape to which the array is reshaped first, or None.
     """
 
     plan: Plan
@@ -327,7 +327,7 @@ class _Reader:
         self.blocks: list[Any] = []
         self.values = 0
         self.position = 0
-        # Of index arrays and points: where the group stands, and whether something stands between its members.
+        # The position of the group of index arrays and points, and whether its members are separated.
         self.first = self.last = None
         self.split = False
 

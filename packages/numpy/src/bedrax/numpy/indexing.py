@@ -1,6 +1,6 @@
-"""Indexing: an index that has been read (`index_plans`) is carried out by slices, a gather or a scatter.
+"""Indexing: an index that has been read (`index_plans`) becomes slices, a gather or a scatter.
 
-Eager calls are one compiled program per plan, so that neither positions nor index arrays cause compilation; under a
+Eager calls run one compiled program per plan: neither positions nor index arrays cause compilation. Under a
 transformation the operations are bound directly, static ones as slices.
 """
 
@@ -89,7 +89,7 @@ def _refuse_outside(plan: Plan, starts: Sequence[Any], wrap: bool) -> None:
 
 
 def which_wrap(starts: Sequence[Any], wrap: bool) -> tuple[bool, ...]:
-    """Whether negative values count from the end: of the index arrays, then of each start (known ones did before)."""
+    """Whether negative values count from the end: for the index arrays, then for each start (known ones are wrapped already)."""
     return (wrap, *[wrap and hasattr(s, "dtype") for s in starts])
 
 
@@ -127,7 +127,7 @@ def _get_static(x: Any, plan: Plan, starts: Sequence[Any]) -> Any:
             if type(a) is int and type(size) is int:
                 if size == 0:
                     raise IndexError(f"index {a} is out of bounds for axis {axis} with size 0")
-                if not 0 <= a < size:  # moved inside by an operation, so that a check of indices sees it
+                if not 0 <= a < size:  # moved inside by an operation, which a check of indices can read
                     return _get_windows(x, plan, starts, (False,) * (len(starts) + 1))
             else:
                 a = dims.min_dim(dims.max_dim(a, 0), size - 1)
@@ -156,7 +156,7 @@ def _get_static(x: Any, plan: Plan, starts: Sequence[Any]) -> Any:
 
 
 def _arrange(x: Any, plan: Plan) -> Any:
-    """Drop the axes of points, and make the new ones."""
+    """Drop the axes of points, and insert the new axes."""
     points = [i for i, kind in enumerate(plan.axes) if kind[0] == POINT]
     if points:
         x = shaping.squeeze_p.bind(x, dimensions=tuple(points))
@@ -253,7 +253,7 @@ _get_dynamic_now = one_program(
 
 @functools.lru_cache(4096)
 def _gather_plan(plan: Plan) -> tuple[GatherDimensionNumbers, tuple, tuple]:
-    """(dimension numbers, the layout of the dimensions that index vectors have, window sizes).
+    """(dimension numbers, layout of the dimensions of index vectors, window sizes).
 
     A RANGE axis counts as an index array of its own, so that the same numbers serve scatters.
     """

@@ -1,4 +1,4 @@
-"""Joining arrays and taking them apart: concatenate, stack, split, block, append, insert, delete."""
+"""Joining and splitting arrays: concatenate, stack, split, block, append, insert, delete."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _parts(name: str, arrays: Any, dtype: Any = None) -> list:
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
-    """Join arrays along an axis that they have.
+    """Join arrays along an existing axis.
 
     Args:
       arrays: a sequence of arrays with shapes that agree but for `axis`, or an array (its parts along axis 0).
@@ -62,7 +62,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
-    """Join arrays along an axis; `concatenate` by the name that the array API standard uses."""
+    """Join arrays along an axis; the name of `concatenate` in the array API standard."""
     return concatenate(arrays, axis)
 
 
@@ -89,7 +89,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The parts of an array along an axis, which they lack."""
+    """The parts of an array along an axis, without that axis."""
     x = array("unstack", x)
     if not x.ndim:
         raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
@@ -131,7 +131,7 @@ def column_stack(tup: Any) -> Array:
 
 
 def block(arrays: Any) -> Array:
-    """Put an array together from nested lists of blocks: the innermost lists along the last axis, and so on.
+    """An array from nested lists of blocks: the innermost lists along the last axis, and so on.
 
     Raises:
       ValueError: lists are nested to different depths, or empty.
@@ -210,7 +210,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
 
 
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Take an array apart along an axis.
+    """Split an array along an axis.
 
     Args:
       ary: array.
@@ -259,7 +259,7 @@ def _known_places(name: str, obj: Any, size: int) -> np.ndarray:
 
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
-    """Put values before given positions along an axis.
+    """Insert values before given positions along an axis.
 
     Args:
       arr: array.
@@ -285,7 +285,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
             raise ValueError(f"jnp.insert(): obj array must be integer type; got {places.dtype}")
         places = lax.convert_element_type(places, np.int32)
     x = moveaxis(x, axis, 0)
-    if places.ndim == 0:  # one place: all of `values` goes there
+    if places.ndim == 0:  # one position: all of `values` is inserted there
         if given.ndim == x.ndim:
             given = moveaxis(given, axis, 0)
         elif given.ndim == 1 and x.ndim == 1:
@@ -314,7 +314,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
 
 
 def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
-    """Leave out given positions along an axis.
+    """Remove given positions along an axis.
 
     Args:
       arr: array.
@@ -342,7 +342,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
             places = sort(choose_where(places < 0, places + size, places))
             count = places.shape[0]
             keep = lax.iota(np.int32, size - count)
-            # The k-th that stays is k plus the number of removed ones before it.
+            # The k-th position that stays is k plus the number of removed ones before it.
             shifted = places - lax.iota(places.dtype, count)
             before = lax.reduce_sum(
                 lax.convert_element_type(lax.expand_dims(keep, (1,)) >= lax.expand_dims(shifted, (0,)), np.int32), (1,)

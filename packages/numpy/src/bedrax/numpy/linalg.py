@@ -1,7 +1,7 @@
 """`jax.numpy.linalg`: decompositions, solutions, determinants and norms.
 
 Decompositions are primitives (`bedrax.lax.primitives.linalg`); functions built from them are differentiated through them,
-except where that would be less accurate or fail although the derivative exists: `det`, `slogdet` and `pinv`.
+except where this would be less accurate, or would fail although the derivative exists: `det`, `slogdet` and `pinv`.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 @one_program
 def inv(a: ArrayLike) -> Array:
-    """The inverses of matrices of shape ``[..., n, n]``; not finite where there is none."""
+    """The inverses of matrices of shape ``[..., n, n]``; not finite for singular matrices."""
     (a,) = _matrices("inv", a, square=True)
     return solve(a, jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape))
 

@@ -351,7 +351,7 @@ def _take_known(x: Array, places: np.ndarray, axis: int) -> Array:
 
 
 def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
-    """Shift elements along axes; those that leave at the end come back at the beginning.
+    """Shift elements along axes; those shifted past the end are reinserted at the beginning.
 
     Args:
       a: array.

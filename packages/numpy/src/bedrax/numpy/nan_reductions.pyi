@@ -33,7 +33,7 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean of the elements that are not nan; nan where there is none. Arguments as in `mean`."""
+    """The mean of the elements that are not nan; nan if there are none. Arguments as in `mean`."""
 
 def nanmin(
     a: ArrayLike,

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices; `bedrax.numpy.linalg` has their names."""
+"""Norms of vectors and matrices; `bedrax.numpy.linalg` exports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about numbers: whether they are finite, infinite, NaN, real."""
+"""Queries of numbers: whether they are finite, infinite, NaN, real."""
 
 from __future__ import annotations
 

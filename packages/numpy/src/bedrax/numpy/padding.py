@@ -1,4 +1,4 @@
-"""`pad`: arrays with a border, made in one of NumPy's ways."""
+"""`pad`: arrays with a border, in the modes of NumPy."""
 
 from __future__ import annotations
 
@@ -179,14 +179,14 @@ def _mirror(x: Array, axis: int, width: Width, symmetric: bool, odd: bool) -> Ar
         return _edge(x, axis, width)  # no element beyond the edge to reflect
     skip = 0 if symmetric else 1
     out = x
-    step = x.shape[axis] - skip  # so many elements does one reflection add
+    step = x.shape[axis] - skip  # the number of elements that one reflection adds
     if not isinstance(step, int) and not (dims.at_least(step, before) and dims.at_least(step, after)):
         raise NotImplementedError("jnp.pad with mode='reflect' needs known sizes")
     for at_start, left in ((True, before), (False, after)):
         while not isinstance(left, int) or left > 0:
             n = out.shape[axis]
             known = isinstance(step, int) and isinstance(left, int)
-            count = min(left, (n - skip) // step * step) if known else left  # the mirrors stand `step` apart
+            count = min(left, (n - skip) // step * step) if known else left  # the distance between mirrors is `step`
             if at_start:
                 part = lax.rev(lax.slice_in_dim(out, skip, skip + count, axis=axis), (axis,))
                 edge = lax.slice_in_dim(out, 0, 1, axis=axis)

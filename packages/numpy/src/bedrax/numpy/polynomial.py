@@ -1,4 +1,4 @@
-"""Polynomials as vectors of coefficients, that of the highest power first."""
+"""Polynomials as vectors of coefficients, the one of the highest power first."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     if zeros.ndim > 1:
         raise ValueError(f"input must be 1d or non-empty square 2d array, got shape {zeros.shape}")
     out = jnp.ones((1,), zeros.dtype)
-    for z in jnp.atleast_1d(zeros):  # the first stays 1, whatever the zeros are
+    for z in jnp.atleast_1d(zeros):  # the first stays 1 for all zeros
         out = jnp.concatenate([out[:1], out[1:] - z * out[:-1], -z * out[-1:]])
     return out
 
 
 def _trimmed(x: Array, name: str) -> Array:
-    """Without leading zeros, which must be known."""
+    """The coefficients without leading zeros, which must be known."""
     if not x.shape[0]:
         return x
     nonzero = x != 0
@@ -145,7 +145,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return p
 
 
-_EACH = 64  # up to so many coefficients are operands of their own: programs do not grow with longer polynomials
+_EACH = 64  # the greatest number of coefficients that are single operands: programs do not grow with longer polynomials
 
 
 @one_program(static=("unroll",))

@@ -1,6 +1,6 @@
-"""Products of arrays: dot, matmul and their kin, tensordot.
+"""Products of arrays: dot, matmul, similar products, tensordot.
 
-Every function here reduces to `lax.dot_general`. How shapes become dimension numbers is a *plan*, computed once
+Every function here reduces to `lax.dot_general`. A *plan* maps shapes to dimension numbers. It is computed once
 per pair of shapes and cached, so that a call costs little more than binding the primitive.
 """
 

@@ -95,7 +95,7 @@ def arange(
         if start != 0:
             out = lax.add(out, np.asarray(start).astype(dtype)[()])
         return place(out, device, out_sharding)
-    # start + i * step rounds once more than it must; NumPy's way in double precision is exact for float32.
+    # start + i * step has one rounding too many; NumPy's method in double precision is exact for float32.
     values = np.arange(count, dtype=np.float64) * float(step) + float(start)
     if start == 0 and step == 1 and count < 2 ** (dtypes.finfo(dtype).nmant + 1):
         return place(lax.iota(dtype, count), device, out_sharding)
@@ -173,7 +173,7 @@ def linspace(
         out = lax.add(lax.mul(full(row(a)), full(one)), lax.mul(full(row(b)), full(t)))
         if endpoint:
             last = b
-            if not isinstance(num, int):  # which may turn out to be 1
+            if not isinstance(num, int):  # which may be 1
                 alone = lax.eq(lax.convert_element_type(dims.dim_as_value(num), np.int32), np.int32(1))
                 last = lax.select(alone, a, b)
             out = lax.concatenate([out, row(last)], 0)
@@ -399,7 +399,7 @@ c_: Final = _Join("c_", -1, 2, 0)
 
 
 class _IndexExpression:
-    """Makes the index that stands in brackets: ``s_[1:3, ::2]``."""
+    """Returns the index in brackets: ``s_[1:3, ::2]``."""
 
     def __init__(self, always_tuple: bool) -> None:
         self.always_tuple = always_tuple

@@ -53,7 +53,7 @@ def _masked(x: Any, where: Any, value: Any, name: str) -> Any:
 
 
 def _accumulation(dtype: Any) -> Any:
-    """The dtype in which sums of `dtype` are computed: half precision is too narrow."""
+    """The dtype in which sums of `dtype` are computed: float32 for half precision, which is too narrow."""
     return np.dtype(np.float32) if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) <= 16 else dtype
 
 
@@ -67,7 +67,7 @@ def wide_integer(dtype: DTypeLike) -> Any:
 
 
 def _fold(name: str, what: str, on_numbers: tuple, on_bools: tuple, identity: int) -> Callable[..., Array]:
-    """Sum or product: how to reduce, and how to add an initial value."""
+    """The reduction of a sum or product, and the operation that adds an initial value."""
 
     def function(
         a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
@@ -305,7 +305,7 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean of the elements along axes; nan where there are none.
+    """The mean of the elements along axes; nan if there are none.
 
     Args:
       a: array of numbers.

@@ -63,7 +63,7 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean of the elements along axes; nan where there are none."""
+    """The mean of the elements along axes; nan if there are none."""
 
 def min(
     a: ArrayLike,

@@ -1,4 +1,4 @@
-"""Scalar types: `jnp.float32` and its like, which make arrays when called and denote a dtype elsewhere."""
+"""Scalar types: `jnp.float32` and similar types, which make arrays when called and denote a dtype elsewhere."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ def _size(name: str, size: Any, mask: Any) -> Any:
 
 
 def _positions(mask: Any, size: Any) -> Any:
-    """Positions of the first `size` true elements of a vector; its length where there are fewer."""
+    """Positions of the first `size` true elements of a vector; its length if there are fewer."""
     if dims.definitely_equal(size, 0) or dims.definitely_equal(mask.shape[0], 0):
         return lax.full((size,), mask.shape[0], np.int32)
-    # The k-th true element stands behind as many elements as have at most k true ones up to them.
+    # The index of the k-th true element is the number of elements with at most k true ones up to them.
     before = cumsum(lax.convert_element_type(mask, np.int32), 0)
     return cumsum(lax.full((size,), 0, np.int32).at[before].add(1, mode="drop"), 0)
 
@@ -272,7 +272,7 @@ def take_along_axis(
     if any(dims.definitely_equal(n, 0) for n in (*x.shape[:axis], *x.shape[axis + 1 :], *i.shape)):
         # a gather takes one element at least, also where the operand has none
         return lax.full(_taken_shape(x.shape, i.shape, axis), 0, x.dtype)
-    # Axes on which both have the same length go together; where one has length 1, it is broadcast.
+    # Axes on which both have the same length are aligned; an axis of length 1 is broadcast.
     shape, batch, window, collapsed = [], [], [], []
     for d in range(x.ndim):
         if d == axis:

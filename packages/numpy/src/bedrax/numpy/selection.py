@@ -33,7 +33,7 @@ def choose_where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
             return ops.select_n_p.bind(condition, y, x)
     else:
         x, y = promote_dtypes("where", (x, y))
-    # A scalar condition stays one, but cases take the full shape.
+    # A scalar condition stays a scalar, but cases take the full shape.
     if not c.shape:
         x, y = broadcast("where", (x, y), scalars=False)
     else:

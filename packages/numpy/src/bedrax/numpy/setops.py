@@ -1,6 +1,6 @@
 """Sets of values: unique elements, union, intersection, differences, membership.
 
-How many unique values there are depends on the data. With `size`, results have that many elements (cut off, or
+The number of unique values depends on the data. With `size`, results have that many elements (cut off, or
 filled up) and the functions can be traced; without, they need concrete arrays.
 """
 
@@ -47,7 +47,7 @@ class _Groups(NamedTuple):
 
 
 def _groups(rows: Array, equal_nan: bool) -> _Groups:
-    """Sort rows of shape [n, k], and find where groups of equal ones start."""
+    """Sort rows of shape [n, k], and find the starts of groups of equal ones."""
     n, k = rows.shape
     positions = lax.iota(dtypes.default_int_dtype(), n)
     columns = [lax.stop_gradient(rows[:, j]) for j in range(k)]
@@ -228,7 +228,7 @@ def intersect1d(
     starts = jnp.concatenate([jnp.ones((dims.min_dim(total, 1),), bool), keys[1:] != keys[:-1]])
     group = jnp.cumsum(starts) - 1
     zeros = jnp.zeros((total,), group.dtype)
-    # Per group: the least position in either array; those beyond the array mean that there is none.
+    # Per group: the least position in either array; a position beyond the array means that there is none.
     at1 = (zeros + n1).at[group].min(jnp.where(first, source, n1))
     at2 = (zeros + n2).at[group].min(jnp.where(first, n2, source - n1))
     value = jnp.zeros((total,), keys.dtype).at[group].set(keys)

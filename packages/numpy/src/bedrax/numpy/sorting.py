@@ -24,7 +24,7 @@ __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "s
 
 
 def index_dtype(size: Any) -> np.dtype:
-    """The dtype of positions in an axis of this size: int32 where it suffices."""
+    """The dtype of positions in an axis of this size: int32 if it suffices."""
     large = dims.is_constant_dim(size) and size > np.iinfo(np.int32).max
     return np.dtype(np.int64 if large else np.int32)
 

@@ -126,7 +126,7 @@ def cov(
     if dims.is_symbolic(factor):
         factor = dims.dim_as_value(factor).astype(dtypes.to_real_dtype(x.dtype))
     elif isinstance(factor, int):
-        factor = np.asarray(max(factor, 0), dtypes.to_real_dtype(x.dtype))  # as NumPy divides: by 0, never by less
+        factor = np.asarray(max(factor, 0), dtypes.to_real_dtype(x.dtype))  # as in NumPy, the divisor is 0 or more
     else:
         factor = jnp.maximum(factor, 0)
     return jnp.squeeze(out / factor)
@@ -177,7 +177,7 @@ def _quantile(name, a, q, axis, method, keepdims, weights, ignore_nan):
         jnp.transpose(v, (*rest, *axes)), (*[shape[d] for d in rest], dims.size([shape[d] for d in axes]))
     )
     a = flatten(a)
-    # places in the sorted array need more digits than narrow floats have
+    # positions in the sorted array need more digits than narrow floats have
     flat_q = jnp.reshape(q, (-1,)).astype(a.dtype if dtypes.finfo(a.dtype).bits >= 32 else np.float32)
     isnan = jnp.isnan(a)
     if a.shape[-1] == 0:
@@ -226,7 +226,7 @@ def _sorted_quantile(a, q, isnan, method, ignore_nan):
         place = q * top
         low, high = jnp.clip(jnp.floor(place), 0, top), jnp.clip(jnp.ceil(place), 0, top)
     if method == "nearest":
-        low = high = jnp.clip(jnp.round(place), 0, top)  # halves go to the even place
+        low = high = jnp.clip(jnp.round(place), 0, top)  # halves are rounded to the even position
 
     def pick(at):
         at = at.astype(dtypes.default_int_dtype())
@@ -424,7 +424,7 @@ def histogram_bin_edges(
     a: ArrayLike, bins: ArrayLike = 10, range: None | ArrayLike | Sequence[ArrayLike] = None,
     weights: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
-    """The edges of the bins that `histogram` uses; see there.
+    """The edges of the bins that `histogram` uses; see `histogram`.
 
     Raises:
       NotImplementedError: `bins` is the name of a rule.

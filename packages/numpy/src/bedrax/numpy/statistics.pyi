@@ -87,7 +87,7 @@ def histogram_bin_edges(
     range: None | ArrayLike | Sequence[ArrayLike] = None,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """The edges of the bins that `histogram` uses; see there."""
+    """The edges of the bins that `histogram` uses; see `histogram`."""
 
 def histogramdd(
     sample: ArrayLike,

@@ -1,4 +1,4 @@
-"""Elementwise functions: the table of those that are one operation after promotion, and the composed ones.
+"""Elementwise functions: a table of functions of one operation after promotion, and the composed functions.
 
 The functions do not pass through `jit`; they add to an operation only the promotion of operands.
 """
@@ -65,7 +65,7 @@ def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-# name -> (kind, operation, description). `positional` names follow NumPy where people pass them by keyword.
+# name -> (kind, operation, description). `positional` names follow NumPy if users pass them by keyword.
 _TABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
     "exp": (inexact1, ops.exp_p.bind, "exponential"),
     "exp2": (inexact1, ops.exp2_p.bind, "``2 ** x``"),
@@ -274,7 +274,7 @@ def fabs(x: ArrayLike, /) -> Any:
 
 @one_program
 def sinc(x: ArrayLike, /) -> Array:
-    """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are right, too."""
+    """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are correct, too."""
     return derivative_rules.sinc()(inexact("sinc", x))
 
 
@@ -523,7 +523,7 @@ def spacing(x: ArrayLike, /) -> Any:
     size = operators._select(lax.gt(exponent, make(mant)), normal, subnormal)
     sign = lax.bitwise_and(bits, make(np.iinfo(whole).min))
     gap = lax.bitcast_convert_type(lax.bitwise_or(size, sign), dtype)
-    return operators._select(lax.is_finite(x), gap, lax.sub(x, x))  # a constant NaN would be found by jax_debug_nans
+    return operators._select(lax.is_finite(x), gap, lax.sub(x, x))  # jax_debug_nans would report a constant NaN
 
 
 @one_program
@@ -624,7 +624,7 @@ def imag(val: ArrayLike, /) -> Array:
 
 
 def conjugate(x: Array, /) -> Array:
-    """Elementwise complex conjugate; real numbers as they are."""
+    """Elementwise complex conjugate; real numbers are unchanged."""
     x = operand("conjugate", x)
     return lax.conj(x) if dtypes.is_complex(aval_of(x).dtype) else lax.asarray(x)
 

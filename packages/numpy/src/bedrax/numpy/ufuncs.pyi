@@ -49,7 +49,7 @@ def ceil(x: Array, /) -> Array:
     """Elementwise smallest integer not below `x`, in the dtype of `x`."""
 
 def conjugate(x: Array, /) -> Array:
-    """Elementwise complex conjugate; real numbers as they are."""
+    """Elementwise complex conjugate; real numbers are unchanged."""
 
 def copysign(x1: Array, x2: Array, /) -> Array:
     """Elementwise magnitude of `x1` with the sign of `x2`."""
@@ -199,7 +199,7 @@ def sin(x: ArrayLike, /) -> Array:
     """Elementwise sine."""
 
 def sinc(x: ArrayLike, /) -> Array:
-    """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are right, too."""
+    """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are correct, too."""
 
 def sinh(x: ArrayLike, /) -> Array:
     """Elementwise hyperbolic sine."""

@@ -195,7 +195,7 @@ class ufunc:
         *,
         inplace: bool = True,
     ) -> Array:
-        """``a.at[indices]`` with the function applied, once for every index, repeated ones too.
+        """``a.at[indices]`` with the function applied once for every index, also for repeated ones.
 
         Raises:
           NotImplementedError: `inplace` is not False: arrays are immutable.

@@ -183,7 +183,7 @@ def update_at(
 def _values(x: Any, values: Any, name: str) -> Any:
     """`values` as an operand of the dtype of `x`."""
     dtype = x.dtype
-    if isinstance(values, (list, tuple)):  # here, unlike elsewhere, lists are read as arrays
+    if isinstance(values, (list, tuple)):  # here, unlike in other functions, lists are converted to arrays
         values = asarray(values)
     values = operand(f"at[].{name}", values, 1)
     aval = aval_of(values)
@@ -212,7 +212,7 @@ def _fits(dtype: np.dtype, given: np.dtype, weak: bool) -> bool:
 
 
 def _scatter_operands(index: Index, wraps: tuple) -> tuple:
-    """(dimension numbers, indices, shape of the updates, whether there is but one window)."""
+    """(dimension numbers, indices, shape of the updates, whether there is only one window)."""
     plan = index.plan
     numbers, batch, _ = indexing._gather_plan(plan)
     starts = index.starts
