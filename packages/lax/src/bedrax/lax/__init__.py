@@ -1,6 +1,6 @@
 """The vocabulary of array programs: every lax function and primitive, found in its family's file on first use.
 
-Importing it gives arrays their arithmetic.
+The import installs the arithmetic of arrays.
 """
 
 from bedrax.core import array as _array

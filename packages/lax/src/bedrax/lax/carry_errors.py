@@ -131,7 +131,7 @@ def check_branches(
     what = "cond" if "true_fun" in names else "switch"
     order = list(zip(names, functions, results, strict=True))
     if what == "cond":
-        order.reverse()  # the user gives true_fun first
+        order.reverse()  # the user passes true_fun first
     (name, fun, (tree, types)), *others = order
     for other, other_fun, (other_tree, other_types) in others:
         kept = (

@@ -163,7 +163,7 @@ def dynamic_slice_in_dim(
 def dynamic_index_in_dim(
     operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Array:
-    """One position along one axis, which may be computed; without `keepdims` the result lacks the axis."""
+    """One position along one axis, which may be computed; without `keepdims` the result does not have the axis."""
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else shaping.squeeze(out, (axis,))
 

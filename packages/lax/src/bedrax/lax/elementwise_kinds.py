@@ -104,14 +104,14 @@ _PROMOTING = {
 def dtype_mismatch(
     name: str, found: list[np.dtype[Any]] | tuple[np.dtype[Any], np.dtype[Any], np.dtype[Any]]
 ) -> TypeError:
-    """The error for operands whose dtypes differ."""
+    """The error for operands of different dtypes."""
     listed = ", ".join(str(getattr(d, "name", d)) for d in found)
     tip = f"; jnp.{_PROMOTING[name]} converts them" if name in _PROMOTING else ""
     return TypeError(f"lax.{name} takes operands of one dtype, got {listed}{tip}")
 
 
 def dtype_refused(name: str, dtype: Any, categories: tuple[str, ...], position: int | None = None) -> TypeError:
-    """The error for an operand whose dtype the primitive does not take."""
+    """The error for an operand of a dtype that the primitive does not take."""
     where = "" if position is None else f" at position {position}"
     return TypeError(
         f"{name} does not accept dtype {getattr(dtype, 'name', dtype)}{where}; it takes {', '.join(categories)}"

@@ -175,7 +175,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 
     Args:
       args: arrays, traced values, NumPy values, Python scalars (weakly typed), and dtypes. Python's `int`, `float`
-        and `complex` stand for weakly typed scalars, None for the default float type.
+        and `complex` denote weakly typed scalars, None denotes the default float type.
 
     Raises:
       ValueError: no arguments.
@@ -189,7 +189,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
 def promote_types(a: Any, b: Any) -> Any:
     """The least dtype, in the current mode, that both dtypes convert to implicitly.
 
-    Python's `int`, `float` and `complex` stand for weakly typed values. Raises dtypes.TypePromotionError if there is none.
+    Python's `int`, `float` and `complex` denote weakly typed values. Raises dtypes.TypePromotionError if there is none.
     """
     as_written = (np.dtype, dtypes.ExtendedDType, str, type)
     return lattice_result_type(*(x if isinstance(x, as_written) else dtypes.as_dtype(x) for x in (a, b)))[0]

@@ -294,7 +294,7 @@ left_shift: BinaryUfunc = numeric2("left_shift", ops.shift_left_p.bind, "``x1 <<
 
 
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x >> y``: the sign is kept where there is one."""
+    """``x >> y``: the sign of signed integers is kept."""
     x, y = promote_pair("right_shift", x, y)
     if dtypes.is_unsigned_integer(aval_of(x).dtype):
         return ops.shift_right_logical_p.bind(x, y)

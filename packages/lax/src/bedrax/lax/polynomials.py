@@ -36,7 +36,7 @@ def polynomial(x: ArrayLike, coeffs: Iterable[Any], *, unroll: int | None = None
       x: array of numbers.
       coeffs: the coefficients, the constant term first: scalars, or arrays of the rank of `x` with axes that match or
         have length 1. They are converted to the dtype of `x`, also where digits are lost (1.5 to an integer).
-      unroll: up to how many coefficients are evaluated one after the other; more of them are evaluated in a loop, with
+      unroll: the greatest number of coefficients evaluated without a loop; more of them are evaluated in a loop, with
         this number of steps in its body. None: 8.
 
     Returns:

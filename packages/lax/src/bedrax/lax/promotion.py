@@ -76,7 +76,7 @@ _Inconclusive = dims.InconclusiveDimensionOperation
 
 
 def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands as values of one dtype whose shapes are equal or of rank 0.
+    """Two operands as values of one dtype and of one shape, or of rank 0.
 
     Args:
       name: of the function, for errors.
@@ -261,7 +261,7 @@ def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list[Any]
         shape = shaping.broadcast_shapes(*ranked)
     except ValueError:
         listed = ", ".join(map(str, shapes))
-        # Programs catch these two as they are: one rank is a matter of types, several one of values.
+        # Programs catch these types: TypeError for operands of one rank, ValueError for several ranks.
         kind = TypeError if len(set(map(len, ranked))) == 1 else ValueError
         raise kind(
             f"jnp.{name} got incompatible shapes for broadcasting: {listed}. Counted from the last, the axes of all"

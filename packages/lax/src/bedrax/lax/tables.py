@@ -1,7 +1,7 @@
 """The column of decompositions: primitives as functions of other lax operations.
 
 A rule is a function of arrays and params, written with lax functions. The columns that evaluate
-(NumPy, StableHLO, TF) use it for a primitive that has no rule of their own. Arrays of an extended
+(NumPy, StableHLO, TF) use it for a primitive without a rule in the column. Arrays of an extended
 dtype are passed, and returned, as their bases (see `bedrax.lax.element_types`).
 """
 

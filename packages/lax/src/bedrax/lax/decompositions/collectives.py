@@ -18,7 +18,7 @@ decompositions.add(pvary_p, lambda x, *, axes: x, "identity")
 
 @decompositions.rule(ragged_all_to_all_p)
 def _ragged_all_to_all(rows, output, *tables, axis_name, axis_index_groups):
-    """All rows and tables are gathered; each row of our output is picked from its last sender, if it has one."""
+    """Gather all rows and tables; take each row of the output from its last sender, if it has one."""
     every, first, count, into = (
         lax.all_gather(x, axis_name, axis_index_groups=axis_index_groups) for x in (rows, *tables[:3])
     )

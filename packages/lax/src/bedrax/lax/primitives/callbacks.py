@@ -222,7 +222,7 @@ def debug_callback(
 
     Args:
       callback: a function. None: the result is a function ``(callback, *args, **kwargs)`` with the options of this call.
-      *args, **kwargs: its arguments, pytrees of arrays and of other values, which it gets as they are; none of them without
+      *args, **kwargs: its arguments, pytrees of arrays and of other values, which it gets unchanged; none of them without
         a `callback`.
       ordered: keep the program order of ordered callbacks.
       partitioned: call it on each device with its part of the arguments.

@@ -444,9 +444,9 @@ def ragged_all_to_all(
     Args:
       operand: rows to send.
       output: the array that received rows are written to; the other rows stay.
-      input_offsets, send_sizes: per receiver, which rows of `operand` it gets: the first, and how many.
-      output_offsets: per receiver, the row of its output where they go.
-      recv_sizes: per sender, how many rows come from it.
+      input_offsets, send_sizes: per receiver, the first row of `operand` that it gets, and the number of rows.
+      output_offsets: per receiver, the first row of its output to which they are written.
+      recv_sizes: per sender, the number of rows from it.
 
     Returns:
       An array like `output`.

@@ -538,7 +538,7 @@ def scaled_dot(
     Args:
       lhs, rhs: arrays, typically of an 8- or 4-bit float dtype.
       lhs_scale, rhs_scale: factors, of the operand's shape except in the contracted dimension, where
-        each factor serves a block of at least two consecutive elements. None is no scaling.
+        each factor serves a block of at least two consecutive elements. None disables scaling.
       dimension_numbers: as in `dot_general`; by default a matrix product, batched over dimension 0 for
         rank 3.
       preferred_element_type: dtype in which it is computed and returned, default ``bfloat16``.

@@ -195,7 +195,7 @@ def scan(
       xs: pytree of arrays of equal leading axis, or None.
       length: the number of steps; needed where `xs` has no leaves.
       reverse: go from the last element to the first (results keep their places).
-      unroll: how many steps the compiled loop takes at a time; True: all. 0 and False stand for 1.
+      unroll: the number of steps that the compiled loop takes at a time; True: all. 0 and False count as 1.
 
     Returns:
       (final carry, the ``y`` of all steps stacked along a new leading axis).
@@ -293,7 +293,7 @@ def _steps_at_a_time(name: str, unroll: Any, length: Any) -> int:
 
 
 def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
-    """Give the carry results the weakness of the carry arguments."""
+    """Set the weakness of the carry results to that of the carry arguments."""
     wanted = jaxpr.in_avals[num_consts : num_consts + num_carry]
     if all(a == b for a, b in zip(wanted, jaxpr.out_avals[:num_carry], strict=True)):
         return jaxpr
@@ -459,7 +459,7 @@ def _known_int(x) -> int | None:
 
 # ---- cond
 
-NO_OPERAND: Any = object()  # None is an operand
+NO_OPERAND: Any = object()  # None is a valid operand
 
 
 @api_boundary
@@ -613,7 +613,7 @@ def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
 
 @cached
 def _with_weak_types(jaxpr: Jaxpr, weak: tuple) -> Jaxpr:
-    """The program with results of the given weakness (None: as they are)."""
+    """The program with results of the given weakness (None: unchanged)."""
 
     def settled(*args):
         return [
@@ -626,7 +626,7 @@ def _with_weak_types(jaxpr: Jaxpr, weak: tuple) -> Jaxpr:
     return staging.program_of(settled, jaxpr.in_avals, jaxpr.debug_info)
 
 
-# ---- made of the above
+# ---- functions built from the above
 
 
 @api_boundary

@@ -358,14 +358,14 @@ def conv_transpose(
       lhs: input of rank ``n + 2``.
       rhs: kernel of rank ``n + 2``.
       strides: ``n`` factors by which the input is spread.
-      padding: ``"SAME"`` or ``"VALID"``, of the convolution whose gradient this resembles; or ``n`` pairs,
+      padding: ``"SAME"`` or ``"VALID"``, of the convolution that has this shape of gradient; or ``n`` pairs,
         which pad the spread input, unless `use_consistent_padding`.
       rhs_dilation: ``n`` distances between elements of the kernel.
       dimension_numbers: as in `conv_general_dilated`; by default channels come last.
       transpose_kernel: reverse the kernel in space and swap its feature dimensions, so that the result is
         the gradient of the convolution with this kernel (as in Keras's ``Conv2DTranspose``).
       precision, preferred_element_type: as in `conv_general_dilated`.
-      use_consistent_padding: pairs, too, are those of the convolution whose gradient this resembles.
+      use_consistent_padding: pairs, too, are those of the convolution that has this shape of gradient.
 
     Returns:
       An array of rank ``n + 2``.
@@ -427,7 +427,7 @@ def conv_general_dilated_patches(
         in `conv_general_dilated`.
 
     Returns:
-      An array of rank ``n + 2`` whose feature dimension runs through the features and, fastest, the
+      An array of rank ``n + 2``. Its feature dimension runs through the features and, fastest, the
       window, in the order of the kernel's spatial dimensions.
     """
     x = aval_of(lhs)

@@ -3,7 +3,7 @@
 `linear_recurrence` is the one primitive behind their derivatives. There are two ways to compute all
 of them: `prefix_scan` in parallel (pairs first, then the odd positions by recursion, then the even
 ones: Ladner and Fischer 1980; about 2 n combinations, 2 log2 n deep), and `loop_scan` one position
-after the other, whose program has the same size for every axis.
+after the other; its program has the same size for every axis.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class RuleOfProgram:
 
     Attributes:
       rule: of the function.
-      program: made of it, with more results.
+      program: of that function, with more results.
       hidden: the number of leading arguments that the function closed over; its rule does not take them.
     """
 

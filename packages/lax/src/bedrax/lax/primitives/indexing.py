@@ -311,7 +311,7 @@ def _canonical_fill(value) -> Any:
         if isinstance(value, Tracer) or np.ndim(value):
             raise TypeError(f"gather: fill_value must be a concrete scalar, got {value!r}")
         value = np.asarray(value)
-        # Low-precision scalars have no Python form of their own.
+        # Low-precision scalars have no Python type.
         value = value.astype(np.float64).item() if value.dtype.kind == "V" else value.item()
     return _NAN if value != value and not isinstance(value, complex) else value
 

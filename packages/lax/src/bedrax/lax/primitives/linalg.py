@@ -1,8 +1,8 @@
 """Dense linear algebra: factorizations, eigenvalues and triangular systems of (batches of) matrices.
 
 Every primitive works on the last two axes of its operands (the last one of vectors); the axes before them are
-batch axes, equal for all operands. This module holds shapes and public functions; what the results are, down to
-the packed forms of LAPACK (elementary reflectors, pivots), is defined in `bedrax.numpy_backend.rules.linalg`.
+batch axes, equal for all operands. This module holds shapes and public functions; the definition of the results, down to
+the packed forms of LAPACK (elementary reflectors, pivots), is in `bedrax.numpy_backend.rules.linalg`.
 """
 
 from __future__ import annotations
@@ -201,8 +201,8 @@ def lu(x: ArrayLike) -> list[Array]:
       x: matrices of shape ``[..., m, n]``.
 
     Returns:
-      ``[lu, pivots, permutation]``. ``lu``, like `x`, holds U on and above its diagonal and below it L, whose
-      diagonal is one. ``pivots``, int32 of shape ``[..., min(m, n)]``: row i was exchanged with row
+      ``[lu, pivots, permutation]``. ``lu``, like `x`, holds U on and above its diagonal and below it L, which has
+      a unit diagonal. ``pivots``, int32 of shape ``[..., min(m, n)]``: row i was exchanged with row
       ``pivots[i]``. ``permutation``, int32 of shape ``[..., m]``: all these exchanges together.
     """
     return lu_p.bind(_inexact(x))
@@ -287,8 +287,8 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first n columns of the product of the reflectors that `geqrf` returns.
 
     Args:
-      a: of shape ``[..., m, n]``, m >= n; column i below the diagonal holds the vector of reflector i, whose
-        element i is one.
+      a: of shape ``[..., m, n]``, m >= n; column i below the diagonal holds the vector of reflector i;
+        its element i is one.
       taus: of shape ``[..., k]``, k <= n: the factors of the reflectors.
 
     Returns:
@@ -410,7 +410,7 @@ def eigh(
       symmetrize_input: decompose ``(x + x^H) / 2``.
       sort_eigenvalues: in ascending order; otherwise in the order in which the implementation finds them.
       subset_by_index: (start, end) of the eigenvalues wanted.
-      implementation: the algorithm; a platform that lacks it refuses it.
+      implementation: the algorithm; raises an error on a platform without it.
 
     Returns:
       ``(v, w)``: vectors in the columns of ``v``, and real eigenvalues ``w`` of shape ``[..., n]``; with
@@ -449,7 +449,7 @@ def svd(
       full_matrices: ``u`` and ``vh`` are square; otherwise their inner size is min(m, n).
       compute_uv: False returns ``s`` alone.
       subset_by_index: (start, end) of the singular values wanted, in descending order.
-      algorithm: a platform that lacks it refuses it.
+      algorithm: the algorithm; raises an error on a platform without it.
 
     Returns:
       ``(u, s, vh)``, or ``s``: real, of shape ``[..., min(m, n)]``, descending. NaN where it fails.

@@ -104,7 +104,7 @@ def index_of_platform(platform: str, platforms: tuple[Any, ...]) -> int:
     """The index of the branch for `platform`.
 
     Raises:
-      NotImplementedError: none is.
+      NotImplementedError: there is no branch for it.
     """
     for i, names in enumerate(platforms):
         if names is None or platform in names:
@@ -123,7 +123,7 @@ def platform_dependent(
 
     Args:
       args: pytrees of arrays.
-      default: for platforms that have no function of their own.
+      default: for platforms without a function in `per_platform`.
       per_platform: functions by platform: ``cpu=``, ``tpu=``, ``cuda=``, ``rocm=``.
 
     Returns:

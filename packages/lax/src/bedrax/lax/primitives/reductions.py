@@ -327,7 +327,7 @@ def reduce(
 
     Returns:
       A tree like `operands`. Known functions (`lax.add` from 0, `lax.max` from its least value...)
-      become the primitive of their own.
+      become their separate primitive.
     """
     leaves, inits, tree = fold_operands("reduce", operands, init_values)
     dimensions = _axes(dimensions)

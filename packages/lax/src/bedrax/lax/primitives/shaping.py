@@ -414,7 +414,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
     Args:
       operand: array of any dtype.
       padding_value: scalar of the same dtype.
-      padding_config: for each axis ``(low, high, interior)``: how many to add before the first
+      padding_config: for each axis ``(low, high, interior)``: the numbers of elements added before the first
         element, after the last, and between neighbours. Negative `low` and `high` remove
         elements (after the interior ones are added).
 
@@ -456,7 +456,7 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     """Join arrays end to end along an existing axis.
 
     Args:
-      operands: arrays of one dtype whose shapes agree but for `dimension`.
+      operands: arrays of one dtype with equal shapes except along `dimension`.
       dimension: the axis, ``0 <= dimension < rank``.
     """
     operands = tuple(operands)

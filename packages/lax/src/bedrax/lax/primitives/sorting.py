@@ -47,7 +47,7 @@ def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int 
       operand: an array; or a sequence of arrays of one shape, which are all reordered in the same way.
       dimension: the axis; negative ones count from the end.
       is_stable: keep the order of equal elements.
-      num_keys: how many of the arrays are compared, the first one first.
+      num_keys: the number of arrays that are compared, the first one first.
 
     Returns:
       An array, or a tuple of arrays.
@@ -91,12 +91,12 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
 
     Args:
       operand: array of real numbers or booleans.
-      k: how many; not negative, and not more than the axis holds.
+      k: the number of elements; not negative, and at most the size of the axis.
       axis: along which axis; negative ones count from the end.
       is_stable: of equal elements the one with the lower index comes first. False: in any order.
 
     Returns:
-      ``[values, indices]``, of the shape of `operand` but for the axis, whose length is `k`.
+      ``[values, indices]``, of the shape of `operand`, with length `k` along the axis.
 
     Raises:
       ValueError: `operand` is complex, or `k` is out of range.

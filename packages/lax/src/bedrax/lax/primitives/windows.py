@@ -53,7 +53,7 @@ class Windows(NamedTuple):
         base_dilation: Any = None,
         window_dilation: Any = None,
     ) -> Windows:
-        """From parameters that may lack the dilations."""
+        """`Windows` from parameters; dilations may be None or empty."""
         ones = (1,) * len(window_dimensions)
         return Windows(window_dimensions, window_strides, padding, base_dilation or ones, window_dilation or ones)
 
@@ -188,7 +188,7 @@ _window_reduction(reduce_window_sum_p, NUMBER)
 _window_reduction(reduce_window_max_p, ANY)
 _window_reduction(reduce_window_min_p, ANY)
 
-# The reduction of each window, for those that have a primitive of their own.
+# The reduction of each window, for the primitives of one reduction.
 window_of: Final = {
     reductions.reduce_sum_p: reduce_window_sum_p,
     reductions.reduce_max_p: reduce_window_max_p,
@@ -226,7 +226,7 @@ def reduce_window(
 
     Returns:
       A tree like `operand`. Sums from 0, maxima from the least value and minima from the greatest
-      become the primitive of their own, which can be differentiated fast.
+      become a separate primitive with a fast derivative.
     """
     leaves, inits, tree = fold_operands("reduce_window", operand, init_value)
     avals = [aval_of(x) for x in leaves]
