@@ -29,7 +29,7 @@ def same(found, expected, tolerance=1e-4):
 
 
 def check(name, *args, numpy=None, **kwargs):
-    """Our function against NumPy's of the same name, or another one."""
+    """Compare a function with NumPy's of the same name, or with another one."""
     same(getattr(jnp, name)(*args, **kwargs), (numpy or getattr(np, name))(*args, **kwargs))
 
 

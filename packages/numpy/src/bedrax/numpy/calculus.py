@@ -25,7 +25,7 @@ def diff(
 
     Args:
       a: array of rank 1 or more.
-      n: how often; 0 returns `a`.
+      n: the number of repetitions; 0 returns `a`.
       axis: the axis.
       prepend, append: values to join to `a` before and after it: scalars, or arrays of its shape elsewhere.
 
@@ -74,7 +74,7 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: i
       f: samples.
       varargs: spacing: none (1), one for all axes, or one per axis; each a number, or the coordinates of the
         samples along the axis.
-      axis: the axis or axes; None is all.
+      axis: the axis or axes; None denotes all.
       edge_order: not supported.
 
     Returns:
@@ -153,7 +153,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
 
     Args:
       p: array.
-      discont: leave jumps below this (but at least half the period) as they are.
+      discont: jumps below this (but at least half the period) are unchanged.
       axis: the axis.
       period: the period; with an integer period and array, results are integers.
     """

@@ -249,7 +249,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
     Args:
       x: vector.
-      N: how many columns; default: its length.
+      N: the number of columns; default: the length of the vector.
       increasing: whether exponents grow from left to right.
     """
     v = array("vander", x)

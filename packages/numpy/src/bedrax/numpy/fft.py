@@ -228,7 +228,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 @one_program(static=("n", "axis", "norm"))
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: half of the Hermitian signal whose transform is the real `a`."""
+    """The inverse of `hfft`: half of the Hermitian signal with the real `a` as its transform."""
     one_of("ihfft", "norm", norm, _OPPOSITE)
     return jnp.conj(_one("ihfft", "RFFT", a, n, axis, _OPPOSITE[norm]))
 

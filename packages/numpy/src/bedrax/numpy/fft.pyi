@@ -66,7 +66,7 @@ def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] | None = None) -> A
     """The inverse of `fftshift`."""
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: half of the Hermitian signal whose transform is the real `a`."""
+    """The inverse of `hfft`: half of the Hermitian signal with the real `a` as its transform."""
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of the transform of real values over one axis."""

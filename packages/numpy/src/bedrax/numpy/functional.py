@@ -45,7 +45,7 @@ def vectorize(
 
     Args:
       pyfunc: the function, traceable.
-      excluded: positions and names of arguments that are passed as they are.
+      excluded: positions and names of arguments that are passed unchanged.
       signature: core dimensions of operands and results, e.g. ``"(n),(n)->()"``; default: all are scalars.
 
     Raises:

@@ -264,7 +264,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     Args:
       arr: array.
       obj: an int, a slice or an array of ints, static or (if an int array of known length) traced.
-      values: what to insert, broadcast to the places.
+      values: the values to insert, broadcast to the positions.
       axis: the axis, or None to flatten.
     """
     x = array("insert", arr)

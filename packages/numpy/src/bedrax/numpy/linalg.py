@@ -554,7 +554,7 @@ def cond(x: ArrayLike, p: float | str | None = None) -> Array:
 
     Args:
       x: array of shape ``[..., m, n]``, square unless `p` is 2 or -2.
-      p: as `ord` of `norm` for matrices; None is 2.
+      p: as `ord` of `norm` for matrices; None denotes 2.
     """
     (x,) = _matrices("cond", x, square=p not in (None, 2, -2))
     if p in (None, 2, -2):

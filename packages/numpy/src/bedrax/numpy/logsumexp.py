@@ -25,7 +25,7 @@ def logsumexp(
 
     Args:
       a: array.
-      axis: the axis or axes to sum over; None is all.
+      axis: the axis or axes to sum over; None denotes all.
       b: factors, that broadcast against `a`; may be negative.
       keepdims: keep reduced axes with length 1.
       return_sign: return the logarithm of the absolute value, and the sign of the sum (for complex values, its

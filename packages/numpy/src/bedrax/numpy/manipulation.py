@@ -355,7 +355,7 @@ def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
 
     Args:
       a: array.
-      shift: by how much: an int (which may be traced) or one per axis.
+      shift: the distance: an int (which may be traced) or one per axis.
       axis: an int or several; None shifts the flattened array.
     """
     x = array("roll", a)

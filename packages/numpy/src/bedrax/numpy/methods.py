@@ -114,7 +114,7 @@ def view(x: Any, dtype: Any) -> Array:
             raise ValueError("view() of an array of rank 0 must keep the size of its elements")
         if old_bits < new_bits and x.shape[-1] % (new_bits // old_bits):
             raise ValueError(f"view(): the last axis of shape {x.shape} does not hold whole elements of dtype {dtype}")
-    # bool and complex numbers have no bits of their own: read them as integers and as floats.
+    # There is no bit cast of bool and complex numbers: read them as integers and as floats.
     if own == np.bool_:
         x = lax.convert_element_type(x, np.uint8)
     elif dtypes.is_complex(own):

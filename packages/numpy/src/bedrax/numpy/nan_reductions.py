@@ -119,7 +119,7 @@ def nanvar(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False,
     where: ArrayLike | None = None, mean: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
-    """The variance of the elements that are not nan; nan where there are too few. Arguments as in `var`."""
+    """The variance of the elements that are not nan; nan if there are too few. Arguments as in `var`."""
     refuse_out("nanvar", out)
     x = array("nanvar", a)
     if not dtypes.is_inexact(x.dtype):

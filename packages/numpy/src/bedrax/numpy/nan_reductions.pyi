@@ -89,4 +89,4 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The variance of the elements that are not nan; nan where there are too few. Arguments as in `var`."""
+    """The variance of the elements that are not nan; nan if there are too few. Arguments as in `var`."""

@@ -56,7 +56,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     Args:
       a: array of uint8.
       axis: the axis; None unpacks the flattened array.
-      count: how many bits to return: more are filled with 0, a negative number is cut off at the end.
+      count: the number of bits to return: missing ones are 0, a negative number is cut off at the end.
       bitorder: as for `packbits`.
 
     Raises:

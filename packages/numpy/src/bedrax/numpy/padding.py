@@ -70,7 +70,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
 
     Args:
       array: array.
-      pad_width: how many: an int, (before, after), one pair per axis, or a dictionary from axes to these.
+      pad_width: the numbers of elements: an int, (before, after), one pair per axis, or a dictionary from axes to these.
       mode: the values added: "constant" (``constant_values``), "edge" (the last element), "empty" (anything),
         "linear_ramp" (to ``end_values``), "maximum", "mean", "median", "minimum" (of ``stat_length`` elements),
         "reflect" and "symmetric" (mirrored without or with the last element; ``reflect_type`` "even" or "odd"),

@@ -154,8 +154,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
 
     Args:
       p: coefficients along the first axis.
-      x: where to evaluate.
-      unroll: up to how many coefficients are evaluated one after the other; more of them are evaluated in a loop, with
+      x: the points.
+      unroll: the greatest number of coefficients evaluated without a loop; more of them are evaluated in a loop, with
         this number of steps in its body. None: 8.
     """
     p, x = promoted("polyval", p, x)

@@ -130,7 +130,7 @@ def linspace(
 
     Args:
       start, stop: scalars or arrays; the ends.
-      num: how many.
+      num: the number of points.
       endpoint: whether `stop` is the last number.
       retstep: return (numbers, their distance).
       dtype: default: a float type; integers are rounded down.

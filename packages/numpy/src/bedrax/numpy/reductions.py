@@ -195,7 +195,7 @@ def minmax(
       a: array.
       axis, out, keepdims: as in `sum`.
       initial: an upper bound of the smallest and a lower bound of the largest element: one scalar for both, or a tuple
-        of two. Needed where there may be no element.
+        of two. Needed if there may be no element.
       where: mask of the elements that count; needs `initial`.
 
     Returns:

@@ -47,7 +47,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
 
     Args:
       a: array of rank 1 at least.
-      size: how many positions to return, so that it can be traced: the rest is cut off, or filled.
+      size: the number of positions to return, which allows tracing: the rest is cut off, or filled.
       fill_value: the value at positions that do not exist, a scalar or one per axis; default 0.
 
     Raises:
@@ -159,7 +159,7 @@ def compress(
       condition: vector of bool, not longer than the axis.
       a: array.
       axis: the axis, or None to flatten.
-      size: how many parts to return, so that `condition` can be traced.
+      size: the number of parts to return, which allows a traced `condition`.
       fill_value: for parts that do not exist.
       out: must be None.
     """
@@ -201,7 +201,7 @@ def take(
       indices: integers of any shape, which takes the place of the axis in the result.
       axis: the axis, or None to flatten.
       out: must be None.
-      mode: what positions out of bounds give: ``"fill"`` (default) `fill_value`, ``"clip"`` the nearest element,
+      mode: the result at positions out of bounds: ``"fill"`` (default) `fill_value`, ``"clip"`` the nearest element,
         ``"wrap"`` counts around, ``"promise_in_bounds"`` promises that there are none.
       unique_indices, indices_are_sorted: promises that allow faster programs.
       fill_value: default: nan, or the least (signed), greatest (unsigned) integer, or True.

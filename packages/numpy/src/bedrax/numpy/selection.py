@@ -69,7 +69,7 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
 
     Args:
       arr: array of real numbers.
-      min, max: the bounds, scalars or arrays; None is no bound. Where ``min > max`` the result is `max`.
+      min, max: the bounds, scalars or arrays; None: no bound. Where ``min > max`` the result is `max`.
 
     Raises:
       ValueError: an argument is complex.

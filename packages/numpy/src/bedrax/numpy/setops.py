@@ -72,7 +72,7 @@ def unique(
       ar: array.
       return_index: also return the position of the first occurrence of each value.
       return_inverse: also return, for each element, the position of its value.
-      return_counts: also return how often each value occurs.
+      return_counts: also return the number of occurrences of each value.
       axis: take slices along this axis as values; by default, elements.
       equal_nan: whether NaNs are one value.
       size: length of the results; values are cut off or filled up.
@@ -149,7 +149,7 @@ class UniqueInverseResult(NamedTuple):
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAllResult:
-    """Values, first positions, inverse and counts of `unique`; each NaN is a value of its own."""
+    """Values, first positions, inverse and counts of `unique`; each NaN counts as a separate value."""
     out = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueAllResult(*out)
 
@@ -157,7 +157,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
-    """Values and counts of `unique`; each NaN is a value of its own."""
+    """Values and counts of `unique`; each NaN counts as a separate value."""
     out = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueCountsResult(*out)
 
@@ -165,13 +165,13 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverseResult:
-    """Values and inverse of `unique`; each NaN is a value of its own."""
+    """Values and inverse of `unique`; each NaN counts as a separate value."""
     out = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueInverseResult(*out)
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """Values of `unique`; each NaN is a value of its own."""
+    """Values of `unique`; each NaN counts as a separate value."""
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
@@ -196,7 +196,7 @@ def _select(mask: Array, name: str, size: Any, xs: list, fills: list) -> list:
 
 
 def _filling(like: Array, size: Any, fill: Any) -> Array:
-    """The result where there are no values at all."""
+    """The result if there are no values."""
     return jnp.full((0 if size is None else operator.index(size),), 0 if fill is None else fill, like.dtype)
 
 

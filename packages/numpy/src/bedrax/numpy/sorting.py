@@ -98,7 +98,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
     Args:
       keys: a sequence of arrays of one shape, or an array with the keys as rows.
       axis: the axis along which to sort.
-      batch_size: how many keys one sort compares. More keys of one dtype are sorted by in a loop, from those that are
+      batch_size: the number of keys that one sort compares. More keys of one dtype are sorted by in a loop, from those that are
         compared last to those that are compared first; keys of several dtypes are always compared in one sort.
 
     Raises:
@@ -139,14 +139,14 @@ def top_k(
 
     Args:
       a: array of real numbers or booleans.
-      k: how many; a constant, not negative, and not more than the axis holds.
+      k: the number of elements; a constant, not negative, at most the size of the axis.
       axis: the axis.
       mode: ``"largest"`` or ``"smallest"``. The order is the total order of IEEE 754: a NaN is above infinity, a NaN
         with a sign below minus infinity.
       sorted: the first results are the largest (or smallest). False permits any order; the results are the same.
 
     Returns:
-      ``(values, positions)``, of the shape of `a` but for the axis, whose length is `k`; the positions are int32. Of
+      ``(values, positions)``, of the shape of `a`, with length `k` along the axis; the positions are int32. Of
       equal elements the one with the lower position comes first.
 
     Raises:

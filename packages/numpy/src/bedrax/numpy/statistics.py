@@ -34,7 +34,7 @@ def average(
 
     Args:
       a: array.
-      axis: the axis or axes to average over; None is all.
+      axis: the axis or axes to average over; None denotes all.
       weights: of the shape of `a`, or with one axis for each averaged one (in the order of `axis`).
       returned: also return the sum of the weights.
       keepdims: keep averaged axes with length 1.
@@ -76,7 +76,7 @@ def cov(
       rowvar: rows are variables; otherwise columns.
       bias: divide by the number of observations N instead of N - 1.
       ddof: divide by N - ddof; overrides `bias`.
-      fweights: how often each observation counts, integers.
+      fweights: the number of times that each observation counts, integers.
       aweights: relative weights of the observations.
       dtype: of the result.
 
@@ -357,7 +357,7 @@ def bincount(
 
     Args:
       x: integers, of rank 1. Negative ones count as 0.
-      weights: what each element counts, instead of 1.
+      weights: the weight of each element, instead of 1.
       minlength: least length of the result.
       length: length of the result; greater integers do not count. None needs a concrete `x`.
 
@@ -470,7 +470,7 @@ def histogram(
       bins: number of bins of equal width, or their edges, ascending. Bins include their left edge, the last one
         both.
       range: ends of the first and last bin; by default the extremes of `a`.
-      weights: what each element counts, instead of 1.
+      weights: the weight of each element, instead of 1.
       density: divide by the total and by the widths of the bins.
       out_sharding: optional placement of the counts.
 
@@ -505,7 +505,7 @@ def histogramdd(
       sample: points, of shape ``[N, D]`` (or a sequence of D arrays of coordinates).
       bins: number of bins or edges, one for all dimensions or a sequence of D of them.
       range: D pairs of ends; None for the extremes.
-      weights: what each point counts, instead of 1.
+      weights: the weight of each point, instead of 1.
       density: divide by the total and by the volumes of the cells.
 
     Returns:
@@ -527,7 +527,7 @@ def histogramdd(
         e = histogram_bin_edges(points[:, i], bins[i] if per_dimension else bins, None if range is None else range[i])
         edges.append(e)
         places.append(_bins_of(points[:, i], e))
-    # cells of a grid with a margin for what is outside
+    # cells of a grid with a margin for points outside
     shape = tuple(e.shape[0] + 1 for e in edges)
     at = jnp.zeros((n,), np.int32)
     for place, size in zip(places, shape, strict=True):

@@ -333,7 +333,7 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
 
     Args:
       a: array or scalar.
-      decimals: how many digits; negative ones round to tens, hundreds... (floats only).
+      decimals: the number of digits; negative ones round to tens, hundreds... (floats only).
       out: must be None.
     """
     if out is not None:

@@ -26,7 +26,7 @@ class ufunc:
 
     Args:
       func: function of `nin` arrays (it is given arrays of equal shape) that returns `nout`.
-      nin, nout: how many operands and results.
+      nin, nout: the numbers of operands and results.
       name: default: that of `func`.
       nargs: ``nin + nout``, if given.
       identity: neutral element, from which an empty reduction starts.
@@ -276,7 +276,7 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
 
     Args:
       func: function of `nin` scalars, traceable, that returns `nout`.
-      nin, nout: how many operands and results.
+      nin, nout: the numbers of operands and results.
       identity: neutral element of a function of two operands.
     """
     return ufunc(func, nin, nout, identity=identity)
