@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, overload
+from typing import Any, Generic, overload
 
 from bedrax import pytree
 from bedrax.autodiff import flags
@@ -491,10 +491,7 @@ class custom_vjp(_Custom[P, R_co]):
 
     fwd = None  # type: Callable[..., Any] | None
     bwd = None  # type: Callable[..., Any] | None
-    if TYPE_CHECKING:  # at run time the class has no annotations of its own
-        optimize_remat: bool
-    else:
-        optimize_remat = False
+    optimize_remat = False  # type: bool
     _returns = "cotangents"  # the kind of result of `bwd`
 
     def defvjp(
