@@ -12,7 +12,7 @@ from bedrax.core import config as options
 from bedrax.core import offers
 from bedrax.core.config import config
 
-# Of each kind one; declared once, as flags are.
+# One flag of each kind, declared once.
 some_bytes = options.flag("test_bytes", 32, "a number of bytes")
 some_effort = options.flag("test_effort", 0.0, "a number")
 some_object = options.flag("test_object", None, "text", kind=object, check=lambda x: isinstance(x, str))
@@ -22,7 +22,7 @@ some_choice = options.flag("test_choice", None, "a word, keyed", choices=("float
 
 @pytest.fixture
 def restored():
-    """Global values are put back."""
+    """Restore the global values."""
     before = {name: flag.global_value for name, flag in options._flags.items()}
     yield
     for name, value in before.items():
@@ -146,7 +146,7 @@ def test_overrides_are_of_one_thread(restored):
         go_on.set()
         t.join()
     assert seen["before"] is False
-    assert options.enable_x64.value is True  # what the other thread set for all
+    assert options.enable_x64.value is True  # the global value that the other thread set
 
 
 def test_trace_context_is_one_object_per_combination(restored):
@@ -315,7 +315,7 @@ def test_command_line():
 
 
 def in_thread(function):
-    """The result of `function` in a thread of its own."""
+    """Return the result of `function` in a new thread."""
     results = []
     thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()

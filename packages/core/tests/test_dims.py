@@ -1,4 +1,4 @@
-"""Dimensions: ints go the fast way, registered classes take part, the rest is refused."""
+"""Dimensions: ints have a fast path, registered classes work, other values are refused."""
 
 import numpy as np
 import pytest
@@ -167,7 +167,7 @@ def test_canonical_shapes(shape, expected):
 
 
 def test_canonical_shapes_of_libraries_classes():
-    class TensorShape:  # as TensorFlow Probability has it: no Sequence
+    class TensorShape:  # like that of TensorFlow Probability: no Sequence
         def __len__(self):
             return 2
 

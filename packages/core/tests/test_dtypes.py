@@ -37,7 +37,7 @@ def test_every_type_has_its_name(dtype):
 @pytest.mark.parametrize("wide, narrow", [("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"),
                                           ("complex128", "complex64")])  # fmt: skip
 def test_mode(wide, narrow):
-    for _ in range(2):  # the answers of one mode are not those of the other
+    for _ in range(2):  # the results differ between the modes
         assert dtypes.canonicalize_dtype(wide) == narrow == dtypes.canonicalize_dtype(np.dtype(wide))
         assert dtypes.dtype_of(np.zeros(2, wide)) == narrow
         with config.enable_x64(True):

@@ -1,4 +1,4 @@
-"""Keys made of values are equal only where types and bits are."""
+"""Keys made of values are equal only if types and bits are equal."""
 
 import pickle
 

@@ -144,7 +144,7 @@ def test_reports_of_rounds_are_joined():
     maximum_p.def_abstract_eval(lambda x, y: x)
     how = Reports(largest, (scalar,), lambda types: [f32(-9)], lambda a, b: [maximum_p.bind(a[0], b[0])])
     (report,), results = reporting(_uses(LOOP), 4, how).bind(loop_p, LOOP, ARGS, how)
-    assert report == 1 + 1 + 2  # what the first part of the carry is in the last round
+    assert report == 1 + 1 + 2  # the first part of the carry in the last round
     for x, y in zip(results, _loop(*ARGS, **LOOP), strict=True):
         np.testing.assert_array_equal(x, y)
 
@@ -162,8 +162,8 @@ def test_an_operand_that_a_program_does_not_name_is_taken():
     body = Body(BODY, sources("operand", use.operands), sources("result", use.results))
     ins, outs = roles([use], 4)
     more = tables.Wire(CONSTANT, ("more", 0), (0,))
-    with pytest.raises(KeyError):  # no program says of which type it is
+    with pytest.raises(KeyError):  # no program determines its type
         held([use], [body], [*ins, more], outs)
     again = held([use], [body], ins, outs)
-    assert again.programs == (BODY,)  # as it was
+    assert again.programs == (BODY,)  # unchanged
     assert aval_of(again.bind(loop_p, LOOP, operand=ARGS)["result", 0]) == scalar

@@ -87,7 +87,7 @@ def test_entered_is_current_inside_and_dead_afterwards():
     with entered(trace) as same:
         assert same is trace and current.trace is trace and trace.alive
         out = neg_p.bind(add_p.bind(Counted(trace, one), one))
-        assert add_p.bind(one, one) == 2  # not its business
+        assert add_p.bind(one, one) == 2  # the operation has no tracer of the trace
     assert current.trace is tracing.eval_trace and not trace.alive
     assert trace.count == 2 and out.value == -2
 
@@ -101,7 +101,7 @@ def test_entered_ends_when_an_error_leaves():
 
 @pytest.fixture
 def dispatcher(monkeypatch):
-    """What a backend that dispatches calls outside Python is told."""
+    """Notifications to a backend that dispatches calls outside Python."""
     state = [None]
 
     def swap(new):
@@ -321,7 +321,7 @@ def test_loops_are_checked():
     [
         ([True, False, False], 2, 1),  # const and a
         ([False, True, False], 3, 2),  # b reads a, which reads const
-        ([False, False, True], 1, 1),  # what is stacked needs the slices only
+        ([False, False, True], 1, 1),  # the stacked result needs the slices only
     ],
 )
 def test_dead_code_follows_from_the_declared_programs(used, operands, results):
@@ -529,7 +529,7 @@ def test_what_is_kept_for_a_function_goes_with_it():
     table.keep("a", 1)
     table.keep("b", 2)
     assert table.get("a") == 1
-    table.keep("c", 3)  # "b" was used longest ago
+    table.keep("c", 3)  # "b" is the least recently used
     assert list(table) == ["a", "c"] and table.get("b") is None
     ref = weakref.ref(fun)
     del fun

@@ -1,4 +1,4 @@
-"""`attach_stub`: a module's names are what its stub imports, when they are asked for."""
+"""`attach_stub`: a module has the names that its stub imports, at first use."""
 
 import ast
 import importlib.util
@@ -36,7 +36,7 @@ SHOP = {
 
 @pytest.fixture
 def shop(tmp_path):
-    """What a fresh interpreter prints for a program that can import the shop."""
+    """Return the output of a program in a fresh interpreter that can import the shop."""
 
     def run(program, **more):
         for name, text in {**SHOP, **more}.items():

@@ -11,7 +11,7 @@ from bedrax.core import config, ir, names, source, staging, tracing
 
 
 def library(text, filename=source.__file__):
-    """The names defined by `text`, as if it were a file of ours."""
+    """Return the names that `text` defines, run as a file of Bedrax."""
     namespace = {"source": source, "sys": sys}
     exec(compile(text, filename, "exec"), namespace)
     return namespace

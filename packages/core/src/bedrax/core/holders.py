@@ -202,8 +202,8 @@ def lifted(
 
     Args:
       marks: of the operands.
-      derive: ``(program, marks of its arguments, needed) -> (derived program, marks of its results)``. `needed` is None,
-        or a flag per result that needs the mark `carried`.
+      derive: ``(program, marks of its arguments, needed) -> (derived program, marks of its results)``. `needed` is
+        None, or a flag per result that needs the mark `carried`.
       pairs: whether a value with a mark has a companion (a tangent, say). A derived program takes one for each marked
         argument after its arguments, and returns one for each marked result after its results. It has the role of its
         value. A program whose results the operation does not return is not derived.

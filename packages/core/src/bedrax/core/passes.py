@@ -70,7 +70,7 @@ def inline(jaxpr: Jaxpr, chosen: frozenset[Any]) -> Jaxpr:
         return jaxpr
     eqns: list[Eqn] = []
     constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
-    names: dict[Any, Any] = {}  # variable of a result of a call -> variable of the called program
+    names: dict[Any, Any] = {}  # variable of `jaxpr` -> variable or literal of the result
 
     def expand(program: Jaxpr, env: dict) -> None:
         known = env.get

@@ -226,7 +226,7 @@ class Signature:
         return call
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
-        """Return a flag per leaf of the dynamic arguments, true if donated; `args` has all, `kwargs` the dynamic ones."""
+        """Return a flag per leaf of dynamic arguments, true if donated. `kwargs` has only those, `args` all."""
         static = self.static_positions(len(args))
         donate = _positions(self.donate_argnums, len(args))
         flags: list[bool] = []

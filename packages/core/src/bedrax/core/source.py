@@ -131,7 +131,7 @@ def _position(code: CodeType, lasti: int) -> tuple:
 
 
 def position_of(source: Source) -> tuple[str, int, int, int, int, str]:
-    """Return (file, line, end line, column, end column, function) of a place; lines and columns count from 1, 0: unknown."""
+    """Return (file, line, end line, column, end column, function); lines and columns count from 1, 0: unknown."""
     code, lasti = source[:2]
     line, end_line, column, end_column = _position(code, lasti)
     line = line or code.co_firstlineno

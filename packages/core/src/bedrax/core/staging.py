@@ -1,8 +1,8 @@
 """Staging: reading a Python function into a jaxpr.
 
 `StagingTrace` records every operation bound while it is current, whether or not its
-operands are traced. What the function closes over becomes a constant: scalars are written
-into the program as literals, arrays and outer transformations' tracers become constvars.
+operands are traced. Values that the function closes over become constants: scalars
+become literals, arrays and tracers of outer transformations become constvars.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ def _record(trace, prim, args, params):
     return trace.record(prim, args, params)
 
 
-# Primitives whose params hold Python functions are staged by a rule of their own, which traces those functions.
+# Primitives whose params hold Python functions have their own staging rule, which traces those functions.
 stage_rules: Final = Column(
     "staging", signature="rule(trace, prim, args, params) -> results", otherwise=lambda prim: _record
 )
 
 
 class StagedTracer(Tracer):
-    """Stands for a variable of the program being recorded."""
+    """A variable of the program being recorded."""
 
     __slots__ = ("aval", "source_info", "variable")
 
@@ -61,7 +61,7 @@ class StagedTracer(Tracer):
         return self.source_info
 
     def origin(self) -> str:
-        """For messages: what was being traced, and which of its arguments the value depends on."""
+        """Return a phrase for messages: the traced function, and the arguments that the value depends on."""
         info = self._trace.debug_info
         if info is None or not info.func_src_info:
             return ""
@@ -77,7 +77,7 @@ class StagedTracer(Tracer):
         return f"JitTracer({'~' if getattr(self.aval, 'weak_type', False) else ''}{_long_name(self.aval)})"
 
     def __str__(self) -> str:
-        return f"Traced<ShapedArray({_long_name(self.aval)})>"  # the form the documents for users show
+        return f"Traced<ShapedArray({_long_name(self.aval)})>"  # the form in the documents for users
 
 
 def _long_name(aval: AbstractValue) -> str:
@@ -98,7 +98,7 @@ class StagingTrace(Trace):
         self.parent: Trace = parent
         self.alive: bool = True
         self.eqns: list[Eqn] = []
-        self.const_vars: dict[Any, Var] = {}  # by id, arrays of NumPy by what they hold
+        self.const_vars: dict[Any, Var] = {}  # by id, NumPy arrays by contents
         self.consts: list[Any] = []
         self.arrays: dict[int, tuple[weakref.ref[Any], np.ndarray[Any, Any], Var]] = {}  # by id, each with its copy
         self.invars: list[Var] = []
@@ -106,13 +106,13 @@ class StagingTrace(Trace):
         self.debug_info: DebugInfo | None = debug_info
 
     def input(self, aval: AbstractValue) -> StagedTracer:
-        """A tracer for a new argument of the program."""
+        """Return a tracer for a new argument of the program."""
         var = Var(aval)
         self.invars.append(var)
         return (aval.tracer_class or StagedTracer)(self, aval, var)
 
     def names_of_arguments_of(self, var: Var) -> list[str]:
-        """Which of the program's arguments a variable depends on, as far as they have names."""
+        """Return the names of the program's arguments that a variable depends on."""
         needed = {var}
         for eqn in reversed(self.eqns):
             if not needed.isdisjoint(eqn.outvars):
@@ -121,7 +121,7 @@ class StagingTrace(Trace):
         return [name for name, v in zip(names, self.invars, strict=False) if v in needed]
 
     def lift(self, x: Any) -> Var | Literal:
-        """An atom for any value met while recording."""
+        """Return an atom for a value in the recorded function."""
         kind = type(x)
         if kind is StagedTracer and x._trace is self:
             return x.variable
@@ -130,7 +130,7 @@ class StagingTrace(Trace):
         if isinstance(x, np.generic) and x.dtype.kind != "V":
             aval = aval_of(x)
             return Literal(x if x.dtype is aval.dtype else x.astype(aval.dtype), aval)
-        if isinstance(x, StagedTracer) and x._trace is self:  # of a class of its own
+        if isinstance(x, StagedTracer) and x._trace is self:  # of a subclass
             return x.variable
         if isinstance(x, _SCALARS):  # of a subclass
             return self.lift(next(t for t in _SCALARS if isinstance(x, t))(x))
@@ -150,9 +150,9 @@ class StagingTrace(Trace):
         return var
 
     def lift_array(self, x: np.ndarray) -> Var:
-        """The variable of a copy of an array of NumPy, which may be written to while the function is traced.
+        """Return the variable of a copy of a NumPy array, which may be written to while the function is traced.
 
-        It is copied and hashed when it is first used, and again only after it was written to.
+        The array is copied and hashed at first use, and again only after a write.
         """
         now = np.asarray(x, order="C")
         arrays, number = self.arrays, id(x)
@@ -172,7 +172,7 @@ class StagingTrace(Trace):
         return var
 
     def lift_result(self, x: Any, i: int) -> Var | Literal:
-        """An atom for what the function returned."""
+        """Return an atom for a result of the function."""
         try:
             atom = self.lift(x)
             if atom.aval.mutable:
@@ -188,7 +188,7 @@ class StagingTrace(Trace):
             ) from None
 
     def escaping(self, atom: Var | Literal, i: int) -> ValueError:
-        """The error of a result that can be written to: what a function returns is data, not where it is kept."""
+        """Return the error of a result that is a reference: results must be values."""
         info = self.debug_info
         what = f"function {info.func_src_info}" if info is not None and info.func_src_info else "the function"
         return ValueError(
@@ -222,7 +222,7 @@ class StagingTrace(Trace):
         else:
             effects = frozenset(effects_of(*types, **params))
             self.has_effects = self.has_effects or bool(effects)
-        where = source.user_frame(3)  # `record`, `process` and what calls them are ours
+        where = source.user_frame(3)  # skips `record`, `process` and the caller
         if (names := current.names) and where is not None and len(where) == 2:
             where = (*where, *scopes(names))
         if prim.multiple_results:
@@ -242,7 +242,7 @@ class StagingTrace(Trace):
 
 
 class ShapeTrace(StagingTrace):
-    """Works out types and records nothing."""
+    """Computes types and records nothing."""
 
     __slots__ = ()
 
@@ -266,14 +266,14 @@ def trace_to_jaxpr(
     """Record a flat function.
 
     Args:
-      fun: takes one value per aval, returns a list of values and anything else (the structure of its result, say).
+      fun: takes one value per aval, returns (list of values, any object, such as the structure of the result).
       in_avals: the arguments' types.
-      types_only: record nothing but the types of arguments and results: the program has no equations.
+      types_only: record only the types of arguments and results: the program has no equations.
       kind: the class of the trace that records.
 
     Returns:
-      (program, what else `fun` returned). The program's constants may hold tracers of the transformations around
-      us; see `close_over`.
+      (program, second result of `fun`). The program's constants may hold tracers of enclosing transformations;
+      see `close_over`.
     """
     trace = (ShapeTrace if types_only else kind)(current.trace, debug_info)
     tracers = [trace.input(a) for a in in_avals]
@@ -292,7 +292,7 @@ def trace_to_jaxpr(
 def program_of(
     fun: Callable[..., Any], in_avals: Sequence[AbstractValue], debug_info: DebugInfo | None = None
 ) -> Jaxpr:
-    """`trace_to_jaxpr` of a function that returns a list of values and nothing else: its program."""
+    """Return the program of a function that returns a list of values only."""
     return trace_to_jaxpr(lambda *args: (fun(*args), None), in_avals, debug_info)[0]
 
 
@@ -300,7 +300,7 @@ def close_over(jaxpr: Jaxpr, every: bool = True) -> tuple[Jaxpr, list[Any]]:
     """Turn constants into leading arguments.
 
     Args:
-      every: all constants; else only tracers and what can be written to (concrete arrays stay in the program).
+      every: all constants; else only tracers and references (concrete arrays stay in the program).
 
     Returns:
       (program, values of the new leading arguments).
@@ -334,7 +334,7 @@ def close_over_both(first: Jaxpr, second: Jaxpr) -> tuple[Jaxpr, Jaxpr, list[Any
 
 
 def flat_fun(fun: Callable[..., Any], in_tree: PyTreeDef) -> Callable[..., Any]:
-    """`fun` of trees as a function of leaves, which returns the result's leaves and their treedef."""
+    """Return `fun` of trees as a function of leaves that returns the leaves of the result and their treedef."""
 
     def flat(*leaves):
         args, kwargs = pytree.tree_unflatten(in_tree, leaves)
@@ -344,7 +344,7 @@ def flat_fun(fun: Callable[..., Any], in_tree: PyTreeDef) -> Callable[..., Any]:
 
 
 def with_held(flat: Callable[..., Any], types: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
-    """A flat function, and the types, of the arguments that are not `Held`: these stand in it as they are."""
+    """Return a flat function of the arguments that are not `Held`, and their types. `Held` values are constants."""
     if not any(type(t) is avals.Held for t in types):
         return flat, types
 
@@ -365,7 +365,7 @@ def trace_function(
       in_avals: types of the leaves.
 
     Returns:
-      (program with what it closes over as leading arguments, their values, treedef of the result).
+      (program with closed-over values as leading arguments, these values, treedef of the result).
     """
     known = caches.traces.of(fun)
     key = (trace_function, in_tree, in_avals, caches.context())
@@ -381,7 +381,7 @@ def trace_function(
 
 
 def _traced(fun: Callable, key: tuple, *args, **options) -> tuple[Jaxpr, Any]:
-    """`trace_to_jaxpr`, kept per function, unless libraries have types of their own, whose values change."""
+    """Call `trace_to_jaxpr`. The result is kept per function, unless a library has types whose values change."""
     known, key = caches.traces.of(fun), (*key, caches.context())
     found = known.get(key)
     if found is None:
@@ -392,17 +392,17 @@ def _traced(fun: Callable, key: tuple, *args, **options) -> tuple[Jaxpr, Any]:
 
 
 def without_references(jaxpr: Jaxpr) -> Jaxpr:
-    """The program without the references that it makes, unless it is given some."""
+    """Return the program without the references that it makes, unless it takes references."""
     return jaxpr if tracing.references is None else tracing.references.without(jaxpr)
 
 
 def of_a_trace(x: Any) -> bool:
-    """Whether a value that a program closes over belongs to a transformation, which it must not outlive."""
+    """Return whether a closed-over value belongs to a transformation, which it must not outlive."""
     return isinstance(x, Tracer) or getattr(x, "_trace", tracing.eval_trace) is not tracing.eval_trace
 
 
 def described(fun: Callable[..., Any], in_tree: PyTreeDef, static: Sequence[int] = ()) -> DebugInfo:
-    """Names for messages about `fun`, without keeping it alive: the cache that holds its program must not."""
+    """Return names for messages about `fun`. They do not keep it alive: the cache of its program must not."""
     code = plain_code(fun)
     try:
         alive = weakref.ref(fun) if code is None else lambda: code
@@ -416,7 +416,7 @@ def described(fun: Callable[..., Any], in_tree: PyTreeDef, static: Sequence[int]
 
 
 def function_name(fun: Callable[..., Any]) -> str:
-    """The name that messages and jaxprs give a user's function."""
+    """Return the name of a user's function in messages and jaxprs."""
     return (
         getattr(fun, "__name__", None) or getattr(getattr(fun, "func", None), "__name__", None) or "<unnamed function>"
     )
@@ -428,11 +428,11 @@ def make_jaxpr(
     axis_env: Sequence[tuple[Any, ...]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the jaxpr of `fun` for its arguments.
+    """Return a function that returns the jaxpr of `fun` for its arguments.
 
     Args:
       fun: takes and returns pytrees of arrays.
-      static_argnums: positions of arguments that are passed to `fun` as they are.
+      static_argnums: positions of arguments that are passed to `fun` without tracing.
       axis_env: pairs ``(axis name, size)`` in scope while tracing.
       return_shape: also return a pytree of `ShapeDtypeStruct` like the result.
 
@@ -462,7 +462,7 @@ def make_jaxpr(
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes that ``fun(*args, **kwargs)`` would return, without computing it.
+    """Return the shapes and dtypes of ``fun(*args, **kwargs)`` without computing it.
 
     Returns:
       A pytree like the result, of `ShapeDtypeStruct`.

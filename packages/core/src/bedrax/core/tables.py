@@ -1,7 +1,7 @@
-"""The columns of the kernel: what it asks about a primitive. Their rules stand beside the primitives.
+"""The columns of the kernel: properties of a primitive that it looks up. The module of a primitive has its rules.
 
-`programs` says which programs an equation holds and how they are applied; the type checker, dead code, effects,
-inlining and walks over programs follow from it.
+`programs` lists the programs that an equation holds and how they are applied. The type checker, dead code
+elimination, effects, inlining and walks over programs use it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Use(NamedTuple):
-    """How an equation applies a program that it holds.
+    """The application of a program that an equation holds.
 
     Attributes:
       program: a `Jaxpr`.
-      operands: for each argument of the program, the equation's operand that it is; None for one that is made inside
-        (a scalar that a reduction combines). The whole is None if nothing is known.
-      results: for each result of the program, the equation's result that it is, or None. The whole may be None.
-      slices: how many of the last arguments are slices of their operands along the first axis.
-      stacks: how many of the last results are stacked to the equation's along a new first axis.
+      operands: for each argument of the program, the number of the equation's operand; None for one that is made inside
+        (a scalar that a reduction combines). `operands` is None if this is unknown.
+      results: for each result of the program, the number of the equation's result, or None. May be None, too.
+      slices: the number of last arguments that are slices of their operands along the first axis.
+      stacks: the number of last results that are stacked to the equation's along a new first axis.
       rounds: length of these axes.
       axes: pairs (name, size) of axes that are in scope in the program.
-      carries: pairs (operand, result) of the equation: what is a result of one round is the argument of the next.
+      carries: pairs (operand, result) of the equation: the result of one round is the argument of the next.
     """
 
     program: Any
@@ -42,7 +42,7 @@ class Use(NamedTuple):
 
 
 def calls(program: Jaxpr) -> Use:
-    """The use of a program whose arguments are the equation's operands, and whose results are its results."""
+    """Return the use of a program that maps the equation's operands to its results."""
     return Use(program, tuple(range(len(program.invars))), tuple(range(len(program.outvars))))
 
 
@@ -63,9 +63,9 @@ def nothing(params: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _found_programs(params) -> list[Use]:
-    """The rule of a library's primitive that declares nothing: programs are found among its params; ours declare."""
+    """The rule of a library's primitive without a declaration: programs are found in its params."""
     values = (v for p in params.values() for v in (p if isinstance(p, tuple | list) else (p,)))
-    # A program has `eqns`; this module stands below the one that defines it.
+    # A program has `eqns`. This module is below the one that defines the class.
     return [Use(v) for v in values if hasattr(v, "eqns") and hasattr(v, "constvars")]
 
 
@@ -78,9 +78,9 @@ with_programs: Final = Column(
 )
 
 
-# The kinds of operands and results, in the order in which they stand. An operand that no program takes decides which of them
-# runs (INDEX). A CARRY is the argument of one round and the result of the round before; of a ROW, each round takes or gives
-# one element along the first axis. Any other is a CONSTANT.
+# The kinds of operands and results, in their order. An INDEX is an operand that no program takes; it selects the
+# program that runs. A CARRY is the argument of one round and the result of the round before. Each round takes or gives one
+# element of a ROW along the first axis. Any other is a CONSTANT.
 INDEX, CONSTANT, CARRY, ROW = range(4)
 
 
@@ -89,9 +89,9 @@ class Wire(NamedTuple):
 
     Attributes:
       kind: INDEX, CONSTANT, CARRY or ROW.
-      source: where its value comes from: ``("operand", i)`` or ``("result", i)`` of the operation that held other programs, or
-        a place among values of another name.
-      readers: of an operand, the numbers of the programs that take it.
+      source: the source of its value: ``("operand", i)`` or ``("result", i)`` of the old operation, or a position among
+        values of another name.
+      readers: the numbers of the programs that take an operand.
     """
 
     kind: int
@@ -100,7 +100,7 @@ class Wire(NamedTuple):
 
 
 def wires(uses: list[Use], operands: int, results: int) -> tuple[list[Wire], list[Wire]]:
-    """The operands and results of an operation, given their numbers and how the operation uses its programs."""
+    """Return the wires of the operands and results of an operation, given their numbers and its uses of programs."""
     of_operands, of_results = [INDEX] * operands, [CONSTANT] * results
     readers: list[tuple[int, ...]] = [()] * operands
     for n, use in enumerate(uses):
@@ -119,7 +119,7 @@ def wires(uses: list[Use], operands: int, results: int) -> tuple[list[Wire], lis
 
 
 def count(wires: Sequence[Wire], kind: int, *readers: int) -> int:
-    """How many operands or results are of a kind, and taken by these programs where some are named."""
+    """Return the number of operands or results of a kind; with `readers`, of those that these programs take."""
     found = 0
     for wire in wires:
         found += wire.kind == kind and (not readers or wire.readers == readers)
@@ -135,7 +135,7 @@ def pure(*avals: Any, **params: Any) -> frozenset[Any]:
 
 
 def _at_operands(use: Use) -> Effects:
-    """The effects of applying a program: those on its arguments are on the equation's operands."""
+    """Return the effects of a use of a program. Effects on its arguments become effects on the equation's operands."""
     program, operands = use.program, use.operands
     if not program.effects or operands is None:
         return program.effects
@@ -144,7 +144,7 @@ def _at_operands(use: Use) -> Effects:
 
 
 def _effects_of_programs(prim) -> Callable:
-    """Effects of a primitive that says nothing of them: those of the programs it holds."""
+    """Return the effects of a primitive without a rule: those of the programs it holds."""
     uses = programs.get(prim)
     if not programs.states(prim):
         return pure
@@ -167,7 +167,7 @@ device_rules: Final = Column("devices", signature="rule(params) -> tuple of plac
 
 
 def _varying(prim) -> Callable:
-    """Results vary over the axes that operands vary over, to which all are cast; those of programs as the programs say."""
+    """The default rule: results vary over the axes of all operands; results of programs as in the programs."""
 
     def together(axes, params):
         every = frozenset().union(*axes)
@@ -177,7 +177,7 @@ def _varying(prim) -> Callable:
         uses = programs[prim](params)
         if not uses or any(use.operands is None or None in use.operands for use in uses):
             return together(axes, params)
-        # What decides which program runs, or how often, decides about every result.
+        # Every result depends on the operands that decide which program runs, or how often.
         given = {o for use in uses for o in use.operands}
         common = frozenset().union(*(a for o, a in enumerate(axes) if o not in given))
         found: dict[Any, Any] = {}
@@ -201,5 +201,5 @@ varying_rules: Final = Column(
 
 # ---- facts about whole families, stated in the families' own files
 
-pure_shapes: set[str] = set()  # families whose shape rules look at nothing but their arguments
-families_on_bases: set[str] = {""}  # families whose rules take the bases of arrays of an extended dtype as they are
+pure_shapes: set[str] = set()  # families whose shape rules read only their arguments
+families_on_bases: set[str] = {""}  # families whose rules take the bases of arrays of an extended dtype

@@ -1,9 +1,9 @@
 """Tracing: primitives, traces, tracers.
 
-There is one current trace per thread. Binding a primitive asks it to process the
-operation; a tracer knows its trace. A transformation makes its trace current while it runs
-the user's function, and makes the *parent* current while it runs a rule, so nested
-transformations are nested Python calls and nothing searches for an interpreter.
+There is one current trace per thread. Binding a primitive calls its `process`. A tracer
+has a reference to its trace. A transformation makes its trace current while it runs
+the user's function, and makes the *parent* current while it runs a rule. So nested
+transformations are nested Python calls, and there is no search for an interpreter.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from bedrax.core.typing import ArrayLike, F
 
 
 class Trace:
-    """An interpreter: one method, `process`, that reads one operation.
+    """An interpreter: its method `process` interprets one operation.
 
     Attributes:
       parent: the trace that was current when this one started.
       alive: false once the transformation has ended; a tracer of a dead trace has leaked.
-      sees_constants: whether operations on values of no trace concern it, too. Where they do not, a backend may
-        dispatch a call of a jitted function on such values without us.
-      evaluates: whether operations on values of no trace are evaluated: neither this trace nor one around it follows or
-        records them.
+      sees_constants: whether it processes operations on values of no trace, too. If not, a backend may dispatch a
+        call of a jitted function on such values without the kernel.
+      evaluates: whether operations on values of no trace are evaluated: neither this trace nor an enclosing one
+        follows or records them.
     """
 
     __slots__ = ("__weakref__", "alive", "parent")
@@ -50,26 +50,26 @@ class Trace:
         self.alive: bool = True
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Read one operation.
+        """Interpret one operation.
 
-        This is called with this trace current. What it does on the way (a rule, above all) it does with the
-        parent current, and restores this trace before it returns.
+        This trace is current at the call. The method runs rules with the parent current, and restores this
+        trace before it returns.
 
         Args:
-          prim: what is applied.
-          args: the operands: tracers of this trace, tracers of those around it, and values of no trace.
+          prim: the primitive.
+          args: the operands: tracers of this trace, tracers of enclosing ones, and values of no trace.
           params: hashable metadata by name.
 
         Returns:
-          A value, or a list of values if the primitive has `multiple_results`; tracers of this trace where they
-          depend on what it follows.
+          A value, or a list of values if the primitive has `multiple_results`. Values that depend on tracers of
+          this trace are tracers of this trace.
         """
         raise NotImplementedError
 
     def call(self, prim: Any, rule: Any, args: Sequence[Any]) -> list[Any]:
-        """Apply a function that has rules of its own, which was not traced yet.
+        """Apply a function with custom rules that is not traced yet.
 
-        A trace overrides this to read the function or its rules as they are written. Any other reads a program.
+        A trace overrides this to call the function or its rules directly. The default traces a program.
 
         Args:
           prim: has a method ``stage(rule, args)``: it traces the function and binds the program.
@@ -85,11 +85,11 @@ class Trace:
         return f"{type(self).__name__}()"
 
 
-_own_evaluation = dict.get  # without the column's search: who evaluates by itself says so when it is defined
+_own_evaluation = dict.get  # no search in the column: such primitives register when they are defined
 
 
 class EvalTrace(Trace):
-    """The bottom: the executor evaluates the operation right now."""
+    """The lowest trace: the executor evaluates operations eagerly."""
 
     __slots__ = ()
     evaluates = True
@@ -100,7 +100,7 @@ class EvalTrace(Trace):
     def process(
         self, prim: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
     ) -> list[ArrayLike] | ArrayLike:
-        """Evaluate: by the primitive itself if it says how, else by the executor."""
+        """Evaluate by the primitive's own function if it has one, else by the executor."""
         if executors.ready and watch is None and (ready := executors.ready.get(prim)):
             try:
                 run = ready.get(dumps(params, 2) if params else None)
@@ -120,21 +120,21 @@ class EvalTrace(Trace):
 
 eval_trace: Final = EvalTrace(None)
 watch: Callable[..., Any] | None = None
-"""``(primitive that is about to run, args, params) -> function of its results, or None``; primitive None: a new program."""
+"""``(next primitive, args, params) -> function of its results, or None``; primitive None: a new program."""
 
 
 class References(NamedTuple):
-    """What the package of references does for those who meet values that can be written to.
+    """The functions of the package of references, for modules that handle mutable values.
 
     Attributes:
-      on_operation: ``(prim, args, params) -> results``, or None where the operation goes on as any other.
-      lend: as `lent`, of arguments among which there may be references.
+      on_operation: ``(prim, args, params) -> results``, or None if the operation is processed like any other.
+      lend: the implementation of `lent` for arguments that may contain references.
       without: ``program -> program`` without the references that it makes.
-      pure: ``program -> (pure program, written)``: the program of values in the place of references. Its results are
+      pure: ``program -> (pure program, written)``: the program of values in place of references. Its results are
         followed by the last values of the arguments at the positions `written`.
-      concern: ``(args, program) -> bool``: whether there are references among the arguments, or in the program.
-      apart: ``(prim, rule, args) -> (rule, args)``: a function with rules, and its arguments, with the parts of each view of a
-        reference in its place.
+      concern: ``(args, program) -> bool``: whether the arguments or the program contain references.
+      apart: ``(prim, rule, args) -> (rule, args)``: a function with rules, and its arguments. Its parts replace each
+        view of a reference.
     """
 
     on_operation: Callable[..., Any]
@@ -152,14 +152,14 @@ references: References | None = None
 def lent(
     trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable[..., Any], give: Callable[..., Any]
 ) -> Any:
-    """Context manager: the arguments of a function as a transformation hands them to it.
+    """Context manager: the arguments that a transformation passes to a function.
 
-    Of a reference, the function gets one of `trace` that holds ``take(i, value)``; afterwards ``give(i, value)`` of what
-    it holds then is written back.
+    A reference becomes a reference of `trace` that holds ``take(i, value)``. At the end, ``give(i, value)`` of its
+    contents is written back.
 
     Args:
-      trace: of the transformation; it is entered inside.
-      chosen: which arguments the transformation is about; the function gets the others as they are.
+      trace: that of the transformation, entered inside.
+      chosen: a flag per argument: whether it is transformed. The function gets the others unchanged.
       take: ``(position, value) -> value of the trace``.
       give: ``(position, value of the trace) -> value``.
     """
@@ -174,20 +174,18 @@ class _Current(threading.local):
 
     # functions that close over it are pickled with the name, not with a state
     trace: Trace = eval_trace
-    axes: dict[Any, Any] = {}  # axis name -> size, of the vmaps and shard_maps around us; never mutated
-    varying: frozenset[Any] = frozenset()  # those of them over which types say whether values vary
-    names: tuple[str, ...] = ()  # the named_scopes around us
-    watched: list[Any] | None = None  # weak references to the traces entered, while somebody looks for leaks
+    axes: dict[Any, Any] = {}  # axis name -> size, of enclosing vmaps and shard_maps; never mutated
+    varying: frozenset[Any] = frozenset()  # the axes for which types record whether values vary
+    names: tuple[str, ...] = ()  # the enclosing named_scopes
+    watched: list[Any] | None = None  # weak references to the traces entered, while leaks are checked
 
 
 current: Final = _Current()
-varies: bool = (
-    False  # whether types have ever said over which axes values vary: until then, no thread needs to be asked
-)
+varies: bool = False  # whether any type has recorded varying axes; until then, threads are not checked
 
 
 class set_trace:
-    """Context manager: make `trace`, whose transformation runs already, the current one for a while."""
+    """Context manager: make `trace`, whose transformation is running, the current one."""
 
     __slots__ = ("saved", "trace")
     saved: Trace
@@ -207,8 +205,8 @@ class set_trace:
 class entered:
     """Context manager: the run of a transformation. Its `trace` is current inside, and dead afterwards.
 
-    This is the only way into a new trace: it does what every one owes. The backend that dispatches calls of jitted
-    functions learns that it must ask; `checks_leaks` learns which trace to watch.
+    Every new trace is entered this way. A backend that dispatches calls of jitted functions is notified that the
+    kernel must see them; `checks_leaks` gets the trace to watch.
     """
 
     __slots__ = ("notice", "saved", "seen", "trace")
@@ -230,7 +228,7 @@ class entered:
                 self.seen = self.notice(True)
             current.trace = trace
             return trace
-        except BaseException:  # interrupted: the block is not entered, so nobody would end this
+        except BaseException:  # interrupted: the block is not entered, and __exit__ is not called
             self._end()
             raise
 
@@ -255,7 +253,7 @@ class extend_axes:
     """Context manager: axis names (and their sizes) are in scope.
 
     Args:
-      varying: types say which values vary over these axes; see `cast_operands`.
+      varying: types record which values vary over these axes; see `cast_operands`.
     """
 
     __slots__ = ("new", "notice", "saved", "seen", "varying")
@@ -285,7 +283,7 @@ class extend_axes:
 
     def _end(self):
         current.axes, current.varying = self.saved
-        if self.notice is not None:  # not a backend that came in between
+        if self.notice is not None:  # not a backend that was added since
             self.notice(self.seen)
 
     def __exit__(self, *_: Any) -> None:
@@ -310,7 +308,7 @@ class Position(int):
         new.index = index
         return new
 
-    # What is cached for one index holds for no other.
+    # Results that are cached for one index are wrong for another.
     if not TYPE_CHECKING:  # a function of C
         __hash__ = object.__hash__
 
@@ -322,10 +320,10 @@ class Position(int):
 
 
 def axis_size(name: str) -> int:
-    """Size of the named axis in scope.
+    """Return the size of the named axis in scope.
 
     Raises:
-      NameError: no transformation around us binds the name.
+      NameError: no enclosing transformation binds the name.
     """
     try:
         return current.axes[name]
@@ -338,14 +336,14 @@ def axis_size(name: str) -> int:
 
 
 class Tracer(array.Array):
-    """Stands for an array while a function is being read by a transformation."""
+    """Represents an array while a transformation traces a function."""
 
     # No attribute of a tracer may have the name of a method of arrays (`trace` is one).
     __slots__ = ("_trace",)
     _trace: Trace
     aval: AbstractValue
 
-    def __getattr__(self, name: str) -> Any:  # what arrays do not have may be an attribute by the type
+    def __getattr__(self, name: str) -> Any:  # the type may define attributes that arrays lack
         found = None if hasattr(type(self), name) or self.aval.is_array else getattr(self.aval, name, None)
         return found.of_value(self) if hasattr(found, "of_value") else super().__getattr__(name)
 
@@ -386,11 +384,11 @@ class Tracer(array.Array):
         return self._require_concrete(errors.ConcretizationTypeError, _conversion("tolist")).tolist()
 
     def block_until_ready(self) -> Any:
-        """There is nothing to wait for: returns `self`."""
+        """Return `self`: there is nothing to wait for."""
         return self
 
     def copy_to_host_async(self) -> None:
-        """There is nothing to copy."""
+        """Do nothing: there is nothing to copy."""
 
     def __copy__(self) -> Any:
         return self
@@ -424,7 +422,7 @@ def _module_being_imported() -> str:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
-    return "" if frame is None else frame.f_globals.get("__name__", "")  # what `exec` runs may have no name
+    return "" if frame is None else frame.f_globals.get("__name__", "")  # code run by `exec` may have no module
 
 
 def _primitive(home: str, name: str) -> Primitive:
@@ -433,10 +431,10 @@ def _primitive(home: str, name: str) -> Primitive:
 
 
 class Primitive:
-    """An operation that transformations know by name.
+    """An operation that transformations identify by name.
 
     Args:
-      name: as printed in jaxprs.
+      name: the name in printed jaxprs.
       family: the row of the matrix, i.e. the file name that its rules share; empty for a
         primitive whose owner registers every rule itself.
       multiple_results: whether binding returns a list.
@@ -448,7 +446,7 @@ class Primitive:
         impl: Any
         abstract_eval: Any
     else:
-        takes_references = property(operator.attrgetter("multiple_results"))  # as those that hold programs may
+        takes_references = property(operator.attrgetter("multiple_results"))  # like primitives that hold programs
     # ``further_params(params) -> dict``: params that libraries read, which follow from those that rules take.
     further_params: Callable[..., Any] | None = None
 
@@ -468,21 +466,21 @@ class Primitive:
                 try:
                     run = ready.get(dumps(params, 2) if params else None)
                 except ValueError:
-                    run = None  # params that `marshal` does not know
+                    run = None  # params that `marshal` does not support
                 if run is not None:
                     return run(*args)
         elif varies and current.varying:
             args = cast_operands(self, args, params)
-        if references is not None and self.multiple_results:  # what holds programs has several results
+        if references is not None and self.multiple_results:  # primitives that hold programs have several results
             done = references.on_operation(self, args, params)
             if done is not None:
                 return done
         return trace.process(self, args, params)
 
     def result_types(self, types: Sequence[AbstractValue], params: dict[str, Any]) -> Any:
-        """What the shape rule says, and where operands' types tell how they are split, the sharding rule.
+        """Return the types by the shape rule, and by the sharding rule if types of operands have a split.
 
-        Answers that depend on the arguments alone are kept.
+        Results that depend on the arguments alone are cached.
         """
         if types_with_shardings is not None:
             for aval in types:
@@ -498,7 +496,7 @@ class Primitive:
         return shape_rules[self](*types, **params)
 
     def abstract(self, rule: F) -> F:
-        """Register the shape rule, ``rule(*avals, **params) -> aval`` or list of avals; the last one holds."""
+        """Register the shape rule, ``rule(*avals, **params) -> aval`` or list of avals; a later call replaces it."""
         shape_rules.replace(self, rule)
         return rule
 
@@ -513,7 +511,7 @@ class Primitive:
         return rule
 
     def def_impl(self, impl: F) -> F:
-        """Register how to evaluate it eagerly, in place of the executor."""
+        """Register a function that evaluates it eagerly, in place of the executor."""
         eval_rules.replace(self, impl)
         executors.ready.pop(self, None)
         return impl
@@ -535,9 +533,9 @@ class Primitive:
 # ---- values that vary over manual axes
 
 
-# Inside `shard_map` a type says over which axes of the mesh the value differs among the instances of the function
-# (`vma`). This identity marks a value that does not as one that may: its transpose is the sum over the axes.
-# Where it would say nothing new, it is not bound.
+# Inside `shard_map` a type records the mesh axes over which the value differs among the instances of the function
+# (`vma`). This identity adds axes to the type. Its transpose is the sum over the axes.
+# It is not bound if there are no new axes.
 # params: axes (a frozenset of names)
 class _Cast(Primitive):
     __slots__ = ()
@@ -554,14 +552,14 @@ varying_rules.add(pvary_p, lambda axes, params: (None, axes[0] | params["axes"])
 
 
 def varying_axes(aval: AbstractValue) -> frozenset[Any]:
-    """The axes over which values of a type vary."""
+    """Return the axes over which values of a type vary."""
     return getattr(aval, "vma", frozenset())
 
 
 def cast_operands(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
-    """Operands of which some vary over more axes than others, all as varying over those that the primitive wants.
+    """Cast operands that vary over different axes to the axes that the primitive needs.
 
-    Constants stay as they are: nothing is differentiated with respect to them.
+    Constants are not cast: no derivative with respect to them is taken.
     """
     axes = [_axes_of_operand(x) for x in args]
     to, _ = varying_rules[prim](axes, params)
@@ -569,9 +567,9 @@ def cast_operands(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) 
 
 
 def cast_together(args: Sequence[Any]) -> Sequence[Any]:
-    """`cast_operands` of values that are to be broadcast against each other.
+    """Cast values that are broadcast against each other, like `cast_operands`.
 
-    A cast of what is smaller is better: where it is transposed, what is summed over devices is small.
+    A cast before broadcasting is better: its transpose sums smaller arrays over devices.
     """
     return _cast_to(args, frozenset().union(*map(_axes_of_operand, args))) if current.varying else args
 
@@ -585,7 +583,7 @@ def _cast_to(args: Sequence[Any], axes: frozenset) -> list:
 
 
 def _varying_types(prim: Primitive, types: Sequence[AbstractValue], params: dict) -> Any:
-    """The types of results, with the axes over which they vary."""
+    """Return the types of results, with the axes over which they vary."""
     out = shape_rules[prim](*types, **params)
     _, axes = varying_rules[prim]([varying_axes(a) for a in types], params)
     if not prim.multiple_results:
@@ -601,10 +599,10 @@ def _with_axes(aval: AbstractValue, axes: frozenset) -> AbstractValue:
 def checks_leaks(run: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a function that enters traces: with `jax_check_tracer_leaks`, none may be held when it returns.
 
-    The function's result must not hold tracers of them.
+    The function's result must not hold tracers of these traces.
 
     Raises:
-      LeakedTracerError: saying what holds them.
+      LeakedTracerError: tracers remain; the message names the objects that hold them.
     """
 
     @functools.wraps(run)
@@ -618,7 +616,7 @@ def checks_leaks(run: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             current.watched = saved
         if any(ref() is not None for ref in traces):
-            gc.collect()  # only what cycles held is gone now
+            gc.collect()  # frees objects in cycles only
         for ref in traces:
             trace = ref()
             if trace is not None:
@@ -654,7 +652,7 @@ def _known_types(prim, types, params):
 
 
 def trace_state_clean() -> bool:
-    """Whether no transformation is being traced on this thread."""
+    """Return whether no transformation is being traced on this thread."""
     return current.trace is eval_trace
 
 
@@ -677,7 +675,7 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
-    """The current trace as a value that can be compared."""
+    """Return the current trace as a value that can be compared."""
     return OpaqueTraceState()
 
 

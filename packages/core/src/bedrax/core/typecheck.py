@@ -26,7 +26,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
     """Check a program and every program in it.
 
     Raises:
-      JaxprTypeError: naming the equation and what is wrong with it.
+      JaxprTypeError: the program is not well typed. The message names the equation and its fault.
     """
     bound = set()
 
@@ -67,7 +67,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
 
 def _check_programs(eqn) -> None:
-    """Check the programs that an equation holds, and that their arguments and results have the types of its own."""
+    """Check the programs of an equation, and that their arguments and results have the types of its own."""
     operands, results = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
 
     def check(what, use, types, places, own, leading):

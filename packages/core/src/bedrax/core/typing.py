@@ -1,6 +1,6 @@
-"""Types for annotations: what functions accept as arrays, dtypes, shapes, axes and trees.
+"""Types for annotations: arguments of functions that are arrays, dtypes, shapes, axes and trees.
 
-Each is defined once, here. They are read by type checkers and editors; no code depends on them.
+Each is defined once, here. Type checkers and editors read them; no code depends on them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SymbolicDim(Protocol):
 
 
 # An argument that functions convert to an array: an array of this project or of NumPy, or a scalar. Not a list.
-# Classes without parameters: libraries ask ``isinstance`` and give the alias to checkers of types at run time (Quax).
+# Classes without parameters: libraries call ``isinstance`` with the alias and pass it to run-time type checkers (Quax).
 ArrayLike: TypeAlias = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 
 # An argument that functions convert to a dtype.
@@ -97,7 +97,7 @@ class ArrayUpdate(Protocol):
         out_sharding: Any = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """``x[index]``, with a choice of what indices out of bounds give."""
+        """``x[index]``, with a mode for indices out of bounds."""
         ...
 
     def apply(
@@ -245,7 +245,7 @@ class Decorator(Protocol):
 
 
 class Program(Protocol[P, R_co]):
-    """What `one_program` returns: a function, with its static parameters."""
+    """The result of `one_program`: a function, with its static parameters."""
 
     __name__: str
     static: frozenset[str]
@@ -255,12 +255,12 @@ class Program(Protocol[P, R_co]):
         ...
 
     def of(self, *constants: Any) -> Callable[..., R_co]:
-        """The function of the other arguments, given the first of the static ones."""
+        """Return the function of the other arguments, given the first of the static ones."""
         ...
 
 
 class JitFunction(Protocol[P, R_co]):
-    """What `jit` returns: a function with the signature of the one that it compiles."""
+    """The result of `jit`: a function with the signature of the one that it compiles."""
 
     __name__: str
     __qualname__: str
