@@ -79,8 +79,8 @@ with_programs: Final = Column(
 
 
 # The kinds of operands and results, in their order. An INDEX is an operand that no program takes; it selects the
-# program that runs. A CARRY is the argument of one round and the result of the round before. Each round takes or gives one
-# element of a ROW along the first axis. Any other is a CONSTANT.
+# program that runs. A CARRY is the argument of one round and the result of the round before. Each round takes or gives
+# one element of a ROW along the first axis. Any other is a CONSTANT.
 INDEX, CONSTANT, CARRY, ROW = range(4)
 
 
