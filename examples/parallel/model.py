@@ -1,7 +1,8 @@
 """A small transformer language model in Flax. It can also be one part of itself, on one device.
 
 With `axis` set, the module computes the part of one device of that mesh axis: a part of the heads and of the hidden
-layer. It sums the contributions of the parts. Its parameters are blocks of the whole model's; `SPLIT` states of which.
+layer. It sums the contributions of the parts. Each parameter is a block of a parameter of the whole model. `SPLIT` lists
+the split axes.
 """
 
 import dataclasses

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# Types of which equal values are the same value (classes of dtypes and enumerations are added at first use).
+# Two equal values of one of these types are the same value. Classes of dtypes and enumerations are added at first use.
 _ATOMS = {int, str, bytes, type(None), type(...)}
 _bits = struct.Struct("d").pack
 

@@ -106,7 +106,7 @@ class Eqn:
 
 
 class _Described(dict):
-    """Params of which libraries may read further ones, which follow from these. Rules get these alone."""
+    """The params of an equation. Libraries may also read params that are computed from these; rules get only these."""
 
     __slots__ = ("primitive",)
 

@@ -87,6 +87,8 @@ Params: TypeAlias = dict[str, Any]
 class ArrayUpdate(Protocol):
     """``x.at[index]``: each method returns a new array, `x` with the elements at `index` changed."""
 
+    # The methods repeat their parameters: an editor shows those of a method, and not those of a shared type of a field.
+
     def get(
         self,
         *,

@@ -168,7 +168,7 @@ def jaxpr_subcomp(
 
 
 def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-    """Values in the structure of types, some of which are tuples: the inverse of `flatten_ir_values`."""
+    """Group values by the structure of types: a tuple of types takes a tuple of values. Inverse of `flatten_ir_values`."""
     rest = iter(xs)
     out = [tuple(next(rest) for _ in y) if isinstance(y, tuple | list) else next(rest) for y in ys]
     if next(rest, None) is not None:

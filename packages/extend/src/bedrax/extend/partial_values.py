@@ -15,7 +15,7 @@ class PartialVal(tuple):
 
     @staticmethod
     def unknown(aval: AbstractValue) -> PartialVal:
-        """A value of which only the type is known."""
+        """An unknown value with a known type."""
         return PartialVal((aval, None))
 
     @staticmethod
