@@ -440,8 +440,14 @@ def devices(session):
     sync(session, *EVERYTHING)
     whole = {"BEDRAX_ALL_RECORDS": "1", "BEDRAX_CLOSURE": "3"}
     files = re.findall(r"`((?:packages|tests|examples)/[\w/]+\.py)`", Path("docs/devices.md").read_text())
-    session.run("pytest", *dict.fromkeys(files), "packages/parallel/tests", "packages/processes/tests",
-                *session.posargs, env=QUIET | whole)  # fmt: skip
+    session.run(
+        "pytest",
+        *dict.fromkeys(files),
+        "packages/parallel/tests",
+        "packages/processes/tests",
+        *session.posargs,
+        env=QUIET | whole,
+    )
     session.run("python", "-m", "examples.parallel", "--steps=10", env=QUIET)
 
 

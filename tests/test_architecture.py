@@ -174,9 +174,21 @@ def test_ci_runs_the_command_of_the_readme():
 
 
 AT_ROOT = {
-    ".ci", ".gitignore", "LICENSE", "README.md", "benchmarks", "conftest.py", "docs", "examples", "noxfile.py", "packages",
-    "pyproject.toml", "tests", "tools", "uv.lock",
-}  # fmt: skip
+    ".ci",
+    ".gitignore",
+    "LICENSE",
+    "README.md",
+    "benchmarks",
+    "conftest.py",
+    "docs",
+    "examples",
+    "noxfile.py",
+    "packages",
+    "pyproject.toml",
+    "tests",
+    "tools",
+    "uv.lock",
+}
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs git's list of the files")

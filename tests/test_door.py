@@ -105,9 +105,12 @@ def outside_of_the_door(tree):
             found.append((node.lineno, "imports jaxlib"))
         elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jaxlib":
             found.append((node.lineno, "imports jaxlib"))
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in (
-            "load_whole", "import_module", "__import__",
-        ) and any("jaxlib" in str(getattr(a, "value", "")) for a in node.args):  # fmt: skip
+        elif (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", getattr(node.func, "attr", ""))
+            in ("load_whole", "import_module", "__import__")
+            and any("jaxlib" in str(getattr(a, "value", "")) for a in node.args)
+        ):
             found.append((node.lineno, "imports jaxlib"))
         elif (
             isinstance(node, ast.Compare)
@@ -141,13 +144,18 @@ def test_only_the_door_uses_jaxlib(file):
         assert outside_of_the_door(ast.parse(text)) == [], f"{file}: this belongs into {door.DOOR}"
 
 
-@pytest.mark.parametrize("line", [
-    "import jaxlib._jax", "from jaxlib import xla_client", "load_whole('jaxlib._jax')",
-    "from bedrax.xla_backend.door import runtime\nruntime.jaxlib_version < '1'",
-    "from bedrax.xla_backend.door import runtime\nhasattr(runtime.Client, 'x')",
-    "from bedrax.xla_backend.door.runtime import Client\ngetattr(Client, 'x', None)",
-    "from bedrax.xla_backend.door import versions\nversions.parts('0.11')",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import jaxlib._jax",
+        "from jaxlib import xla_client",
+        "load_whole('jaxlib._jax')",
+        "from bedrax.xla_backend.door import runtime\nruntime.jaxlib_version < '1'",
+        "from bedrax.xla_backend.door import runtime\nhasattr(runtime.Client, 'x')",
+        "from bedrax.xla_backend.door.runtime import Client\ngetattr(Client, 'x', None)",
+        "from bedrax.xla_backend.door import versions\nversions.parts('0.11')",
+    ],
+)
 def test_uses_outside_of_the_door_are_found(line):
     assert len(outside_of_the_door(ast.parse(line))) == 1
 
@@ -155,9 +163,10 @@ def test_uses_outside_of_the_door_are_found(line):
 # ---- a jaxlib that is newer than the tested ones ----
 
 
-@pytest.mark.parametrize("version, warned", [
-    ("0.10.2", 0), ("0.12.0.1", 0), ("0.12.0.1+local", 0), ("0.12.0.2", 1), ("0.12.1", 1), ("0.13.0", 1), ("1.0", 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "version, warned",
+    [("0.10.2", 0), ("0.12.0.1", 0), ("0.12.0.1+local", 0), ("0.12.0.2", 1), ("0.12.1", 1), ("0.13.0", 1), ("1.0", 1)],
+)
 def test_a_newer_jaxlib_is_a_warning(monkeypatch, version, warned):
     monkeypatch.setattr(versions, "jaxlib_version", version)
     with warnings.catch_warnings(record=True) as seen:

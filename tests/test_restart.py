@@ -19,10 +19,12 @@ def run(count, folder, steps, dies=-1):
     processes = [
         subprocess.Popen(
             [sys.executable, str(PROGRAM), str(i), str(count), str(port), str(folder), str(steps), str(dies)],
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
         for i in range(count)
-    ]  # fmt: skip
+    ]
     try:
         outputs = [p.communicate(timeout=240)[0] for p in processes]
     finally:

@@ -29,6 +29,9 @@ def test_the_named_tests_exist():
 
 
 def test_every_limitation_is_tested():
-    (table,) = [n.value for n in _tree(tensorflow_page.LIMITS).body
-                if isinstance(n, ast.Assign) and n.targets[0].id == "LIMITATIONS"]  # fmt: skip
+    (table,) = [
+        n.value
+        for n in _tree(tensorflow_page.LIMITS).body
+        if isinstance(n, ast.Assign) and n.targets[0].id == "LIMITATIONS"
+    ]
     assert {key.value for key in table.keys} == set(tensorflow_page.LIMITATIONS)

@@ -14,9 +14,24 @@ import numpy as np
 import pytest
 
 MODULES = [
-    jax, jax.numpy, jax.numpy.linalg, jax.numpy.fft, jax.lax, jax.random, jax.nn, jax.tree, jax.tree_util, jax.scipy.special,
-    jax.scipy.linalg, jax.scipy.stats.norm, jax.image, jax.ops, jax.custom_batching, jax.debug, jax.dlpack,
-]  # fmt: skip
+    jax,
+    jax.numpy,
+    jax.numpy.linalg,
+    jax.numpy.fft,
+    jax.lax,
+    jax.random,
+    jax.nn,
+    jax.tree,
+    jax.tree_util,
+    jax.scipy.special,
+    jax.scipy.linalg,
+    jax.scipy.stats.norm,
+    jax.image,
+    jax.ops,
+    jax.custom_batching,
+    jax.debug,
+    jax.dlpack,
+]
 
 
 def test_the_annotated_program_runs_and_its_values_have_the_types_it_claims():

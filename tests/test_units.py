@@ -36,9 +36,13 @@ BLOCKS = """Title
     [
         ("a.md", CELLS, ["x = 1\n", "x + 1\n", "1 / 0\n"]),
         ("b.rst", BLOCKS, ["y = 2\nif y:\n  y = 3\n", ">>> y\n3\n", "z = 1\n", "z = y\n"]),
-        ("c.ipynb", json.dumps({"cells": [{"cell_type": "code", "source": ["p = 1"]}, {"cell_type": "markdown"}]}), ["p = 1\n"]),
+        (
+            "c.ipynb",
+            json.dumps({"cells": [{"cell_type": "code", "source": ["p = 1"]}, {"cell_type": "markdown"}]}),
+            ["p = 1\n"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_pages_are_cut_into_units(tmp_path, name, text, units):
     (tmp_path / name).write_text(text)
     (page,) = run_units.pages(tmp_path)

@@ -35,9 +35,19 @@ DIALECTS = ("stablehlo", "chlo", "sdy", "mhlo", "func", "builtin", "arith", "ten
 # Calls that take the name of an attribute as a string.
 BY_NAME = {"getattr", "setattr", "hasattr", "attrgetter", "methodcaller", "set_build_option", "partial", "_has"}
 CLASSES_IN = (
-    "_jax", "_hlo", "_profiler", "_profile_data", "_ifrt_proxy", "xla_client", "mlir.ir", "mlir.passmanager",
-    "mlir._mlir_libs._stablehlo", "mlir._mlir_libs._chlo", "mlir._mlir_libs._sdy", "mlir._mlir_libs._mlirHlo",
-)  # fmt: skip
+    "_jax",
+    "_hlo",
+    "_profiler",
+    "_profile_data",
+    "_ifrt_proxy",
+    "xla_client",
+    "mlir.ir",
+    "mlir.passmanager",
+    "mlir._mlir_libs._stablehlo",
+    "mlir._mlir_libs._chlo",
+    "mlir._mlir_libs._sdy",
+    "mlir._mlir_libs._mlirHlo",
+)
 
 
 # ---- the parts that the sources use ----
@@ -85,8 +95,11 @@ class _Roots(ast.NodeVisitor):
     def visit_Assign(self, node):
         self.generic_visit(node)
         targets, values = node.targets[0], node.value
-        pairs = zip(targets.elts, values.elts) if isinstance(targets, ast.Tuple) and isinstance(values, ast.Tuple) else (
-            [(targets, values)])  # fmt: skip
+        pairs = (
+            zip(targets.elts, values.elts)
+            if isinstance(targets, ast.Tuple) and isinstance(values, ast.Tuple)
+            else ([(targets, values)])
+        )
         for target, value in pairs:
             path = self.path(value)
             if path and isinstance(target, ast.Name):

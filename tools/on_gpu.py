@@ -91,8 +91,12 @@ def records(small):
 
 def all_records(small, environment):
     """Run `records` in child processes; the parent's side."""
-    names = [sys.executable, "-c", "from bedrax.testing.records import all_cases\n"
-             "print(*[c.id for c in all_cases() if c.xla is True and c.needs is None], sep='\\n')"]  # fmt: skip
+    names = [
+        sys.executable,
+        "-c",
+        "from bedrax.testing.records import all_cases\n"
+        "print(*[c.id for c in all_cases() if c.xla is True and c.needs is None], sep='\\n')",
+    ]
     ids = subprocess.run(names, env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
     ids = [i for i in ids if i][:: 20 if small else 1]
     failed, calls, left, good = {}, collections.defaultdict(set), list(ids), 0
@@ -142,8 +146,10 @@ def digits(small):
     state = training.init(linen_model.MODEL, optimizer, init_key)
     training.train(linen_model.MODEL, optimizer, state, given, epochs, key, after_epoch)
     rest = (ends[-1] - ends[0]) / (epochs - 1)
-    print(f"{epochs} epochs: loss {history[-1][0]:.4f}, test accuracy {history[-1][1]:.2%}; the first epoch with all"
-          f" compilation {spelled(ends[0] - began)}, each of the others {spelled(rest)}.")  # fmt: skip
+    print(
+        f"{epochs} epochs: loss {history[-1][0]:.4f}, test accuracy {history[-1][1]:.2%}; the first epoch with all"
+        f" compilation {spelled(ends[0] - began)}, each of the others {spelled(rest)}."
+    )
 
 
 def faq(small):
@@ -182,8 +188,10 @@ def workloads(small):
     if small:
         n, (b, t, h, d), (images, side, c) = 256, (1, 128, 2, 16), (2, 8, 16)
     for name, dtype, precision in (
-        ("bf16", jnp.bfloat16, None), ("tf32", jnp.float32, "default"), ("f32", jnp.float32, "highest"),
-    ):  # fmt: skip
+        ("bf16", jnp.bfloat16, None),
+        ("tf32", jnp.float32, "default"),
+        ("f32", jnp.float32, "highest"),
+    ):
         product = lambda x, y, p=precision: jnp.matmul(x, y, precision=p)
         yield f"product, {n} x {n}, {name}", name, 2 * n**3, None, product, (normal(n, n, dtype=dtype),) * 2
     qkv = (normal(b, t, h, d),) * 3
@@ -226,8 +234,10 @@ def last_words(done):
 
 
 def machine(environment):
-    say = "import jax, jaxlib, numpy; d = jax.devices()[0]; print(d.platform, d.device_kind, len(jax.devices()), " \
-          "jaxlib.__version__, numpy.__version__, jax.__version__, sep='\\t')"  # fmt: skip
+    say = (
+        "import jax, jaxlib, numpy; d = jax.devices()[0]; print(d.platform, d.device_kind, len(jax.devices()), "
+        "jaxlib.__version__, numpy.__version__, jax.__version__, sep='\\t')"
+    )
     first = environment["JAX_PLATFORMS"].partition(",")[0]  # alone: if it does not start, its error has the reason
     given = {**environment, "JAX_PLATFORMS": first}
     done = subprocess.run([sys.executable, "-c", say], env=given, capture_output=True, text=True)
@@ -259,12 +269,16 @@ def main():
     if unknown := set(chosen) - set(SECTIONS):
         parser.error(f"unknown sections {sorted(unknown)}; there are {', '.join(SECTIONS)}")
     environment = {
-        **os.environ, "PYTHONPATH": os.pathsep.join([*SOURCES, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
-        "JAX_PLATFORMS": "cuda,cpu" if options.device == "gpu" else "cpu", "TF_CPP_MIN_LOG_LEVEL": "3",
-    }  # fmt: skip
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([*SOURCES, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "JAX_PLATFORMS": "cuda,cpu" if options.device == "gpu" else "cpu",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
     _, name, count, *versions = machine(environment)
-    text = (f"{count} x {name}; Python {platform.python_version()}, jaxlib {versions[0]}, NumPy {versions[1]},"
-            f" jax {versions[2]}.\n")  # fmt: skip
+    text = (
+        f"{count} x {name}; Python {platform.python_version()}, jaxlib {versions[0]}, NumPy {versions[1]},"
+        f" jax {versions[2]}.\n"
+    )
     failed, whole = False, ""
     for section in chosen:
         began = time.perf_counter()

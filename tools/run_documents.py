@@ -25,14 +25,25 @@ NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
 _CLUSTER = "needs several processes, ports, or hardware that is not everywhere"
 _COMPILED = "needs a library that was compiled for it: packages/xla_backend/tests/test_ffi.py"
 WITHOUT_EXAMPLE = {
-    **{f"jax.{n}": _CLUSTER for n in
-       ("distributed.initialize", "distributed.shutdown", "profiler.register_subprocess", "profiler.start_server",
-        "profiler.stop_server", "experimental.profiler.get_profiled_instructions_proto",
-        "experimental.multihost_utils.ltg_batcher")},
+    **{
+        f"jax.{n}": _CLUSTER
+        for n in (
+            "distributed.initialize",
+            "distributed.shutdown",
+            "profiler.register_subprocess",
+            "profiler.start_server",
+            "profiler.stop_server",
+            "experimental.profiler.get_profiled_instructions_proto",
+            "experimental.multihost_utils.ltg_batcher",
+        )
+    },
     **{f"jax.ffi.{n}": _COMPILED for n in ("register_ffi_type", "register_ffi_type_id")},
-    **{f"jax.debug.{n}": "draws with rich, which is an extra" for n in ("visualize_sharding", "visualize_array_sharding")},
+    **{
+        f"jax.debug.{n}": "draws with rich, which is an extra"
+        for n in ("visualize_sharding", "visualize_array_sharding")
+    },
     "jax.experimental.jax2tf.call_tf.emit_tf_embedded_graph_custom_call": "a part of call_tf, which has an example",
-}  # fmt: skip
+}
 
 
 class Close(doctest.OutputChecker):

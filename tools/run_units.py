@@ -242,8 +242,12 @@ def run(python, arguments, folder, limit=1200):
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(
             [python, "-W", "ignore", str(Path(__file__).resolve()), "--work", *arguments],
-            cwd=folder, env=env, timeout=limit, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            cwd=folder,
+            env=env,
+            timeout=limit,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
 
 def outcomes(python, page):

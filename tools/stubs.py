@@ -23,16 +23,40 @@ PACKAGES = ROOT / "packages"
 
 # The types of parameters that have no annotation, by package and name. "*": any other name.
 _NUMPY = {
-    "axis": "Axis", "dtype": "DTypeLike | None", "where": "ArrayLike | None", "initial": "ArrayLike | None",
-    "out": "None", "keepdims": "bool", "mean": "ArrayLike | None", "correction": "float | None", "n": "int | None",
-    "s": "Sequence[int] | None", "axes": "Sequence[int] | None", "norm": "str | None", "*": "ArrayLike",
-    "include_initial": "bool", "num_segments": "int | None", "weights": "ArrayLike | None", "interpolation": "None",
-}  # fmt: skip
+    "axis": "Axis",
+    "dtype": "DTypeLike | None",
+    "where": "ArrayLike | None",
+    "initial": "ArrayLike | None",
+    "out": "None",
+    "keepdims": "bool",
+    "mean": "ArrayLike | None",
+    "correction": "float | None",
+    "n": "int | None",
+    "s": "Sequence[int] | None",
+    "axes": "Sequence[int] | None",
+    "norm": "str | None",
+    "*": "ArrayLike",
+    "include_initial": "bool",
+    "num_segments": "int | None",
+    "weights": "ArrayLike | None",
+    "interpolation": "None",
+}
 _RANDOM = {
-    "shape": "ShapeLike | None", "dtype": "DTypeLike | None", "out_sharding": "Any", "method": "str", "mode": "str | None",
-    "axis": "int", "replace": "bool", "independent": "bool", "impl": "Any", "num": "int | Sequence[int]",
-    "precision": "Any", "d": "int", "n": "ArrayLike", "*": "ArrayLike",
-}  # fmt: skip
+    "shape": "ShapeLike | None",
+    "dtype": "DTypeLike | None",
+    "out_sharding": "Any",
+    "method": "str",
+    "mode": "str | None",
+    "axis": "int",
+    "replace": "bool",
+    "independent": "bool",
+    "impl": "Any",
+    "num": "int | Sequence[int]",
+    "precision": "Any",
+    "d": "int",
+    "n": "ArrayLike",
+    "*": "ArrayLike",
+}
 _SPECIAL = {"n": "ArrayLike", "dtype": "DTypeLike | None", "axis": "Axis", "norm": "str | None", "*": "ArrayLike"}
 TYPES = {"numpy": _NUMPY, "random": _RANDOM, "scipy": _SPECIAL}
 

@@ -5,8 +5,16 @@ from importlib import import_module
 from ..case import Case
 
 GROUPS = (
-    "imports", "pytrees", "eager", "dispatch", "tracing", "running", "transformations", "tensorflow", "numpy_only",
-)  # fmt: skip
+    "imports",
+    "pytrees",
+    "eager",
+    "dispatch",
+    "tracing",
+    "running",
+    "transformations",
+    "tensorflow",
+    "numpy_only",
+)
 
 
 def load() -> dict[str, list[Case]]:

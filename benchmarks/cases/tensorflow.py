@@ -52,10 +52,12 @@ def running(program: str, size: int, kind: str, options: str) -> Case:
         f"run = tf.function(converted, autograph=False{options}).get_concrete_function(*args)"
     )
     return Case(
-        f"jax2tf, run/{program}, {kind}", {"ours": "run(*args).numpy()", "ours:jit": "float(run(*args))"},
+        f"jax2tf, run/{program}, {kind}",
+        {"ours": "run(*args).numpy()", "ours:jit": "float(run(*args))"},
         {"ours": setup + ours, "ours:jit": setup + "args, run = jax.device_put(args), jax.jit(make())"},
-        peers=("ours:jit",), target=1.1,
-    )  # fmt: skip
+        peers=("ours:jit",),
+        target=1.1,
+    )
 
 
 CALLED = """\
@@ -74,8 +76,11 @@ def called_eagerly(function: str) -> Case:
     return Case(
         f"call_tf/eager, {function}",
         {"ours": "f(x, w)", "ours:TensorFlow": f"{function}(t, v)", "upstream": "f(x, w)"},
-        CALLED + f"f = jax2tf.call_tf({function})", peers=("ours:TensorFlow", "upstream"), target=1, allowance=30e-6,
-    )  # fmt: skip
+        CALLED + f"f = jax2tf.call_tf({function})",
+        peers=("ours:TensorFlow", "upstream"),
+        target=1,
+        allowance=30e-6,
+    )
 
 
 FRESH = "jax.jit(lambda x, w: jax2tf.call_tf({function})(x, w)){method}"

@@ -22,9 +22,16 @@ HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
 # The distribution of a program that has another name, and the environment of a library's own suite.
 DISTRIBUTION = {
-    "array_api": "array-api-compat", "flax_checkpoints": "flax", "flax_linen": "flax", "flax_nnx": "flax", "haiku": "dm-haiku",
-    "numpyro_tfp": "numpyro", "orbax": "orbax-checkpoint", "ott": "ott-jax", "tensorflow_probability": "tfp-nightly",
-}  # fmt: skip
+    "array_api": "array-api-compat",
+    "flax_checkpoints": "flax",
+    "flax_linen": "flax",
+    "flax_nnx": "flax",
+    "haiku": "dm-haiku",
+    "numpyro_tfp": "numpyro",
+    "orbax": "orbax-checkpoint",
+    "ott": "ott-jax",
+    "tensorflow_probability": "tfp-nightly",
+}
 MARK, SUITES_MARK = "<!-- table -->", "<!-- suites -->"
 
 

@@ -30,9 +30,11 @@ def with_processes(count: int, *arguments: str) -> None:
         s.bind(("localhost", 0))
         address = f"localhost:{s.getsockname()[1]}"
     environment = {
-        **os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES // count}",
-        "JAX_COORDINATOR_ADDRESS": address, "JAX_NUM_PROCESSES": str(count),
-    }  # fmt: skip
+        **os.environ,
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES // count}",
+        "JAX_COORDINATOR_ADDRESS": address,
+        "JAX_NUM_PROCESSES": str(count),
+    }
     command = [sys.executable, "-m", "examples.parallel", *arguments]
     runs = [
         subprocess.Popen(
@@ -108,9 +110,11 @@ def explain(out: Path) -> None:
         print(f"\n{name}, {count} devices\n{result}")
         (out / f"{name.split()[0]}_{count}.svg").write_text(result.svg())
         found[name] = dict(
-            exchanges=sum(c.count for c in result.collectives), sent=result.sent, seconds=result.seconds,
+            exchanges=sum(c.count for c in result.collectives),
+            sent=result.sent,
+            seconds=result.seconds,
             kept=sum(result.memory.values()) - 2 * result.memory["shared"],
-        )  # fmt: skip
+        )
     (out / f"explained_{count}.json").write_text(json.dumps(found, indent=1))
 
 

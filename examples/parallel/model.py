@@ -67,9 +67,13 @@ def loss(model, params, tokens):
 
 # The dimension of a parameter that the axis "model" splits, by the name of its layer.
 SPLIT = {
-    "query": P(None, "model"), "key": P(None, "model"), "value": P(None, "model"), "out": P("model"),
-    "up": P(None, "model"), "down": P("model"),
-}  # fmt: skip
+    "query": P(None, "model"),
+    "key": P(None, "model"),
+    "value": P(None, "model"),
+    "out": P("model"),
+    "up": P(None, "model"),
+    "down": P("model"),
+}
 
 
 def tensor_specs(params):

@@ -123,8 +123,9 @@ def in_javascript(records) -> list[str]:
         pairs = {}
         for i, (record, (fun, args)) in enumerate(zip(records, made, strict=True)):
             # With gradients, though none is saved: TF.js lacks the operation that raises for them.
-            f = converted(record, fun, args, enable_xla=False, with_gradient=True,
-                          native_serialization_disabled_checks=unchecked)  # fmt: skip
+            f = converted(
+                record, fun, args, enable_xla=False, with_gradient=True, native_serialization_disabled_checks=unchecked
+            )
             module = tf.Module()
             module.f = f
             saved, target = pathlib.Path(folder, f"saved{i}"), pathlib.Path(folder, f"converted{i}")

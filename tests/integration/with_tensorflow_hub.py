@@ -47,9 +47,11 @@ def answers(request, tmp_path_factory):
         lambda x: converted(tree, x), autograph=False, input_signature=[tf.TensorSpec([None, 3], tf.float32, "x")]
     )
     tf.saved_model.save(
-        reusable, str(folder / "model"), signatures=reusable.__call__.get_concrete_function(),
+        reusable,
+        str(folder / "model"),
+        signatures=reusable.__call__.get_concrete_function(),
         options=tf.saved_model.SaveOptions(experimental_custom_gradients=True),
-    )  # fmt: skip
+    )
     np.savez(folder / "inputs.npz", x=x, y=y, scores=jax.jit(apply)(params, x)["scores"])
 
     script = Path(__file__).with_name("hub_consumer.py")

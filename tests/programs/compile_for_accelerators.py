@@ -45,9 +45,12 @@ gpu_device_info {
 platform_name: "CUDA" dnn_version_info { major: 9 minor: 12 } device_description_str: "NVIDIA H200"
 """
 TPU_SETTINGS = {
-    "TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-4", "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_WORKER_ID": "0", "TPU_LOG_DIR": "disabled",
-}  # fmt: skip
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_WORKER_ID": "0",
+    "TPU_LOG_DIR": "disabled",
+}
 
 
 def topology(platform):
@@ -92,8 +95,14 @@ def outcomes(platform, ids):
     found, left = {}, list(ids)
     while left:
         done = subprocess.run(
-            [sys.executable, __file__, "--child", platform], input="\n".join(left), text=True, timeout=3600,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **TPU_SETTINGS})  # fmt: skip
+            [sys.executable, __file__, "--child", platform],
+            input="\n".join(left),
+            text=True,
+            timeout=3600,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **TPU_SETTINGS},
+        )
         lines = [line.split("\t") for line in done.stdout.splitlines() if line.startswith(("start\t", "end\t"))]
         found.update((name, message) for kind, name, *rest in lines if kind == "end" for message in rest)
         started = [name for kind, name, *_ in lines if kind == "start"]

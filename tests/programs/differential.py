@@ -48,7 +48,7 @@ KINDS = {
     "bool": _floats(lambda x: x > 0.5),
     "float16": _floats(lambda x: x.astype(np.float16)),
     "bfloat16": _floats(lambda x: x.astype(jax.numpy.bfloat16)),
-}  # fmt: skip
+}
 
 
 def _described(x):

@@ -17,9 +17,13 @@ me, count, port, folder, steps, dies = (int(a) if a.lstrip("-").isdigit() else a
 jax.config.update("jax_num_cpu_devices", 8 // count)
 if count > 1:
     jax.distributed.initialize(
-        f"localhost:{port}", count, me, initialization_timeout=60, heartbeat_timeout_seconds=10,
+        f"localhost:{port}",
+        count,
+        me,
+        initialization_timeout=60,
+        heartbeat_timeout_seconds=10,
         shutdown_timeout_seconds=60,
-    )  # fmt: skip
+    )
 mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))
 split, whole = NamedSharding(mesh, P("data")), NamedSharding(mesh, P(None, "model"))
 

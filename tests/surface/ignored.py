@@ -8,8 +8,9 @@ from __future__ import annotations
 _SCIPY = "jax.scipy.linalg"
 _OVERWRITE = {
     "overwrite_a": "cho_factor cholesky det eigh hessenberg inv lu lu_factor qr qr_multiply solve svd",
-    "overwrite_b": "cho_solve eigh lu_solve solve solve_triangular", "overwrite_c": "qr_multiply",
-}  # fmt: skip
+    "overwrite_b": "cho_solve eigh lu_solve solve solve_triangular",
+    "overwrite_c": "qr_multiply",
+}
 _PLGPU = "jax.experimental.pallas.mosaic_gpu"
 _OPTIMIZED = "atomic_add atomic_and atomic_max atomic_min atomic_or atomic_xor load store"
 _CHECKED = (

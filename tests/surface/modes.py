@@ -77,8 +77,10 @@ def _compiled(function: Callable, arrays: list, expected: Any) -> Any:
 
 
 def _must_be_arrays(expected: Any) -> None:
-    if not all(isinstance(x, jax.Array | np.ndarray | np.generic | bool | int | float | complex | None)
-               for x in jax.tree.leaves(expected)):  # fmt: skip
+    if not all(
+        isinstance(x, jax.Array | np.ndarray | np.generic | bool | int | float | complex | None)
+        for x in jax.tree.leaves(expected)
+    ):
         raise Skip("its results are no arrays")
 
 
@@ -131,13 +133,59 @@ def eager(record: Record) -> None:
 
 # Functions with another result in NumPy: free signs and orders, uninitialised memory, other conventions.
 NO_ORACLE = {
-    "empty", "empty_like", "eig", "eigh", "eigvals", "svd", "qr", "lu", "schur", "einsum_path", "result_type", "choose",
-    "can_cast", "get_printoptions", "array_repr", "array_str", "frompyfunc", "vectorize", "printoptions", "roots", "poly",
-    "hessenberg", "polar", "rsf2csf", "cho_factor", "lu_factor", "eigh_tridiagonal", "qr_multiply", "funm", "sqrtm",
-    "fill_diagonal", "place", "put", "put_along_axis", "from_dlpack", "argpartition", "partition", "sem", "mode",
-    "minimize", "cdf2rdf", "promote_types", "iinfo", "finfo", "gmres", "cg", "bicgstab", "iscomplexobj", "sph_harm_y",
-    "kurtosis", "moment", "polydiv",
-}  # fmt: skip
+    "empty",
+    "empty_like",
+    "eig",
+    "eigh",
+    "eigvals",
+    "svd",
+    "qr",
+    "lu",
+    "schur",
+    "einsum_path",
+    "result_type",
+    "choose",
+    "can_cast",
+    "get_printoptions",
+    "array_repr",
+    "array_str",
+    "frompyfunc",
+    "vectorize",
+    "printoptions",
+    "roots",
+    "poly",
+    "hessenberg",
+    "polar",
+    "rsf2csf",
+    "cho_factor",
+    "lu_factor",
+    "eigh_tridiagonal",
+    "qr_multiply",
+    "funm",
+    "sqrtm",
+    "fill_diagonal",
+    "place",
+    "put",
+    "put_along_axis",
+    "from_dlpack",
+    "argpartition",
+    "partition",
+    "sem",
+    "mode",
+    "minimize",
+    "cdf2rdf",
+    "promote_types",
+    "iinfo",
+    "finfo",
+    "gmres",
+    "cg",
+    "bicgstab",
+    "iscomplexobj",
+    "sph_harm_y",
+    "kurtosis",
+    "moment",
+    "polydiv",
+}
 
 
 def jit(record: Record) -> None:
@@ -207,17 +255,34 @@ def grad(record: Record) -> None:
 
 # Functions with a jump at these arguments, with a derivative of 0 or one-sided by convention; or with free signs.
 NOT_SMOOTH: set[str] = {
-    "numpy.linalg.svd", "numpy.linalg.eig", "numpy.linalg.qr", "lax.linalg.svd", "lax.linalg.eig", "lax.linalg.schur",
-    "scipy.linalg.svd", "scipy.linalg.schur", "numpy.linalg.matrix_rank", "numpy.spacing", "numpy.nextafter",
-    "lax.nextafter", "lax.stop_gradient", "scipy.stats.dirichlet.pdf", "scipy.stats.dirichlet.logpdf", "lax.random_gamma_grad", "lax.reduce_precision", "numpy.frexp", "numpy.modf",
-}  # fmt: skip
+    "numpy.linalg.svd",
+    "numpy.linalg.eig",
+    "numpy.linalg.qr",
+    "lax.linalg.svd",
+    "lax.linalg.eig",
+    "lax.linalg.schur",
+    "scipy.linalg.svd",
+    "scipy.linalg.schur",
+    "numpy.linalg.matrix_rank",
+    "numpy.spacing",
+    "numpy.nextafter",
+    "lax.nextafter",
+    "lax.stop_gradient",
+    "scipy.stats.dirichlet.pdf",
+    "scipy.stats.dirichlet.logpdf",
+    "lax.random_gamma_grad",
+    "lax.reduce_precision",
+    "numpy.frexp",
+    "numpy.modf",
+}
 
 
 # Decompositions that are not unique: each algorithm gives its own signs, or order.
 FREE = {
-    f"{module}.{name}" for module in ("numpy.linalg", "lax.linalg", "scipy.linalg")
+    f"{module}.{name}"
+    for module in ("numpy.linalg", "lax.linalg", "scipy.linalg")
     for name in ("eig", "eigh", "svd", "qr", "schur", "hessenberg", "tridiagonal", "rsf2csf")
-}  # fmt: skip
+}
 
 
 def numpy_only(record: Record) -> None:
@@ -254,8 +319,9 @@ def tensorflow(record: Record) -> None:
 def _values_traced(tree: Any) -> list:
     return [
         jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x
-        for x in jax.tree.leaves(tree) if isinstance(x, jax.Array)
-    ]  # fmt: skip
+        for x in jax.tree.leaves(tree)
+        if isinstance(x, jax.Array)
+    ]
 
 
 def keywords(record: Record) -> None:
@@ -266,10 +332,13 @@ def keywords(record: Record) -> None:
         raise Skip("no signature") from None
     given = {p.name for p, _ in zip(parameters, record.args)}
     names = {
-        p.name: p.default for p in parameters
-        if p.default is not p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-        and p.name not in given and p.name not in record.kwargs
-    }  # fmt: skip
+        p.name: p.default
+        for p in parameters
+        if p.default is not p.empty
+        and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        and p.name not in given
+        and p.name not in record.kwargs
+    }
     if not names:
         raise Skip("no keywords")
     _close(record.function(*record.args, **record.kwargs, **names), _eager(record))
@@ -325,17 +394,27 @@ def _floats_as(dtype: Any) -> Callable:
 
 
 MODES: dict[str, Callable[[Record], None]] = {
-    "eager": eager, "jit": jit, "vmap": vmap, "grad": grad, "NumPy": numpy_only, "TF": tensorflow,
-    "keywords": keywords, "x64": None, "rank promotion": _under("jax_numpy_rank_promotion", "raise"),
-    "strict dtypes": _under("jax_numpy_dtype_promotion", "strict"), "debug nans": _under("jax_debug_nans", True),
+    "eager": eager,
+    "jit": jit,
+    "vmap": vmap,
+    "grad": grad,
+    "NumPy": numpy_only,
+    "TF": tensorflow,
+    "keywords": keywords,
+    "x64": None,
+    "rank promotion": _under("jax_numpy_rank_promotion", "raise"),
+    "strict dtypes": _under("jax_numpy_dtype_promotion", "strict"),
+    "debug nans": _under("jax_debug_nans", True),
     "disable jit": _under("jax_disable_jit", True),
     "bfloat16": _refuses_or_runs(_floats_as(jnp.bfloat16), "Arguments in bfloat16."),
     "float16": _refuses_or_runs(_floats_as(np.float16), "Arguments in float16."),
     "complex64": _refuses_or_runs(_floats_as(np.complex64), "Arguments in complex64."),
-    "int32": _refuses_or_runs(lambda x: (x * 4).astype(np.int32) if x.dtype == np.float32 else x, "Integers for floats."),
+    "int32": _refuses_or_runs(
+        lambda x: (x * 4).astype(np.int32) if x.dtype == np.float32 else x, "Integers for floats."
+    ),
     "empty": _refuses_or_runs(lambda x: x[..., :0] if x.ndim else x, "Arrays without elements."),
     "scalars": _refuses_or_runs(lambda x: x.reshape(-1)[0] if x.ndim and x.size else x, "Numbers instead of arrays."),
-}  # fmt: skip
+}
 
 
 def x64(record: Record) -> None:

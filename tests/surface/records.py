@@ -41,11 +41,53 @@ KEY = jax.random.key(0)
 ONE, HALF, TWO, THREE = (np.float32(x) for x in (1.3, 0.4, 2.2, 3.1))
 
 PARAMETERS: dict[str, Any] = dict(
-    x=M, a=M, b=M, x1=M, x2=N, y=N, z=M, arr=M, ary=M, m=M, v=V, A=SQUARE, array=M, array_like=M, operand=M, key=KEY,
-    shape=(3,), arys=[M, N], arrays=[M, N], p=np.float32(0.3), q=HALF, k=np.int32(2), n=np.int32(5), alpha=ONE,
-    beta=TWO, axis=0, dtype=np.float32, loc=HALF, scale=ONE, lhs=M, rhs=N, logits=M, indices=np.array([1, 0]), s=ONE,
-    df=THREE, num=3, N=3, tensor=M, condition=BOOLS, keys=KEY, mu=ONE, xs=M, c=HALF, image=M, val=M, tup=[M, N],
-)  # fmt: skip
+    x=M,
+    a=M,
+    b=M,
+    x1=M,
+    x2=N,
+    y=N,
+    z=M,
+    arr=M,
+    ary=M,
+    m=M,
+    v=V,
+    A=SQUARE,
+    array=M,
+    array_like=M,
+    operand=M,
+    key=KEY,
+    shape=(3,),
+    arys=[M, N],
+    arrays=[M, N],
+    p=np.float32(0.3),
+    q=HALF,
+    k=np.int32(2),
+    n=np.int32(5),
+    alpha=ONE,
+    beta=TWO,
+    axis=0,
+    dtype=np.float32,
+    loc=HALF,
+    scale=ONE,
+    lhs=M,
+    rhs=N,
+    logits=M,
+    indices=np.array([1, 0]),
+    s=ONE,
+    df=THREE,
+    num=3,
+    N=3,
+    tensor=M,
+    condition=BOOLS,
+    keys=KEY,
+    mu=ONE,
+    xs=M,
+    c=HALF,
+    image=M,
+    val=M,
+    tup=[M, N],
+)
 
 
 class Call(NamedTuple):
@@ -302,24 +344,49 @@ CALLS |= {name: given for name, (_, given) in AT.items()}
 
 # Names that are no functions of arrays, or that have their own tests: the test file that calls each.
 ELSEWHERE: dict[str, str] = {
-    "numpy.load": "packages/jax/tests", "numpy.save": "packages/jax/tests", "numpy.savez": "packages/jax/tests",
-    "numpy.fromfile": "packages/jax/tests", "numpy.fromiter": "packages/jax/tests",
+    "numpy.load": "packages/jax/tests",
+    "numpy.save": "packages/jax/tests",
+    "numpy.savez": "packages/jax/tests",
+    "numpy.fromfile": "packages/jax/tests",
+    "numpy.fromiter": "packages/jax/tests",
     "random.Key": "packages/jax/tests",
-    "lax.rng_uniform": "packages/numpy_backend/tests", "numpy.trim_zeros": "packages/numpy/tests", "lax.pcast": "packages/parallel/tests", "lax.psend": "packages/jax/tests", "lax.precv": "packages/jax/tests",
+    "lax.rng_uniform": "packages/numpy_backend/tests",
+    "numpy.trim_zeros": "packages/numpy/tests",
+    "lax.pcast": "packages/parallel/tests",
+    "lax.psend": "packages/jax/tests",
+    "lax.precv": "packages/jax/tests",
     "lax.ragged_all_to_all": "packages/xla_backend/tests",
-    "nn.scaled_dot_general": "packages/nn/tests", "nn.scaled_matmul": "packages/nn/tests",
-}  # fmt: skip
+    "nn.scaled_dot_general": "packages/nn/tests",
+    "nn.scaled_matmul": "packages/nn/tests",
+}
 
 _STATS = (
     "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom gumbel_l gumbel_r laplace logistic"
     " multinomial multivariate_normal nbinom norm pareto poisson t truncnorm uniform vonmises wrapcauchy"
 )
 MODULES = [
-    "numpy", "numpy.fft", "numpy.linalg", "lax", "lax.linalg", "nn", "nn.initializers", "random", "image", "ops",
-    "scipy.cluster.vq", "scipy.fft", "scipy.integrate", "scipy.linalg", "scipy.ndimage", "scipy.optimize",
-    "scipy.signal", "scipy.sparse.linalg", "scipy.special", "scipy.stats",
+    "numpy",
+    "numpy.fft",
+    "numpy.linalg",
+    "lax",
+    "lax.linalg",
+    "nn",
+    "nn.initializers",
+    "random",
+    "image",
+    "ops",
+    "scipy.cluster.vq",
+    "scipy.fft",
+    "scipy.integrate",
+    "scipy.linalg",
+    "scipy.ndimage",
+    "scipy.optimize",
+    "scipy.signal",
+    "scipy.sparse.linalg",
+    "scipy.special",
+    "scipy.stats",
     *(f"scipy.stats.{name}" for name in _STATS.split()),
-]  # fmt: skip
+]
 
 
 class Record(NamedTuple):

@@ -12,10 +12,14 @@ import pytest
 
 X = np.random.default_rng(3).uniform(1, 2, (4, 5)).astype(np.float32)
 INDICES = {
-    "array": np.array([1, -2, 7, 0, -9]), "matrix": np.array([[3, -1], [4, 2]]), "number": np.array(2), "outside": np.array(-5),
-    "pair": (np.array([0, 3, -4, 4]), np.array([1, -6, 2, 0])), "mixed": (slice(1, 3), np.array([4, -7, 2])),
+    "array": np.array([1, -2, 7, 0, -9]),
+    "matrix": np.array([[3, -1], [4, 2]]),
+    "number": np.array(2),
+    "outside": np.array(-5),
+    "pair": (np.array([0, 3, -4, 4]), np.array([1, -6, 2, 0])),
+    "mixed": (slice(1, 3), np.array([4, -7, 2])),
     "first": (np.array([-1, 5]), slice(None, None, 2)),
-}  # fmt: skip
+}
 MODES = [None, "clip", "fill", "drop", "promise_in_bounds"]
 SHARE = 1 if os.environ.get("BEDRAX_SURFACE") == "all" else 12
 CASES = list(itertools.product(INDICES, MODES, [True, False], [*methods.UPDATES, "get", "apply"]))

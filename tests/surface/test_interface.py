@@ -33,23 +33,26 @@ def test_parameters_are_upstreams_or_have_a_reason():
     assert sorted(table) == sorted(found), "these are as upstream's now, or twice in the table"
 
 
-@pytest.mark.parametrize("upstream, function, how", [
-    ("(a, b=, *, c=)", lambda a, b=1, *, c=2, d=3: 0, None),
-    ("(a, b)", lambda a, b=1, *more: 0, None),
-    ("(x, /)", lambda y, /: 0, None),
-    ("(*args, **kwargs)", lambda x: 0, None),
-    ("(a, *, c)", lambda a, **options: 0, None),
-    ("(a, b=)", lambda a: 0, "no parameter b"),
-    ("(a, b)", lambda b, a: 0, "position 0 is not a"),
-    ("(a, *, b)", lambda a: 0, "no parameter b"),
-    ("(a, b)", lambda a, *, b: 0, "position 1 is not b"),
-    ("(a)", lambda a, b: 0, "needs ['b']"),
-    ("(a=)", lambda a: 0, "needs ['a']"),
-    ("(*xs)", lambda a: 0, "does not take *xs"),
-    ("(a, **options)", lambda a: 0, "does not take **options"),
-    ("(a)", lambda *args, **kwargs: 0, "any arguments"),
-    ("(a)", 3, "not known"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "upstream, function, how",
+    [
+        ("(a, b=, *, c=)", lambda a, b=1, *, c=2, d=3: 0, None),
+        ("(a, b)", lambda a, b=1, *more: 0, None),
+        ("(x, /)", lambda y, /: 0, None),
+        ("(*args, **kwargs)", lambda x: 0, None),
+        ("(a, *, c)", lambda a, **options: 0, None),
+        ("(a, b=)", lambda a: 0, "no parameter b"),
+        ("(a, b)", lambda b, a: 0, "position 0 is not a"),
+        ("(a, *, b)", lambda a: 0, "no parameter b"),
+        ("(a, b)", lambda a, *, b: 0, "position 1 is not b"),
+        ("(a)", lambda a, b: 0, "needs ['b']"),
+        ("(a=)", lambda a: 0, "needs ['a']"),
+        ("(*xs)", lambda a: 0, "does not take *xs"),
+        ("(a, **options)", lambda a: 0, "does not take **options"),
+        ("(a)", lambda *args, **kwargs: 0, "any arguments"),
+        ("(a)", 3, "not known"),
+    ],
+)
 def test_differences_are_found(upstream, function, how):
     found = interface.unlike(upstream, function)
     assert found is None if how is None else how in found

@@ -356,7 +356,7 @@ PROGRAMS = {
         proto = jax.make_mesh((1,), ("i",)) and jnp.asarray(X).sharding._to_xla_hlo_sharding(2).to_proto()
         assert get_op_sharding_from_serialized_proto(proto.SerializeToString()).type == proto.type
     """,
-}  # fmt: skip
+}
 
 
 NEEDS = {"checkpoints": [pytest.mark.needs("tensorstore")]}

@@ -60,8 +60,7 @@ def kept(tmp_path, name, *values):
     with config.overriding(jax_compilation_cache_dir=str(tmp_path), jax_persistent_cache_min_compile_time_secs=0.0):
         size = float(np.sum([ord(c) for c in name + repr(config.find(name).value)]))
         jax.jit(lambda x: lax.sin(x) * size)(X)
-        jax.jit(
-            lambda x: lax.sin(x) * size)(X)  # fmt: skip
+        jax.jit(lambda x: lax.sin(x) * size)(X)
         return len(list(tmp_path.iterdir()))
 
 
@@ -107,8 +106,10 @@ def plugin_options(monkeypatch, platform):
     """The options of a plugin's client."""
     seen = {}
     fake = types.SimpleNamespace(
-        pjrt_plugin_loaded=lambda name: True, pjrt_plugin_initialized=lambda name: True,
-        make_c_api_client=lambda name, given, client: seen.update(given))  # fmt: skip
+        pjrt_plugin_loaded=lambda name: True,
+        pjrt_plugin_initialized=lambda name: True,
+        make_c_api_client=lambda name, given, client: seen.update(given),
+    )
     monkeypatch.setattr(clients.runtime, "xla_client", lambda: fake)
     monkeypatch.setattr(clients, "_factories", {})
     clients.register_plugin(platform, c_api=object())
@@ -254,15 +255,20 @@ OBSERVED = {
 
 # option -> the test that observes it.
 TESTED = {
-    "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_lifetimes.py", "jax_enable_checks": "packages/autodiff/tests/test_closure.py",
-    "jax_explain_cache_misses": "packages/jax/tests/test_options.py", "jax_traceback_filtering": "packages/core/tests/test_source.py",
-    "jax_logging_level": "packages/core/tests/test_config.py", "jax_debug_log_modules": "packages/core/tests/test_config.py",
+    "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_lifetimes.py",
+    "jax_enable_checks": "packages/autodiff/tests/test_closure.py",
+    "jax_explain_cache_misses": "packages/jax/tests/test_options.py",
+    "jax_traceback_filtering": "packages/core/tests/test_source.py",
+    "jax_logging_level": "packages/core/tests/test_config.py",
+    "jax_debug_log_modules": "packages/core/tests/test_config.py",
     "jax_debug_leaked_clients_on_clear_backends": "packages/xla_backend/tests/test_clients.py",
     "jax_transfer_guard": "packages/xla_backend/tests/test_options.py",
     "jax_transfer_guard_host_to_device": "packages/xla_backend/tests/test_options.py",
     "jax_transfer_guard_device_to_host": "packages/xla_backend/tests/test_options.py",
-    "jax_array_garbage_collection_guard": "packages/xla_backend/tests/test_options.py", "jax_thread_guard": "packages/processes/tests/run_of_two.py",
-    "jax_log_compiles": "packages/jax/tests/test_options.py", "jax_dump_ir_to": "packages/xla_backend/tests/test_options.py",
+    "jax_array_garbage_collection_guard": "packages/xla_backend/tests/test_options.py",
+    "jax_thread_guard": "packages/processes/tests/run_of_two.py",
+    "jax_log_compiles": "packages/jax/tests/test_options.py",
+    "jax_dump_ir_to": "packages/xla_backend/tests/test_options.py",
     "jax_transfer_guard_device_to_device": "tests/surface/test_options_act.py",
     "jax_use_shardy_partitioner": "packages/xla_backend/tests/test_placement.py",
     "jax_default_device": "packages/xla_backend/tests/test_placement.py",
@@ -270,9 +276,16 @@ TESTED = {
     "jax_compilation_cache_check_contents": "packages/xla_backend/tests/test_compilation_cache.py",
     "jax_persistent_cache_min_compile_time_secs": "packages/xla_backend/tests/test_compilation_cache.py",
     **dict.fromkeys(
-        ("jax_mtls_cert_file", "jax_mtls_key_file", "jax_mtls_ca_file", "jax_mtls_peer_uri_prefix",
-         "jax_distributed_verify_secure_credentials"), "packages/processes/tests/test_one_process.py"),
-}  # fmt: skip
+        (
+            "jax_mtls_cert_file",
+            "jax_mtls_key_file",
+            "jax_mtls_ca_file",
+            "jax_mtls_peer_uri_prefix",
+            "jax_distributed_verify_secure_credentials",
+        ),
+        "packages/processes/tests/test_one_process.py",
+    ),
+}
 AT_START = ("jax_platforms", "jax_platform_name", "jax_xla_backend")
 
 

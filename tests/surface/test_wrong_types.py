@@ -20,22 +20,45 @@ FUNCTIONS = {
 }
 # Their arguments are pytrees, and a list is one. The error is that of the user's function, or names the difference.
 OF_TREES = {
-    "lax.associative_scan", "lax.custom_linear_solve", "lax.custom_root", "lax.fori_loop", "lax.map", "lax.reduce",
-    "lax.reduce_window", "lax.scan", "lax.while_loop", "scipy.sparse.linalg.bicgstab", "scipy.sparse.linalg.cg",
+    "lax.associative_scan",
+    "lax.custom_linear_solve",
+    "lax.custom_root",
+    "lax.fori_loop",
+    "lax.map",
+    "lax.reduce",
+    "lax.reduce_window",
+    "lax.scan",
+    "lax.while_loop",
+    "scipy.sparse.linalg.bicgstab",
+    "scipy.sparse.linalg.cg",
     "scipy.sparse.linalg.gmres",
-}  # fmt: skip
+}
 OF_NUMPY = {"numpy.array_repr", "numpy.array_str"}  # NumPy's own functions
 # They also accept dtypes, or objects of other libraries.
 OF_OTHER_THINGS = {
-    "lax.dtype", "numpy.promote_types", "numpy.result_type", "numpy.from_dlpack", "numpy.logspace", "numpy.geomspace",
+    "lax.dtype",
+    "numpy.promote_types",
+    "numpy.result_type",
+    "numpy.from_dlpack",
+    "numpy.logspace",
+    "numpy.geomspace",
     "image.scale_and_translate",
-}  # fmt: skip
+}
 # They convert their arguments to arrays; the error names the argument that is no number.
 CONVERTED = {
-    "numpy.array", "numpy.array_equal", "numpy.array_equiv", "numpy.asarray", "numpy.full", "lax.sort",
-    "random.categorical", "random.dirichlet", "random.multinomial", "random.multivariate_normal",
-    "scipy.stats.multinomial.logpmf", "scipy.stats.multinomial.pmf",
-}  # fmt: skip
+    "numpy.array",
+    "numpy.array_equal",
+    "numpy.array_equiv",
+    "numpy.asarray",
+    "numpy.full",
+    "lax.sort",
+    "random.categorical",
+    "random.dirichlet",
+    "random.multinomial",
+    "random.multivariate_normal",
+    "scipy.stats.multinomial.logpmf",
+    "scipy.stats.multinomial.pmf",
+}
 
 
 def array_arguments(record):

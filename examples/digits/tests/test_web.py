@@ -16,8 +16,26 @@ from examples.digits.web import export
 from examples.tfjs import unpacked
 
 # The operations of our graphs that the converter of TF.js 4.22 supports.
-KNOWN = {"AddV2", "BiasAdd", "Const", "Conv2D", "FusedBatchNormV3", "Identity", "IdentityN", "MatMul", "MaxPool", "Mul", "Placeholder", "Relu",
-         "Reshape", "Rsqrt", "Shape", "Softmax", "StridedSlice", "Sub"}  # fmt: skip
+KNOWN = {
+    "AddV2",
+    "BiasAdd",
+    "Const",
+    "Conv2D",
+    "FusedBatchNormV3",
+    "Identity",
+    "IdentityN",
+    "MatMul",
+    "MaxPool",
+    "Mul",
+    "Placeholder",
+    "Relu",
+    "Reshape",
+    "Rsqrt",
+    "Shape",
+    "Softmax",
+    "StridedSlice",
+    "Sub",
+}
 
 
 @pytest.fixture(scope="module")

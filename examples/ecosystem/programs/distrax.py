@@ -21,9 +21,10 @@ through = jax.jit(lambda d, x: d.log_prob(x))(distrax.Transformed(distrax.Normal
 np.testing.assert_allclose(through, distrax.Normal(0.0, 1.0).log_prob(x) - logdet, rtol=1e-3)
 
 hmm = distrax.HMM(
-    distrax.Categorical(probs=jnp.array([0.5, 0.5])), distrax.Categorical(probs=jnp.array([[0.9, 0.1], [0.1, 0.9]])),
+    distrax.Categorical(probs=jnp.array([0.5, 0.5])),
+    distrax.Categorical(probs=jnp.array([[0.9, 0.1], [0.1, 0.9]])),
     distrax.Normal(jnp.array([-1.0, 1.0]), jnp.array([0.3, 0.3])),
-)  # fmt: skip
+)
 states, seen = hmm.sample(seed=jax.random.PRNGKey(1), seq_len=40)
 assert np.mean(np.asarray(hmm.viterbi(seen)) == np.asarray(states)) > 0.9
 categorical = distrax.Categorical(logits=jnp.log(jnp.array([0.2, 0.8])))

@@ -26,10 +26,20 @@ out = linear(given)
 assert dict(out.named_shape) == {"batch": 4, "features_out": 2} and len(params) == 2
 
 config = llamalike_common.LlamalikeTransformerConfig(
-    num_kv_heads=1, query_head_multiplier=2, embedding_dim=16, projection_dim=8, mlp_hidden_dim=32, num_decoder_blocks=2,
-    vocab_size=11, mlp_variant="swiglu", rope_wavelength=10_000, tie_embedder_and_logits=False,
-    attention_type=llamalike_common.AttentionTypeGlobalCausal(), rms_norm_eps=1e-6, parameter_dtype=jnp.float32,
-)  # fmt: skip
+    num_kv_heads=1,
+    query_head_multiplier=2,
+    embedding_dim=16,
+    projection_dim=8,
+    mlp_hidden_dim=32,
+    num_decoder_blocks=2,
+    vocab_size=11,
+    mlp_variant="swiglu",
+    rope_wavelength=10_000,
+    tie_embedder_and_logits=False,
+    attention_type=llamalike_common.AttentionTypeGlobalCausal(),
+    rms_norm_eps=1e-6,
+    parameter_dtype=jnp.float32,
+)
 model = llamalike_common.build_llamalike_transformer(config, jax.random.key(1), name="tiny")
 tokens = pz.nx.wrap(jnp.array([[1, 2, 3, 4]])).tag("batch", "seq")
 logits = model(tokens)

@@ -55,12 +55,16 @@ def test_operations_are_counted(f, args, wanted, indices):
 @pytest.mark.parametrize(
     "f, known",
     [
-        (lambda x: by_while(np.int32(3), x), ()), (by_scan, ()), (lambda x: by_cond(True, x), ()),
-        (lambda x: by_cond(False, x), ()), (jax.jit(lambda x: jnp.tanh(x) - x * x), ()), (lambda x: x**2 - x**3, ()),
+        (lambda x: by_while(np.int32(3), x), ()),
+        (by_scan, ()),
+        (lambda x: by_cond(True, x), ()),
+        (lambda x: by_cond(False, x), ()),
+        (jax.jit(lambda x: jnp.tanh(x) - x * x), ()),
+        (lambda x: x**2 - x**3, ()),
         (lambda x, y: lax.scan(lambda c, _: ((c[1], c[0] * c[2], c[2]), c[0]), (x, y, y), None, length=5), (f32(0.5),)),
         (lambda x: repeat(lambda s: (s[1], s[0] - s[1]), 3, (x, x * x)), ()),
     ],
-)  # fmt: skip
+)
 def test_samples_are_between_the_bounds(wrap, f, known):
     low, high = f32(-0.6), f32(0.9)
     lower, upper = wrap(lambda a, b: bounds(f)((a, b), *known))(low, high)

@@ -78,8 +78,11 @@ def test_policies_by_name():
 def test_names_are_either_saved_or_offloaded():
     with pytest.raises(ValueError, match="are both saved and offloaded"):
         checkpoint_policies.save_and_offload_only_these_names(
-            names_which_can_be_saved=["a"], names_which_can_be_offloaded=["a"], offload_src="device", offload_dst="pinned_host"
-        )  # fmt: skip
+            names_which_can_be_saved=["a"],
+            names_which_can_be_offloaded=["a"],
+            offload_src="device",
+            offload_dst="pinned_host",
+        )
 
 
 def test_saved_residuals_say_where_they_come_from(capsys):
@@ -93,8 +96,9 @@ def test_saved_residuals_say_where_they_come_from(capsys):
     assert all(re.search(r"test_checkpoint\.py:\d+:\d+ \(.*f\)$", c) for c in cosines)
     assert "f32[3] from the argument y" in plain and "argument" in plain[0]  # arguments come first
     assert {str(r) for r in saved_residuals(checkpoint(f), x, x)} == {
-        "f32[3] from the argument x", "f32[3] from the argument y",
-    }  # fmt: skip
+        "f32[3] from the argument x",
+        "f32[3] from the argument y",
+    }
     named = checkpoint(
         lambda x: lax.sin(checkpoint_name(lax.sin(x), "inner")),
         policy=checkpoint_policies.save_only_these_names("inner"),

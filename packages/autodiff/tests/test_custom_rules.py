@@ -94,12 +94,16 @@ def test_forward_over_reverse_differentiates_the_rule():
     [
         ({"fwd": lambda a, b: lax.mul(a, b)}, TypeError, "the fwd rule <lambda> of mul returns a pair"),
         ({"fwd": lambda a, b: ((a, b), None)}, TypeError, "one scalar|structure"),
-        ({"bwd": lambda r, ct: ct}, TypeError, "of mul returns a tuple, one cotangent or None per differentiable argument, got"),
+        (
+            {"bwd": lambda r, ct: ct},
+            TypeError,
+            "of mul returns a tuple, one cotangent or None per differentiable argument, got",
+        ),
         ({"bwd": lambda r, ct: (ct,)}, TypeError, "cotangents, one or None per argument"),
         ({"bwd": lambda r, ct: ({"a": ct}, ct)}, TypeError, "cotangents of structure"),
         ({"bwd": lambda r, ct: (np.ones(2, f32), ct)}, ValueError, r"expected float32\[\], .*got float32\[2\]"),
     ],
-)  # fmt: skip
+)
 def test_what_is_said_of_a_wrong_rule(rules, error, text):
     with pytest.raises(error, match=text):
         grad(product(**rules))(2.0, 3.0)
@@ -136,10 +140,13 @@ def test_closing_over_what_is_differentiated_is_an_error():
 @pytest.mark.parametrize(
     "wrap",
     [
-        lambda f: f, jit, checkpoint, lambda f: lambda x: lax.cond(lax.lt(x, 100.0), f, f, x),
+        lambda f: f,
+        jit,
+        checkpoint,
+        lambda f: lambda x: lax.cond(lax.lt(x, 100.0), f, f, x),
         lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0],
     ],
-)  # fmt: skip
+)
 def test_rules_may_close_over_tracers(wrap):
     def with_slope(y):
         f = custom_jvp(lax.sin)

@@ -105,8 +105,12 @@ def test_root_and_its_derivatives():
 def test_root_with_auxiliary_results():
     def f(a):
         return custom_root(
-            lambda y: lax.sub(y, a), 0.0, lambda f, x: (lax.sub(x, f(x)), {"steps": np.int32(1)}),
-            lambda g, y: y, has_aux=True)  # fmt: skip
+            lambda y: lax.sub(y, a),
+            0.0,
+            lambda f, x: (lax.sub(x, f(x)), {"steps": np.int32(1)}),
+            lambda g, y: y,
+            has_aux=True,
+        )
 
     (root, aux), (change, _) = jvp(f, (3.0,), (1.0,))
     assert (float(root), int(aux["steps"]), float(change)) == (3.0, 1, 1.0)

@@ -66,10 +66,14 @@ def _jvp(f):
 
 
 RUNS = {
-    "jvp of scan": _jvp(by_scan), "jvp of while": _jvp(by_while), "jvp of cond": _jvp(by_cond),
-    "jvp of jvp of scan": _jvp(lambda x: jvp(by_scan, (x,), (f32(1),))[1]), "grad of scan": lambda: grad(by_scan)(f32(0.3)),
-    "grad of cond": lambda: grad(by_cond)(f32(0.3)), "grad of jvp of scan": lambda: grad(lambda x: _jvp_at(by_scan, x))(f32(0.3)),
-}  # fmt: skip
+    "jvp of scan": _jvp(by_scan),
+    "jvp of while": _jvp(by_while),
+    "jvp of cond": _jvp(by_cond),
+    "jvp of jvp of scan": _jvp(lambda x: jvp(by_scan, (x,), (f32(1),))[1]),
+    "grad of scan": lambda: grad(by_scan)(f32(0.3)),
+    "grad of cond": lambda: grad(by_cond)(f32(0.3)),
+    "grad of jvp of scan": lambda: grad(lambda x: _jvp_at(by_scan, x))(f32(0.3)),
+}
 
 
 def _jvp_at(f, x):

@@ -13,8 +13,11 @@ from bedrax.core.typecheck import check_jaxpr
 
 W = np.arange(4, dtype=np.float32).reshape(2, 2) / 4
 BY_NAME = checkpoint_policies.save_and_offload_only_these_names(
-    names_which_can_be_saved=["kept"], names_which_can_be_offloaded=["away"], offload_src="device", offload_dst="pinned_host"
-)  # fmt: skip
+    names_which_can_be_saved=["kept"],
+    names_which_can_be_offloaded=["away"],
+    offload_src="device",
+    offload_dst="pinned_host",
+)
 DOTS = checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
 
 

@@ -94,23 +94,30 @@ def test_integer_arguments():
 @pytest.mark.parametrize(
     "f, x, text",
     [
-        (lambda x: x, X, "grad is for functions that return one scalar, got a result of shape (3,); sum it, or use jacrev"),
         (
-            lambda x: (x, x), 1.0,
+            lambda x: x,
+            X,
+            "grad is for functions that return one scalar, got a result of shape (3,); sum it, or use jacrev",
+        ),
+        (
+            lambda x: (x, x),
+            1.0,
             "grad is for functions that return one scalar, got the result (1.0, 1.0); pass has_aux=True if the rest is"
             " not differentiated",
         ),
         (
-            lambda x: lax.convert_element_type(x, np.int32), 1.0,
+            lambda x: lax.convert_element_type(x, np.int32),
+            1.0,
             "grad differentiates results of float dtypes, got int32; convert the result, or use jax.vjp",
         ),
         (
-            lambda x: lax.mul(x, np.complex64(1j)), np.complex64(1),
+            lambda x: lax.mul(x, np.complex64(1j)),
+            np.complex64(1),
             "grad is for real outputs, got complex64. Pass holomorphic=True if the function is holomorphic; use jax.vjp"
             " if it is not.",
         ),
     ],
-)  # fmt: skip
+)
 def test_errors_of_grad(f, x, text):
     with pytest.raises(TypeError, match=exactly(text)):
         grad(f)(x)
@@ -331,12 +338,17 @@ def test_cotangents_of_constants_add_up_in_the_carry():
 @pytest.mark.parametrize(
     "f",
     [
-        lax.exp, lax.tanh, lambda x: lax.div(lax.sin(x), lax.add(x, 2.0)), lambda x: lax.integer_pow(x, 5),
-        lambda x: lax.sqrt(lax.add(lax.mul(x, x), 1.0)), jit(lambda x: lax.mul(lax.log(lax.add(x, 3.0)), x)),
-        lambda x: lax.select(lax.gt(x, 0.0), lax.mul(x, x), x), lambda x: 3.0,
+        lax.exp,
+        lax.tanh,
+        lambda x: lax.div(lax.sin(x), lax.add(x, 2.0)),
+        lambda x: lax.integer_pow(x, 5),
+        lambda x: lax.sqrt(lax.add(lax.mul(x, x), 1.0)),
+        jit(lambda x: lax.mul(lax.log(lax.add(x, 3.0)), x)),
+        lambda x: lax.select(lax.gt(x, 0.0), lax.mul(x, x), x),
+        lambda x: 3.0,
         lambda x: lax.scan(lambda c, _: (lax.sin(lax.mul(c, x)), None), x, None, length=2)[0],
     ],
-)  # fmt: skip
+)
 def test_taylor_mode_gives_all_derivatives(f):
     with config.enable_x64(True):
         value, terms = jet(f, (0.7,), ((1.0, 0.0, 0.0, 0.0),))

@@ -232,11 +232,13 @@ def test_a_collective_in_a_function_with_a_rule_is_found():
         ),
         lambda: checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host"),
         lambda: checkpoint_policies.save_and_offload_only_these_names(
-            names_which_can_be_saved=["a"], names_which_can_be_offloaded=["b"], offload_src="device",
+            names_which_can_be_saved=["a"],
+            names_which_can_be_offloaded=["b"],
+            offload_src="device",
             offload_dst="pinned_host",
         ),
     ],
-)  # fmt: skip
+)
 def test_policies_compare_by_value(make):
     assert make() == make() and hash(make()) == hash(make())
     assert make() != checkpoint_policies.save_only_these_names("z")

@@ -26,13 +26,20 @@ X, TERMS = np.float32(0.5), [np.float32(t) for t in (1.0, 0.5, -2.0)]
 @pytest.mark.parametrize("how", ["deriv", "comp", "linear", "zero"])
 def test_rules(how):
     fun, expected = {
-        "deriv": (lax.sin, lax.sin), "comp": (lax.sin, lax.sin), "linear": (lax.neg, lax.neg), "zero": (lax.floor, lax.floor),
-    }[how]  # fmt: skip
+        "deriv": (lax.sin, lax.sin),
+        "comp": (lax.sin, lax.sin),
+        "linear": (lax.neg, lax.neg),
+        "zero": (lax.floor, lax.floor),
+    }[how]
     prim = own(f"own_{how}", fun)
     with pytest.raises(NotImplementedError):
         taylor.jet(prim.bind, (X,), (TERMS,))
-    {"deriv": lambda: taylor.def_deriv(prim, lax.cos), "comp": lambda: taylor.def_comp(prim, lax.sin),
-     "linear": lambda: taylor.deflinear(prim), "zero": lambda: taylor.defzero(prim)}[how]()  # fmt: skip
+    {
+        "deriv": lambda: taylor.def_deriv(prim, lax.cos),
+        "comp": lambda: taylor.def_comp(prim, lax.sin),
+        "linear": lambda: taylor.deflinear(prim),
+        "zero": lambda: taylor.defzero(prim),
+    }[how]()
     wanted = taylor.jet(lambda x: lax.mul(expected(lax.mul(x, x)), x), (X,), (TERMS,))
     out = taylor.jet(lambda x: lax.mul(prim.bind(lax.mul(x, x)), x), (X,), (TERMS,))
     np.testing.assert_allclose(out[0], wanted[0], rtol=1e-6)

@@ -192,14 +192,16 @@ SEVERAL = {
         lambda v: lax.all_to_all(v, ("i", "j"), 1, 1, tiled=True, axis_index_groups=BOTH_GROUPS),
         lambda b: [
             np.concatenate([b[s][:, 2 * g.index(r) : 2 * g.index(r) + 2] for s in g], 1)
-            for r in range(6) for g in BOTH_GROUPS if r in g
+            for r in range(6)
+            for g in BOTH_GROUPS
+            if r in g
         ],
     ),
     "index": (
         lambda v: lax.mul(v, lax.convert_element_type(lax.axis_index(("j", "i")), v.dtype)),
         lambda b: [b[r] * ((r % 3) * 2 + r // 3) for r in range(6)],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SEVERAL)

@@ -81,13 +81,15 @@ def test_names_give_collectives():
     "run, error, text",
     [
         (
-            lambda: vmap(add)(X, np.ones(4, f32)), ValueError,
+            lambda: vmap(add)(X, np.ones(4, f32)),
+            ValueError,
             "vmap: mapped axes are of one size, but differ in vmap(add, in_axes=0, out_axes=0)(f32[3], f32[4]):\n"
             "  * 1 axis of size 3: axis 0 of argument a of type f32[3];\n"
             "  * 1 axis of size 4: axis 0 of argument b of type f32[4]",
         ),
         (
-            lambda: vmap(add, in_axes=(1, 0))({"w": [M, M]}, X[:2]), ValueError,
+            lambda: vmap(add, in_axes=(1, 0))({"w": [M, M]}, X[:2]),
+            ValueError,
             "vmap: mapped axes are of one size, but differ in vmap(add, in_axes=(1, 0), out_axes=0)(<dict of 2"
             " leaves>, f32[2]):\n"
             "  * 2 axes of size 3: axis 1 of argument a['w'][0] of type f32[2,3], axis 1 of argument a['w'][1] of type"
@@ -95,49 +97,58 @@ def test_names_give_collectives():
             "  * 1 axis of size 2: axis 0 of argument b of type f32[2]",
         ),
         (
-            lambda: vmap(total, axis_size=4)(X), ValueError,
+            lambda: vmap(total, axis_size=4)(X),
+            ValueError,
             "vmap: mapped axes are of one size, but differ in vmap(total, in_axes=0, out_axes=0,"
             " axis_size=4)(f32[3]):\n  * axis_size=4 was given;\n  * 1 axis of size 3: axis 0 of argument x of type f32[3]",
         ),
         (
-            lambda: vmap(add, in_axes=(0, 2))(X, M), ValueError,
+            lambda: vmap(add, in_axes=(0, 2))(X, M),
+            ValueError,
             "vmap: axis 2 of args[1] is to be mapped, but its shape is (2, 3), in vmap(add, in_axes=(0, 2),"
             " out_axes=0)(f32[3], f32[2,3])",
         ),
         (
-            lambda: vmap(add, in_axes=(0, 0, 0))(X, X), ValueError,
+            lambda: vmap(add, in_axes=(0, 0, 0))(X, X),
+            ValueError,
             "vmap: in_axes has one entry per positional argument, got 3 entries for 2 arguments in vmap(add,",
         ),
         (
-            lambda: vmap(total, in_axes="a")(X), TypeError,
+            lambda: vmap(total, in_axes="a")(X),
+            TypeError,
             "vmap: in_axes is an int, None, or a tuple with one entry per positional argument, got 'a' of type"
             " <class 'str'>",
         ),
         (
-            lambda: vmap(total, in_axes=({"a": "b"},))(X), TypeError,
+            lambda: vmap(total, in_axes=({"a": "b"},))(X),
+            TypeError,
             "vmap: in_axes holds ints and None, got ({'a': 'b'},)",
         ),
         (
-            lambda: vmap(total, in_axes=None)(X), ValueError,
+            lambda: vmap(total, in_axes=None)(X),
+            ValueError,
             "vmap: nothing says how large the mapped axis is: in_axes maps no argument, in vmap(total, in_axes=None,",
         ),
         (
-            lambda: vmap(lambda: 1)(), ValueError,
+            lambda: vmap(lambda: 1)(),
+            ValueError,
             "vmap: nothing says how large the mapped axis is: there are no arrays among the arguments, in vmap(",
         ),
         (
-            lambda: vmap(total, out_axes=None)(M), ValueError,
+            lambda: vmap(total, out_axes=None)(M),
+            ValueError,
             "vmap: a result depends on a mapped argument, but its entry in out_axes is None, in vmap(total, in_axes=0,"
             " out_axes=None)(f32[2,3]). Give it an axis (0 puts the mapped axis first).",
         ),
         (
-            lambda: vmap(total, out_axes=3)(M), ValueError,
+            lambda: vmap(total, out_axes=3)(M),
+            ValueError,
             "vmap: an entry of out_axes is in range(-1, 1) for a result of rank 0, got 3, in vmap(total, in_axes=0,"
             " out_axes=3)(f32[2,3])",
         ),
         (lambda: vmap(3), TypeError, "vmap needs a callable, got 3 of type <class 'int'>"),
     ],
-)  # fmt: skip
+)
 def test_errors(run, error, text):
     with pytest.raises(error, match="^" + re.escape(text)):
         run()

@@ -64,14 +64,25 @@ def test_calls_do_not_disturb_each_other():
 @pytest.mark.parametrize(
     "fun_tf",
     [
-        tf.math.erf, tf.math.lgamma, lambda x: tf.math.top_k(x, 2).values, tf.sort, tf.cumsum, tf.round, tf.asinh,
-        lambda x: tf.signal.ifft(tf.signal.fft(tf.cast(x, tf.complex64))), lambda x: x > 0,
-        lambda x: tf.linalg.inv(tf.linalg.diag(x + 3)), lambda x: tf.map_fn(lambda y: y * y, x),
-        lambda x: tf.nn.conv1d(x[None, :, None], tf.ones([2, 1, 3]), 1, "SAME"), lambda x: tf.cast(x, tf.bfloat16),
-        lambda x: tf.switch_case(tf.cast(x[4], tf.int32), [lambda: x, lambda: -x]), lambda x: x[:0],
-        lambda x: (x, (), {"a": tf.reduce_max(x)}), lambda x: tf.linalg.svd(x[:, None] * x, compute_uv=False),
+        tf.math.erf,
+        tf.math.lgamma,
+        lambda x: tf.math.top_k(x, 2).values,
+        tf.sort,
+        tf.cumsum,
+        tf.round,
+        tf.asinh,
+        lambda x: tf.signal.ifft(tf.signal.fft(tf.cast(x, tf.complex64))),
+        lambda x: x > 0,
+        lambda x: tf.linalg.inv(tf.linalg.diag(x + 3)),
+        lambda x: tf.map_fn(lambda y: y * y, x),
+        lambda x: tf.nn.conv1d(x[None, :, None], tf.ones([2, 1, 3]), 1, "SAME"),
+        lambda x: tf.cast(x, tf.bfloat16),
+        lambda x: tf.switch_case(tf.cast(x[4], tf.int32), [lambda: x, lambda: -x]),
+        lambda x: x[:0],
+        lambda x: (x, (), {"a": tf.reduce_max(x)}),
+        lambda x: tf.linalg.svd(x[:, None] * x, compute_uv=False),
     ],
-)  # fmt: skip
+)
 def test_compiled_as_eager(fun_tf):
     """TensorFlow's eager results are the oracle."""
     wanted = tf.nest.flatten(fun_tf(tf.constant(X)))
@@ -281,8 +292,10 @@ def native(fun, *specs):
     token = tf_functions.set(functions)
     try:
         program = export.export(
-            jit(fun), platforms=("cpu",), disabled_checks=[export.DisabledSafetyCheck.custom_call("tf.call_tf_function")]
-        )(*specs)  # fmt: skip
+            jit(fun),
+            platforms=("cpu",),
+            disabled_checks=[export.DisabledSafetyCheck.custom_call("tf.call_tf_function")],
+        )(*specs)
     finally:
         tf_functions.reset(token)
 
@@ -290,9 +303,14 @@ def native(fun, *specs):
         shapes = [[d if isinstance(d, int) else None for d in a.shape] for a in program.out_avals]
         types = [tf.dtypes.as_dtype(a.dtype) for a in program.out_avals]
         return tf_xla.call_module(
-            tensors, version=9, module=program.mlir_module_serialized, Tout=types, Sout=shapes,
-            function_list=functions, platforms=["CPU"],
-        )[0]  # fmt: skip
+            tensors,
+            version=9,
+            module=program.mlir_module_serialized,
+            Tout=types,
+            Sout=shapes,
+            function_list=functions,
+            platforms=["CPU"],
+        )[0]
 
     return tf.function(fun_tf, autograph=False), functions
 

@@ -158,8 +158,11 @@ def test_declared_symbolic_shapes():
         return both + 1, *pair(x, y)
 
     for native in (False, True):
-        g = tf.function(convert(f, polymorphic_shapes=["b", "c"], native_serialization=native, with_gradient=False), autograph=False,
-                        input_signature=[tf.TensorSpec([None], tf.float32)] * 2)  # fmt: skip
+        g = tf.function(
+            convert(f, polymorphic_shapes=["b", "c"], native_serialization=native, with_gradient=False),
+            autograph=False,
+            input_signature=[tf.TensorSpec([None], tf.float32)] * 2,
+        )
         for n, m in ((2, 3), (4, 1)):
             both, outer, flat = g(X.ravel()[:n], X.ravel()[:m])
             np.testing.assert_allclose(both, np.concatenate([X.ravel()[:n], X.ravel()[:m]]) + 1)
@@ -175,7 +178,7 @@ INFERRED = {  # function, specifications of its arguments, expected shapes of re
     "pooled": (lambda x: tf.nn.max_pool1d(x[None, :, None], 3, 2, "VALID"), ["b"], None),
     "constrained": (lambda x: tf.reshape(x, [-1, 8]), ["b"], None),
     "flat": (lambda x: tf.reshape(x, [-1]), ["b, 2*b"], ["(2*b^2)"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", INFERRED)
@@ -198,8 +201,11 @@ def test_inferred_symbolic_shapes(name):
 @pytest.mark.parametrize("native", [False, True])
 def test_programs_of_inferred_shapes(native):
     f = lambda x, y: jnp.sum(call_tf(lambda x, y: tf.concat([tf.sin(x), y], 0))(x, y) * (x.shape[0] + 1))
-    g = tf.function(convert(f, polymorphic_shapes=["b", "c"], native_serialization=native, with_gradient=False), autograph=False,
-                    input_signature=[tf.TensorSpec([None], tf.float32)] * 2)  # fmt: skip
+    g = tf.function(
+        convert(f, polymorphic_shapes=["b", "c"], native_serialization=native, with_gradient=False),
+        autograph=False,
+        input_signature=[tf.TensorSpec([None], tf.float32)] * 2,
+    )
     for n, m in ((2, 3), (4, 1)):
         x, y = X.ravel()[:n], X.ravel()[:m]
         np.testing.assert_allclose(g(x, y), (np.sin(x).sum() + y.sum()) * (n + 1), rtol=1e-5)
@@ -221,8 +227,11 @@ def test_shapes_that_are_not_found(fun_tf):
 def test_symbolic_batch():
     """vmap over a size that is not known, and gradients of it."""
     f = call_tf(lambda x: tf.reduce_sum(x * x), has_side_effects=False)
-    g = tf.function(convert(lambda x: vmap(grad(f))(x), polymorphic_shapes=["b, _"]), autograph=False,
-                    input_signature=[tf.TensorSpec([None, 3], tf.float32)])  # fmt: skip
+    g = tf.function(
+        convert(lambda x: vmap(grad(f))(x), polymorphic_shapes=["b, _"]),
+        autograph=False,
+        input_signature=[tf.TensorSpec([None, 3], tf.float32)],
+    )
     for n in (1, 4):
         np.testing.assert_allclose(g(X[:n]), 2 * X[:n], rtol=1e-6)
     (b,) = symbolic_shape("b")

@@ -109,12 +109,21 @@ def solved(f):
 
 
 TRANSFORMED = {
-    "plain": lambda f: f, "jit": jit, "scan": scanned, "while": looped, "condition": in_condition, "cond": branched,
-    "remat": checkpoint, "custom_jvp": with_rule, "custom_vjp": with_backward_rule,
-    "nested": lambda f: jit(scanned(branched(jit(f)))), "jvp": lambda f: lambda x: jvp(f, (x,), (x,))[1],
+    "plain": lambda f: f,
+    "jit": jit,
+    "scan": scanned,
+    "while": looped,
+    "condition": in_condition,
+    "cond": branched,
+    "remat": checkpoint,
+    "custom_jvp": with_rule,
+    "custom_vjp": with_backward_rule,
+    "nested": lambda f: jit(scanned(branched(jit(f)))),
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x,))[1],
     "vmap": lambda f: lambda x: vmap(f)(lax.broadcast(x, (3,))),
-    "solve": solved, "mapped solve": lambda f: lambda x: vmap(solved(f))(lax.broadcast(x, (3,))),
-}  # fmt: skip
+    "solve": solved,
+    "mapped solve": lambda f: lambda x: vmap(solved(f))(lax.broadcast(x, (3,))),
+}
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])

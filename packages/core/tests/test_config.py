@@ -289,8 +289,12 @@ def test_several_at_once():
 
 def _run(code, *args, **env):
     return subprocess.run(
-        [sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env})  # fmt: skip
+        [sys.executable, "-c", code, *args],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **env},
+    )
 
 
 def test_environment():
@@ -309,8 +313,8 @@ def test_command_line():
         "print(c.jax_enable_x64, c.jax_numpy_dtype_promotion, c.bytes, c.jax_debug_nans)"
     )
     result = _run(
-        code, "--jax_enable_x64", "--jax_numpy_dtype_promotion=strict", "--other=1",
-        "--bytes=5", JAX_DEBUG_NANS="true")  # fmt: skip
+        code, "--jax_enable_x64", "--jax_numpy_dtype_promotion=strict", "--other=1", "--bytes=5", JAX_DEBUG_NANS="true"
+    )
     assert result.stdout.split() == ["True", "strict", "5", "True"], result.stderr
 
 

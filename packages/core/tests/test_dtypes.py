@@ -13,8 +13,19 @@ from bedrax.core import config, dtypes
 # ---- Spelling and mode
 
 
-@pytest.mark.parametrize("spelling", ["float32", "f4", np.float32, np.dtype("float32"), ">f4", "single",
-                                      types.SimpleNamespace(dtype=np.dtype("float32"))], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "float32",
+        "f4",
+        np.float32,
+        np.dtype("float32"),
+        ">f4",
+        "single",
+        types.SimpleNamespace(dtype=np.dtype("float32")),
+    ],
+    ids=str,
+)
 def test_spellings(spelling):
     if spelling != ">f4":
         assert dtypes.as_dtype(spelling) == np.float32
@@ -34,8 +45,9 @@ def test_every_type_has_its_name(dtype):
     assert dtypes.short_name(dtype) == (kind[letters] + dtype.name[len(letters) :])
 
 
-@pytest.mark.parametrize("wide, narrow", [("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"),
-                                          ("complex128", "complex64")])  # fmt: skip
+@pytest.mark.parametrize(
+    "wide, narrow", [("int64", "int32"), ("uint64", "uint32"), ("float64", "float32"), ("complex128", "complex64")]
+)
 def test_mode(wide, narrow):
     for _ in range(2):  # the results differ between the modes
         assert dtypes.canonicalize_dtype(wide) == narrow == dtypes.canonicalize_dtype(np.dtype(wide))
@@ -130,8 +142,31 @@ def test_kinds_agree_with_names(dtype):
         assert dtypes.issubdtype(dtype, other) == (dtype == other) == dtypes.issubdtype(dtype, other.type)
 
 
-@given(*[st.sampled_from([np.generic, np.number, np.integer, np.floating, np.inexact, np.float32, np.int8, int, float,
-                          bool, complex, "float64", None, np.character, np.str_, np.void])] * 2)  # fmt: skip
+@given(
+    *[
+        st.sampled_from(
+            [
+                np.generic,
+                np.number,
+                np.integer,
+                np.floating,
+                np.inexact,
+                np.float32,
+                np.int8,
+                int,
+                float,
+                bool,
+                complex,
+                "float64",
+                None,
+                np.character,
+                np.str_,
+                np.void,
+            ]
+        )
+    ]
+    * 2
+)
 def test_issubdtype_is_numpys_elsewhere(a, b):
     assert dtypes.issubdtype(a, b) == np.issubdtype(a, b)
 

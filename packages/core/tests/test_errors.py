@@ -17,15 +17,15 @@ class Traced:
 
 
 PHRASES = [
-    (errors.ConcretizationTypeError, TypeError,
-     "the value of a traced array of type float32[3] is needed"),
-    (errors.TracerBoolConversionError, errors.ConcretizationTypeError,
-     "Python asks whether a traced array of type float32[3] is true."),
-    (errors.TracerArrayConversionError, TypeError,
-     "NumPy asks for the numbers of a traced array of type float32[3]"),
-    (errors.TracerIntegerConversionError, TypeError,
-     "the integer that a traced array of type float32[3] holds"),
-]  # fmt: skip
+    (errors.ConcretizationTypeError, TypeError, "the value of a traced array of type float32[3] is needed"),
+    (
+        errors.TracerBoolConversionError,
+        errors.ConcretizationTypeError,
+        "Python asks whether a traced array of type float32[3] is true.",
+    ),
+    (errors.TracerArrayConversionError, TypeError, "NumPy asks for the numbers of a traced array of type float32[3]"),
+    (errors.TracerIntegerConversionError, TypeError, "the integer that a traced array of type float32[3] holds"),
+]
 
 
 @pytest.mark.parametrize("cls, base, phrase", PHRASES, ids=lambda x: getattr(x, "__name__", ""))
@@ -67,8 +67,12 @@ def test_escaped_tracer():
 
 
 def test_hierarchy():
-    for cls in (errors.ConcretizationTypeError, errors.TracerArrayConversionError,
-                errors.UnexpectedTracerError, errors.TracerIntegerConversionError):  # fmt: skip
+    for cls in (
+        errors.ConcretizationTypeError,
+        errors.TracerArrayConversionError,
+        errors.UnexpectedTracerError,
+        errors.TracerIntegerConversionError,
+    ):
         assert issubclass(cls, errors.JAXTypeError)
     assert issubclass(errors.InconclusiveDimensionOperation, TypeError)
 

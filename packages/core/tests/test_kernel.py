@@ -282,10 +282,12 @@ def _loop_programs(params):
     body, consts, carry = params["body"], params["consts"], params["carry"]
     return [
         tables.calls(body)._replace(
-            slices=len(body.invars) - consts - carry, stacks=len(body.outvars) - carry, rounds=params["rounds"],
+            slices=len(body.invars) - consts - carry,
+            stacks=len(body.outvars) - carry,
+            rounds=params["rounds"],
             carries=tuple((consts + i, i) for i in range(carry)),
         )
-    ]  # fmt: skip
+    ]
 
 
 @tables.with_programs.rule(loop_p)

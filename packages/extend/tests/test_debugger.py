@@ -35,9 +35,20 @@ def outer(x, files):
 @pytest.mark.parametrize("transform", [lambda f: f, jit])
 def test_values_are_those_of_the_run(transform):
     shown = stopped(
-        lambda files: transform(lambda x: outer(x, files)[0])(np.float32(3)), "p y", "z['double'] + 1", "up", "p label",
-        "p x", "p missing", "down", "down", "w", "l", "", "c",
-    )  # fmt: skip
+        lambda files: transform(lambda x: outer(x, files)[0])(np.float32(3)),
+        "p y",
+        "z['double'] + 1",
+        "up",
+        "p label",
+        "p x",
+        "p missing",
+        "down",
+        "down",
+        "w",
+        "l",
+        "",
+        "c",
+    )
     assert "Entering jdb" in shown[0] and __file__ in shown[0] and "inner" in shown[0]
     assert "4." in shown[1] and "9." in shown[2] and "outer()" in shown[3] and "'outer'" in shown[4]
     assert "3." in shown[5] and "NameError" in shown[6] and "inner" in shown[7] and "innermost" in shown[8]

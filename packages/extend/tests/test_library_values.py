@@ -38,9 +38,12 @@ def test_arrays_may_be_weakly_typed():
 def test_positions_and_names():
     signature = inspect.signature(lambda a, b, *, c=1: None)
     for given, expected in {
-        (None, None): ((), ()), (0, None): ((0,), ("a",)), (None, ("b", "c")): ((1,), ("b", "c")),
-        ((1,), ("c",)): ((1,), ("c",)), (None, "other"): ((), ("other",)),
-    }.items():  # fmt: skip
+        (None, None): ((), ()),
+        (0, None): ((0,), ("a",)),
+        (None, ("b", "c")): ((1,), ("b", "c")),
+        ((1,), ("c",)): ((1,), ("c",)),
+        (None, "other"): ((), ("other",)),
+    }.items():
         assert infer_argnums_and_argnames(signature, *given) == expected
 
 

@@ -107,11 +107,21 @@ def test_an_order_is_enforced_by_barriers():
     assert barriers(program_order(ordered, enforce=False, exclude_argnames="y"), *args) == plain
     between = lambda n: ("optimization_barrier", n)
     assert barriers(program_order(ordered, enforce=True), *args) == [
-        plain[0], between(2), plain[1], between(2), plain[2],
-    ]  # fmt: skip
+        plain[0],
+        between(2),
+        plain[1],
+        between(2),
+        plain[2],
+    ]
     assert barriers(program_order(enforce=True, strict_in_out=True)(ordered), *args) == [
-        between(2), plain[0], between(2), plain[1], between(2), plain[2], between(2),
-    ]  # fmt: skip
+        between(2),
+        plain[0],
+        between(2),
+        plain[1],
+        between(2),
+        plain[2],
+        between(2),
+    ]
     assert len(barriers(program_order(ordered, enforce=True, strict_in_out=(False, True)), *args)) == 6
     for found, wanted in zip(program_order(ordered, enforce=True)(*args), ordered(*args), strict=True):
         np.testing.assert_array_equal(found, wanted)
@@ -168,7 +178,9 @@ def test_where_results_of_a_call_are():
     one = compute_on(compute_type="device_host", out_memory_spaces=Space.Device, compiler_options={"a": "b"})(wave)
     assert 'backend_config = "{\\22a\\22: \\22b\\22}"' in jit(one).lower(X).as_text()
     np.testing.assert_allclose(grad(total(one))(X), np.cos(2 * X), rtol=1e-5, atol=1e-6)
-    for options in ({"compute_type": "foo", "out_memory_spaces": Space.Device},
-                    {"compute_type": "device", "out_memory_spaces": "pinned_host"}):  # fmt: skip
+    for options in (
+        {"compute_type": "foo", "out_memory_spaces": Space.Device},
+        {"compute_type": "device", "out_memory_spaces": "pinned_host"},
+    ):
         with pytest.raises(ValueError, match="compute_on"):
             compute_on(wave, **options)

@@ -23,10 +23,15 @@ ONES = np.ones(3, np.float32)
 def lowered(f, name="main_program", **changes):
     jaxpr = make_jaxpr(f)(ONES)
     options = dict(
-        num_const_args=0, in_avals=jaxpr.in_avals, ordered_effects=[], platforms=["cpu"], backend=None,
-        axis_context=modules.ShardingContext(1), donated_args=[False],
+        num_const_args=0,
+        in_avals=jaxpr.in_avals,
+        ordered_effects=[],
+        platforms=["cpu"],
+        backend=None,
+        axis_context=modules.ShardingContext(1),
+        donated_args=[False],
         lowering_parameters=modules.LoweringParameters(),
-    )  # fmt: skip
+    )
     return modules.lower_jaxpr_to_module(name, jaxpr, **{**options, **changes})
 
 
@@ -35,9 +40,12 @@ def test_a_module_of_a_program():
     assert "stablehlo.sine" in str(result.module) and "main_program" in str(result.module)
     assert result.host_callbacks == [] and not result.shape_poly_state.uses_dim_vars
     for changes in (
-        dict(axis_context=modules.ShardingContext(2)), dict(platforms=["cpu", "tpu"]), dict(num_const_args=1),
-        dict(lowering_parameters=modules.LoweringParameters(for_export=True)), dict(arg_shardings=[1]),
-    ):  # fmt: skip
+        dict(axis_context=modules.ShardingContext(2)),
+        dict(platforms=["cpu", "tpu"]),
+        dict(num_const_args=1),
+        dict(lowering_parameters=modules.LoweringParameters(for_export=True)),
+        dict(arg_shardings=[1]),
+    ):
         with pytest.raises(NotImplementedError):
             lowered(lax.sin, **changes)
     assert str(lowered(lax.sin, out_avals=[ShapedArray((3,), np.float32)]).module) == str(result.module)
@@ -63,15 +71,26 @@ def test_rules_add_functions_and_programs():
     made = []
 
     def rule(ctx, x):
-        made.append(modules.lower_jaxpr_to_fun(ctx.module_context, "mine", program, [], num_const_args=0,
-                                               in_avals=program.in_avals, out_avals=program.out_avals,
-                                               detached=False))  # fmt: skip
+        made.append(
+            modules.lower_jaxpr_to_fun(
+                ctx.module_context,
+                "mine",
+                program,
+                [],
+                num_const_args=0,
+                in_avals=program.in_avals,
+                out_avals=program.out_avals,
+                detached=False,
+            )
+        )
         with pytest.raises(TypeError, match="out_avals are the types of the program's results"):
-            modules.lower_jaxpr_to_fun(ctx.module_context, "mine", program, [], num_const_args=0,
-                                       in_avals=program.in_avals, out_avals=[])  # fmt: skip
+            modules.lower_jaxpr_to_fun(
+                ctx.module_context, "mine", program, [], num_const_args=0, in_avals=program.in_avals, out_avals=[]
+            )
         with pytest.raises(NotImplementedError, match="detached"):
-            modules.lower_jaxpr_to_fun(ctx.module_context, "mine", program, [], num_const_args=0,
-                                       in_avals=program.in_avals, detached=True)  # fmt: skip
+            modules.lower_jaxpr_to_fun(
+                ctx.module_context, "mine", program, [], num_const_args=0, in_avals=program.in_avals, detached=True
+            )
         consts = [ir_constant(c) for c in program.consts]
         out, tokens = modules.jaxpr_subcomp(ctx, program, None, "tokens", consts, x)
         assert tokens == "tokens"

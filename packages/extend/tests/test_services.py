@@ -174,9 +174,13 @@ def test_classes_of_libraries_say_how_they_are_mapped():
             return cls(children[0], size)
 
     interpreters.register_vmappable(
-        Sized, int, int, lambda cont, get, s, axis: Sized(cont(s.x, axis), s.size - 1),
-        lambda cont, n, s, axis: Sized(cont(n, s.x, axis), s.size + 1), None,
-    )  # fmt: skip
+        Sized,
+        int,
+        int,
+        lambda cont, get, s, axis: Sized(cont(s.x, axis), s.size - 1),
+        lambda cont, n, s, axis: Sized(cont(n, s.x, axis), s.size + 1),
+        None,
+    )
     sizes = []
     out = vmap(lambda s: (sizes.append(s.size), Sized(lax.neg(s.x), s.size))[1])(Sized(ONES, 1))
     assert sizes == [0] and out.size == 1

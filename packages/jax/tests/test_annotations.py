@@ -107,9 +107,17 @@ def test_mistakes_are_explained(mistake):
 
 
 WRAPPERS = [
-    jax.jit, jax.vmap, jax.grad, jax.value_and_grad, jax.checkpoint, jax.custom_jvp, jax.custom_vjp,
-    jax.custom_batching.custom_vmap, jax.custom_batching.sequential_vmap, jax.named_call,
-]  # fmt: skip
+    jax.jit,
+    jax.vmap,
+    jax.grad,
+    jax.value_and_grad,
+    jax.checkpoint,
+    jax.custom_jvp,
+    jax.custom_vjp,
+    jax.custom_batching.custom_vmap,
+    jax.custom_batching.sequential_vmap,
+    jax.named_call,
+]
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS, ids=lambda w: w.__name__)

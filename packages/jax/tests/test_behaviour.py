@@ -349,12 +349,14 @@ def test_options_of_debug_functions_may_come_first(name, capsys, caplog):
             jax.effects_barrier()
     printed = {"callback": seen, "print": capsys.readouterr().out.splitlines(), "log": caplog.messages}[name]
     assert printed == ["3 now", "4 now"] * 2
-    kinds = [
-        type(effect).__name__
-        for ordered in (True, False)
-        for effect in jax.make_jaxpr(lambda x: getattr(jax.debug, name)(ordered=ordered)(first, x, ordered=1))(3).effects  # noqa: B023
-    ] if name == "callback" else ["OrderedDebugEffect", "DebugEffect"]  # fmt: skip
-    assert kinds == ["OrderedDebugEffect", "DebugEffect"]
+    if name == "callback":
+
+        def effects(ordered):
+            call = getattr(jax.debug, name)(ordered=ordered)
+            return jax.make_jaxpr(lambda x: call(first, x, ordered=1))(3).effects
+
+        kinds = [type(effect).__name__ for ordered in (True, False) for effect in effects(ordered)]
+        assert kinds == ["OrderedDebugEffect", "DebugEffect"]
     for given in (dict(x=3), dict(x=3, ordered=True)):
         with pytest.raises(
             TypeError, match=rf"jax\.debug\.{name} without its first argument takes options only.*\['x'\]"

@@ -451,8 +451,9 @@ def test_products_with_matrices(regression):
 
     S = random.normal(key, (128, *W.shape))
     push = vmap(lambda s: jvp(f, (W,), (s,))[1])
-    np.testing.assert_allclose(push(S)[::16], jnp.vstack([jvp(f, (W,), (s,))[1] for s in S[::16]]), rtol=1e-5,
-                               atol=1e-6)  # fmt: skip
+    np.testing.assert_allclose(
+        push(S)[::16], jnp.vstack([jvp(f, (W,), (s,))[1] for s in S[::16]]), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_jacobians_written_by_hand(regression):

@@ -183,10 +183,17 @@ def test_a_transposed_convolution_without_space_is_a_product():
 
 
 DECOMPOSITIONS = {
-    "svd": jnp.linalg.svd, "svdvals": jnp.linalg.svdvals, "qr": jnp.linalg.qr, "eigh": jnp.linalg.eigh,
-    "eig": jnp.linalg.eig, "cholesky": jnp.linalg.cholesky, "schur": jax.scipy.linalg.schur, "pinv": jnp.linalg.pinv,
-    "polar": jax.scipy.linalg.polar, "lstsq": lambda x: jnp.linalg.lstsq(x, x[:, 0])[0],
-}  # fmt: skip
+    "svd": jnp.linalg.svd,
+    "svdvals": jnp.linalg.svdvals,
+    "qr": jnp.linalg.qr,
+    "eigh": jnp.linalg.eigh,
+    "eig": jnp.linalg.eig,
+    "cholesky": jnp.linalg.cholesky,
+    "schur": jax.scipy.linalg.schur,
+    "pinv": jnp.linalg.pinv,
+    "polar": jax.scipy.linalg.polar,
+    "lstsq": lambda x: jnp.linalg.lstsq(x, x[:, 0])[0],
+}
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
@@ -211,9 +218,13 @@ def test_a_broken_matrix_leaves_the_others_of_its_batch():
 def test_what_changes_nothing_is_an_array_all_the_same():
     x = np.ones((2, 3), np.float32)
     for same in (
-        lambda x: lax.convert_element_type(x, np.float32), lambda x: lax.broadcast_to_rank(x, 2), lambda x: lax.expand_dims(x, ()),
-        lambda x: lax.reshape(x, (2, 3)), lambda x: jnp.fft.fftshift(x, axes=()), lambda x: lax.squeeze(x, ()),
-    ):  # fmt: skip
+        lambda x: lax.convert_element_type(x, np.float32),
+        lambda x: lax.broadcast_to_rank(x, 2),
+        lambda x: lax.expand_dims(x, ()),
+        lambda x: lax.reshape(x, (2, 3)),
+        lambda x: jnp.fft.fftshift(x, axes=()),
+        lambda x: lax.squeeze(x, ()),
+    ):
         assert isinstance(same(x), jax.Array) and jax.jit(lambda same=same: same(x).at[0].set(2.0))().shape == (2, 3)
     assert isinstance(lax.convert_element_type(np.float32(1), np.float32), jax.Array)
     assert jnp.fft.fftshift(0.5).shape == ()

@@ -25,9 +25,13 @@ def test_arrays_in_files(tmp_path):
 
 @pytest.mark.parametrize(
     ("function", "message"),
-    [(jnp.fromfile, "jnp.fromfile.*no pure function"), (jnp.fromiter, "jnp.fromiter.*no pure function"),
-     (jax.lax.psend, "jax.lax.psend"), (jax.lax.precv, "jax.lax.precv")],
-)  # fmt: skip
+    [
+        (jnp.fromfile, "jnp.fromfile.*no pure function"),
+        (jnp.fromiter, "jnp.fromiter.*no pure function"),
+        (jax.lax.psend, "jax.lax.psend"),
+        (jax.lax.precv, "jax.lax.precv"),
+    ],
+)
 def test_what_is_refused_says_why(function, message):
     with pytest.raises(NotImplementedError, match=message):
         function(1, 2)

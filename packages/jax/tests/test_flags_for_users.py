@@ -41,7 +41,7 @@ CALLS = {
     "sqrtm": lambda: jax.scipy.linalg.sqrtm(square),
     "random": lambda: (jax.random.gamma(jax.random.key(0), 2.0), jax.random.poisson(jax.random.key(0), 3.0, (2,))),
     "grad of sort": lambda: jax.grad(lambda v: jnp.sort(v)[0])(row),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -9,12 +9,18 @@ import pytest
 from jax import lax
 
 FUNCTIONS = {
-    "jit": lambda: jax.jit(lambda x: jnp.sin(x)), "vmap": lambda: jax.vmap(jnp.sin), "grad": lambda: jax.grad(jnp.sin),
-    "value_and_grad": lambda: jax.value_and_grad(lambda x: x * jnp.tanh(x)), "jacfwd": lambda: jax.jacfwd(jnp.sin),
-    "hessian": lambda: jax.hessian(jnp.cos), "checkpoint": lambda: jax.checkpoint(jnp.sin),
-    "jit of grad": lambda: jax.jit(jax.grad(lambda x: x**3)), "vmap of jit": lambda: jax.vmap(jax.jit(jnp.sin), in_axes=None, axis_size=1), "vectorize": lambda: jnp.vectorize(lambda x: x + 1),
+    "jit": lambda: jax.jit(lambda x: jnp.sin(x)),
+    "vmap": lambda: jax.vmap(jnp.sin),
+    "grad": lambda: jax.grad(jnp.sin),
+    "value_and_grad": lambda: jax.value_and_grad(lambda x: x * jnp.tanh(x)),
+    "jacfwd": lambda: jax.jacfwd(jnp.sin),
+    "hessian": lambda: jax.hessian(jnp.cos),
+    "checkpoint": lambda: jax.checkpoint(jnp.sin),
+    "jit of grad": lambda: jax.jit(jax.grad(lambda x: x**3)),
+    "vmap of jit": lambda: jax.vmap(jax.jit(jnp.sin), in_axes=None, axis_size=1),
+    "vectorize": lambda: jnp.vectorize(lambda x: x + 1),
     "loop": lambda: lambda x: lax.fori_loop(0, 3, lambda i, x: x * 2, x),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

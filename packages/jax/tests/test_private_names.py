@@ -41,8 +41,12 @@ def test_values_are_close():
     close(x, {"a": x["a"] * (1 + 1e-7), "b": x["b"]})
     close(x, {"a": x["a"], "b": np.float32(2 + 1e-7)})  # the coarser of two dtypes sets the tolerance
     close(x, {"a": x["a"] * 1.01, "b": x["b"]}, atol={"float32": 0.1, "float64": 1e-9})
-    different = [{"a": x["a"] * 1.001, "b": x["b"]}, {"a": x["a"][:2], "b": x["b"]}, {"a": x["a"]},
-                 {"a": x["a"], "b": np.float64(2 + 1e-9)}]  # fmt: skip
+    different = [
+        {"a": x["a"] * 1.001, "b": x["b"]},
+        {"a": x["a"][:2], "b": x["b"]},
+        {"a": x["a"]},
+        {"a": x["a"], "b": np.float64(2 + 1e-9)},
+    ]
     for other in different:
         with pytest.raises(AssertionError, match="mine"):
             close(x, other, err_msg="mine")

@@ -58,8 +58,9 @@ def test_to_tensorflow_and_back_with_a_custom_gradient(native, tmp_path):
     module = tf.Module()
     module.f = tf.function(
         jax2tf.convert(lambda x: square(jax.numpy.sin(x)), native_serialization=native, polymorphic_shapes=["b"]),
-        autograph=False, input_signature=[tf.TensorSpec([None], tf.float32)],
-    )  # fmt: skip
+        autograph=False,
+        input_signature=[tf.TensorSpec([None], tf.float32)],
+    )
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(module, str(tmp_path), options=options)
     loaded = tf.saved_model.load(str(tmp_path))
@@ -80,9 +81,10 @@ def test_polymorphic_shapes(native):
         np.testing.assert_allclose(f(tf.constant(x)), np.sin(x).sum(), rtol=1e-6)
     with pytest.raises(ValueError, match="output has dynamic shape"):
         jax2tf.convert(
-            lambda x: jax2tf.call_tf(lambda x: tf.boolean_mask(x, x > 0))(x), native_serialization=native,
+            lambda x: jax2tf.call_tf(lambda x: tf.boolean_mask(x, x > 0))(x),
+            native_serialization=native,
             polymorphic_shapes=["b, ..."],
-        )(X)  # fmt: skip
+        )(X)
     f = convert(lambda x: jax2tf.call_tf(tf.math.sin)(x) * x.shape[0], native, polymorphic_shapes=["b, ..."])
     np.testing.assert_allclose(f(X), np.sin(X) * len(X), rtol=1e-6)
     np.testing.assert_allclose(tf_gradient(f, X), np.cos(X) * len(X), rtol=1e-6)

@@ -13,12 +13,18 @@ from bedrax.jax2tf import DisabledSafetyCheck, convert
 CASES = {
     "equal": (["b, b"], (), (4, 4), (4, 5), ["args[0].shape[1] (= 5)", "'b' (= 4)", "multiple values"]),
     "multiple": (["2*b"], (), (4,), (3,), ["Division had remainder 1 when computing the value of 'b'", "(2*b,)"]),
-    "positive": (["b"], (), (1,), (0,), ["Dimension variable b must have integer value >= 1. Found value 0 when solving b == 0"]),
+    "positive": (
+        ["b"],
+        (),
+        (1,),
+        (0,),
+        ["Dimension variable b must have integer value >= 1. Found value 0 when solving b == 0"],
+    ),
     "twice": (["a, 2*a"], (), (2, 4), (2, 5), ["args[0].shape[1] (= 5)", "'2*a' (= 4)"]),
     "next": (["a, a+1"], (), (2, 3), (2, 2), ["args[0].shape[1] (= 2)", "(= 3)"]),
     "constraint": (["a, b"], ["a >= b"], (5, 2), (2, 5), ["symbolic shape constraint a >= b", "found -3"]),
     "known": (["b, 3"], (), (2, 3), (2, 4), ["Expected the constant 3 for dimension args[0].shape[1]"]),
-}  # fmt: skip
+}
 
 
 def summed(x):

@@ -109,8 +109,11 @@ def test_compiled_by_tensorflows_xla():
 def test_a_bias_is_not_broadcast():
     """TFLite fuses biases and activations into what comes before them, if it can see them."""
     p = _parameters()
-    f = tf.function(_convert(lambda x: network(p, x), polymorphic_shapes=["(b, ...)"], enable_xla=False, with_gradient=False),
-                    autograph=False, input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)])  # fmt: skip
+    f = tf.function(
+        _convert(lambda x: network(p, x), polymorphic_shapes=["(b, ...)"], enable_xla=False, with_gradient=False),
+        autograph=False,
+        input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)],
+    )
     found = {op.type for op in f.get_concrete_function().graph.get_operations()}
     assert {"Conv2D", "MaxPool", "BiasAdd", "MatMul", "Relu"} <= found
     assert not {"BroadcastTo", "Select", "SelectV2", "Pad", "PadV2"} & found
@@ -120,8 +123,9 @@ def test_tflite_runs_the_network():
     p = _parameters()
     f = tf.function(
         _convert(lambda x: network(p, x), polymorphic_shapes=["(b, ...)"], enable_xla=False, with_gradient=False),
-        autograph=False, input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)],
-    )  # fmt: skip
+        autograph=False,
+        input_signature=[tf.TensorSpec([None, 8, 8, 1], tf.float32)],
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         converter = tf.lite.TFLiteConverter.from_concrete_functions([f.get_concrete_function()], f)
@@ -176,8 +180,12 @@ def test_saved_model_without_us(tmp_path):
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(_LOADER), str(tmp_path / "model"), str(tmp_path / "data.npz")],
-        capture_output=True, text=True, env=env, cwd=tmp_path, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env=env,
+        cwd=tmp_path,
+        timeout=120,
+    )
     assert done.returncode == 0 and "same" in done.stdout, done.stderr[-2000:]
 
 
@@ -258,8 +266,9 @@ def test_gradients_of_convolutions(name):
 
     gradients = grad(f, argnums=(0, 1))
     converted = _convert(gradients, polymorphic_shapes=["(b, ...)", None], enable_xla=False)
-    got = tf.function(converted, autograph=False, input_signature=[
-        tf.TensorSpec([None, 7, 8, 4]), tf.TensorSpec(kernel.shape)])(x, kernel)  # fmt: skip
+    got = tf.function(
+        converted, autograph=False, input_signature=[tf.TensorSpec([None, 7, 8, 4]), tf.TensorSpec(kernel.shape)]
+    )(x, kernel)
     for g, want in zip(got, gradients(x, kernel), strict=True):
         np.testing.assert_allclose(g, want, rtol=1e-4, atol=1e-4)
 
@@ -331,8 +340,9 @@ def test_nested_jit_and_loops():
         return lax.scan(body, x[0], x)
 
     x = np.linspace(0, 1, 5, dtype=F32)
-    carry, ys = tf.function(_convert(f, polymorphic_shapes=["(n,)"]), autograph=False, input_signature=[
-        tf.TensorSpec([None], tf.float32)])(x)  # fmt: skip
+    carry, ys = tf.function(
+        _convert(f, polymorphic_shapes=["(n,)"]), autograph=False, input_signature=[tf.TensorSpec([None], tf.float32)]
+    )(x)
     want = f(x)
     np.testing.assert_allclose(carry, want[0], rtol=1e-6)
     np.testing.assert_allclose(ys, want[1], rtol=1e-6)
@@ -410,8 +420,9 @@ def test_polymorphic_shapes(name):
     fun = POLYMORPHIC[name]
     f = tf.function(
         _convert(fun, polymorphic_shapes=["(a, b)"], polymorphic_constraints=("a >= 3", "b >= 4")),
-        autograph=False, input_signature=[tf.TensorSpec([None, None], tf.float32)],
-    )  # fmt: skip
+        autograph=False,
+        input_signature=[tf.TensorSpec([None, None], tf.float32)],
+    )
     for shape in ((3, 4), (4, 7)):
         x = np.random.default_rng(0).standard_normal(shape).astype(F32)
         np.testing.assert_allclose(f(x), fun(jnp.asarray(x)), rtol=1e-5, atol=1e-5)

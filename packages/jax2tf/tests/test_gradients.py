@@ -88,8 +88,11 @@ def test_tapes_outside_and_inside():
 
 
 def test_hessian_of_unknown_sizes():
-    f = tf.function(convert(lambda x: jnp.sum(x**3), polymorphic_shapes=["b"]), autograph=False,
-                    input_signature=[tf.TensorSpec([None], tf.float32)])  # fmt: skip
+    f = tf.function(
+        convert(lambda x: jnp.sum(x**3), polymorphic_shapes=["b"]),
+        autograph=False,
+        input_signature=[tf.TensorSpec([None], tf.float32)],
+    )
     x = tf.constant([1.0, 2.0, 3.0])
     with tf.GradientTape(persistent=True) as outer:
         outer.watch(x)
@@ -149,8 +152,11 @@ def load_and_differentiate(path, names, order):
 
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(LOAD), str(path), json.dumps(names), str(order)],
-        capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert run.returncode == 0, run.stderr[-3000:]
     return json.loads(run.stdout.split("FOUND")[1])
 

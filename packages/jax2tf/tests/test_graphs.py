@@ -90,19 +90,19 @@ GRAPHS = {
     "layer on more axes": (lambda x: x.reshape(2, 2, 6) @ WEIGHTS + BIAS, ["Reshape", "BatchMatMulV2", "BiasAdd"]),
     "standardize": (_standardize, ["Mean", "Sub", "Square", "Mean", "AddV2", "Rsqrt", "Mul"]),
     "batch norm": (_batch_norm, ["Reshape", "FusedBatchNormV3"]),
-    "batch norm of the batch": (
-        _batch_norm_of_batch, ["Reshape", "Mean", "Sub", "Square", "Mean", "FusedBatchNormV3"],
-    ),
+    "batch norm of the batch": (_batch_norm_of_batch, ["Reshape", "Mean", "Sub", "Square", "Mean", "FusedBatchNormV3"]),
     "batch norm, another grouping, nothing added": (
-        lambda x: lax.rsqrt(jnp.asarray(VARIANCE) + 1e-3) * (x.reshape(2, 2, 1, 6) - MEAN) * SCALE, ["Reshape", "FusedBatchNormV3"],
+        lambda x: lax.rsqrt(jnp.asarray(VARIANCE) + 1e-3) * (x.reshape(2, 2, 1, 6) - MEAN) * SCALE,
+        ["Reshape", "FusedBatchNormV3"],
     ),
     "batch norm without parameters": (
-        lambda x: (x.reshape(2, 2, 1, 6) - MEAN) * lax.rsqrt(jnp.asarray(VARIANCE) + 1e-3), ["Reshape", "FusedBatchNormV3"],
+        lambda x: (x.reshape(2, 2, 1, 6) - MEAN) * lax.rsqrt(jnp.asarray(VARIANCE) + 1e-3),
+        ["Reshape", "FusedBatchNormV3"],
     ),
     "outer": (lambda x: x[:, :, None] * x[:, None, :], ["ExpandDims", "ExpandDims", "Mul"]),
     "where": (lambda x: jnp.where(x > 1, x, 0.0), ["Greater", "SelectV2"]),
     "unused": (lambda x: (jnp.sin(x), x + 1)[1], ["AddV2"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -247,8 +247,9 @@ def test_nested_jits_with_unknown_sizes():
 
     f = tf.function(
         convert(lambda x: block(x) * 2, native_serialization=False, polymorphic_shapes=["(b, _)"]),
-        input_signature=[tf.TensorSpec([None, 6])], autograph=False,
-    )  # fmt: skip
+        input_signature=[tf.TensorSpec([None, 6])],
+        autograph=False,
+    )
     for n in (1, 3):
         np.testing.assert_allclose(f(X[:n]), block(X[:n]) * 2, rtol=1e-6)
 
@@ -267,9 +268,10 @@ def test_large_constants_are_held_once(tmp_path):
     weights = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
     module = tf.Module()
     module.f = tf.function(
-        convert(lambda x: jnp.tanh(x @ weights) @ weights, native_serialization=False), autograph=False,
+        convert(lambda x: jnp.tanh(x @ weights) @ weights, native_serialization=False),
+        autograph=False,
         input_signature=[tf.TensorSpec([2, 256])],
-    )  # fmt: skip
+    )
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(module, str(tmp_path), options=options)
     size = sum(f.stat().st_size for f in tmp_path.rglob("*") if f.is_file())

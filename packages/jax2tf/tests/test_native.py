@@ -138,9 +138,11 @@ def test_platforms():
     with pytest.raises(tf.errors.NotFoundError, match="not among the platforms"):
         elsewhere(X)
     unchecked = convert(
-        lax.sin, native_serialization=True, native_serialization_platforms=("tpu",),
+        lax.sin,
+        native_serialization=True,
+        native_serialization_platforms=("tpu",),
         native_serialization_disabled_checks=[DisabledSafetyCheck.platform()],
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(unchecked(X), np.sin(X), rtol=1e-6)
 
 

@@ -49,6 +49,11 @@ PROGRAM = """
 def test_splits_are_marked():
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "TF_CPP_MIN_LOG_LEVEL": "3"}
     run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, timeout=240, check=False, env=environment
-    )  # fmt: skip
+        [sys.executable, "-c", textwrap.dedent(PROGRAM)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env=environment,
+    )
     assert run.returncode == 0 and "done" in run.stdout, run.stderr[-3000:]

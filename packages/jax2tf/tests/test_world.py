@@ -33,9 +33,11 @@ def saved(tmp_path_factory):
     )
     module.__call__ = module.f
     tf.saved_model.save(
-        module, str(path), signatures=module.f.get_concrete_function(),
+        module,
+        str(path),
+        signatures=module.f.get_concrete_function(),
         options=tf.saved_model.SaveOptions(experimental_custom_gradients=True),
-    )  # fmt: skip
+    )
     return path
 
 
@@ -79,9 +81,16 @@ def test_command_line_shows(saved):
 
 def test_command_line(saved):
     text = _command(
-        "run", "--dir", saved, "--tag_set", "serve", "--signature_def", "serving_default",
-        "--input_exprs", "x=[[0.0, 0.0, 0.0, 0.0]]",
-    )  # fmt: skip
+        "run",
+        "--dir",
+        saved,
+        "--tag_set",
+        "serve",
+        "--signature_def",
+        "serving_default",
+        "--input_exprs",
+        "x=[[0.0, 0.0, 0.0, 0.0]]",
+    )
     assert "scores" in text and "[[0. 0. 0.]]" in text
 
 

@@ -15,11 +15,14 @@ Z = X.astype(np.complex64)
 @pytest.mark.parametrize(
     "x, kind, lengths, dtype, shape",
     [
-        (X, "FFT", (4,), np.complex64, (2, 4)), (X.astype(np.int32), "RFFT", (4,), np.complex64, (2, 3)),
-        (X, "IRFFT", (7,), np.float32, (2, 7)), (Z, lax.FftType.IRFFT, (6,), np.float32, (2, 6)),
-        (X.astype(np.float16), "ifft", (2, 4), np.complex64, (2, 4)), (Z, "FFT", (), np.complex64, (2, 4)),
+        (X, "FFT", (4,), np.complex64, (2, 4)),
+        (X.astype(np.int32), "RFFT", (4,), np.complex64, (2, 3)),
+        (X, "IRFFT", (7,), np.float32, (2, 7)),
+        (Z, lax.FftType.IRFFT, (6,), np.float32, (2, 6)),
+        (X.astype(np.float16), "ifft", (2, 4), np.complex64, (2, 4)),
+        (Z, "FFT", (), np.complex64, (2, 4)),
     ],
-)  # fmt: skip
+)
 def test_types(x, kind, lengths, dtype, shape):
     (out,) = make_jaxpr(lambda: lax.fft(x, kind, lengths))().out_avals
     assert out.dtype == dtype and out.shape == shape

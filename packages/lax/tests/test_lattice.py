@@ -34,9 +34,15 @@ f* f* f* f* f* f* f* f* f* f* bf f2 f4 f8 c4 c8 f* f* c*
 c* c* c* c* c* c* c* c* c* c* c4 c4 c4 c8 c4 c8 c* c* c*
 """
 WEAK = {"i*": 1, "f*": 1.0, "c*": 1j}
-NAMES = dict(zip(HEADER.split()[:15], (
-    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 float64 complex64 complex128"
-).split(), strict=True))  # fmt: skip
+NAMES = dict(
+    zip(
+        HEADER.split()[:15],
+        (
+            "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 float64 complex64 complex128"
+        ).split(),
+        strict=True,
+    )
+)
 X64 = {"int": "int64", "float": "float64", "complex": "complex128"}
 wide = st.sampled_from([d for d in dtypes.all_dtypes if d not in dtypes.narrow_int_dtypes + dtypes.narrow_float_dtypes])
 operand = st.one_of(

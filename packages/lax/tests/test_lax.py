@@ -37,10 +37,14 @@ def test_polynomials_refuse():
 
 def test_types_of_polynomials():
     for x, coefficients, expected in (
-        (np.ones(3, np.float16), [np.float32(1), 2.0], "float16[3]"), (np.ones(3, np.int32), [1.5, 2], "int32[3]"),
-        (2, [1, 2.0], "int32[]"), (2.0, [], "float32[]"), (np.ones((3, 1), "f"), [np.ones((1, 2), "f"), 1], "float32[3,2]"),
-        (2.0, [np.ones(3, "f")], "float32[3]"), (np.complex64(1j), [1.0], "complex64[]"),
-    ):  # fmt: skip
+        (np.ones(3, np.float16), [np.float32(1), 2.0], "float16[3]"),
+        (np.ones(3, np.int32), [1.5, 2], "int32[3]"),
+        (2, [1, 2.0], "int32[]"),
+        (2.0, [], "float32[]"),
+        (np.ones((3, 1), "f"), [np.ones((1, 2), "f"), 1], "float32[3,2]"),
+        (2.0, [np.ones(3, "f")], "float32[3]"),
+        (np.complex64(1j), [1.0], "complex64[]"),
+    ):
         out = make_jaxpr(lambda x=x, coefficients=coefficients: lax.polynomial(x, coefficients))().out_avals[0]
         assert out.str_short() == expected
     assert make_jaxpr(lambda: lax.polynomial(2, [1, 2.0]))().out_avals[0].weak_type

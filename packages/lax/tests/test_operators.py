@@ -49,11 +49,16 @@ def test_unary_operators(op, primitive):
 @pytest.mark.parametrize(
     ("x", "y", "result"),
     [
-        ("int8", "float16", "float16"), ("int32", "uint8", "int32"), ("int32", "bfloat16", "bfloat16"),
-        ("float16", "bfloat16", "float32"), ("float32", "complex64", "complex64"), ("bool", "int8", "int8"),
-        ("uint32", "int32", "int32"), ("bool", "bool", "bool"),
+        ("int8", "float16", "float16"),
+        ("int32", "uint8", "int32"),
+        ("int32", "bfloat16", "bfloat16"),
+        ("float16", "bfloat16", "float32"),
+        ("float32", "complex64", "complex64"),
+        ("bool", "int8", "int8"),
+        ("uint32", "int32", "int32"),
+        ("bool", "bool", "bool"),
     ],
-)  # fmt: skip
+)
 def test_promotion_table(x, y, result):
     def f(a, b):
         p, q = promote_pair("f", a, b)

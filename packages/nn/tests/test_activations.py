@@ -56,9 +56,18 @@ def test_values_and_derivatives(name):
 
 @pytest.mark.parametrize(
     "name,x,slope",
-    [("relu", 0.0, 0), ("relu6", 0.0, 0), ("relu6", 6.0, 0), ("hard_tanh", 1.0, 1), ("hard_tanh", -1.0, 1),
-     ("leaky_relu", 0.0, 1), ("elu", 0.0, 1), ("sparse_plus", 1.0, 1), ("silu", 0.0, 0.5)],
-)  # fmt: skip
+    [
+        ("relu", 0.0, 0),
+        ("relu6", 0.0, 0),
+        ("relu6", 6.0, 0),
+        ("hard_tanh", 1.0, 1),
+        ("hard_tanh", -1.0, 1),
+        ("leaky_relu", 0.0, 1),
+        ("elu", 0.0, 1),
+        ("sparse_plus", 1.0, 1),
+        ("silu", 0.0, 0.5),
+    ],
+)
 def test_derivatives_at_kinks(name, x, slope):
     assert float(grad(getattr(nn, name))(x)) == slope
 

@@ -39,10 +39,8 @@ CASES = {
     "mask": ({"mask": MASK}, {"seen": MASK}),
     "window": ({"local_window_size": 1}, {"seen": abs(ROW - COLUMN) <= 1}),
     "uneven window": ({"local_window_size": (2, 0)}, {"seen": (COLUMN >= ROW - 2) & (COLUMN <= ROW)}),
-    "lengths": (
-        {"key_value_seq_lengths": np.array([4, 2])}, {"seen": COLUMN < np.array([4, 2])[:, None, None, None]}
-    ),
-}  # fmt: skip
+    "lengths": ({"key_value_seq_lengths": np.array([4, 2])}, {"seen": COLUMN < np.array([4, 2])[:, None, None, None]}),
+}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -162,9 +162,15 @@ def test_out_of_bounds_updates_can_be_clipped():
 
 
 OPERATIONS = {
-    "set": lambda a, v: v, "add": lambda a, v: a + v, "subtract": lambda a, v: a - v, "multiply": lambda a, v: a * v,
-    "divide": lambda a, v: a / v, "power": lambda a, v: a**v, "min": np.minimum, "max": np.maximum,
-}  # fmt: skip
+    "set": lambda a, v: v,
+    "add": lambda a, v: a + v,
+    "subtract": lambda a, v: a - v,
+    "multiply": lambda a, v: a * v,
+    "divide": lambda a, v: a / v,
+    "power": lambda a, v: a**v,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -307,9 +313,14 @@ def test_lax_scalars_index():
 
 
 OUTSIDE = [
-    (3, 3, 0), (-4, -4, 0), ((1, 4), 4, 1), ((..., -3), -3, 2), (np.int32(3), 3, 0), ((np.array([0, 1]), 7), 7, 1),
+    (3, 3, 0),
+    (-4, -4, 0),
+    ((1, 4), 4, 1),
+    ((..., -3), -3, 2),
+    (np.int32(3), 3, 0),
+    ((np.array([0, 1]), 7), 7, 1),
     ((slice(1, 3), 9), 9, 1),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("index, given, axis", OUTSIDE)
@@ -350,8 +361,11 @@ NO_INDEX = np.zeros(0, np.int32)
 def test_nothing_is_read_from_nothing(shape, rank):
     x = np.zeros(shape, np.float32)
     for idx in (
-        (NO_INDEX,) * rank, (slice(None), NO_INDEX)[:rank], (..., NO_INDEX), (NO_INDEX[None], NO_INDEX[:, None])[:rank],
-    ):  # fmt: skip
+        (NO_INDEX,) * rank,
+        (slice(None), NO_INDEX)[:rank],
+        (..., NO_INDEX),
+        (NO_INDEX[None], NO_INDEX[:, None])[:rank],
+    ):
         try:
             expected = x[idx]
         except IndexError:

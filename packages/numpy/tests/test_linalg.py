@@ -199,14 +199,16 @@ FUNCTIONS = {
     "pinv": (linalg.pinv, np.linalg.pinv),
     "solve": (lambda a: linalg.solve(a, a[..., :2] ** 2), lambda a: np.linalg.solve(a, a[..., :2] ** 2)),
     "cholesky": (
-        lambda a: linalg.cholesky(a @ jnp.conj(a).mT), lambda a: np.linalg.cholesky(a @ a.conj().swapaxes(-1, -2))
+        lambda a: linalg.cholesky(a @ jnp.conj(a).mT),
+        lambda a: np.linalg.cholesky(a @ a.conj().swapaxes(-1, -2)),
     ),
     "norm": (linalg.norm, np.linalg.norm),
     "nuclear": (lambda a: linalg.norm(a, "nuc", axis=(-2, -1)), lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1))),
     "eigvalsh": (
-        lambda a: linalg.eigvalsh(a + jnp.conj(a).mT), lambda a: np.linalg.eigvalsh(a + a.conj().swapaxes(-1, -2))
+        lambda a: linalg.eigvalsh(a + jnp.conj(a).mT),
+        lambda a: np.linalg.eigvalsh(a + a.conj().swapaxes(-1, -2)),
     ),
-}  # fmt: skip
+}
 
 
 @BOTH

@@ -194,10 +194,11 @@ def test_dtypes():
 def test_one_operation_where_one_is_enough():
     struct = lambda *s: ShapeDtypeStruct(s, np.float32)
     for f, shapes in (
-        (jnp.matmul, [(3, 4), (4, 5)]), (jnp.matmul, [(2, 3, 4), (2, 4, 5)]),
+        (jnp.matmul, [(3, 4), (4, 5)]),
+        (jnp.matmul, [(2, 3, 4), (2, 4, 5)]),
         (lambda a, b: jnp.einsum("ij,jk->ki", a, b), [(3, 4), (4, 5)]),
         (lambda a, b: jnp.einsum("bqd,bkd->bqk", a, b), [(2, 3, 4), (2, 5, 4)]),
-    ):  # fmt: skip
+    ):
         eqns = make_jaxpr(f)(*(struct(*s) for s in shapes)).eqns
         assert [e.primitive.name for e in eqns] == ["dot_general"]
 

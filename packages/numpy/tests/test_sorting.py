@@ -98,9 +98,14 @@ def test_lexsort_in_batches_compares_so_many_keys_at_once():
 
 
 TOP = [
-    draw(3, 7), integers(4, 3, 7), integers(256, 3, 7).astype(np.uint8), draw(3, 7).astype(np.float16),
-    np.array([[-128, 3, 127, -128]], np.int8), integers(2, 3, 7).astype(bool), np.array([1, np.inf, -np.inf, -0.0, 2], "f"),
-]  # fmt: skip
+    draw(3, 7),
+    integers(4, 3, 7),
+    integers(256, 3, 7).astype(np.uint8),
+    draw(3, 7).astype(np.float16),
+    np.array([[-128, 3, 127, -128]], np.int8),
+    integers(2, 3, 7).astype(bool),
+    np.array([1, np.inf, -np.inf, -0.0, 2], "f"),
+]
 
 
 @pytest.mark.parametrize("x", TOP, ids=lambda x: f"{x.dtype}{x.ndim}")

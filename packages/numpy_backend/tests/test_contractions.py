@@ -25,11 +25,17 @@ def eqn_of(fun, *args):
 @pytest.mark.parametrize(
     "given, pair",
     [
-        ("highest", "HIGHEST"), ("float32", "HIGHEST"), ("high", "HIGH"), ("bfloat16_3x", "HIGH"),
-        ("tensorfloat32", "HIGH"), ("default", "DEFAULT"), ("bfloat16", "DEFAULT"), ("fastest", "DEFAULT"),
+        ("highest", "HIGHEST"),
+        ("float32", "HIGHEST"),
+        ("high", "HIGH"),
+        ("bfloat16_3x", "HIGH"),
+        ("tensorfloat32", "HIGH"),
+        ("default", "DEFAULT"),
+        ("bfloat16", "DEFAULT"),
+        ("fastest", "DEFAULT"),
         (lax.Precision.HIGH, "HIGH"),
     ],
-)  # fmt: skip
+)
 def test_precision_names(given, pair):
     eqn = eqn_of(lambda x: lax.dot_general(x, x, ROWS, precision=given), X)
     assert eqn.params["precision"] == (lax.Precision[pair],) * 2
@@ -74,10 +80,15 @@ def test_jaxpr_shows_what_was_asked_for_only():
 @pytest.mark.parametrize(
     "x, y, result",
     [
-        ("int8", "uint8", "int8"), ("int8", "uint16", "uint16"), ("bool", "int4", "int4"), ("int32", "float8_e5m2", "float8_e5m2"),
-        ("bfloat16", "float16", "bfloat16"), ("float8_e4m3fn", "float8_e5m2", "float8_e5m2"), ("float16", "complex64", "complex64"),
+        ("int8", "uint8", "int8"),
+        ("int8", "uint16", "uint16"),
+        ("bool", "int4", "int4"),
+        ("int32", "float8_e5m2", "float8_e5m2"),
+        ("bfloat16", "float16", "bfloat16"),
+        ("float8_e4m3fn", "float8_e5m2", "float8_e5m2"),
+        ("float16", "complex64", "complex64"),
     ],
-)  # fmt: skip
+)
 def test_dtype_of_a_mixed_product(x, y, result):
     for a, b in ((x, y), (y, x)):
         out = lax.dot_general_p.abstract_eval(

@@ -58,46 +58,73 @@ def test_weak_types_of_the_carry_settle():
         (lambda: lax.scan(keep, 0.0, X, length=4), ValueError, "but the leading axes have lengths"),
         (lambda: lax.scan(keep, 0.0), ValueError, "neither xs nor length says how many steps there are"),
         (lambda: lax.scan(keep, 0.0, {"a": 3.0}), ValueError, "has no leading axis to scan over, it is"),
-        (lambda: lax.scan(keep, 0.0, X, unroll=-1), ValueError, "unroll is the number of steps that are taken at a time"),
+        (
+            lambda: lax.scan(keep, 0.0, X, unroll=-1),
+            ValueError,
+            "unroll is the number of steps that are taken at a time",
+        ),
         (lambda: lax.scan(keep, 0.0, X, unroll=2.5), TypeError, "unroll is a bool or an int, got 2.5"),
         (lambda: lax.fori_loop(0, 2.5, keep, 0.0), TypeError, "lower and upper have one dtype"),
         (lambda: lax.associative_scan(lax.add, X, axis=3), ValueError, "axis=3 names position 3"),
         (
-            lambda: lax.scan(lambda state, x: ((state, state), x), 0.0, X), TypeError,
+            lambda: lax.scan(lambda state, x: ((state, state), x), 0.0, X),
+            TypeError,
             "scan: the body returns a carry of another structure than it gets:\n"
             "  * the input carry state is a leaf, but the carry output is a tuple of 2 children\n<lambda> at ",
         ),
         (
-            lambda: lax.scan(lambda c, x: ({"a": c["a"], "b": X}, x), {"a": 1.0, "b": 2.0}, X), TypeError,
+            lambda: lax.scan(lambda c, x: ({"a": c["a"], "b": X}, x), {"a": 1.0, "b": 2.0}, X),
+            TypeError,
             "scan: the body returns a carry of other types than it gets:\n"
             "  * component c['b']: got float32[], returned float32[3]: the shapes do not match\nConvert what <lambda> at ",
         ),
-        (lambda: lax.while_loop(lambda c: 1, lambda c: c, 0), TypeError, "cond_fun returns one boolean scalar, got ~int32"),
-        (lambda: lax.while_loop(lambda c: (True,), lambda c: c, 0), TypeError, "cond_fun returns one boolean scalar, got the structure PyTreeDef"),
         (
-            lambda: lax.while_loop(lambda v: True, lambda v: np.int16(1), np.int32(0)), TypeError,
+            lambda: lax.while_loop(lambda c: 1, lambda c: c, 0),
+            TypeError,
+            "cond_fun returns one boolean scalar, got ~int32",
+        ),
+        (
+            lambda: lax.while_loop(lambda c: (True,), lambda c: c, 0),
+            TypeError,
+            "cond_fun returns one boolean scalar, got the structure PyTreeDef",
+        ),
+        (
+            lambda: lax.while_loop(lambda v: True, lambda v: np.int16(1), np.int32(0)),
+            TypeError,
             "while_loop: the body returns a carry of other types than it gets:\n"
             "  * v: got int32[], returned int16[]: the dtypes do not match",
         ),
-        (lambda: lax.fori_loop(0, np.ones(2, np.int32), lambda i, c: c, 0), TypeError, "lower and upper are real scalars, got ~int32"),
-        (lambda: lax.fori_loop(np.int32(0), np.int16(3), lambda i, c: c, 0), TypeError, "lower and upper have one dtype, got int"),
         (
-            lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0), TypeError,
+            lambda: lax.fori_loop(0, np.ones(2, np.int32), lambda i, c: c, 0),
+            TypeError,
+            "lower and upper are real scalars, got ~int32",
+        ),
+        (
+            lambda: lax.fori_loop(np.int32(0), np.int16(3), lambda i, c: c, 0),
+            TypeError,
+            "lower and upper have one dtype, got int",
+        ),
+        (
+            lambda: lax.fori_loop(0, 3, lambda i, c: (c, c), 0),
+            TypeError,
             "scan: the body returns a carry of another structure than it gets:\n"
             "  * the input carry loop_carry[1] is a leaf, but the carry output[1] is a tuple of 2 children\n<lambda> at ",
         ),
         (
-            lambda: lax.cond(True, lambda: 1, lambda: 2.0), TypeError,
+            lambda: lax.cond(True, lambda: 1, lambda: 2.0),
+            TypeError,
             "cond: the branches return results of different types:\n  * the result of true_fun has type int32[], that of"
             " false_fun float32[]: the dtypes do not match,\n  where true_fun is <lambda> at ",
         ),
         (
-            lambda: lax.cond(True, lambda: {"a": 1, "b": 2}, lambda: {"a": 1, "c": 2}), TypeError,
+            lambda: lax.cond(True, lambda: {"a": 1, "b": 2}, lambda: {"a": 1, "c": 2}),
+            TypeError,
             "cond: the branches return results of different structures:\n  * the output of true_fun is a dict"
             " with keys ['a', 'b'], but the output of false_fun is a dict with keys ['a', 'c'],\n  where true_fun is ",
         ),
         (
-            lambda: lax.switch(0, [lambda: (1, X), lambda: (1, X[:2])]), TypeError,
+            lambda: lax.switch(0, [lambda: (1, X), lambda: (1, X[:2])]),
+            TypeError,
             "switch: the branches return results of different types:\n  * the result[1] of branch 0 has type float32[3],"
             " that of branch 1 float32[2]: the shapes do not match",
         ),
@@ -106,9 +133,13 @@ def test_weak_types_of_the_carry_settle():
         (lambda: lax.cond(True, 1, 2), TypeError, "true_fun and false_fun are functions, got"),
         (lambda: lax.switch(1.0, [int, int]), TypeError, "the index is an integer scalar, got"),
         (lambda: lax.switch(0, []), ValueError, "there must be one at least"),
-        (lambda: lax.associative_scan(lax.add, f32(1)), ValueError, "axis=0 names position 0, but the number of dimensions is 0"),
+        (
+            lambda: lax.associative_scan(lax.add, f32(1)),
+            ValueError,
+            "axis=0 names position 0, but the number of dimensions is 0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_errors(run, error, text):
     with pytest.raises(error, match=re.escape(text)):
         run()

@@ -24,8 +24,12 @@ def stage(fun, *args):
 def test_modes_by_name():
     mode = lax.GatherScatterMode
     assert [mode.from_any(s) for s in ("clip", "fill", "drop", "promise_in_bounds", None)] == [
-        mode.CLIP, mode.FILL_OR_DROP, mode.FILL_OR_DROP, mode.PROMISE_IN_BOUNDS, mode.FILL_OR_DROP,
-    ]  # fmt: skip
+        mode.CLIP,
+        mode.FILL_OR_DROP,
+        mode.FILL_OR_DROP,
+        mode.PROMISE_IN_BOUNDS,
+        mode.FILL_OR_DROP,
+    ]
     with pytest.raises(ValueError, match="there are clip, fill, drop, promise_in_bounds, one_hot"):
         mode.from_any("foo")
 

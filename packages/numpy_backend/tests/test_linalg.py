@@ -123,9 +123,7 @@ def test_schur_form(a, dtype):
 def test_eigenvalues_of_a_batch_with_a_broken_matrix():
     a = _random(3, 4, 4)
     a[1, 0, 0] = np.nan
-    for name, results in (
-        ("eig", lax.eig(a)), ("eigh", lax.eigh(a)), ("svd", lax.svd(a)), ("schur", lax.schur(a)),
-    ):  # fmt: skip
+    for name, results in (("eig", lax.eig(a)), ("eigh", lax.eigh(a)), ("svd", lax.svd(a)), ("schur", lax.schur(a))):
         for r in map(np.asarray, results):
             assert np.isnan(r[1]).all(), name
             assert np.isfinite(r[[0, 2]]).all(), name

@@ -11,8 +11,20 @@ from bedrax import lax
 
 X = np.array([[-3.0, 0.5, 2.0], [7.0, -0.25, 1.0]], np.float32)
 Y = np.array([2.0, -0.5, 3.0], np.float32)
-OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.lt,
-             operator.le, operator.gt, operator.ge, operator.eq, operator.ne]  # fmt: skip
+OPERATORS = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.eq,
+    operator.ne,
+]
 BITS = [operator.and_, operator.or_, operator.xor, operator.add, operator.mul, operator.floordiv, operator.mod]
 
 

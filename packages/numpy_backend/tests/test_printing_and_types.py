@@ -27,7 +27,8 @@ def two(x):
         (lambda x: lax.add(x, X), (X,), "{ lambda a:f32[3]; b:f32[3]. let c:f32[3] = add b a in (c,) }"),
         (lambda x, n: (x, 1, n, np.int8(2)), (X, 3), "{ lambda ; a:f32[3] b:i32[]. let in (a, 1:i32[], b, 2:i8[]) }"),
         (
-            jit(two), (X,),
+            jit(two),
+            (X,),
             """\
 { lambda ; a:f32[3]. let
     b:f32[3] = jit[
@@ -40,7 +41,8 @@ def two(x):
   in (b,) }""",
         ),
         (
-            lambda x: lax.while_loop(lambda c: lax.lt(c, 3), lambda c: lax.add(c, 1), x), (1,),
+            lambda x: lax.while_loop(lambda c: lax.lt(c, 3), lambda c: lax.add(c, 1), x),
+            (1,),
             """\
 { lambda ; a:i32[]. let
     b:i32[] = while[
@@ -52,7 +54,8 @@ def two(x):
   in (b,) }""",
         ),
         (
-            lambda p, x: lax.cond(p, lambda x: lax.neg(x), lambda x: x, x), (True, X),
+            lambda p, x: lax.cond(p, lambda x: lax.neg(x), lambda x: x, x),
+            (True, X),
             """\
 { lambda ; a:bool[] b:f32[3]. let
     c:i32[] = convert_element_type[new_dtype=int32 weak_type=False] a
@@ -65,7 +68,8 @@ def two(x):
   in (d,) }""",
         ),
         (
-            lambda xs: lax.scan(lambda c, x: (lax.add(c, x), c), f32(0), xs)[1], (X,),
+            lambda xs: lax.scan(lambda c, x: (lax.add(c, x), c), f32(0), xs)[1],
+            (X,),
             """\
 { lambda ; a:f32[3]. let
     _:f32[] b:f32[3] = scan[
@@ -79,7 +83,7 @@ def two(x):
   in (b,) }""",
         ),
     ],
-)  # fmt: skip
+)
 def test_programs_as_text(f, args, text):
     assert str(make_jaxpr(f)(*args)) == text
 

@@ -81,9 +81,13 @@ def test_index_maps_choose_blocks():
     )
     np.testing.assert_array_equal(swapped, x.reshape(4, 2)[::-1].ravel())
     windows = call(
-        copy, ShapeDtypeStruct((3, 4), np.float32), x[:5], grid=(3,),
-        in_specs=[pl.BlockSpec((pl.Element(4, (1, 0)),), lambda i: (i,))], out_specs=pl.BlockSpec((None, 4), lambda i: (i, 0)),
-    )  # fmt: skip
+        copy,
+        ShapeDtypeStruct((3, 4), np.float32),
+        x[:5],
+        grid=(3,),
+        in_specs=[pl.BlockSpec((pl.Element(4, (1, 0)),), lambda i: (i,))],
+        out_specs=pl.BlockSpec((None, 4), lambda i: (i, 0)),
+    )
     expected = np.stack([np.concatenate([[np.nan], x[:5]])[i : i + 4] for i in range(3)])
     np.testing.assert_array_equal(windows, expected)
 
@@ -197,9 +201,14 @@ def test_transformations():
 
     spec = pl.BlockSpec((2,), lambda i: (i,))
     f = pl.pallas_call(
-        kernel, ShapeDtypeStruct((4,), np.float32), grid=2, in_specs=[spec, spec], out_specs=spec, interpret=InterpretParams(),
+        kernel,
+        ShapeDtypeStruct((4,), np.float32),
+        grid=2,
+        in_specs=[spec, spec],
+        out_specs=spec,
+        interpret=InterpretParams(),
         compiler_params=TPUCompilerParams(dimension_semantics=("parallel",)),
-    )  # fmt: skip
+    )
     x, y = values(4), values(4) / 7
     expected = np.sin(x) * y
     np.testing.assert_allclose(jit(f)(x, y), expected, rtol=1e-5)
@@ -219,9 +228,13 @@ def test_masks_and_clamped_indices():
         masked.atomic_add(total, (jnp.zeros(2, np.int32),), loaded, mask=rows < 5)
 
     out, total = call(
-        lambda x, z, o, total: kernel(x, o, total), (like(x), ShapeDtypeStruct((1,), np.float32)), x, np.zeros(1, np.float32),
-        grid=3, input_output_aliases={1: 1},
-    )  # fmt: skip
+        lambda x, z, o, total: kernel(x, o, total),
+        (like(x), ShapeDtypeStruct((1,), np.float32)),
+        x,
+        np.zeros(1, np.float32),
+        grid=3,
+        input_output_aliases={1: 1},
+    )
     np.testing.assert_array_equal(out, x * 10)
     assert total[0] == x.sum()
 
@@ -244,10 +257,13 @@ def test_atomic_operations_return_what_stood_there():
 
 
 ATOMIC = {
-    "add": (masked.atomic_add, np.add), "max": (masked.atomic_max, np.maximum), "min": (masked.atomic_min, np.minimum),
-    "and": (masked.atomic_and, np.bitwise_and), "or": (masked.atomic_or, np.bitwise_or),
+    "add": (masked.atomic_add, np.add),
+    "max": (masked.atomic_max, np.maximum),
+    "min": (masked.atomic_min, np.minimum),
+    "and": (masked.atomic_and, np.bitwise_and),
+    "or": (masked.atomic_or, np.bitwise_or),
     "xor": (masked.atomic_xor, np.bitwise_xor),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ATOMIC)

@@ -169,8 +169,13 @@ def test_kernels_of_several_bodies_and_references_as_arguments():
     with pytest.raises(NotImplementedError, match="not compiled"):
         pl.kernel(first, like(X), mesh=mesh)(X)
     with pytest.raises(NotImplementedError, match="one after the other"):
-        pl.kernel(lambda o, s: cores.core_barrier(s, core_axis_name="core"), like(X), mesh=mesh,
-                  scratch_types=[SemaphoreType.BARRIER], interpret=True)()  # fmt: skip
+        pl.kernel(
+            lambda o, s: cores.core_barrier(s, core_axis_name="core"),
+            like(X),
+            mesh=mesh,
+            scratch_types=[SemaphoreType.BARRIER],
+            interpret=True,
+        )()
 
 
 def test_a_core_map_writes_to_references_around_it():
@@ -217,8 +222,14 @@ def test_cores_share_the_steps_of_a_pipeline(length, count):
             def step(a, b):
                 b[...] = a[...] + 100 * lax.axis_index("core").astype(np.float32)
 
-            pipelines.emit_pipeline(step, grid=(length, 1), in_specs=[spec], out_specs=[spec], core_axis_name="core",
-                                    dimension_semantics=semantics)(x, o)  # fmt: skip
+            pipelines.emit_pipeline(
+                step,
+                grid=(length, 1),
+                in_specs=[spec],
+                out_specs=[spec],
+                core_axis_name="core",
+                dimension_semantics=semantics,
+            )(x, o)
 
         return pl.kernel(body, like(x), mesh=mesh, interpret=True)(x)
 

@@ -29,11 +29,26 @@ def test_a_kernel_copies_through_shared_memory_at_each_place_of_a_grid():
         gpu.copy_smem_to_gmem(shared, o.at[rows])
         gpu.wait_smem_to_gmem(0)
 
-    run = gpu.kernel(body, out_type=like(X), scratch_types=[gpu.SMEM((2, 4), np.float32), gpu.Barrier()], grid=(2,),
-                     grid_names=("i",), cluster=(2,), cluster_names=("j",), interpret=HOW)  # fmt: skip
+    run = gpu.kernel(
+        body,
+        out_type=like(X),
+        scratch_types=[gpu.SMEM((2, 4), np.float32), gpu.Barrier()],
+        grid=(2,),
+        grid_names=("i",),
+        cluster=(2,),
+        cluster_names=("j",),
+        interpret=HOW,
+    )
     np.testing.assert_array_equal(run(X), X * 3)
-    old = gpu.kernel(body, like(X), scratch_shapes=[gpu.SMEM((2, 4), np.float32), gpu.Barrier()], grid=(2,),
-                     grid_names=("i",), cluster=(2,), cluster_names=("j",))  # fmt: skip
+    old = gpu.kernel(
+        body,
+        like(X),
+        scratch_shapes=[gpu.SMEM((2, 4), np.float32), gpu.Barrier()],
+        grid=(2,),
+        grid_names=("i",),
+        cluster=(2,),
+        cluster_names=("j",),
+    )
     with gpu.force_gpu_interpret_mode():
         np.testing.assert_array_equal(old(X), X * 3)
     with pytest.raises(NotImplementedError, match="not compiled"):
@@ -53,9 +68,14 @@ def test_threads_share_memory_and_cannot_wait_for_later_ones():
 
     def run(wait):
         memory = [gpu.SMEM((2,), np.float32), gpu.Barrier(num_arrivals=2)]
-        return gpu.kernel(lambda o, s, b: body(o, s, b, wait=wait), out_type=ShapeDtypeStruct((2,), np.float32),
-                          scratch_types=memory, num_threads=2, thread_name="t",
-                          interpret=gpu.InterpretGPUParams(uninitialized_memory="zero"))()  # fmt: skip
+        return gpu.kernel(
+            lambda o, s, b: body(o, s, b, wait=wait),
+            out_type=ShapeDtypeStruct((2,), np.float32),
+            scratch_types=memory,
+            num_threads=2,
+            thread_name="t",
+            interpret=gpu.InterpretGPUParams(uninitialized_memory="zero"),
+        )()
 
     np.testing.assert_array_equal(run(False), [0, 3])
     with pytest.raises(Exception, match="fewer have arrived"):
@@ -166,19 +186,27 @@ def test_small_operations():
     np.testing.assert_array_equal(gpu.broadcasted_iota(np.int32, (2, 3), 1), [[0, 1, 2]] * 2)
     assert gpu.layout_cast(X, gpu.Layout.WGMMA) is X
     ref = state.new_ref(np.int32([6, 3]))
-    for change, val in ((gpu.atomic_add, 1), (gpu.atomic_max, 5), (gpu.atomic_min, 6), (gpu.atomic_and, 6),
-                        (gpu.atomic_or, 1), (gpu.atomic_xor, 3)):  # fmt: skip
+    for change, val in (
+        (gpu.atomic_add, 1),
+        (gpu.atomic_max, 5),
+        (gpu.atomic_min, 6),
+        (gpu.atomic_and, 6),
+        (gpu.atomic_or, 1),
+        (gpu.atomic_xor, 3),
+    ):
         change(ref, val)
     values = np.minimum(np.maximum(np.int32([6, 3]) + 1, 5), 6)
     np.testing.assert_array_equal(ref[...], (values & 6 | 1) ^ 3)
     assert [gpu.find_swizzle(bits) for bits in (1024, 512, 256, 128)] == [128, 64, 32, 16]
     for mistake, error in (
-        (lambda: gpu.find_swizzle(8), ValueError), (lambda: gpu.wait_gmem_to_smem(-1), ValueError),
-        (lambda: gpu.set_max_registers(7, action="increase"), ValueError), (lambda: gpu.barrier_wait(ref), TypeError),
+        (lambda: gpu.find_swizzle(8), ValueError),
+        (lambda: gpu.wait_gmem_to_smem(-1), ValueError),
+        (lambda: gpu.set_max_registers(7, action="increase"), ValueError),
+        (lambda: gpu.barrier_wait(ref), TypeError),
         (lambda: gpu.copy_gmem_to_smem(ref, ref, collective_axes="x"), NotImplementedError),
         (lambda: gpu.semaphore_signal(ref, memory_scope="cpu"), ValueError),
         (lambda: gpu.SMEM((2,), np.int32, transforms=(1,)), NotImplementedError),
-    ):  # fmt: skip
+    ):
         with pytest.raises(error):
             mistake()
     assert gpu.CompilerParams(max_concurrent_steps=2).lowering_semantics is gpu.LoweringSemantics.Warpgroup

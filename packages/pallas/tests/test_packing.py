@@ -15,8 +15,17 @@ RNG = np.random.default_rng(0)
 BYTES = np.arange(256, dtype=np.uint8).reshape(8, 32)
 
 
-@pytest.mark.parametrize("old, new", [("uint32", "int16"), ("int16", "uint32"), ("float32", "uint8"), ("int8", "float32"),
-                                      ("float32", "int32"), ("bfloat16", "float32")])  # fmt: skip
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("uint32", "int16"),
+        ("int16", "uint32"),
+        ("float32", "uint8"),
+        ("int8", "float32"),
+        ("float32", "int32"),
+        ("bfloat16", "float32"),
+    ],
+)
 def test_bits_along_the_last_axis_are_those_of_a_view(old, new):
     x = RNG.integers(0, 256, (4, 8 * np.dtype(jnp.dtype(old)).itemsize), np.uint8).view(jnp.dtype(old))
     np.testing.assert_array_equal(
@@ -61,11 +70,13 @@ def test_fields_of_bytes():
     assert [p.dtype for p in parts] == [jnp.int2, jnp.int4]
     np.testing.assert_array_equal(packing.unpack_fp6(*parts), x & 63)
     for mistake, error in (
-        (lambda: packing.split_bits(x, (3,)), ValueError), (lambda: packing.split_bits(x, (4, 4, 2)), ValueError),
-        (lambda: packing.split_bits(x.astype(np.int16), (4,)), TypeError), (lambda: packing.join_bits(), ValueError),
+        (lambda: packing.split_bits(x, (3,)), ValueError),
+        (lambda: packing.split_bits(x, (4, 4, 2)), ValueError),
+        (lambda: packing.split_bits(x.astype(np.int16), (4,)), TypeError),
+        (lambda: packing.join_bits(), ValueError),
         (lambda: packing.join_bits(two_bits=four), TypeError),
         (lambda: packing.join_bits(two_bits=two[:1], four_bits=four), ValueError),
-    ):  # fmt: skip
+    ):
         with pytest.raises(error):
             mistake()
 
@@ -119,17 +130,25 @@ def test_rolls(shift, axis, stride):
 
 def test_what_rolls_refuse():
     x = np.zeros((2, 3))
-    for options in (dict(shift=-1, axis=0), dict(shift=1, axis=-1), dict(shift=1, axis=0, stride=1),
-                    dict(shift=1, axis=0, stride=-1, stride_axis=1), dict(shift=1, axis=0, stride=1, stride_axis=0)):  # fmt: skip
+    for options in (
+        dict(shift=-1, axis=0),
+        dict(shift=1, axis=-1),
+        dict(shift=1, axis=0, stride=1),
+        dict(shift=1, axis=0, stride=-1, stride_axis=1),
+        dict(shift=1, axis=0, stride=1, stride_axis=0),
+    ):
         with pytest.raises(ValueError, match="roll"):
             packing.roll(x, **options)
 
 
-@pytest.mark.parametrize("equation, sizes, expected", [
-    ("abc->(ba)c", {}, lambda x: x.transpose(1, 0, 2).reshape(12, 4)),
-    ("a(bc)d->(ab)cd", {"b": 3}, lambda x: x.reshape(6, 1, 4)),
-    ("ab(cd)->cabd", {"d": 2}, lambda x: x.reshape(2, 3, 2, 2).transpose(2, 0, 1, 3)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "equation, sizes, expected",
+    [
+        ("abc->(ba)c", {}, lambda x: x.transpose(1, 0, 2).reshape(12, 4)),
+        ("a(bc)d->(ab)cd", {"b": 3}, lambda x: x.reshape(6, 1, 4)),
+        ("ab(cd)->cabd", {"d": 2}, lambda x: x.reshape(2, 3, 2, 2).transpose(2, 0, 1, 3)),
+    ],
+)
 def test_axes_by_names(equation, sizes, expected):
     x = np.arange(24).reshape((4, 3, 2) if equation == "abc->(ba)c" else (2, 3, 4))
     if equation == "abc->(ba)c":
@@ -139,8 +158,18 @@ def test_axes_by_names(equation, sizes, expected):
     np.testing.assert_array_equal(packing.einshape(equation, x, **sizes), expected(x))
 
 
-@pytest.mark.parametrize("equation, sizes", [("ab->a", {}), ("aa->aa", {}), ("a->a", {}), ("a(bc)->abc", {}),
-                                             ("a(bc)->abc", {"b": 5}), ("ab->ba", {"z": 1}), ("ab", {})])  # fmt: skip
+@pytest.mark.parametrize(
+    "equation, sizes",
+    [
+        ("ab->a", {}),
+        ("aa->aa", {}),
+        ("a->a", {}),
+        ("a(bc)->abc", {}),
+        ("a(bc)->abc", {"b": 5}),
+        ("ab->ba", {"z": 1}),
+        ("ab", {}),
+    ],
+)
 def test_equations_that_do_not_fit(equation, sizes):
     with pytest.raises(ValueError, match="einshape"):
         packing.einshape(equation, np.zeros((2, 6)), **sizes)

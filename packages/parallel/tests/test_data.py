@@ -17,7 +17,7 @@ from bedrax.parallel import (
     get_mesh,
     set_mesh,
     use_abstract_mesh,
-)  # fmt: skip
+)
 from bedrax.parallel import PartitionSpec as P
 from bedrax.parallel.specs import DuplicateSpecError, check_pspec
 

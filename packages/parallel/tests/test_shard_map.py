@@ -77,23 +77,23 @@ def _blocks(f):
 CASES = {
     "matmul": (_matmul, (P("x", "y"), P("y")), P("x"), lambda a, b: np.sin(a) @ b),
     "mean": (
-        _mean_loss, (P("x"), P(None, "y")), P(),
+        _mean_loss,
+        (P("x"), P(None, "y")),
+        P(),
         lambda a, b: np.mean([np.tanh(x @ y).sum() for x in np.split(a, 4) for y in np.split(b, 2, 1)]),
     ),
     "ring": (_ring, (P("x"), P()), P("x"), lambda a, b: np.tile(sum(np.sin(x) @ b for x in np.split(a, 4)), (4, 1))),
     "gathered": (_gathered, (P("x"), P(None, "y")), P("x", "y"), lambda a, b: np.tile(np.cos(a) @ b, (4, 1))),
-    "scattered": (
-        _scattered, (P(None, None), P()), P("x"), lambda a, b: 4 * (a * a) @ b
-    ),
+    "scattered": (_scattered, (P(None, None), P()), P("x"), lambda a, b: 4 * (a * a) @ b),
     "remat": (_remat, (P("x"), P()), P(), lambda a, b: sum(np.sin(np.sin(x) @ b) for x in np.split(a, 4))),
-    "branches": (
-        _branches, (P("x"), P()), P("x"), _blocks(lambda x, b: (x if x.sum() > 0 else np.sin(x)) @ b)
-    ),
+    "branches": (_branches, (P("x"), P()), P("x"), _blocks(lambda x, b: (x if x.sum() > 0 else np.sin(x)) @ b)),
     "index": (
-        _by_index, (P("x"), P()), P("x"),
+        _by_index,
+        (P("x"), P()),
+        P("x"),
         lambda a, b: np.concatenate([i * (x @ b) for i, x in enumerate(np.split(a, 4))]),
     ),
-}  # fmt: skip
+}
 
 
 def numerical(meaning, argument, args, ct, eps=1e-6):
@@ -209,8 +209,16 @@ def test_types_of_what_varies():
     over(block, (P("x"), P()), P())(A, np.ones(3))
     x = frozenset("x")
     assert found == dict(
-        cut=x, whole=frozenset(), both=x, sum=frozenset(), all=x, equal=frozenset(), cast=x | {"y"}, index={"y"}, carry=x
-    )  # fmt: skip
+        cut=x,
+        whole=frozenset(),
+        both=x,
+        sum=frozenset(),
+        all=x,
+        equal=frozenset(),
+        cast=x | {"y"},
+        index={"y"},
+        carry=x,
+    )
 
 
 BAD = {

@@ -31,8 +31,11 @@ def certified():
     folder, other = sys.argv[5:7]
     authority = f"{folder}/{other if me else 'ca'}.pem"
     start(
-        mtls_cert_file=f"{folder}/node.pem", mtls_key_file=f"{folder}/node.key", mtls_ca_file=authority,
-        verify_secure_credentials=True)  # fmt: skip
+        mtls_cert_file=f"{folder}/node.pem",
+        mtls_key_file=f"{folder}/node.key",
+        mtls_ca_file=authority,
+        verify_secure_credentials=True,
+    )
     x = jitting.jit(lambda x: lax.reduce_sum(x, (0,)))(np.arange(4.0, dtype=np.float32))
     assert (clients.process_count(), float(x)) == (count, 6.0)
 

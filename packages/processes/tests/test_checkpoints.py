@@ -14,10 +14,13 @@ from bedrax.xla_backend import NamedSharding, SingleDeviceSharding, clients, dev
 from bedrax.xla_backend.array import ArrayImpl
 
 VALUES = {
-    "matrix": np.arange(24, dtype=np.float32).reshape(4, 6), "scalar": np.float32(2.5), "mask": np.array([True, False]),
-    "whole": np.arange(3, dtype=np.int32), "empty": np.zeros((0, 3), np.float32),
+    "matrix": np.arange(24, dtype=np.float32).reshape(4, 6),
+    "scalar": np.float32(2.5),
+    "mask": np.array([True, False]),
+    "whole": np.arange(3, dtype=np.int32),
+    "empty": np.zeros((0, 3), np.float32),
     "complex": np.array([1 + 2j], np.complex64),
-}  # fmt: skip
+}
 
 
 def one():
@@ -154,10 +157,12 @@ def test_specifications_are_compared_with_arrays(ocdbt, driver, tmp_path):
     verify(spec, x, path, ocdbt)
     verify(spec, None, path, ocdbt, check_metadata=False)
     wrong = [
-        ((spec, x, path + "y", ocdbt), "not for the path"), ((spec, x, path, not ocdbt), "the store is"),
-        ((spec, x[0], path, ocdbt), "the array is"), ((spec, x.astype(np.int32), path, ocdbt), "the array is int32"),
+        ((spec, x, path + "y", ocdbt), "not for the path"),
+        ((spec, x, path, not ocdbt), "the store is"),
+        ((spec, x[0], path, ocdbt), "the array is"),
+        ((spec, x.astype(np.int32), path, ocdbt), "the array is int32"),
         ((spec, None, path, ocdbt), "needs an array"),
-    ]  # fmt: skip
+    ]
     for args, message in wrong:
         with pytest.raises(ValueError, match=message):
             verify(*args)

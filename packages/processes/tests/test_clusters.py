@@ -78,9 +78,12 @@ def test_which_accelerators_of_the_host(given, env, launcher, wanted, monkeypatc
 def test_what_a_plugin_is_calls_of_the_run(monkeypatch):
     calls = []
     fake = SimpleNamespace(
-        pjrt_plugin_loaded=lambda name: False, load_pjrt_plugin_dynamically=lambda name, path: f"api of {path}",
-        pjrt_plugin_initialized=lambda name: False, initialize_pjrt_plugin=lambda name: calls.append(name),
-        make_c_api_client=lambda name, options, run: calls.append((options, run)))  # fmt: skip
+        pjrt_plugin_loaded=lambda name: False,
+        load_pjrt_plugin_dynamically=lambda name, path: f"api of {path}",
+        pjrt_plugin_initialized=lambda name: False,
+        initialize_pjrt_plugin=lambda name: calls.append(name),
+        make_c_api_client=lambda name, options, run: calls.append((options, run)),
+    )
     monkeypatch.setattr(runtime, "xla_client", lambda: fake)
     monkeypatch.setattr(clients, "_factories", dict(clients._factories))
     assert clients.register_plugin("toy", library_path="toy.so", options=lambda: {"memory": 1}) == "api of toy.so"

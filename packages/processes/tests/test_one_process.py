@@ -100,19 +100,36 @@ def test_a_run_is_joined_before_devices_are_used():
         distributed.initialize("localhost:1", 1, 0, slice_index=0)
 
 
-SLURM = {"SLURM_JOB_ID": "1234", "SLURM_STEP_NODELIST": "gpu[03-05,9]-x,b7", "SLURM_NTASKS": "8", "SLURM_PROCID": "5",
-         "SLURM_LOCALID": "1"}  # fmt: skip
-OPEN_MPI = {"OMPI_MCA_orte_hnp_uri": "77.0;tcp://10.0.0.5,192.168.0.5:3456", "OMPI_COMM_WORLD_SIZE": "4",
-            "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "0"}  # fmt: skip
-KUBERNETES = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "JOB_COMPLETION_INDEX": "2", "HOSTNAME": "train-2.workers",
-              "JAX_NUM_PROCESSES": "4"}  # fmt: skip
+SLURM = {
+    "SLURM_JOB_ID": "1234",
+    "SLURM_STEP_NODELIST": "gpu[03-05,9]-x,b7",
+    "SLURM_NTASKS": "8",
+    "SLURM_PROCID": "5",
+    "SLURM_LOCALID": "1",
+}
+OPEN_MPI = {
+    "OMPI_MCA_orte_hnp_uri": "77.0;tcp://10.0.0.5,192.168.0.5:3456",
+    "OMPI_COMM_WORLD_SIZE": "4",
+    "OMPI_COMM_WORLD_RANK": "3",
+    "OMPI_COMM_WORLD_LOCAL_RANK": "0",
+}
+KUBERNETES = {
+    "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+    "JOB_COMPLETION_INDEX": "2",
+    "HOSTNAME": "train-2.workers",
+    "JAX_NUM_PROCESSES": "4",
+}
 
 
 @pytest.mark.parametrize(
     ("env", "host", "rest"),
-    [(SLURM, "gpu03-x", (8, 5, 1)), (OPEN_MPI, "10.0.0.5", (4, 3, 0)), (KUBERNETES, "train-0.workers", (4, 2, 0)),
-     ({}, None, (None, None, None))],
-)  # fmt: skip
+    [
+        (SLURM, "gpu03-x", (8, 5, 1)),
+        (OPEN_MPI, "10.0.0.5", (4, 3, 0)),
+        (KUBERNETES, "train-0.workers", (4, 2, 0)),
+        ({}, None, (None, None, None)),
+    ],
+)
 def test_what_launchers_say(env, host, rest):
     found = clusters.detect(None, env)
     assert found[1:] == rest
@@ -122,7 +139,9 @@ def test_what_launchers_say(env, host, rest):
         assert clusters.detect(None, env) == found
 
 
-@pytest.mark.parametrize(("nodes", "first"), [("a", "a"), ("a1,b", "a1"), ("n[7]", "n7"), ("n[1-3],m", "n1"), ("r[2,5]c[1-4]", "r2c1")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("nodes", "first"), [("a", "a"), ("a1,b", "a1"), ("n[7]", "n7"), ("n[1-3],m", "n1"), ("r[2,5]c[1-4]", "r2c1")]
+)
 def test_the_first_host_of_a_list(nodes, first):
     assert clusters.first_host(nodes) == first
 

@@ -23,11 +23,13 @@ def run(what, count=2, limit=120, more=()):
     started = time.monotonic()
     processes = [
         subprocess.Popen(
-            [sys.executable, str(PROGRAM), what, str(i), str(count), str(port), *more], text=True, stdout=subprocess.PIPE,
+            [sys.executable, str(PROGRAM), what, str(i), str(count), str(port), *more],
+            text=True,
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
         for i in range(count)
-    ]  # fmt: skip
+    ]
     try:
         outputs = [p.communicate(timeout=limit)[0] for p in processes]
     finally:
@@ -50,8 +52,23 @@ def authority(folder, name):
     if name == "ca":
         (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1")
         ssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "node.key", "-out", "node.csr")
-        ssl("x509", "-req", "-in", "node.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
-            "-extfile", "names", "-out", "node.pem")  # fmt: skip
+        ssl(
+            "x509",
+            "-req",
+            "-in",
+            "node.csr",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca.key",
+            "-CAcreateserial",
+            "-days",
+            "2",
+            "-extfile",
+            "names",
+            "-out",
+            "node.pem",
+        )
 
 
 @pytest.mark.skipif(

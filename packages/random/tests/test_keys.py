@@ -148,11 +148,15 @@ MOVES = [
         np.where([[True], [False], [True], [False]], BASE, BASE[::-1]),
     ),
     ("select_scalar", lambda x: lax.select(False, x, lax.rev(x, (0,))), BASE[::-1]),
-    ("while", lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, lax.rev(s[1], (0,))), (0, x))[1], BASE[::-1]),
+    (
+        "while",
+        lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, lax.rev(s[1], (0,))), (0, x))[1],
+        BASE[::-1],
+    ),
     ("cond", lambda x: lax.cond(True, lambda x: lax.rev(x, (0,)), lambda x: x, x), BASE[::-1]),
     ("scan", lambda x: lax.scan(lambda c, k: (c, k), 0, x, reverse=True)[1], BASE),
     ("full", lambda x: lax.full((2,), lax.index_in_dim(x, 0, 0, False)), np.stack([BASE[0]] * 2)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name, move, expected", MOVES, ids=[m[0] for m in MOVES])
@@ -228,41 +232,56 @@ def test_xla_generators(impl):
         assert random.PRNGKey(0).shape == (4,)
 
 
-@pytest.mark.parametrize("call, error, message", [
-    (lambda k: random.normal(random.split(k)), ValueError, "normal takes one key.*vmap"),
-    (lambda k: random.normal(np.zeros((4, 2), np.uint32)), ValueError, r"normal takes one key, got shape"),
-    (lambda k: random.normal(np.zeros(3, np.uint32)), TypeError, r"uint32 numbers of shape \(\.\.\., 2\), got uint32 of shape \(3,\)"),
-    (lambda k: random.normal(np.zeros(2, np.float32)), TypeError, "made of uint32 numbers .* got float32"),
-    (lambda k: random.normal(0), TypeError, "a key is needed, made by jax.random.key, got 0"),
-    (lambda k: random.normal(None), TypeError, "a key is needed, made by jax.random.key, got None"),
-    (lambda k: random.key(1.5), TypeError, "a seed is an integer, got 1.5"),
-    (lambda k: random.key(np.arange(3)), TypeError, "^key takes one seed"),
-    (lambda k: random.PRNGKey(np.arange(3)), TypeError, "PRNGKey takes one seed"),
-    (lambda k: random.key(2**64), OverflowError, "64 bits"),
-    (lambda k: random.key(0, impl="foo"), ValueError, "no implementation of keys is named 'foo'"),
-    (lambda k: random.wrap_key_data(np.zeros(3, np.uint32)), TypeError, "made of uint32 numbers"),
-    (lambda k: random.fold_in(k, np.arange(2)), TypeError, "fold_in takes one integer"),
-    (lambda k: random.fold_in(k, -1), OverflowError, "uint32"),
-    (lambda k: random.split(k, -1), ValueError, "negative"),
-    (lambda k: random.bits(k, (), np.int32), ValueError, "unsigned integer dtype"),
-    (lambda k: random.uniform(k, (), int), ValueError, "dtype is a float dtype, got int"),
-    (lambda k: random.uniform(k, (-1,)), ValueError, "negative"),
-    (lambda k: random.randint(k, (), 0, 3, float), TypeError, "dtype is an integer dtype, got float"),
-    (lambda k: random.randint(k, (3,), np.arange(2), 5), ValueError, "broadcast"),
-    (lambda k: random.bernoulli(k, 2), TypeError, "p holds floats, got int"),
-    (lambda k: random.bernoulli(k, 0.5, mode="foo"), ValueError, "mode is one of"),
-    (lambda k: random.gumbel(k, mode="foo"), ValueError, "mode is .low. or .high., got .foo."),
-    (lambda k: random.permutation(k, 5.0), TypeError, "permutation takes an int or an array with an axis, got"),
-    (lambda k: random.permutation(k, np.zeros((2, 3)), axis=5), ValueError, "out of bounds"),
-    (lambda k: random.choice(k, 2, (3,), False), ValueError, "3 samples without replacement"),
-    (lambda k: random.choice(k, 0, (3,)), ValueError, "there is nothing to draw from"),
-    (lambda k: random.choice(k, 3, (3,), p=np.ones(2, np.float32)), ValueError, "one probability per member"),
-    (lambda k: random.categorical(k, np.zeros(3, np.float32), replace=False, shape=(4,)), ValueError, "4 samples without replacement"),
-    (lambda k: random.poisson(random.key(0, impl="rbg"), 1.0), NotImplementedError, "threefry2x32"),
-    (lambda k: random.dirichlet(k, np.float32(1)), ValueError, "alpha has an axis at least, that of the categories"),
-    (lambda k: random.multivariate_normal(k, np.zeros(2), np.eye(3)), ValueError, "multivariate_normal"),
-    (lambda k: random.gamma(k, np.ones(3, np.float32), (2,)), ValueError, "broadcast"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda k: random.normal(random.split(k)), ValueError, "normal takes one key.*vmap"),
+        (lambda k: random.normal(np.zeros((4, 2), np.uint32)), ValueError, r"normal takes one key, got shape"),
+        (
+            lambda k: random.normal(np.zeros(3, np.uint32)),
+            TypeError,
+            r"uint32 numbers of shape \(\.\.\., 2\), got uint32 of shape \(3,\)",
+        ),
+        (lambda k: random.normal(np.zeros(2, np.float32)), TypeError, "made of uint32 numbers .* got float32"),
+        (lambda k: random.normal(0), TypeError, "a key is needed, made by jax.random.key, got 0"),
+        (lambda k: random.normal(None), TypeError, "a key is needed, made by jax.random.key, got None"),
+        (lambda k: random.key(1.5), TypeError, "a seed is an integer, got 1.5"),
+        (lambda k: random.key(np.arange(3)), TypeError, "^key takes one seed"),
+        (lambda k: random.PRNGKey(np.arange(3)), TypeError, "PRNGKey takes one seed"),
+        (lambda k: random.key(2**64), OverflowError, "64 bits"),
+        (lambda k: random.key(0, impl="foo"), ValueError, "no implementation of keys is named 'foo'"),
+        (lambda k: random.wrap_key_data(np.zeros(3, np.uint32)), TypeError, "made of uint32 numbers"),
+        (lambda k: random.fold_in(k, np.arange(2)), TypeError, "fold_in takes one integer"),
+        (lambda k: random.fold_in(k, -1), OverflowError, "uint32"),
+        (lambda k: random.split(k, -1), ValueError, "negative"),
+        (lambda k: random.bits(k, (), np.int32), ValueError, "unsigned integer dtype"),
+        (lambda k: random.uniform(k, (), int), ValueError, "dtype is a float dtype, got int"),
+        (lambda k: random.uniform(k, (-1,)), ValueError, "negative"),
+        (lambda k: random.randint(k, (), 0, 3, float), TypeError, "dtype is an integer dtype, got float"),
+        (lambda k: random.randint(k, (3,), np.arange(2), 5), ValueError, "broadcast"),
+        (lambda k: random.bernoulli(k, 2), TypeError, "p holds floats, got int"),
+        (lambda k: random.bernoulli(k, 0.5, mode="foo"), ValueError, "mode is one of"),
+        (lambda k: random.gumbel(k, mode="foo"), ValueError, "mode is .low. or .high., got .foo."),
+        (lambda k: random.permutation(k, 5.0), TypeError, "permutation takes an int or an array with an axis, got"),
+        (lambda k: random.permutation(k, np.zeros((2, 3)), axis=5), ValueError, "out of bounds"),
+        (lambda k: random.choice(k, 2, (3,), False), ValueError, "3 samples without replacement"),
+        (lambda k: random.choice(k, 0, (3,)), ValueError, "there is nothing to draw from"),
+        (lambda k: random.choice(k, 3, (3,), p=np.ones(2, np.float32)), ValueError, "one probability per member"),
+        (
+            lambda k: random.categorical(k, np.zeros(3, np.float32), replace=False, shape=(4,)),
+            ValueError,
+            "4 samples without replacement",
+        ),
+        (lambda k: random.poisson(random.key(0, impl="rbg"), 1.0), NotImplementedError, "threefry2x32"),
+        (
+            lambda k: random.dirichlet(k, np.float32(1)),
+            ValueError,
+            "alpha has an axis at least, that of the categories",
+        ),
+        (lambda k: random.multivariate_normal(k, np.zeros(2), np.eye(3)), ValueError, "multivariate_normal"),
+        (lambda k: random.gamma(k, np.ones(3, np.float32), (2,)), ValueError, "broadcast"),
+    ],
+)
 def test_errors_say_what_is_wrong(call, error, message):
     with pytest.raises(error, match=message):
         call(random.key(0))
@@ -283,17 +302,24 @@ def test_a_first_program_may_be_about_keys_alone():
         ("threefry4x32", "0 0 0 0", "0 0 0 0", "9c6ca96a e17eae66 fc10ecd4 5256a7d8"),
         ("threefry4x32", "f f f f", "f f f f", "2a881696 57012287 f6c7446e a16a6732"),
         (
-            "threefry4x32", "a4093822 299f31d0 082efa98 ec4e6c89", "243f6a88 85a308d3 13198a2e 03707344",
+            "threefry4x32",
+            "a4093822 299f31d0 082efa98 ec4e6c89",
+            "243f6a88 85a308d3 13198a2e 03707344",
             "59cd1dbb b8879579 86b5d00c ac8b6d84",
         ),
         ("philox4x32", "0 0", "0 0 0 0", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
         ("philox4x32", "f f", "f f f f", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-        ("philox4x32", "a4093822 299f31d0", "243f6a88 85a308d3 13198a2e 03707344", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+        (
+            "philox4x32",
+            "a4093822 299f31d0",
+            "243f6a88 85a308d3 13198a2e 03707344",
+            "d16cfe09 94fdcceb 5001e420 24126ea1",
+        ),
         ("philox2x32", "0", "0 0", "ff1dae59 6cd10df2"),
         ("philox2x32", "f", "f f", "2c3f628b ab4fd7ad"),
         ("philox2x32", "13198a2e", "243f6a88 85a308d3", "dd7ce038 f62a4c12"),
     ],
-)  # fmt: skip
+)
 def test_known_answers_of_block_ciphers(name, key, block, answer):
     words = lambda text: [np.uint32(0xFFFFFFFF if w == "f" else int(w, 16)) for w in text.split()]
     found = getattr(block_ciphers, name)(words(key), [np.array([w]) for w in words(block)])
@@ -303,13 +329,23 @@ def test_known_answers_of_block_ciphers(name, key, block, answer):
 @pytest.mark.parametrize(
     "name,seed,bits,split,folded",
     [  # as `jax` 0.10.2 draws them
-        ("threefry4x32", [2624366954, 3783175782, 4228967636, 1381410776], [72491679, 3548597643, 4240196204],
-         [2620041511, 3911596001, 3582370902, 1450177348], [2620041511, 3911596001, 3582370902, 1450177348]),
-        ("philox4x32", [1713891541, 3781805453], [2034863994, 2176725434, 2877061679], [3063428598, 4089948016],
-         [3063428598, 4089948016]),
+        (
+            "threefry4x32",
+            [2624366954, 3783175782, 4228967636, 1381410776],
+            [72491679, 3548597643, 4240196204],
+            [2620041511, 3911596001, 3582370902, 1450177348],
+            [2620041511, 3911596001, 3582370902, 1450177348],
+        ),
+        (
+            "philox4x32",
+            [1713891541, 3781805453],
+            [2034863994, 2176725434, 2877061679],
+            [3063428598, 4089948016],
+            [3063428598, 4089948016],
+        ),
         ("philox2x32", [4280135257], [1770281948, 2307865104, 2982962561], [2635960248], [2635960248]),
     ],
-)  # fmt: skip
+)
 def test_block_ciphers_as_generators(name, seed, bits, split, folded):
     key = random.key(0, impl=name)
     data = lambda k: np.asarray(random.key_data(k)).tolist()

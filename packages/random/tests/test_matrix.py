@@ -45,21 +45,37 @@ for _name, _impl in IMPLEMENTATIONS.items():
     CASES += [
         OpCase(p.random_seed_p, _name, seeded(_impl), (arg((2,), "int32", 0, 99),)),
         OpCase(p.random_split_p, _name, on_keys(p.random_split_p, _impl, impl=_impl, shape=(3,)), (words(_impl),)),
-        OpCase(p.random_split_p, f"{_name} of several", on_keys(p.random_split_p, _impl, impl=_impl, shape=(2, 1)),
-               (words(_impl, 2),)),
-        OpCase(p.random_fold_in_p, _name, on_keys(p.random_fold_in_p, _impl, impl=_impl),
-               (words(_impl), arg((), "uint32", 0, 99))),
-        OpCase(p.random_fold_in_p, f"{_name} of several", on_keys(p.random_fold_in_p, _impl, impl=_impl),
-               (words(_impl, 2), arg((2,), "uint32", 0, 99))),
+        OpCase(
+            p.random_split_p,
+            f"{_name} of several",
+            on_keys(p.random_split_p, _impl, impl=_impl, shape=(2, 1)),
+            (words(_impl, 2),),
+        ),
+        OpCase(
+            p.random_fold_in_p,
+            _name,
+            on_keys(p.random_fold_in_p, _impl, impl=_impl),
+            (words(_impl), arg((), "uint32", 0, 99)),
+        ),
+        OpCase(
+            p.random_fold_in_p,
+            f"{_name} of several",
+            on_keys(p.random_fold_in_p, _impl, impl=_impl),
+            (words(_impl, 2), arg((2,), "uint32", 0, 99)),
+        ),
         *(
-            OpCase(p.random_bits_p, f"{_name} of {_width} bits",
-                   on_keys(p.random_bits_p, _impl, impl=_impl, bit_width=_width, shape=(3,)), (words(_impl),))
+            OpCase(
+                p.random_bits_p,
+                f"{_name} of {_width} bits",
+                on_keys(p.random_bits_p, _impl, impl=_impl, bit_width=_width, shape=(3,)),
+                (words(_impl),),
+            )
             for _width in (8, 16, 32)  # test_keys has 64
         ),
         OpCase(p.random_clone_p, _name, on_keys(p.random_clone_p, _impl), (words(_impl, 2),), oracle=lambda x: x),
         OpCase(p.random_wrap_p, _name, on_keys(p.random_clone_p, _impl), (words(_impl),), oracle=lambda x: x),
         OpCase(p.random_unwrap_p, _name, on_keys(p.random_clone_p, _impl), (words(_impl),), oracle=lambda x: x),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize("case", case_params(CASES))

@@ -58,7 +58,7 @@ STREAMS = [
     ("binomial", (10.0, 0.3, (6,)), [2, 5, 2, 2, 4, 3]),
     ("binomial", (1000.0, 0.7, (3,)), [690, 687, 715]),
     ("multinomial", (100.0, P), [13, 15, 27, 45]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name, args, expected", STREAMS, ids=[f"{s[0]}{i}" for i, s in enumerate(STREAMS)])
@@ -100,7 +100,9 @@ DISTRIBUTIONS = [
     ("weibull_min", (1.5, 2.0), {}, lambda x: 1 - np.exp(-((x / 1.5) ** 2))),
     ("triangular", (0.0, 0.5, 2.0), {}, lambda x: np.where(x < 0.5, x * x, 1 - (2 - x) ** 2 / 3)),
     (
-        "wald", (1.5,), {},
+        "wald",
+        (1.5,),
+        {},
         lambda x: _phi((x / 1.5 - 1) / np.sqrt(x)) + math.exp(2 / 1.5) * _phi(-(x / 1.5 + 1) / np.sqrt(x)),
     ),
     ("gamma", (3.0,), {}, _gamma3),
@@ -121,7 +123,7 @@ DISTRIBUTIONS = [
     ("beta", (2.0, 1.0), APPROXIMATE, lambda x: x**2),
     ("beta", (0.5, 0.5), APPROXIMATE, lambda x: 2 / np.pi * np.arcsin(np.sqrt(x))),
     ("generalized_normal", (1.0,), {}, lambda x: np.where(x < 0, np.exp(x) / 2, 1 - np.exp(-np.abs(x)) / 2)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -281,8 +283,9 @@ def test_bernoulli_of_small_probabilities():
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
 @pytest.mark.parametrize(
-    "name, args", [("uniform", ()), ("normal", ()), ("gumbel", ()), ("exponential", ()), ("gamma", (2.0,)), ("beta", (1.0, 2.0))]
-)  # fmt: skip
+    "name, args",
+    [("uniform", ()), ("normal", ()), ("gumbel", ()), ("exponential", ()), ("gamma", (2.0,)), ("beta", (1.0, 2.0))],
+)
 def test_float_dtypes(name, args, dtype):
     with config.enable_x64(True):
         x = np.asarray(getattr(random, name)(random.key(1), *args, shape=(200,), dtype=dtype))
@@ -307,9 +310,13 @@ def test_uniform_stays_inside():
 def test_vmap_over_keys_is_a_loop():
     keys = random.split(random.key(9), 3)
     for f in (
-        random.normal, lambda k: random.gamma(k, 0.7), lambda k: random.poisson(k, 4.0), lambda k: random.permutation(k, 5),
-        lambda k: random.binomial(k, 40.0, 0.4), lambda k: random.categorical(k, np.log(P)),
-    ):  # fmt: skip
+        random.normal,
+        lambda k: random.gamma(k, 0.7),
+        lambda k: random.poisson(k, 4.0),
+        lambda k: random.permutation(k, 5),
+        lambda k: random.binomial(k, 40.0, 0.4),
+        lambda k: random.categorical(k, np.log(P)),
+    ):
         loop = np.stack([np.asarray(f(k)) for k in keys])
         np.testing.assert_allclose(np.asarray(vmap(f)(keys)), loop, rtol=1e-6)
         np.testing.assert_allclose(np.asarray(jit(vmap(f))(keys)), loop, rtol=1e-6)
@@ -505,8 +512,11 @@ def test_shapes_of_samples():
     key, p = random.key(0), np.full((4, 3), 1 / 3, np.float32)
     assert random.t(key, np.float32([2, 3])).shape == (2,)
     for n, shape, expected in (
-        (9.0, None, (4, 3)), (9.0, (4,), (4, 3)), (9.0, (2, 4), (2, 4, 3)), (np.ones((2, 1), "f"), None, (2, 4, 3)),
-    ):  # fmt: skip
+        (9.0, None, (4, 3)),
+        (9.0, (4,), (4, 3)),
+        (9.0, (2, 4), (2, 4, 3)),
+        (np.ones((2, 1), "f"), None, (2, 4, 3)),
+    ):
         assert random.multinomial(key, n, p, shape=shape).shape == expected
     for shape in ((4, 3), (7,)):
         with pytest.raises(ValueError, match="broadcast"):

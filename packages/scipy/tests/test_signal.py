@@ -76,10 +76,16 @@ X, Y = RNG.standard_normal((2, 50)), RNG.standard_normal((2, 40))
 
 @pytest.mark.parametrize(
     "options",
-    [{"nperseg": 8}, {"nperseg": 9, "noverlap": 3, "nfft": 16, "fs": 2.0}, {"nperseg": 8, "window": "hamming"},
-     {"nperseg": 8, "window": ("kaiser", 4.0)}, {"nperseg": 8, "window": np.ones(8)}, {"nperseg": 8, "return_onesided": False}],
+    [
+        {"nperseg": 8},
+        {"nperseg": 9, "noverlap": 3, "nfft": 16, "fs": 2.0},
+        {"nperseg": 8, "window": "hamming"},
+        {"nperseg": 8, "window": ("kaiser", 4.0)},
+        {"nperseg": 8, "window": np.ones(8)},
+        {"nperseg": 8, "return_onesided": False},
+    ],
     ids=["hann", "odd", "hamming", "kaiser", "values", "two-sided"],
-)  # fmt: skip
+)
 def test_spectra(options):
     for boundary in ("zeros", "even", "odd", "constant", None):
         close(bs.signal.stft(X, boundary=boundary, **options), ss.stft(X, boundary=boundary, **options))

@@ -116,9 +116,12 @@ def test_minimization_that_does_not_end_well():
 
 Q = RNG.standard_normal((9, 4))
 SEQUENCES = [
-    s for n in (1, 2, 3) for t in itertools.product("xyz", repeat=n) if all(a != b for a, b in itertools.pairwise(t))
+    s
+    for n in (1, 2, 3)
+    for t in itertools.product("xyz", repeat=n)
+    if all(a != b for a, b in itertools.pairwise(t))
     for s in ("".join(t), "".join(t).upper())
-]  # fmt: skip
+]
 
 
 def test_forms_of_rotations():

@@ -22,11 +22,31 @@ WIDE = np.concatenate([np.linspace(-30, 30, 121), [-1e3, 1e3, 1e-5, -1e-5, 0.0, 
 UNIT = np.concatenate([np.linspace(0, 1, 101), [1e-300, 1e-20, 1e-10]])
 POSITIVE = abs(WIDE)
 UNARY = {
-    "dawsn": WIDE, "entr": WIDE, "erf": WIDE, "erfc": WIDE, "erfcinv": 2 * UNIT, "erfcx": WIDE, "erfinv": UNIT, "exp1": POSITIVE, "expi": WIDE,
-    "expit": WIDE, "factorial": np.arange(0, 25, 0.5), "gamma": WIDE, "gammaln": WIDE, "gammasgn": WIDE, "i0": WIDE,
-    "i0e": WIDE, "i1": WIDE, "i1e": WIDE, "log_ndtr": WIDE, "loggamma": WIDE, "logit": UNIT, "ndtr": WIDE, "ndtri": UNIT,
+    "dawsn": WIDE,
+    "entr": WIDE,
+    "erf": WIDE,
+    "erfc": WIDE,
+    "erfcinv": 2 * UNIT,
+    "erfcx": WIDE,
+    "erfinv": UNIT,
+    "exp1": POSITIVE,
+    "expi": WIDE,
+    "expit": WIDE,
+    "factorial": np.arange(0, 25, 0.5),
+    "gamma": WIDE,
+    "gammaln": WIDE,
+    "gammasgn": WIDE,
+    "i0": WIDE,
+    "i0e": WIDE,
+    "i1": WIDE,
+    "i1e": WIDE,
+    "log_ndtr": WIDE,
+    "loggamma": WIDE,
+    "logit": UNIT,
+    "ndtr": WIDE,
+    "ndtri": UNIT,
     "spence": POSITIVE[POSITIVE < 1e9],
-}  # fmt: skip
+}
 
 
 def close(actual, expected, rtol=2e-13):

@@ -24,9 +24,14 @@ ENVS = st.fixed_dictionaries({n: st.integers(1, 12) for n in NAMES})
 # A program is a nested tuple, so that it can be run on integers and on dimensions.
 LEAVES = st.one_of(st.sampled_from(NAMES), st.integers(-4, 6))
 OPERATORS = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-    "max": dims.max_dim, "min": dims.min_dim,
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "max": dims.max_dim,
+    "min": dims.min_dim,
+}
 PROGRAMS = st.recursive(LEAVES, lambda s: st.tuples(st.sampled_from(list(OPERATORS)), s, s), max_leaves=6)
 
 

@@ -187,10 +187,18 @@ def test_dimensions_are_operands_of_programs():
 @pytest.mark.parametrize(
     ("spec", "value"),
     [
-        ("b // 2", 5), ("b % 3", 2), ("(b + 1) * 2", 24), ("((b + 1) * 2)", 24), ("2 * (b - c) // 3", 4), ("(b)", 11),
-        ("b * (c + 1) ^ 2", 275), ("-(b + c)", -15), ("(b + c) // 2 * 3", 21), ("b // -2", -6),
+        ("b // 2", 5),
+        ("b % 3", 2),
+        ("(b + 1) * 2", 24),
+        ("((b + 1) * 2)", 24),
+        ("2 * (b - c) // 3", 4),
+        ("(b)", 11),
+        ("b * (c + 1) ^ 2", 275),
+        ("-(b + c)", -15),
+        ("(b + c) // 2 * 3", 21),
+        ("b // -2", -6),
     ],
-)  # fmt: skip
+)
 def test_division_and_parentheses_in_specifications(spec, value):
     (d,) = symbolic_shape(spec)
     assert d.evaluate({"b": 11, "c": 4}) == value
@@ -235,10 +243,21 @@ def test_bounds_of_dimensions():
     (c,) = symbolic_shape("c", constraints=("c >= 4", "c <= 10"))
     inf = float("inf")
     for dimension, expected in (
-        (a, (1, inf)), (a + 3, (4, inf)), (c, (4, 10)), (2 * c - 1, (7, 19)), (-a, (-inf, -1)), (a - b, (-inf, inf)),
-        (a // 2, (0, inf)), (a % 3, (0, 2)), (c // 3, (1, 3)), (c * c, (16, 100)), (7, (7, 7)), (np.int32(7), (7, 7)),
-        (a - a, (0, 0)), (symbolic_shape("max(a, 3)")[0], (3, inf)),
-    ):  # fmt: skip
+        (a, (1, inf)),
+        (a + 3, (4, inf)),
+        (c, (4, 10)),
+        (2 * c - 1, (7, 19)),
+        (-a, (-inf, -1)),
+        (a - b, (-inf, inf)),
+        (a // 2, (0, inf)),
+        (a % 3, (0, 2)),
+        (c // 3, (1, 3)),
+        (c * c, (16, 100)),
+        (7, (7, 7)),
+        (np.int32(7), (7, 7)),
+        (a - a, (0, 0)),
+        (symbolic_shape("max(a, 3)")[0], (3, inf)),
+    ):
         assert symbolic_dim_bounds(dimension) == expected, dimension
     for wrong in (1.5, "a", None):
         with pytest.raises(TypeError, match="integer"):

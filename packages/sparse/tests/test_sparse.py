@@ -61,7 +61,7 @@ LAYOUTS = {
     "all batch": lambda x: BCOO.fromdense(x, n_batch=2),
     "all dense": lambda x: BCOO.fromdense(x, n_dense=x.ndim),
     "padded duplicates": lambda x: with_duplicates(BCOO.fromdense(x, nse=x.size + 1)),
-}  # fmt: skip
+}
 
 V = dense_array(4)
 M = dense_array(4, 3)
@@ -247,8 +247,14 @@ def test_broadcast_batches_share_indices():
     mat = BCOO((np.arange(6, dtype=np.float32).reshape(3, 2), indices), shape=(3, 3))
     dense = np.array([[0, 0, 1], [2, 0, 3], [4, 0, 5]], np.float32)
     np.testing.assert_array_equal(mat.todense(), dense)
-    for f in (lambda m: m.T if isinstance(m, np.ndarray) else m.todense().T, lambda m: m @ V[:3], lambda m: (m * 2).sum(0),
-              lambda m: m[1:], lambda m: m * dense, lambda m: (m + m).sum(1)):  # fmt: skip
+    for f in (
+        lambda m: m.T if isinstance(m, np.ndarray) else m.todense().T,
+        lambda m: m @ V[:3],
+        lambda m: (m * 2).sum(0),
+        lambda m: m[1:],
+        lambda m: m * dense,
+        lambda m: (m + m).sum(1),
+    ):
         np.testing.assert_allclose(densified(f(mat)), f(dense))
 
 

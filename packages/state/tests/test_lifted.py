@@ -38,10 +38,12 @@ def _nothing(x):
 
 
 RUNS = {
-    "scan": (lambda: lax.scan(_add_row, 0, XS), [3, 3]), "while": (lambda: lax.while_loop(_small, _add_one, 0), [3, 3]),
+    "scan": (lambda: lax.scan(_add_row, 0, XS), [3, 3]),
+    "while": (lambda: lax.while_loop(_small, _add_one, 0), [3, 3]),
     "cond": (lambda: lax.cond(True, _double, _nothing, 1.0), [0, 0]),
-    "other branch": (lambda: lax.cond(False, _double, _nothing, 1.0), [0, 0]), "jit": (jit(lambda: _add_one(0)), [1, 1]),
-}  # fmt: skip
+    "other branch": (lambda: lax.cond(False, _double, _nothing, 1.0), [0, 0]),
+    "jit": (jit(lambda: _add_one(0)), [1, 1]),
+}
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -187,9 +187,14 @@ def test_the_program_names_references_and_effects():
     program = make_jaxpr(f)(ref, jnp.float32(1))
     lines = [line.strip() for line in str(program).splitlines()]
     assert lines == [
-        "{ lambda ; a:Ref{f32[3]} b:f32[]. let", "a[0] <- b", "c:f32[] <- a[1]", "d:f32[] = add c b", "a[1] <- d",
-        "e:f32[] <- a[2]", "in (e,) }",
-    ]  # fmt: skip
+        "{ lambda ; a:Ref{f32[3]} b:f32[]. let",
+        "a[0] <- b",
+        "c:f32[] <- a[1]",
+        "d:f32[] = add c b",
+        "a[1] <- d",
+        "e:f32[] <- a[2]",
+        "in (e,) }",
+    ]
     views = make_jaxpr(lambda r, i: (r.swap(jnp.ones(2), slice(1, 3)), state.addupdate(r, i, 1.0), r[...], r[::2]))(
         state.new_ref(jnp.zeros(3)), 0
     )
@@ -226,7 +231,9 @@ REFUSED = {
     "closed over under vmap": (lambda r: vmap(lambda x: r.set(x, 0))(jnp.ones(2)), ValueError, "closes over"),
     "closed over under grad": (lambda r: grad(lambda x: (r.set(x, 0), x)[1])(1.0), ValueError, "closes over"),
     "the condition writes": (
-        lambda r: lax.while_loop(lambda c: (r.set(1.0, 0), c < 1)[1], lambda c: c + 1, 0), ValueError, "condition",
+        lambda r: lax.while_loop(lambda c: (r.set(1.0, 0), c < 1)[1], lambda c: c + 1, 0),
+        ValueError,
+        "condition",
     ),
     "an unknown kind": (lambda r: state.new_ref(1.0, kind="x"), ValueError, "kind"),
     "a pinned buffer": (lambda r: state.new_ref(1.0, pin=True), NotImplementedError, "new_ref: pin=True"),
@@ -234,7 +241,7 @@ REFUSED = {
     "a copy": (copy.copy, TypeError, "two names"),
     "the class": (lambda r: state.Ref(), TypeError, "new_ref"),
     "no reference": (lambda r: state.get(np.ones(2), 0), TypeError, "is needed"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -278,8 +285,10 @@ def test_a_reference_does_not_leave_its_transformation():
 
 STEP = st.tuples(
     st.sampled_from(["set", "add", "swap", "read", "loop", "branch", "copy"]),
-    st.integers(0, 1), st.integers(-4, 3), st.integers(-3, 3),
-)  # fmt: skip
+    st.integers(0, 1),
+    st.integers(-4, 3),
+    st.integers(-3, 3),
+)
 
 
 def run_program(steps, refs, x):

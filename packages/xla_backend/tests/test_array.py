@@ -19,7 +19,13 @@ def test_round_trip_and_attributes(dtype, shape):
     x = np.ones(shape, dtype)
     a = xla.device_put(x)
     assert (a.shape, a.dtype, a.ndim, a.size, a.nbytes, a.itemsize) == (
-        x.shape, x.dtype, x.ndim, x.size, x.nbytes, x.itemsize)  # fmt: skip
+        x.shape,
+        x.dtype,
+        x.ndim,
+        x.size,
+        x.nbytes,
+        x.itemsize,
+    )
     assert isinstance(a, core_array.Array)
     back = np.asarray(a)
     assert back.dtype == x.dtype

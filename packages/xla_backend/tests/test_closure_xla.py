@@ -64,8 +64,12 @@ def indexing(x):
 
 
 FUNCTIONS = {
-    "elementwise": elementwise, "scan": scanned, "branches": branching, "rules": with_rules, "indexing": indexing,
-}  # fmt: skip
+    "elementwise": elementwise,
+    "scan": scanned,
+    "branches": branching,
+    "rules": with_rules,
+    "indexing": indexing,
+}
 
 
 def on_batch(f):

@@ -17,25 +17,31 @@ from bedrax.xla_backend.lowering import modules
 # Names of custom calls -> the required attributes, with their types.
 ANYWHERE = {"annotate_device_placement": None, "Sharding": None}
 GPU = {
-    "{v}solver_getrf_ffi": "", "{v}solver_geqrf_ffi": "", "{v}solver_orgqr_ffi": "", "{v}_lu_pivots_to_permutation": "",
+    "{v}solver_getrf_ffi": "",
+    "{v}solver_geqrf_ffi": "",
+    "{v}solver_orgqr_ffi": "",
+    "{v}_lu_pivots_to_permutation": "",
     "{v}solver_ormqr_ffi": "left:i1 transpose:i1",
-    "{v}solver_potrf_ffi": "lower:i1", "{v}solver_sytrd_ffi": "lower:i1",
+    "{v}solver_potrf_ffi": "lower:i1",
+    "{v}solver_sytrd_ffi": "lower:i1",
     "{v}solver_syevd_ffi": "algorithm:ui8 lower:i1",
     "{v}solver_gesvd_ffi": "compute_uv:i1 full_matrices:i1 transposed:i1",
     "{v}solver_gesvdj_ffi": "compute_uv:i1 full_matrices:i1",
-    "{v}hybrid_eig_real": "left:i1 magma:str right:i1", "{v}hybrid_eig_comp": "left:i1 magma:str right:i1",
+    "{v}hybrid_eig_real": "left:i1 magma:str right:i1",
+    "{v}hybrid_eig_comp": "left:i1 magma:str right:i1",
     "{v}hybrid_geqp3": "magma:str",
     "xla_ffi_python_gpu_callback": "index:ui64",
-}  # fmt: skip
+}
 NAMES = {
     "cuda": {
         **{name.format(v="cu"): attributes for name, attributes in GPU.items()},
         "cusolver_gesvdp_ffi": "compute_uv:i1 full_matrices:i1",
-        "cusparse_gtsv2_ffi": "", "cu_tridiagonal_solve_perturbed": "",
+        "cusparse_gtsv2_ffi": "",
+        "cu_tridiagonal_solve_perturbed": "",
     },
     "rocm": {name.format(v="hip"): attributes for name, attributes in GPU.items()},
     "tpu": dict.fromkeys(("Eigh", "LuDecomposition", "ProductOfElementaryHouseholderReflectors", "Qr")),
-}  # fmt: skip
+}
 # Records that a platform rejects -> the message.
 REFUSED = {
     ("linalg-svd-qr_algorithm", "tpu"): "QR is not available",

@@ -173,12 +173,17 @@ def test_rule_of_objects():
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("i j", {}, "->"), ("i ... -> i", {}, "before all"), ("1 -> 1", {}, "letter"), ("(i j) -> (i j)", {}, "sizes"),
-        ("i -> i", {"i": 2}, "whole dimension"), ("i -> i", {"q": 2}, "not in the rule"), ("(i -> i", {}, "cannot read"),
+        ("i j", {}, "->"),
+        ("i ... -> i", {}, "before all"),
+        ("1 -> 1", {}, "letter"),
+        ("(i j) -> (i j)", {}, "sizes"),
+        ("i -> i", {"i": 2}, "whole dimension"),
+        ("i -> i", {"q": 2}, "not in the rule"),
+        ("(i -> i", {}, "cannot read"),
         ("i -> i", {"reduction_factors": ("q",)}, "not in the rule"),
         ("i -> i", {"reduction_factors": ("i",), "permutation_factors": ("i",)}, "two kinds"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_rule(text, options, message):
     with pytest.raises(ValueError, match=message):
         parse_rule(text, **options)

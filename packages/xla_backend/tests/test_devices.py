@@ -58,11 +58,19 @@ def test_batches_stay_spread():
     assert len(chosen) > 50
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], input="\n".join(c.id for c in chosen), capture_output=True, text=True,
-        timeout=1500, env=environment)  # fmt: skip
+        [sys.executable, "-c", PROGRAM],
+        input="\n".join(c.id for c in chosen),
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        env=environment,
+    )
     assert done.returncode == 0, done.stderr
     found = [line.split("\t") for line in done.stdout.splitlines()]
     # For operands without elements, the result is a constant.
-    wrong = [line for line in found if line[2].startswith("raised ")
-             or not (line[1] in ELSEWHERE or line[0].endswith("-empty"))]  # fmt: skip
+    wrong = [
+        line
+        for line in found
+        if line[2].startswith("raised ") or not (line[1] in ELSEWHERE or line[0].endswith("-empty"))
+    ]
     assert not wrong, "\n".join("  ".join(line) for line in wrong)

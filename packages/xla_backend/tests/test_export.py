@@ -138,13 +138,18 @@ def test_symbolic_k_of_top_k():
     "text, options, shape, message",
     [
         ("b, b, 2*d", {}, (3, 3, 5), "Division had remainder 1 when computing the value of 'd'"),
-        ("b, b", {}, (3, 4), "Found inconsistency between dimension size args[0].shape[1] (= 4) and the specification 'b' (= 3)"),
+        (
+            "b, b",
+            {},
+            (3, 4),
+            "Found inconsistency between dimension size args[0].shape[1] (= 4) and the specification 'b' (= 3)",
+        ),
         ("b", {}, (0,), "Expected value >= 1 for dimension variable 'b'"),
         ("b", {"constraints": ["b >= 4"]}, (3,), "symbolic shape constraint b >= 4"),
         ("a, 5", {}, (3, 6), "argument 0: expected size 5 of axis 1, as of shape (a, 5); got shape (3, 6)"),
         ("a, 5", {}, (3,), "argument 0: expected rank 2, of shape (a, 5); got shape (3,)"),
     ],
-)  # fmt: skip
+)
 def test_wrong_shapes(text, options, shape, message):
     exported = ex.export(jit(lambda x: x + 1))(spec(text, **options))
     with pytest.raises(ValueError) as e:

@@ -25,10 +25,12 @@ A = A @ A.transpose(0, 2, 1) + 3 * np.eye(3, dtype=np.float32)
 def cholesky(x, **options):
     """Lower triangle of a symmetric matrix (its column-major form equals its row-major form), and LAPACK's status."""
     call = ffi.ffi_call(
-        "lapack_spotrf_ffi", (ShapeDtypeStruct(x.shape, np.float32), ShapeDtypeStruct(x.shape[:-2], np.int32)),
+        "lapack_spotrf_ffi",
+        (ShapeDtypeStruct(x.shape, np.float32), ShapeDtypeStruct(x.shape[:-2], np.int32)),
         input_layouts=[(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)],
-        output_layouts=[(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2), None], **options,
-    )  # fmt: skip
+        output_layouts=[(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2), None],
+        **options,
+    )
     return call(x, uplo=np.uint8(ord("L")))
 
 
@@ -79,8 +81,13 @@ def test_attributes_and_effects():
     same = make_jaxpr(f)(np.ones(3, np.float32))
     assert program.eqns[0].params == same.eqns[0].params and hash(program.eqns[0].params["attributes"])
     text = jit(f).lower(np.ones(3, np.float32)).as_text()
-    for part in ("n = 3 : i16", "v = dense<[0.000000e+00, 1.000000e+00]> : tensor<2xf64>", "w = true", 's = "t"',
-                 "has_side_effect = true"):  # fmt: skip
+    for part in (
+        "n = 3 : i16",
+        "v = dense<[0.000000e+00, 1.000000e+00]> : tensor<2xf64>",
+        "w = true",
+        's = "t"',
+        "has_side_effect = true",
+    ):
         assert part in text
 
 
@@ -97,9 +104,11 @@ def test_a_compiled_function_as_a_lowering_rule(make):
     prim.def_abstract_eval(lambda x, **_: [ShapedArray(x.shape, x.dtype), ShapedArray((), np.dtype(np.int32))])
     column_major = (1, 0)
     rule = make(
-        "lapack_spotrf_ffi", operand_layouts=[column_major], result_layouts=[column_major, ()],
+        "lapack_spotrf_ffi",
+        operand_layouts=[column_major],
+        result_layouts=[column_major, ()],
         backend_config={"uplo": np.uint8(ord("L"))},
-    )  # fmt: skip
+    )
     lowering_rules.replace(prim, rule)
     lower, status = jit(prim.bind)(A[0])
     np.testing.assert_allclose(np.tril(lower), np.linalg.cholesky(A[0]), rtol=1e-5)

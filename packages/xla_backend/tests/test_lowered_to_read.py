@@ -51,9 +51,11 @@ def test_several_platforms_choose_among_their_rules():
 
 def test_nothing_runs_on_devices_that_are_not_there():
     calls = [
-        lambda: xla.jit(f).lower(SPLIT), lambda: xla.jit(f).trace(SPLIT).lower(),
-        lambda: xla.jit(f, in_shardings=WHERE)(X), lambda: xla.jit(f, out_shardings=WHERE)(X),
-    ]  # fmt: skip
+        lambda: xla.jit(f).lower(SPLIT),
+        lambda: xla.jit(f).trace(SPLIT).lower(),
+        lambda: xla.jit(f, in_shardings=WHERE)(X),
+        lambda: xla.jit(f, out_shardings=WHERE)(X),
+    ]
     for call in calls:
         with pytest.raises(ValueError, match="AbstractMesh of 4 devices"):
             call()

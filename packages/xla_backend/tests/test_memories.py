@@ -16,7 +16,7 @@ from bedrax.xla_backend.sharding import Space
 
 AWAY = checkpoint_policies.save_and_offload_only_these_names(
     names_which_can_be_saved=[], names_which_can_be_offloaded=["away"], offload_src="device", offload_dst="pinned_host"
-)  # fmt: skip
+)
 X = np.arange(3, dtype=np.float32)
 
 

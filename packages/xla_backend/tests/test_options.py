@@ -134,9 +134,12 @@ def test_listeners_hear_of_tracing_lowering_compiling_and_of_the_cache(tmp_path)
             for _ in range(2):
                 jit(lambda x: lax.tan(lax.mul(x, x)))(np.ones(3, f32))
         assert [name for name, _ in durations] == [
-            "jaxpr_trace_duration", "jaxpr_to_mlir_module_duration", "backend_compile_duration",
-            "jaxpr_trace_duration", "jaxpr_to_mlir_module_duration",
-        ]  # fmt: skip
+            "jaxpr_trace_duration",
+            "jaxpr_to_mlir_module_duration",
+            "backend_compile_duration",
+            "jaxpr_trace_duration",
+            "jaxpr_to_mlir_module_duration",
+        ]
         assert all(seconds >= 0 for _, seconds in durations)
         assert events == [f"/jax/compilation_cache/cache_{what}" for what in ("misses", "hits")]
     finally:

@@ -21,8 +21,12 @@ except RuntimeError as error:
 
 def run(folder, **environment):
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=100,
-        env={**os.environ, "PYTHONPATH": str(folder), **environment})  # fmt: skip
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PYTHONPATH": str(folder), **environment},
+    )
 
 
 @pytest.fixture

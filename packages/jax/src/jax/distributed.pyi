@@ -1,3 +1,5 @@
 from bedrax.processes.distributed import (
-    initialize as initialize, is_initialized as is_initialized, shutdown as shutdown,
-)  # fmt: skip
+    initialize as initialize,
+    is_initialized as is_initialized,
+    shutdown as shutdown,
+)

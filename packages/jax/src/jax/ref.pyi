@@ -1,4 +1,12 @@
 from bedrax.state import (
-    AbstractRef as AbstractRef, Ref as Ref, addupdate as addupdate, empty_ref as empty_ref,
-    free_ref as free_ref, freeze as freeze, get as get, new_ref as new_ref, set as set, swap as swap,
-)  # fmt: skip
+    AbstractRef as AbstractRef,
+    Ref as Ref,
+    addupdate as addupdate,
+    empty_ref as empty_ref,
+    free_ref as free_ref,
+    freeze as freeze,
+    get as get,
+    new_ref as new_ref,
+    set as set,
+    swap as swap,
+)

@@ -1,3 +1,1 @@
-from bedrax.autodiff.checking import (
-    check_grads as check_grads, check_jvp as check_jvp, check_vjp as check_vjp,
-)  # fmt: skip
+from bedrax.autodiff.checking import check_grads as check_grads, check_jvp as check_jvp, check_vjp as check_vjp

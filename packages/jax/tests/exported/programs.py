@@ -40,9 +40,11 @@ class Tagged:
 
 jax.tree_util.register_pytree_node(Tagged, lambda t: ((t.value,), t.tag), lambda tag, c: Tagged(c[0], tag))
 export.register_pytree_node_serialization(
-    Tagged, serialized_name="tests.exported.Tagged", serialize_auxdata=str.encode,
+    Tagged,
+    serialized_name="tests.exported.Tagged",
+    serialize_auxdata=str.encode,
     deserialize_auxdata=lambda data: bytes(data).decode(),
-)  # fmt: skip
+)
 
 
 def arange(*shape, dtype=np.float32):

@@ -14,8 +14,13 @@ from bedrax.core import dtypes
 
 # Tolerances of derivatives by dtype: differences lose about half of the digits.
 _TOLERANCE = {
-    "bfloat16": 1e-1, "float16": 1e-1, "float32": 2e-3, "complex64": 2e-3, "float64": 1e-5, "complex128": 1e-5,
-}  # fmt: skip
+    "bfloat16": 1e-1,
+    "float16": 1e-1,
+    "float32": 2e-3,
+    "complex64": 2e-3,
+    "float64": 1e-5,
+    "complex128": 1e-5,
+}
 
 
 def _like(rng: np.random.Generator, x: Any) -> np.ndarray:
@@ -92,9 +97,14 @@ def _default_eps(args) -> float:
 
 
 def check_jvp(
-    f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any], atol: Any = None, rtol: Any = None, eps: float | None = None,
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: Any = None,
+    rtol: Any = None,
+    eps: float | None = None,
     err_msg: str = "",
-) -> None:  # fmt: skip
+) -> None:
     """Compare ``f_jvp(args, tangents)`` with central differences of `f`.
 
     Args:
@@ -112,9 +122,12 @@ def check_jvp(
     value, tangent = f_jvp(args, tangents)
     _close(value, f(*args), atol, rtol, f"{err_msg} primal of jvp".strip())
     _close(
-        tangent, _cast_like(_difference(f, args, tangents, eps), tangent), atol, rtol,
+        tangent,
+        _cast_like(_difference(f, args, tangents, eps), tangent),
+        atol,
+        rtol,
         f"{err_msg} tangent of jvp".strip(),
-    )  # fmt: skip
+    )
 
 
 def _cast_like(tree, like):
@@ -122,9 +135,14 @@ def _cast_like(tree, like):
 
 
 def check_vjp(
-    f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any], atol: Any = None, rtol: Any = None, eps: float | None = None,
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: Any = None,
+    rtol: Any = None,
+    eps: float | None = None,
     err_msg: str = "",
-) -> None:  # fmt: skip
+) -> None:
     """Compare ``f_vjp(*args) -> (value, pullback)`` with central differences of `f`, by inner products."""
     eps = _default_eps(args) if eps is None else eps
     rng = np.random.default_rng(1)
@@ -143,15 +161,23 @@ def check_vjp(
 
     left, right = np.asarray(inner(tangents, back)), np.asarray(inner(expected, ct))
     np.testing.assert_allclose(
-        left, right, atol=_tolerance(atol, value), rtol=_tolerance(rtol, value),
+        left,
+        right,
+        atol=_tolerance(atol, value),
+        rtol=_tolerance(rtol, value),
         err_msg=f"{err_msg} cotangent of vjp".strip(),
-    )  # fmt: skip
+    )
 
 
 def check_grads(
-    f: Callable[..., Any], args: Sequence[Any], order: int, modes: Sequence[str] = ("fwd", "rev"), atol: Any = None, rtol: Any = None,
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: Any = None,
+    rtol: Any = None,
     eps: float | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Compare derivatives of `f` up to `order` with central differences, by checking the derivatives' derivatives in turn.
 
     Args:

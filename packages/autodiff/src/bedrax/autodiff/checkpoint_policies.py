@@ -113,9 +113,13 @@ class SaveAndOffloadOnlyTheseNames(_ByName):
     """
 
     def __init__(
-        self, *, names_which_can_be_saved: Iterable[str], names_which_can_be_offloaded: Iterable[str], offload_src: str,
+        self,
+        *,
+        names_which_can_be_saved: Iterable[str],
+        names_which_can_be_offloaded: Iterable[str],
+        offload_src: str,
         offload_dst: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         saved, offloaded = frozenset(names_which_can_be_saved), frozenset(names_which_can_be_offloaded)
         if saved & offloaded:
             raise ValueError(
@@ -177,9 +181,11 @@ def save_and_offload_only_these_names(
       ValueError: a name stands in both lists.
     """
     return SaveAndOffloadOnlyTheseNames(
-        names_which_can_be_saved=names_which_can_be_saved, names_which_can_be_offloaded=names_which_can_be_offloaded,
-        offload_src=offload_src, offload_dst=offload_dst,
-    )  # fmt: skip
+        names_which_can_be_saved=names_which_can_be_saved,
+        names_which_can_be_offloaded=names_which_can_be_offloaded,
+        offload_src=offload_src,
+        offload_dst=offload_dst,
+    )
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:

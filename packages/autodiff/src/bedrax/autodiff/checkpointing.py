@@ -52,9 +52,14 @@ def checkpoint(
     concrete: bool = False,
 ) -> Decorator: ...
 def checkpoint(
-    fun: Callable[..., Any] | None = None, *, prevent_cse: bool = True, policy: Callable[..., Any] | None = None,
-    static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (), concrete: bool = False,
-) -> Any:  # fmt: skip
+    fun: Callable[..., Any] | None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    concrete: bool = False,
+) -> Any:
     """Recompute a function's intermediate values in the backward pass instead of keeping them.
 
     Args:
@@ -76,9 +81,12 @@ def checkpoint(
         )
     if fun is None:
         return functools.partial(
-            checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums,
+            checkpoint,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            static_argnums=static_argnums,
             static_argnames=static_argnames,
-        )  # fmt: skip
+        )
     static = positions_of(static_argnums, "checkpoint: static_argnums")
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames)
 

@@ -32,9 +32,14 @@ from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_cal
 from bedrax.pytree import PyTreeDef
 
 __all__ = [
-    "CustomVJPPrimal", "SymbolicZero", "custom_gradient", "custom_jvp", "custom_vjp", "custom_vjp_primal_tree_values",
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "custom_vjp_primal_tree_values",
     "zero_from_primal",
-]  # fmt: skip
+]
 
 
 class SymbolicZero:
@@ -272,8 +277,10 @@ class Pullback:
             cts = _as_symbolic(cts)
         cts = [ct if _is_zero(ct) or aval_of(ct).dtype == dtypes.float0 else asarray(ct) for ct in cts]
         given = (
-            *bound.fixed(), pytree.tree_unflatten(self.res_tree, residuals), pytree.tree_unflatten(self.out_tree, cts)
-        )  # fmt: skip
+            *bound.fixed(),
+            pytree.tree_unflatten(self.res_tree, residuals),
+            pytree.tree_unflatten(self.out_tree, cts),
+        )
         what = f"the bwd rule {function_name(bwd)} of {bound.name}"
         if bound.returns == "nothing":
             accums = [(ValAccum if a else NullAccum)(t) for t, a in zip(bound.in_types, self.active, strict=True)]
@@ -495,9 +502,13 @@ class custom_vjp(_Custom[P, R_co]):
     _returns = "cotangents"  # the kind of result of `bwd`
 
     def defvjp(
-        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False,
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
         generic_batching: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Set the rules.
 
         Args:
@@ -513,9 +524,13 @@ class custom_vjp(_Custom[P, R_co]):
         self._define(fwd, bwd, symbolic_zeros, optimize_remat)
 
     def defvjp_with_logs(
-        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False,
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
         generic_batching: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Set rules whose backward rule returns logs together with the cotangents.
 
         Args:
@@ -527,9 +542,13 @@ class custom_vjp(_Custom[P, R_co]):
         self._define(fwd, bwd, symbolic_zeros, optimize_remat)
 
     def defvjp_with_accums(
-        self, fwd: Callable[..., Any], bwd: Callable[..., Any], symbolic_zeros: bool = False, optimize_remat: bool = False,
+        self,
+        fwd: Callable[..., Any],
+        bwd: Callable[..., Any],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
         generic_batching: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Set rules whose backward rule adds cotangents to accumulators.
 
         Args:

@@ -58,9 +58,13 @@ def grad(
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, Any]: ...
 def grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
-    allow_int: bool = False, reduce_axes: Sequence[Any] = (),
-) -> Any:  # fmt: skip
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Any:
     """The gradient of a scalar-valued function.
 
     Args:
@@ -114,9 +118,13 @@ def value_and_grad(
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[P, tuple[Any, Any]]: ...
 def value_and_grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
-    allow_int: bool = False, reduce_axes: Sequence[Any] = (),
-) -> Any:  # fmt: skip
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Any:
     """Like `grad`, but the function returns ``(value, gradient)``.
 
     With `has_aux` the value is ``(scalar, aux)``.

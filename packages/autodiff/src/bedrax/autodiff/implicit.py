@@ -50,9 +50,13 @@ def _dummy(tree):
 
 
 def custom_linear_solve(
-    matvec: Callable[..., Any], b: Any, solve: Callable[[Callable[..., Any], Any], Any],
-    transpose_solve: Callable[[Callable[..., Any], Any], Any] | None = None, symmetric: bool = False, has_aux: bool = False,
-) -> Any:  # fmt: skip
+    matvec: Callable[..., Any],
+    b: Any,
+    solve: Callable[[Callable[..., Any], Any], Any],
+    transpose_solve: Callable[[Callable[..., Any], Any], Any] | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
     """Solve ``matvec(x) == b`` with a given solver, and derivatives that are linear solves themselves.
 
     Args:
@@ -114,9 +118,12 @@ def _with_zeros(program: Jaxpr, arriving: tuple[bool, ...], const_types: list, t
 
 
 def custom_root(
-    f: Callable[..., Any], initial_guess: Any, solve: Callable[[Callable[..., Any], Any], Any],
-    tangent_solve: Callable[[Callable[..., Any], Any], Any], has_aux: bool = False,
-) -> Any:  # fmt: skip
+    f: Callable[..., Any],
+    initial_guess: Any,
+    solve: Callable[[Callable[..., Any], Any], Any],
+    tangent_solve: Callable[[Callable[..., Any], Any], Any],
+    has_aux: bool = False,
+) -> Any:
     """A root of `f` from a given solver, differentiated with respect to the values that `f` closes over.
 
     Args:

@@ -87,9 +87,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[P, Any]:  # fmt: skip
+) -> Callable[P, Any]:
     """The Jacobian by reverse mode, one row at a time under `vmap`. See `jacfwd` for the result."""
     argnums = check_argnums("jacrev", argnums)
 

@@ -29,9 +29,20 @@ from bedrax.core.typing import ArrayLike, R, S
 from bedrax.pytree import PyTreeDef
 
 __all__ = [
-    "DidntWant", "DontWant", "GradRef", "GradValue", "NotNeeded", "NotSaveable", "VJP", "LinearFunction", "Linearized", "fwd_and_bwd",
-    "linear_transpose", "linearize", "vjp",
-]  # fmt: skip
+    "DidntWant",
+    "DontWant",
+    "GradRef",
+    "GradValue",
+    "NotNeeded",
+    "NotSaveable",
+    "VJP",
+    "LinearFunction",
+    "Linearized",
+    "fwd_and_bwd",
+    "linear_transpose",
+    "linearize",
+    "vjp",
+]
 
 
 class LinearProgram(NamedTuple):
@@ -57,9 +68,15 @@ class Linearized:
     __slots__ = ("_program", "_recorded", "active", "in_tree", "in_types", "out_tree", "out_types")
 
     def __init__(
-        self, in_tree: PyTreeDef, out_tree: PyTreeDef, in_types: tuple[Any, ...], out_types: tuple[Any, ...], active: tuple[bool, ...],
-        recorded: Recorded | None = None, program: LinearProgram | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        in_tree: PyTreeDef,
+        out_tree: PyTreeDef,
+        in_types: tuple[Any, ...],
+        out_types: tuple[Any, ...],
+        active: tuple[bool, ...],
+        recorded: Recorded | None = None,
+        program: LinearProgram | None = None,
+    ) -> None:
         self.in_tree: PyTreeDef = in_tree
         self.out_tree: PyTreeDef = out_tree
         self.active: tuple[bool, ...] = active
@@ -98,9 +115,12 @@ class Linearized:
         return pytree.tree_unflatten(self.out_tree, tangents_out)
 
     def pull(
-        self, cotangent: Any, error: type[Exception] = ValueError, wanted: Sequence[bool] | None = None,
+        self,
+        cotangent: Any,
+        error: type[Exception] = ValueError,
+        wanted: Sequence[bool] | None = None,
         backward: Callable[..., Any] | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """The cotangents of the arguments for a cotangent of the result.
 
         Args:
@@ -139,9 +159,7 @@ class Linearized:
 
     def _flatten(self):
         jaxpr, active_out, residuals = self.program
-        static = (
-            self.in_tree, self.out_tree, self.in_types, self.out_types, self.active, jaxpr, active_out
-        )  # fmt: skip
+        static = (self.in_tree, self.out_tree, self.in_types, self.out_types, self.active, jaxpr, active_out)
         return tuple(residuals), static
 
     @classmethod
@@ -460,9 +478,14 @@ def _at(kind: type[Linearized], name: str, chosen: Chosen, has_aux: bool, in_nzs
     outs, aux = recorded.outs[:n], recorded.outs[n:]
     in_types, out_types = (tuple([aval_of(x).to_tangent_aval() for x in xs]) for xs in (chosen.leaves, outs))
     linear = kind(
-        chosen.tree, out_tree, in_types, out_types, active, recorded.first(n),
+        chosen.tree,
+        out_tree,
+        in_types,
+        out_types,
+        active,
+        recorded.first(n),
         **({"arguments": chosen.leaves} if kind is VJP else {}),
-    )  # fmt: skip
+    )
     out = pytree.tree_unflatten(out_tree, outs)
     return (out, linear, pytree.tree_unflatten(aux_tree, aux)) if has_aux else (out, linear)
 
@@ -529,9 +552,13 @@ def vjp(
     in_nzs: Any = None,
 ) -> tuple[Any, ...]: ...
 def vjp(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = (), saveable_args: Any = True,
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Any] = (),
+    saveable_args: Any = True,
     in_nzs: Any = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """The value of a function at a point, and its pullback there.
 
     Args:
@@ -613,7 +640,11 @@ def linear_transpose(
     out_types = tuple(jaxpr.out_avals)
     closed, consts = staging.close_over(jaxpr)
     linear = Linearized(
-        tree, out_tree, types, out_types, (True,) * len(types),
+        tree,
+        out_tree,
+        types,
+        out_types,
+        (True,) * len(types),
         program=LinearProgram(closed, (True,) * len(out_types), consts),
-    )  # fmt: skip
+    )
     return lambda ct: linear.pull(ct, TypeError)

@@ -232,9 +232,12 @@ class Tape(Trace):
 
 # Split rules. An operation with linear operands is recorded as it is, unless it mixes linear and other computations.
 split_rules: Final = Column(
-    "split", "bedrax.autodiff.rules", signature="rule(tape, prim, args, params) -> results",
-    otherwise=lambda prim: Tape.record, otherwise_kind="recorded",
-)  # fmt: skip
+    "split",
+    "bedrax.autodiff.rules",
+    signature="rule(tape, prim, args, params) -> results",
+    otherwise=lambda prim: Tape.record,
+    otherwise_kind="recorded",
+)
 
 
 class LinearizeTracer(DualTracer):

@@ -37,9 +37,12 @@ def _by_jvp(prim):
 
 # Linearize rules. A primitive without one is linearized by its jvp rule; one that holds programs splits them.
 linearize_rules: Final = Column(
-    "linearize", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)",
-    otherwise=_by_jvp, otherwise_kind="jvp",
-)  # fmt: skip
+    "linearize",
+    "bedrax.autodiff.rules",
+    signature="rule(primals, tangents, **params) -> (out, tangent)",
+    otherwise=_by_jvp,
+    otherwise_kind="jvp",
+)
 
 
 class UndefinedPrimal(LazilyTyped):

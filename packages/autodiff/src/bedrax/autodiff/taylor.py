@@ -290,10 +290,14 @@ def _written_out(primals: Sequence[Any], series: Sequence[Any]) -> list:
     """The series with arrays for zeros."""
     order = max((len(s) for s in series if s is not zero_series), default=0)
     zeros = lambda p: pytree.tree_map(lambda x: zeros_of(aval_of(x)), p)
-    return [
-        [zeros(p)] * order if s is zero_series else [zeros(p) if t is zero_term else t for t in s]
-        for p, s in zip(primals, series)
-    ] if len(primals) == len(series) else list(series)  # fmt: skip
+    return (
+        [
+            [zeros(p)] * order if s is zero_series else [zeros(p) if t is zero_term else t for t in s]
+            for p, s in zip(primals, series)
+        ]
+        if len(primals) == len(series)
+        else list(series)
+    )
 
 
 # ---- rules of libraries
@@ -409,6 +413,19 @@ def _checked_terms(leaves: list, tree, primals, series) -> list[list]:
 
 
 __all__ = [
-    "ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop", "fact", "jet", "jet2", "jet_rules",
-    "linear_prop", "zero_prop", "zero_series", "zero_term",
-]  # fmt: skip
+    "ZeroSeries",
+    "ZeroTerm",
+    "def_comp",
+    "def_deriv",
+    "deflinear",
+    "defzero",
+    "deriv_prop",
+    "fact",
+    "jet",
+    "jet2",
+    "jet_rules",
+    "linear_prop",
+    "zero_prop",
+    "zero_series",
+    "zero_term",
+]

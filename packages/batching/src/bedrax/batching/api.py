@@ -28,10 +28,14 @@ _OF_FUNCTIONS = {"__name__": str, "__qualname__": str, "__annotations__": dict}
 
 
 def vmap(
-    fun: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0, axis_name: Hashable | None = None,
-    axis_size: int | None = None, spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
+    fun: Callable[P, R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
     sum_match: bool = False,
-) -> Callable[P, R]:  # fmt: skip
+) -> Callable[P, R]:
     """Map a function over axes of its arguments.
 
     Args:

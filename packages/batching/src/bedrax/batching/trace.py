@@ -24,9 +24,10 @@ from bedrax.core.typing import ArrayLike
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
 axis_rules: Final = Column(
-    "batching over the named axis", "bedrax.batching.rules",
+    "batching over the named axis",
+    "bedrax.batching.rules",
     signature="rule(axis, args, dims, **params) -> (out, out_dim)",
-)  # fmt: skip
+)
 
 
 class BatchTracer(Tracer):

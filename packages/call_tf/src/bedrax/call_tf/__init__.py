@@ -24,7 +24,16 @@ TfVal = Any
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
 __all__ = [
-    "CallTfEffect", "CallTfOrderedEffect", "TfConcreteFunction", "TfVal", "UnspecifiedOutputShapeDtype",
-    "add_to_call_tf_concrete_function_list", "call_tf", "call_tf_effect", "call_tf_ordered_effect", "call_tf_p",
-    "check_tf_result", "emit_tf_embedded_graph_custom_call",
-]  # fmt: skip
+    "CallTfEffect",
+    "CallTfOrderedEffect",
+    "TfConcreteFunction",
+    "TfVal",
+    "UnspecifiedOutputShapeDtype",
+    "add_to_call_tf_concrete_function_list",
+    "call_tf",
+    "call_tf_effect",
+    "call_tf_ordered_effect",
+    "call_tf_p",
+    "check_tf_result",
+    "emit_tf_embedded_graph_custom_call",
+]

@@ -74,9 +74,13 @@ def call_tf(
             return border.call_eagerly(fun, leaves)
         args = [_argument(x) for x in leaves]
         call = lambda: call_tf_p.bind(
-            *args, fun=fun, output_avals=declared and declared[1], has_side_effects=has_side_effects, ordered=ordered,
+            *args,
+            fun=fun,
+            output_avals=declared and declared[1],
+            has_side_effects=has_side_effects,
+            ordered=ordered,
             call_tf_graph=call_tf_graph,
-        )  # fmt: skip
+        )
         return fun.structured(call, args)
 
     call_tf_fun.__name__ = f"call_tf({name})"

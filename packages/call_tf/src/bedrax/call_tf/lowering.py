@@ -197,9 +197,13 @@ def emit_tf_embedded_graph_custom_call(
         attributes["indices_of_shape_operands"] = np.arange(first, len(operands), dtype=np.int64)
     types = [*(t.type for t in tokens), *map(ctx.type_of, output_avals)]
     out = ctx.custom_call(
-        "tf.call_tf_function", operands, types, api_version=2, has_side_effect=has_side_effects or ordered,
+        "tf.call_tf_function",
+        operands,
+        types,
+        api_version=2,
+        has_side_effect=has_side_effects or ordered,
         extra_attributes=attributes,
-    )  # fmt: skip
+    )
     if ordered:
         ctx.set_token(call_tf_ordered_effect, out[0])
     return out[len(tokens) :]

@@ -54,9 +54,11 @@ call_tf_effect: Final = CallTfEffect()
 call_tf_ordered_effect: Final = CallTfOrderedEffect()
 for _type in (CallTfEffect, CallTfOrderedEffect):
     for _allowed in (
-        effects.lowerable_effects, effects.control_flow_allowed_effects, effects.remat_allowed_effects,
+        effects.lowerable_effects,
+        effects.control_flow_allowed_effects,
+        effects.remat_allowed_effects,
         effects.custom_derivatives_allowed_effects,
-    ):  # fmt: skip
+    ):
         _allowed.add_type(_type)
 effects.ordered_effects.add_type(CallTfOrderedEffect)
 effects.shardable_ordered_effects.add_type(CallTfOrderedEffect)
@@ -175,9 +177,11 @@ def _batched(axis, args, dims, *, fun, output_avals, **params):
         output_avals = tuple(fun.result_types([_without_axis(aval_of(x), d) for x, d in zip(args, dims, strict=True)]))
     args = [to_front(x, d, axis.size) if m else x for x, d, m in zip(args, dims, mapped, strict=True)]
     out = call_tf_p.bind(
-        *args, fun=fun.batched(mapped, params["has_side_effects"] or params["ordered"]),
-        output_avals=output_avals and _with_axis(output_avals, axis.size), **params,
-    )  # fmt: skip
+        *args,
+        fun=fun.batched(mapped, params["has_side_effects"] or params["ordered"]),
+        output_avals=output_avals and _with_axis(output_avals, axis.size),
+        **params,
+    )
     return out, [0] * len(out)
 
 

@@ -39,9 +39,12 @@ class CheckEffect(effects.Effect):
 
 
 for _set in (
-    effects.lowerable_effects, effects.control_flow_allowed_effects, effects.remat_allowed_effects,
-    effects.custom_derivatives_allowed_effects, effects.partial_eval_kept_effects,
-):  # fmt: skip
+    effects.lowerable_effects,
+    effects.control_flow_allowed_effects,
+    effects.remat_allowed_effects,
+    effects.custom_derivatives_allowed_effects,
+    effects.partial_eval_kept_effects,
+):
     _set.add_type(CheckEffect)
 
 check_p.abstract_eval = lambda *leaves, **_: []

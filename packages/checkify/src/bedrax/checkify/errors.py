@@ -242,7 +242,20 @@ def joined(specs: Sequence[Spec]) -> Spec:
 
 
 __all__ = [
-    "DivisionByZeroError", "Error", "ErrorCategory", "FailedCheckError", "JaxException", "JaxRuntimeError",
-    "NaNError", "OOBError", "all_checks", "automatic_checks", "div_checks", "float_checks", "index_checks",
-    "init_error", "nan_checks", "user_checks",
-]  # fmt: skip
+    "DivisionByZeroError",
+    "Error",
+    "ErrorCategory",
+    "FailedCheckError",
+    "JaxException",
+    "JaxRuntimeError",
+    "NaNError",
+    "OOBError",
+    "all_checks",
+    "automatic_checks",
+    "div_checks",
+    "float_checks",
+    "index_checks",
+    "init_error",
+    "nan_checks",
+    "user_checks",
+]

@@ -36,9 +36,17 @@ Out = TypeVar("Out")
 
 # The families that compute; the results of the others are elements of their operands.
 COMPUTING = {
-    "elementwise", "reductions", "contractions", "convolution", "cumulative", "special", "linalg", "fft", "windows",
+    "elementwise",
+    "reductions",
+    "contractions",
+    "convolution",
+    "cumulative",
+    "special",
+    "linalg",
+    "fft",
+    "windows",
     "solvers",
-}  # fmt: skip
+}
 
 
 def any_of(x: Any) -> Any:
@@ -71,9 +79,12 @@ def _by_family(prim: Primitive) -> Callable:
 
 
 check_rules: Final = Column(
-    "checks", "bedrax.checkify.rules", signature="rule(trace, *args, **params) -> results",
-    otherwise=_by_family, otherwise_kind="by family",
-)  # fmt: skip
+    "checks",
+    "bedrax.checkify.rules",
+    signature="rule(trace, *args, **params) -> results",
+    otherwise=_by_family,
+    otherwise_kind="by family",
+)
 
 
 @dataclass(frozen=True)

@@ -137,9 +137,17 @@ class ShapedArray(AbstractValue):
     is_array = True
 
     def __init__(
-        self, shape: Sequence[Any], dtype: Any, weak_type: bool = False, *, sharding: Any = None,
-        manual_axis_type: Any = None, memory_space: Any = None, layout: None = None, vma: frozenset[Any] = _NO_AXES,
-    ) -> None:  # fmt: skip
+        self,
+        shape: Sequence[Any],
+        dtype: Any,
+        weak_type: bool = False,
+        *,
+        sharding: Any = None,
+        manual_axis_type: Any = None,
+        memory_space: Any = None,
+        layout: None = None,
+        vma: frozenset[Any] = _NO_AXES,
+    ) -> None:
         if layout is not None:
             raise NotImplementedError(
                 f"ShapedArray: types have no layouts, got {layout}; a jax.experimental.layout.Format gives the layout of an"
@@ -174,9 +182,13 @@ class ShapedArray(AbstractValue):
     def update(self, **changes: Any) -> ShapedArray:
         """A copy with some fields changed."""
         fields = dict(
-            shape=self.shape, dtype=self.dtype, weak_type=self.weak_type,
-            sharding=self.split, memory_space=self.memory_space, vma=self.vma,
-        )  # fmt: skip
+            shape=self.shape,
+            dtype=self.dtype,
+            weak_type=self.weak_type,
+            sharding=self.split,
+            memory_space=self.memory_space,
+            vma=self.vma,
+        )
         return ShapedArray(**fields | changes)
 
     def _of_shape(self, shape: tuple, split: Any) -> ShapedArray:
@@ -396,9 +408,16 @@ class ShapeDtypeStruct:
     __slots__ = ("_is_ref", "dtype", "manual_axis_type", "shape", "sharding", "weak_type")
 
     def __init__(
-        self, shape: Sequence[Any], dtype: Any, *, sharding: Any = None, weak_type: bool = False,
-        manual_axis_type: Any = None, is_ref: bool = False, _memory_space: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        shape: Sequence[Any],
+        dtype: Any,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+        manual_axis_type: Any = None,
+        is_ref: bool = False,
+        _memory_space: Any = None,
+    ) -> None:
         if _memory_space is not None and getattr(_memory_space, "name", None) != "Device":
             raise NotImplementedError(
                 f"ShapeDtypeStruct: the memory of an array is part of its sharding, got {_memory_space}; give a sharding with"

@@ -117,9 +117,10 @@ def _public_functions() -> tuple[dict, dict]:
     """Return the loaded public functions, (name, function) by code, and other callables, (name, object) by id."""
     global _found
     modules = [
-        (name, module) for name, module in sorted(sys.modules.items(), reverse=True)  # those of jax come first
+        (name, module)
+        for name, module in sorted(sys.modules.items(), reverse=True)  # those of jax come first
         if module is not None and name.partition(".")[0] in ("jax", "bedrax")
-    ]  # fmt: skip
+    ]
     size = sum([len(vars(module)) for _, module in modules])
     if _found is None or _found[0] != size:
         _found = (size, *_read(modules))

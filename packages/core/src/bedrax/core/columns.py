@@ -32,9 +32,14 @@ class Column(dict[Any, Any]):
     """
 
     def __init__(
-        self, name: str, package: str = "", *, signature: str = "",
-        otherwise: Callable[[Any], Callable[..., Any] | None] | None = None, otherwise_kind: str = "composed",
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        package: str = "",
+        *,
+        signature: str = "",
+        otherwise: Callable[[Any], Callable[..., Any] | None] | None = None,
+        otherwise_kind: str = "composed",
+    ) -> None:
         super().__init__()
         self.name = name
         self.package = package

@@ -111,13 +111,39 @@ class Flag:
       public: whether users can set it: by name, by the environment, on the command line. See `state`.
     """
 
-    __slots__ = ("name", "default", "kind", "choices", "optional", "keyed", "help", "_inert", "check", "settled", "users_only", "public",
-                 "_global", "_overrides", "__name__")  # fmt: skip
+    __slots__ = (
+        "name",
+        "default",
+        "kind",
+        "choices",
+        "optional",
+        "keyed",
+        "help",
+        "_inert",
+        "check",
+        "settled",
+        "users_only",
+        "public",
+        "_global",
+        "_overrides",
+        "__name__",
+    )
 
-    def __init__(self, name: str, default: Any, meaning: str, *, kind: type | None = None, choices: tuple[Any, ...] = (),
-                 optional: bool | None = None, keyed: bool = False,
-                 inert: str | Callable[[], str | None] | None = None,
-                 check: Callable[[Any], bool] | None = None, users_only: bool = False, public: bool = True) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        default: Any,
+        meaning: str,
+        *,
+        kind: type | None = None,
+        choices: tuple[Any, ...] = (),
+        optional: bool | None = None,
+        keyed: bool = False,
+        inert: str | Callable[[], str | None] | None = None,
+        check: Callable[[Any], bool] | None = None,
+        users_only: bool = False,
+        public: bool = True,
+    ) -> None:
         if keyed and isinstance(inert, str):
             raise ValueError(f"{name} changes nothing, so it cannot be part of the trace context")
         self.name: str = name
@@ -544,11 +570,20 @@ enable_x64: Final = flag(
     "jax_enable_x64", False, "64-bit types are kept; otherwise they become 32-bit types", keyed=True
 )
 explicit_x64_dtypes: Final = flag(
-    "jax_explicit_x64_dtypes", "warn", "what to do when a 64-bit type is asked for by name while x64 is off",
-    choices=("warn", "error", "allow"), keyed=True)  # fmt: skip
+    "jax_explicit_x64_dtypes",
+    "warn",
+    "what to do when a 64-bit type is asked for by name while x64 is off",
+    choices=("warn", "error", "allow"),
+    keyed=True,
+)
 numpy_dtype_promotion: Final = flag(
-    "jax_numpy_dtype_promotion", "standard", "'strict': only equal types and Python scalars combine implicitly",
-    choices=("standard", "strict"), keyed=True, users_only=True)  # fmt: skip
+    "jax_numpy_dtype_promotion",
+    "standard",
+    "'strict': only equal types and Python scalars combine implicitly",
+    choices=("standard", "strict"),
+    keyed=True,
+    users_only=True,
+)
 debug_nans: Final = flag("jax_debug_nans", False, "an operation that makes a NaN raises FloatingPointError", keyed=True)
 debug_infs: Final = flag(
     "jax_debug_infs", False, "an operation that makes an infinity raises FloatingPointError", keyed=True
@@ -565,11 +600,17 @@ explain_cache_misses: Final = flag(
 )
 no_tracing: Final = flag("jax_no_tracing", False, "tracing for jit is an error")
 traceback_filtering: Final = flag(
-    "jax_traceback_filtering", "auto", "how our frames are taken out of tracebacks",
-    choices=("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"))  # fmt: skip
+    "jax_traceback_filtering",
+    "auto",
+    "how our frames are taken out of tracebacks",
+    choices=("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto"),
+)
 logging_level: Final = flag(
-    "jax_logging_level", "NOTSET", "level of our loggers",
-    choices=("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))  # fmt: skip
+    "jax_logging_level",
+    "NOTSET",
+    "level of our loggers",
+    choices=("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
+)
 debug_log_modules: Final = flag(
     "jax_debug_log_modules", "", "comma-separated modules whose DEBUG log is written to stderr"
 )

@@ -100,9 +100,11 @@ def _shrink_programs(eqn: Eqn, used: Sequence[bool]) -> tuple[list[bool], Eqn]:
     while True:
         found = [dce_for(use.program, tuple(r is None or wanted[r] for r in use.results)) for use in uses]
         read = {
-            o for use, (_, used_in) in zip(uses, found, strict=True)
-            for o, u in zip(use.operands, used_in, strict=True) if u
-        }  # fmt: skip
+            o
+            for use, (_, used_in) in zip(uses, found, strict=True)
+            for o, u in zip(use.operands, used_in, strict=True)
+            if u
+        }
         grown = [r for o, r in carried.items() if o in read and not wanted[r]]
         if not grown:
             break

@@ -49,8 +49,18 @@ def _dtypes(*types: Any) -> tuple[np.dtype, ...]:
 bool_dtype: Final = np.dtype(np.bool_)
 narrow_int_dtypes: Final = _dtypes(int1, int2, int4, uint1, uint2, uint4)
 narrow_float_dtypes: Final = _dtypes(
-    float4_e2m1fn, float6_e2m3fn, float6_e3m2fn, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fn,
-    float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)  # fmt: skip
+    float4_e2m1fn,
+    float6_e2m3fn,
+    float6_e3m2fn,
+    float8_e3m4,
+    float8_e4m3,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+)
 signed_dtypes: Final = _dtypes(int1, int2, int4, np.int8, np.int16, np.int32, np.int64)
 unsigned_dtypes: Final = _dtypes(uint1, uint2, uint4, np.uint8, np.uint16, np.uint32, np.uint64)
 integer_dtypes: Final = signed_dtypes + unsigned_dtypes
@@ -69,15 +79,23 @@ _KIND: dict[np.dtype, type] = (
 
 _BITS: dict[np.dtype, int] = {d: d.itemsize * 8 for d in all_dtypes} | {
     np.dtype(t): bits
-    for bits, types in {1: (int1, uint1), 2: (int2, uint2), 4: (int4, uint4, float4_e2m1fn),
-                        6: (float6_e2m3fn, float6_e3m2fn)}.items()
+    for bits, types in {
+        1: (int1, uint1),
+        2: (int2, uint2),
+        4: (int4, uint4, float4_e2m1fn),
+        6: (float6_e2m3fn, float6_e3m2fn),
+    }.items()
     for t in types
-}  # fmt: skip
+}
 
 _SHORT: dict[np.dtype, str] = {
-    d: d.name.replace("uint", "u").replace("int", "i").replace("bfloat", "bf").replace("float", "f").replace(
-        "complex", "c") for d in all_dtypes
-} | {bool_dtype: "bool", float0: "float0"}  # fmt: skip
+    d: d.name.replace("uint", "u")
+    .replace("int", "i")
+    .replace("bfloat", "bf")
+    .replace("float", "f")
+    .replace("complex", "c")
+    for d in all_dtypes
+} | {bool_dtype: "bool", float0: "float0"}
 
 
 class extended(np.generic):
@@ -126,8 +144,13 @@ _PYTHON_DTYPES = {
     float: _dtypes(np.float32, np.float64),
     complex: _dtypes(np.complex64, np.complex128),
 }
-_NARROWED = dict(zip(_dtypes(np.int64, np.uint64, np.float64, np.complex128),
-                     _dtypes(np.int32, np.uint32, np.float32, np.complex64), strict=True))  # fmt: skip
+_NARROWED = dict(
+    zip(
+        _dtypes(np.int64, np.uint64, np.float64, np.complex128),
+        _dtypes(np.int32, np.uint32, np.float32, np.complex64),
+        strict=True,
+    )
+)
 _x64 = config.enable_x64
 
 
@@ -324,10 +347,26 @@ is_inexact: Final = frozenset((*float_dtypes, *complex_dtypes)).__contains__
 
 
 def _is_kind(x: Any) -> bool:
-    return isinstance(x, type) and issubclass(x, np.generic) and (
-        x in (np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact, np.floating,
-              np.complexfloating, np.flexible, np.character) or issubclass(x, extended)
-    )  # fmt: skip
+    return (
+        isinstance(x, type)
+        and issubclass(x, np.generic)
+        and (
+            x
+            in (
+                np.generic,
+                np.number,
+                np.integer,
+                np.signedinteger,
+                np.unsignedinteger,
+                np.inexact,
+                np.floating,
+                np.complexfloating,
+                np.flexible,
+                np.character,
+            )
+            or issubclass(x, extended)
+        )
+    )
 
 
 _issubdtype_cache: dict[tuple[Any, ...], bool] = {}
@@ -391,8 +430,13 @@ def scalar_type_of(x: Any) -> type:
     return _SCALAR_OF_KIND[kind]
 
 
-_SCALAR_OF_KIND = {np.bool_: bool, np.signedinteger: int, np.unsignedinteger: int, np.floating: float,
-                   np.complexfloating: complex}  # fmt: skip
+_SCALAR_OF_KIND = {
+    np.bool_: bool,
+    np.signedinteger: int,
+    np.unsignedinteger: int,
+    np.floating: float,
+    np.complexfloating: complex,
+}
 
 
 def _dtype_only(x: Any) -> Any:

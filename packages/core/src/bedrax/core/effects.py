@@ -97,9 +97,12 @@ class Kept(Effect):
 
 kept: Final = Kept()
 for _set in (
-    lowerable_effects, control_flow_allowed_effects, custom_derivatives_allowed_effects, remat_allowed_effects,
+    lowerable_effects,
+    control_flow_allowed_effects,
+    custom_derivatives_allowed_effects,
+    remat_allowed_effects,
     partial_eval_kept_effects,
-):  # fmt: skip
+):
     _set.add_type(Kept)
 
 

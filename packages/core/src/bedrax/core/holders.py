@@ -250,9 +250,15 @@ def _companions(values: Sequence[Wire], named: Sequence[Sequence]) -> list[Wire]
 
 
 def lift(
-    prim: Primitive, params: dict[str, Any], args: Sequence[Any], marks: Sequence[Any], derive: Callable[..., Any],
-    companions: Sequence[Any] | None = None, carried: Any = True, prepare: Callable[..., Any] | None = None,
-) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
+    prim: Primitive,
+    params: dict[str, Any],
+    args: Sequence[Any],
+    marks: Sequence[Any],
+    derive: Callable[..., Any],
+    companions: Sequence[Any] | None = None,
+    carried: Any = True,
+    prepare: Callable[..., Any] | None = None,
+) -> tuple[list[Any], list[Any], list[Any]]:
     """Bind an operation that holds programs to values with marks, see `lifted`.
 
     Args:

@@ -84,9 +84,14 @@ class Eqn:
         return None if self.place is None else Place(self.place)
 
     def __init__(
-        self, primitive: Primitive, invars: Sequence[Atom], outvars: Sequence[Var], params: dict[str, Any],
-        effects: frozenset[Any] = no_effects, source_info: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        primitive: Primitive,
+        invars: Sequence[Atom],
+        outvars: Sequence[Var],
+        params: dict[str, Any],
+        effects: frozenset[Any] = no_effects,
+        source_info: Any = None,
+    ) -> None:
         self.primitive: Primitive = primitive
         self.invars: Sequence[Atom] = invars
         self.outvars: Sequence[Var] = outvars
@@ -139,9 +144,15 @@ class Jaxpr:
     __slots__ = ("__weakref__", "cache", "consts", "constvars", "debug_info", "effects", "eqns", "invars", "outvars")
 
     def __init__(
-        self, invars: Sequence[Var], outvars: Sequence[Atom], eqns: Sequence[Eqn], constvars: Sequence[Var] = (),
-        consts: Sequence[Any] = (), effects: frozenset[Any] | None = None, debug_info: DebugInfo | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        invars: Sequence[Var],
+        outvars: Sequence[Atom],
+        eqns: Sequence[Eqn],
+        constvars: Sequence[Var] = (),
+        consts: Sequence[Any] = (),
+        effects: frozenset[Any] | None = None,
+        debug_info: DebugInfo | None = None,
+    ) -> None:
         if len(constvars) != len(consts):
             raise ValueError(f"a jaxpr with {len(constvars)} constvars was given {len(consts)} constants")
         self.invars: list[Var] = list(invars)
@@ -171,10 +182,14 @@ class Jaxpr:
     def replace(self, **changes: Any) -> Jaxpr:
         """A copy with some fields changed (`effects` recomputed unless given)."""
         fields = dict(
-            invars=self.invars, outvars=self.outvars, eqns=self.eqns, constvars=self.constvars,
-            consts=self.consts, debug_info=self.debug_info,
+            invars=self.invars,
+            outvars=self.outvars,
+            eqns=self.eqns,
+            constvars=self.constvars,
+            consts=self.consts,
+            debug_info=self.debug_info,
             effects=None if "eqns" in changes or (self.effects and changes) else self.effects,
-        )  # fmt: skip
+        )
         inner = changes.pop("jaxpr", None)
         if inner is not None:
             return inner.replace(**changes)

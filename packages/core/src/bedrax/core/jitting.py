@@ -103,9 +103,13 @@ def _print_jit(params: dict) -> dict:
 def jit_params(jaxpr: Jaxpr, name: str, like: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
     """Return params of a `jit` equation for a program. Options are taken from `like`, per-argument ones dropped."""
     params = dict(
-        jaxpr=jaxpr, name=name, donated_invars=(False,) * len(jaxpr.invars), keep_unused=False, inline=Inline.AUTO,
+        jaxpr=jaxpr,
+        name=name,
+        donated_invars=(False,) * len(jaxpr.invars),
+        keep_unused=False,
+        inline=Inline.AUTO,
         compiler_options=(),
-    )  # fmt: skip
+    )
     if like is not None:
         params.update({k: like[k] for k in ("keep_unused", "inline", "compiler_options")})
     params.update(changes)
@@ -207,14 +211,23 @@ class Jitted:
             arrays = [type(t) is not avals.Held for t in types]
             leaves, donated = (tuple(v for v, a in zip(values, arrays) if a) for values in (leaves, donated))
         params = dict(
-            jaxpr=traced.jaxpr, name=self.name, donated_invars=(False,) * len(traced.consts) + donated,
-            keep_unused=self.options["keep_unused"], inline=self.options["inline"],
+            jaxpr=traced.jaxpr,
+            name=self.name,
+            donated_invars=(False,) * len(traced.consts) + donated,
+            keep_unused=self.options["keep_unused"],
+            inline=self.options["inline"],
             compiler_options=self.options["compiler_options"],
-        )  # fmt: skip
+        )
         return TracedCall(
-            traced.jaxpr, [*traced.consts, *leaves], params, traced.out_tree, in_tree, len(traced.consts), traced.changes,
+            traced.jaxpr,
+            [*traced.consts, *leaves],
+            params,
+            traced.out_tree,
+            in_tree,
+            len(traced.consts),
+            traced.changes,
             traced.seen,
-        )  # fmt: skip
+        )
 
     def why_traced(self, key: tuple[Any, ...], count: int) -> str:
         """Return a text about the new part of a call's signature (with `count` positional arguments)."""
@@ -360,11 +373,18 @@ def jit(
       ValueError: `inline` is neither a boolean nor an `Inline`.
     """
     options = dict(
-        in_shardings=in_shardings, out_shardings=out_shardings, static_argnums=static_argnums,
-        static_argnames=static_argnames, donate_argnums=donate_argnums, donate_argnames=donate_argnames,
-        keep_unused=keep_unused, device=device, backend=backend, inline=_checked_inline(inline),
+        in_shardings=in_shardings,
+        out_shardings=out_shardings,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        donate_argnums=donate_argnums,
+        donate_argnames=donate_argnames,
+        keep_unused=keep_unused,
+        device=device,
+        backend=backend,
+        inline=_checked_inline(inline),
         compiler_options=tuple(sorted((compiler_options or {}).items())),
-    )  # fmt: skip
+    )
     if fun is None:
         return lambda f: jit(f, **{**options, "compiler_options": compiler_options})
     if not callable(fun):

@@ -135,8 +135,14 @@ def position_of(source: Source) -> tuple[str, int, int, int, int, str]:
     code, lasti = source[:2]
     line, end_line, column, end_column = _position(code, lasti)
     line = line or code.co_firstlineno
-    return (code.co_filename, line, end_line or line, 0 if column is None else column + 1,
-            0 if end_column is None else end_column + 1, code.co_qualname)  # fmt: skip
+    return (
+        code.co_filename,
+        line,
+        end_line or line,
+        0 if column is None else column + 1,
+        0 if end_column is None else end_column + 1,
+        code.co_qualname,
+    )
 
 
 def describe(source: Source | None) -> str:

@@ -476,6 +476,14 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 __all__ = [
-    "StagedTracer", "StagingTrace", "close_over", "eval_shape", "flat_fun", "function_name", "make_jaxpr",
-    "program_of", "stage_rules", "trace_to_jaxpr",
-]  # fmt: skip
+    "StagedTracer",
+    "StagingTrace",
+    "close_over",
+    "eval_shape",
+    "flat_fun",
+    "function_name",
+    "make_jaxpr",
+    "program_of",
+    "stage_rules",
+    "trace_to_jaxpr",
+]

@@ -197,7 +197,7 @@ varying_rules: Final = Column(
     "varying axes",
     signature="rule(axes of each operand, params) -> (axes that operands are cast to, or None, axes of results)",
     otherwise=_varying,
-)  # fmt: skip
+)
 
 # ---- facts about whole families, stated in the families' own files
 

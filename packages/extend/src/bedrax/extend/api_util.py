@@ -24,9 +24,17 @@ def shaped_abstractify(x: Any) -> Any:
 
 
 def debug_info(
-    traced_for: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], *, static_argnums: tuple[int, ...]=(), static_argnames: tuple[str, ...]=(),
-    result_paths_thunk: Callable[..., Any] | None = None, sourceinfo: str | None = None, signature: Any = None,
-) -> DebugInfo:  # fmt: skip
+    traced_for: str,
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    *,
+    static_argnums: tuple[int, ...] = (),
+    static_argnames: tuple[str, ...] = (),
+    result_paths_thunk: Callable[..., Any] | None = None,
+    sourceinfo: str | None = None,
+    signature: Any = None,
+) -> DebugInfo:
     """Names for messages about a function traced with these arguments.
 
     Args:

@@ -70,10 +70,14 @@ class Buffer:
 
 
 def buffer_callback(
-    callback: Callable[..., None], result_shape_dtypes: Any, *, has_side_effect: bool = False,
-    vmap_method: str | None = None, input_output_aliases: dict[int, int] | None = None,
+    callback: Callable[..., None],
+    result_shape_dtypes: Any,
+    *,
+    has_side_effect: bool = False,
+    vmap_method: str | None = None,
+    input_output_aliases: dict[int, int] | None = None,
     command_buffer_compatible: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """Returns a function of arrays that calls Python code, which fills the buffers of the results.
 
     Args:

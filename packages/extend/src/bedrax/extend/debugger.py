@@ -60,9 +60,14 @@ def _is_array_tree(x: Any) -> bool:
 
 
 def breakpoint(
-    *, backend: str | None = None, filter_frames: bool = True, num_frames: int | None = None, ordered: bool = False,
-    token: Any = None, **kwargs: Any,
-) -> None:  # fmt: skip
+    *,
+    backend: str | None = None,
+    filter_frames: bool = True,
+    num_frames: int | None = None,
+    ordered: bool = False,
+    token: Any = None,
+    **kwargs: Any,
+) -> None:
     """Stop the program here when it runs, and read commands. The command ``help`` lists them.
 
     Under `vmap` it stops for each element, under `grad` with the values of the function.

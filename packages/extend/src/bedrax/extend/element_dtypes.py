@@ -27,8 +27,14 @@ from bedrax.lax.tables import decompositions
 from bedrax.parallel.explicit import sharding_rules
 
 __all__ = [
-    "EArray", "ElementDType", "PrimalTangentDType", "from_edtype_p", "primal_tangent_dtype", "supports_inf", "to_edtype_p",
-]  # fmt: skip
+    "EArray",
+    "ElementDType",
+    "PrimalTangentDType",
+    "from_edtype_p",
+    "primal_tangent_dtype",
+    "supports_inf",
+    "to_edtype_p",
+]
 
 
 class ElementDType(dtypes.ExtendedDType):

@@ -18,14 +18,7 @@ from bedrax import pytree
 from bedrax.autodiff.accumulators import GradAccum, NullAccum, ValAccum
 from bedrax.autodiff.forward import jvp_flat
 from bedrax.autodiff.linearization import Node, Tape
-from bedrax.autodiff.tables import (
-    Zero,
-    has_tangent,
-    is_undefined,
-    jvp_rules,
-    linearize_rules,
-    transpose_rules,
-)  # fmt: skip
+from bedrax.autodiff.tables import Zero, has_tangent, is_undefined, jvp_rules, linearize_rules, transpose_rules
 from bedrax.batching.tables import AxisData, batch_rules, to_front
 from bedrax.batching.trace import batch_flat, batch_flat_with_aux, mapped_aval, place, unmapped_aval
 from bedrax.core.avals import AbstractValue, typeof
@@ -41,9 +34,22 @@ from bedrax.lax.tables import decompositions
 from bedrax.state.operations import new_ref
 
 __all__ = [
-    "GradAccum", "HiPrim", "MappingSpec", "NullAccum", "RefAccum", "VJPHiPrimitive", "ValAccum", "bdims_at_front",
-    "instantiate_zeros", "jvp_from_lin", "linearize_from_jvp", "unmap_avals", "vjp_from_jvp", "vjp_from_lin", "vmap_rule",
-]  # fmt: skip
+    "GradAccum",
+    "HiPrim",
+    "MappingSpec",
+    "NullAccum",
+    "RefAccum",
+    "VJPHiPrimitive",
+    "ValAccum",
+    "bdims_at_front",
+    "instantiate_zeros",
+    "jvp_from_lin",
+    "linearize_from_jvp",
+    "unmap_avals",
+    "vjp_from_jvp",
+    "vjp_from_lin",
+    "vmap_rule",
+]
 
 
 # ---- values of types, and the arrays that represent them
@@ -479,9 +485,15 @@ def _linearize(primals, tangents, *, prim: HiPrim):
     pushed = list(primals) if prim.defines("jvp") or prim.defines("lin", "linearized") else []
     live = [t for t in tangents if type(t) is not Zero]
     moved = hi_linear_p.bind(
-        *arrays, *pushed, *live, prim=prim, residuals=structure, num_res=len(arrays), num_primals=len(pushed),
+        *arrays,
+        *pushed,
+        *live,
+        prim=prim,
+        residuals=structure,
+        num_res=len(arrays),
+        num_primals=len(pushed),
         active=tuple(type(t) is not Zero for t in tangents),
-    )  # fmt: skip
+    )
     wanted = [a.to_tangent_aval() for a in prim.outputs.arrays()]
     return outs, [t if has_tangent(a.dtype) else Zero(a) for t, a in zip(moved, wanted, strict=True)]
 
@@ -593,8 +605,11 @@ class _Tangents:
         """The opposite of `split`: `Zero` for the other arguments."""
         rest = iter(arrays)
         flags = prim.inputs.leaves(self.nzs, "nzs_in")
-        lows = [next(rest) if f else Zero(low.to_tangent_aval())
-                for f, a in zip(flags, prim.inputs.avals, strict=True) for low in a.lo_ty()]  # fmt: skip
+        lows = [
+            next(rest) if f else Zero(low.to_tangent_aval())
+            for f, a in zip(flags, prim.inputs.avals, strict=True)
+            for low in a.lo_ty()
+        ]
         return prim.inputs.raised_tangents(lows)
 
     def types(self, prim: HiPrim) -> list[Any]:
@@ -618,8 +633,10 @@ class _LinearProgram:
 
     def __call__(self, prim: HiPrim, saved: Sequence[Any], tangents: Sequence[Any]) -> Any:
         rest = iter(run(self.program, *saved, *self.tangents.split(prim, tangents)))
-        lows = [next(rest) if m else Zero(a.to_tangent_aval())
-                for m, a in zip(self.moving, prim.outputs.arrays(), strict=True)]  # fmt: skip
+        lows = [
+            next(rest) if m else Zero(a.to_tangent_aval())
+            for m, a in zip(self.moving, prim.outputs.arrays(), strict=True)
+        ]
         return prim.outputs.raised_tangents(lows)
 
 

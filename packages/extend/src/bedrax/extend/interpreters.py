@@ -241,9 +241,13 @@ canonicalize_dtype_handlers: Final = _Handlers({np.ndarray: _canonical})
 
 
 def jvp(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, instantiate: bool = True,
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+    instantiate: bool = True,
     transform_stack: bool = True,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     """Push tangents through a function of flat values that returns a list (with `has_aux`: a pair of the list and
     more).
 
@@ -264,9 +268,14 @@ def jvp(
 
 
 def backward_pass(
-    jaxpr: Jaxpr, transform_stack: bool, consts: Sequence[Any], primals_in: Sequence[Any], cts_in: Sequence[Any], *,
+    jaxpr: Jaxpr,
+    transform_stack: bool,
+    consts: Sequence[Any],
+    primals_in: Sequence[Any],
+    cts_in: Sequence[Any],
+    *,
     return_logs: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Transpose a program that is linear in some of its arguments.
 
     Args:
@@ -342,9 +351,13 @@ def batch_jaxpr_axes(
 
 
 def register_vmappable(
-    data_type: type, spec_type: type, axis_size_type: type, to_elt: Callable[..., Any], from_elt: Callable[..., Any],
+    data_type: type,
+    spec_type: type,
+    axis_size_type: type,
+    to_elt: Callable[..., Any],
+    from_elt: Callable[..., Any],
     make_iota: Callable[..., Any] | None,
-) -> None:  # fmt: skip
+) -> None:
     """Register the `vmap` of a class of pytrees whose static data depend on their shapes.
 
     Args:
@@ -371,9 +384,39 @@ def unregister_vmappable(data_type: type) -> None:
 
 
 __all__ = [
-    "UndefinedPrimal", "Zero", "add_jaxvals", "add_tangents", "apply_primitive", "axis_primitive_batchers", "backward_pass", "batch_jaxpr_axes", "bdim_at_front", "broadcast",
-    "defbilinear", "defbroadcasting", "defjvp", "defjvp2", "deflinear", "deflinear2", "defreducer", "defvectorized",
-    "canonicalize_dtype_handlers", "fancy_primitive_batchers", "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal", "jvp", "jvp_jaxpr", "moveaxis",
-    "not_mapped", "primitive_batchers", "primitive_jvps", "primitive_transposes", "pytype_aval_mappings",
-    "register_vmappable", "unregister_vmappable", "zero_if_mapped", "zeros_like_aval",
-]  # fmt: skip
+    "UndefinedPrimal",
+    "Zero",
+    "add_jaxvals",
+    "add_tangents",
+    "apply_primitive",
+    "axis_primitive_batchers",
+    "backward_pass",
+    "batch_jaxpr_axes",
+    "bdim_at_front",
+    "broadcast",
+    "defbilinear",
+    "defbroadcasting",
+    "defjvp",
+    "defjvp2",
+    "deflinear",
+    "deflinear2",
+    "defreducer",
+    "defvectorized",
+    "canonicalize_dtype_handlers",
+    "fancy_primitive_batchers",
+    "get_primitive_transpose",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "jvp",
+    "jvp_jaxpr",
+    "moveaxis",
+    "not_mapped",
+    "primitive_batchers",
+    "primitive_jvps",
+    "primitive_transposes",
+    "pytype_aval_mappings",
+    "register_vmappable",
+    "unregister_vmappable",
+    "zero_if_mapped",
+    "zeros_like_aval",
+]

@@ -46,10 +46,17 @@ class _ViewOf(type):
 
 
 def _program(
-    constvars: Any = None, invars: Sequence[Any] | None = None, outvars: Sequence[Any] | None = None,
-    eqns: Sequence[Any] | None = None, effects: Any = ir.no_effects, debug_info: Any = None, is_high: bool = False,
-    consts: Sequence[Any] | None = None, *, jaxpr: ir.Jaxpr | None = None,
-) -> ir.Jaxpr:  # fmt: skip
+    constvars: Any = None,
+    invars: Sequence[Any] | None = None,
+    outvars: Sequence[Any] | None = None,
+    eqns: Sequence[Any] | None = None,
+    effects: Any = ir.no_effects,
+    debug_info: Any = None,
+    is_high: bool = False,
+    consts: Sequence[Any] | None = None,
+    *,
+    jaxpr: ir.Jaxpr | None = None,
+) -> ir.Jaxpr:
     refuse_options("Jaxpr", is_high=is_high)
     given = constvars if jaxpr is None else jaxpr
     if isinstance(given, ir.Jaxpr):  # then the second argument is the constants

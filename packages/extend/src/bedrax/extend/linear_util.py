@@ -87,9 +87,14 @@ class WrappedFun:
         inner = self.f_transformed
         given = static if store is None else (store, *static)
         return WrappedFun(
-            self.f, functools.partial(transformation, inner, *given), ((transformation, static), *self.transforms),
-            (store, *self.stores), self.params, None, self.debug_info,
-        )  # fmt: skip
+            self.f,
+            functools.partial(transformation, inner, *given),
+            ((transformation, static), *self.transforms),
+            (store, *self.stores),
+            self.params,
+            None,
+            self.debug_info,
+        )
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""

@@ -11,9 +11,14 @@ from bedrax.lax import hint
 from bedrax.lax.marking import Hinted, marked_call, ordered_call, pairs_of
 
 __all__ = [
-    "fuse_limit", "must_fuse_call", "program_order", "scheduling_group", "set_xla_metadata", "xla_metadata_call",
+    "fuse_limit",
+    "must_fuse_call",
+    "program_order",
+    "scheduling_group",
+    "set_xla_metadata",
+    "xla_metadata_call",
     "xla_metadata_call2",
-]  # fmt: skip
+]
 
 
 def set_xla_metadata(x: Any = None, /, **metadata: Any) -> Any:
@@ -112,9 +117,12 @@ def scheduling_group(name: str) -> Callable[[Callable[..., Any]], Callable[..., 
 
 
 def program_order(
-    f: Callable[..., Any] | None = None, *, enforce: bool, strict_in_out: bool | tuple[bool, bool] = False,
+    f: Callable[..., Any] | None = None,
+    *,
+    enforce: bool,
+    strict_in_out: bool | tuple[bool, bool] = False,
     exclude_argnames: str | Sequence[str] | None = None,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """`f` with its operations executed in the order of its code.
 
     Args:

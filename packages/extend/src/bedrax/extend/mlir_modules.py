@@ -17,10 +17,18 @@ from bedrax.xla_backend.lowering.types import ir, type_of
 from bedrax.xla_backend.placement import Placement
 
 __all__ = [
-    "AxisContext", "LoweringParameters", "LoweringResult", "SPMDAxisContext", "ShapePolyLoweringState",
-    "ShardingContext", "jaxpr_subcomp", "lower_jaxpr_to_fun", "lower_jaxpr_to_module", "merge_mlir_modules",
+    "AxisContext",
+    "LoweringParameters",
+    "LoweringResult",
+    "SPMDAxisContext",
+    "ShapePolyLoweringState",
+    "ShardingContext",
+    "jaxpr_subcomp",
+    "lower_jaxpr_to_fun",
+    "lower_jaxpr_to_module",
+    "merge_mlir_modules",
     "unflatten_ir_values_like_types",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True)
@@ -79,10 +87,20 @@ class LoweringResult(NamedTuple):
 
 
 def lower_jaxpr_to_module(
-    module_name: str, jaxpr: Jaxpr, *, num_const_args: int, in_avals: Sequence[Any], ordered_effects: list[Effect],
-    platforms: Sequence[str], backend: Any, axis_context: Any, donated_args: Sequence[bool],
-    lowering_parameters: LoweringParameters, out_avals: Sequence[Any] | None = None, **options: Any,
-) -> LoweringResult:  # fmt: skip
+    module_name: str,
+    jaxpr: Jaxpr,
+    *,
+    num_const_args: int,
+    in_avals: Sequence[Any],
+    ordered_effects: list[Effect],
+    platforms: Sequence[str],
+    backend: Any,
+    axis_context: Any,
+    donated_args: Sequence[bool],
+    lowering_parameters: LoweringParameters,
+    out_avals: Sequence[Any] | None = None,
+    **options: Any,
+) -> LoweringResult:
     """The module of a program for one device.
 
     Args:
@@ -106,9 +124,14 @@ def lower_jaxpr_to_module(
     devices = (axis_context.device_assignment or clients.get_backend(backend).devices())[:1]
     platform = _one_platform(platforms[0])
     lowered = compile_module.lower(
-        jaxpr, module_name, Placement(tuple(devices), committed=False), donated_args, keep_unused=True,
-        platform=platform, embed_constants=True,
-    )  # fmt: skip
+        jaxpr,
+        module_name,
+        Placement(tuple(devices), committed=False),
+        donated_args,
+        keep_unused=True,
+        platform=platform,
+        embed_constants=True,
+    )
     program = lowered.program
     return LoweringResult(
         lowered.module, program.keepalives, program.host_callbacks, ShapePolyLoweringState((), tuple(platforms))
@@ -125,9 +148,17 @@ def _one_platform(name: str) -> str:
 
 
 def lower_jaxpr_to_fun(
-    ctx: ModuleContext, name: str, jaxpr: Jaxpr, effects: Sequence[Effect], *, num_const_args: int,
-    in_avals: Sequence[Any], main_function: bool = False, out_avals: Sequence[Any] | None = None, **options: Any,
-) -> Any:  # fmt: skip
+    ctx: ModuleContext,
+    name: str,
+    jaxpr: Jaxpr,
+    effects: Sequence[Effect],
+    *,
+    num_const_args: int,
+    in_avals: Sequence[Any],
+    main_function: bool = False,
+    out_avals: Sequence[Any] | None = None,
+    **options: Any,
+) -> Any:
     """Add a program to a module as a function with the same arguments and results. Returns the function.
 
     Raises:
@@ -141,16 +172,26 @@ def lower_jaxpr_to_fun(
     program = ctx.program
     symbol = program.unique_symbol(name)
     program.function(
-        symbol, [type_of(a) for a in jaxpr.in_avals], [type_of(a) for a in jaxpr.out_avals],
-        lambda block, arguments: inline(block, jaxpr, arguments), public=main_function,
-    )  # fmt: skip
+        symbol,
+        [type_of(a) for a in jaxpr.in_avals],
+        [type_of(a) for a in jaxpr.out_avals],
+        lambda block, arguments: inline(block, jaxpr, arguments),
+        public=main_function,
+    )
     return ir.SymbolTable(program.module.operation)[symbol]
 
 
 def jaxpr_subcomp(
-    ctx: LoweringRuleContext, jaxpr: Jaxpr, name_stack: Any, tokens: TokenSet, consts_for_constvars: Sequence[Any],
-    *args: Any, dim_var_values: Sequence[Any] = (), const_lowering: Any = None, outer_traceback: Any = None,
-) -> tuple[list[Any], TokenSet]:  # fmt: skip
+    ctx: LoweringRuleContext,
+    jaxpr: Jaxpr,
+    name_stack: Any,
+    tokens: TokenSet,
+    consts_for_constvars: Sequence[Any],
+    *args: Any,
+    dim_var_values: Sequence[Any] = (),
+    const_lowering: Any = None,
+    outer_traceback: Any = None,
+) -> tuple[list[Any], TokenSet]:
     """Append the equations of a program at the position of the current rule.
 
     Args:

@@ -355,8 +355,14 @@ def lower_with_sharding_in_types(ctx: Any, op: Any, aval: AbstractValue) -> Any:
 
 
 def core_call_lowering(
-    ctx: Any, *args: Any, name: str, backend: Any = None, inline_jax_late: bool = False, call_jaxpr: Jaxpr, **params: Any
-) -> list[Any]:  # fmt: skip
+    ctx: Any,
+    *args: Any,
+    name: str,
+    backend: Any = None,
+    inline_jax_late: bool = False,
+    call_jaxpr: Jaxpr,
+    **params: Any,
+) -> list[Any]:
     """Call a program as a function of the module.
 
     Args:
@@ -378,10 +384,18 @@ def core_call_lowering(
 
 
 def emit_python_callback(
-    ctx: Any, callback: Callable[..., Any], token: Any, operands: Sequence[Any], operand_avals: Sequence[ShapedArray],
-    result_avals: Sequence[ShapedArray], *, has_side_effect: bool, returns_token: bool = True, partitioned: bool = False,
+    ctx: Any,
+    callback: Callable[..., Any],
+    token: Any,
+    operands: Sequence[Any],
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
     sharding: Any = None,
-) -> tuple[Any, ...]:  # fmt: skip
+) -> tuple[Any, ...]:
     """Call a Python function when the program runs.
 
     Args:
@@ -423,11 +437,43 @@ def module_to_bytecode(module: Any) -> bytes:
 
 
 __all__ = [
-    "DEVICE_TO_DEVICE_TYPE", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "ConstantHandler", "LoweringRule",
-    "LoweringRuleContext", "Mesh", "MeshAxisName", "ModuleContext", "Token", "TokenSet", "Value", "aval_to_ir_type",
-    "aval_to_ir_types", "core_call_lowering", "dense_int_array", "dense_int_elements", "dtype_to_ir_type",
-    "emit_python_callback", "flatten_ir_types", "flatten_ir_values", "i32_attr", "i64_attr", "ir", "ir_attribute",
-    "ir_constant", "ir_constants", "ir_tree_registry", "ir_type_handlers", "lower_fun", "lower_with_sharding_in_types",
-    "lowerable_effects", "make_ir_context", "module_to_bytecode",
-    "module_to_string", "register_constant_handler", "register_lowering", "shape_tensor", "token_type",
-]  # fmt: skip
+    "DEVICE_TO_DEVICE_TYPE",
+    "RECV_FROM_HOST_TYPE",
+    "SEND_TO_HOST_TYPE",
+    "ConstantHandler",
+    "LoweringRule",
+    "LoweringRuleContext",
+    "Mesh",
+    "MeshAxisName",
+    "ModuleContext",
+    "Token",
+    "TokenSet",
+    "Value",
+    "aval_to_ir_type",
+    "aval_to_ir_types",
+    "core_call_lowering",
+    "dense_int_array",
+    "dense_int_elements",
+    "dtype_to_ir_type",
+    "emit_python_callback",
+    "flatten_ir_types",
+    "flatten_ir_values",
+    "i32_attr",
+    "i64_attr",
+    "ir",
+    "ir_attribute",
+    "ir_constant",
+    "ir_constants",
+    "ir_tree_registry",
+    "ir_type_handlers",
+    "lower_fun",
+    "lower_with_sharding_in_types",
+    "lowerable_effects",
+    "make_ir_context",
+    "module_to_bytecode",
+    "module_to_string",
+    "register_constant_handler",
+    "register_lowering",
+    "shape_tensor",
+    "token_type",
+]

@@ -69,9 +69,11 @@ def _each(flags: bool | Sequence[bool], count: int) -> list[bool]:
 
 
 def dce_jaxpr(
-    jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False,
+    jaxpr: Jaxpr,
+    used_outputs: bool | Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
     live_inputs: bool | Sequence[bool] = True,
-) -> tuple[Jaxpr, list[bool]]:  # fmt: skip
+) -> tuple[Jaxpr, list[bool]]:
     """Remove equations that no used result needs.
 
     Args:

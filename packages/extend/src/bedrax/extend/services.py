@@ -14,12 +14,20 @@ from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.runtime import HloSharding, OpSharding
 
 __all__ = [
-    "PipelineStage", "backend_xla_version", "clear_hlo_module_transformation",
-    "clear_in_memory_compilation_cache", "create_compile_options", "get_compile_options",
-    "get_hlo_sharding_from_serialized_proto", "get_op_sharding_from_serialized_proto",
-    "get_serialized_proto_from_hlo_sharding", "register_backend_cache", "register_backend_factory",
-    "reset_cache", "set_cache_dir",
-]  # fmt: skip
+    "PipelineStage",
+    "backend_xla_version",
+    "clear_hlo_module_transformation",
+    "clear_in_memory_compilation_cache",
+    "create_compile_options",
+    "get_compile_options",
+    "get_hlo_sharding_from_serialized_proto",
+    "get_op_sharding_from_serialized_proto",
+    "get_serialized_proto_from_hlo_sharding",
+    "register_backend_cache",
+    "register_backend_factory",
+    "reset_cache",
+    "set_cache_dir",
+]
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
@@ -34,10 +42,14 @@ def clear_in_memory_compilation_cache() -> None:
 
 
 def get_compile_options(
-    num_replicas: int, num_partitions: int, device_assignment: Any = None,
-    env_options_overrides: dict[str, str] | None = None, fdo_profile: bytes | None = None,
-    detailed_logging: bool = True, backend: Any = None,
-) -> runtime.CompileOptions:  # fmt: skip
+    num_replicas: int,
+    num_partitions: int,
+    device_assignment: Any = None,
+    env_options_overrides: dict[str, str] | None = None,
+    fdo_profile: bytes | None = None,
+    detailed_logging: bool = True,
+    backend: Any = None,
+) -> runtime.CompileOptions:
     """XLA's options for a program.
 
     Args:
@@ -99,9 +111,15 @@ def register_backend_cache(cache: Any, for_what: str) -> None:
 
 
 def register_backend_factory(
-    name: str, factory: Callable[..., Any], *, priority: int = 0, fail_quietly: bool = True, experimental: bool = False,
-    make_topology: Callable[..., Any] | None = None, c_api: Any = None,
-) -> None:  # fmt: skip
+    name: str,
+    factory: Callable[..., Any],
+    *,
+    priority: int = 0,
+    fail_quietly: bool = True,
+    experimental: bool = False,
+    make_topology: Callable[..., Any] | None = None,
+    c_api: Any = None,
+) -> None:
     """Register a platform by the function that makes its client.
 
     Args:

@@ -88,7 +88,17 @@ def user_context(traceback: Any, *, name_stack: NameStack | None = None) -> cont
 
 
 __all__ = [
-    "NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack", "new_name_stack",
-    "new_source_info", "register_exclusion", "reset_name_stack", "set_name_stack", "summarize", "transform_name_stack",
+    "NameStack",
+    "SourceInfo",
+    "current",
+    "current_name_stack",
+    "extend_name_stack",
+    "new_name_stack",
+    "new_source_info",
+    "register_exclusion",
+    "reset_name_stack",
+    "set_name_stack",
+    "summarize",
+    "transform_name_stack",
     "user_context",
-]  # fmt: skip
+]

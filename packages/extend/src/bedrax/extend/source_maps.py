@@ -19,9 +19,18 @@ from bedrax.core.staging import make_jaxpr
 from bedrax.xla_backend import jit
 
 __all__ = [
-    "MappingsGenerator", "Pass", "SourceMap", "SourceMapDump", "all_passes", "canonicalize_filename", "compile_with_env",
-    "create_mlir_sourcemap", "filter_passes", "generate_sourcemaps", "register_pass",
-]  # fmt: skip
+    "MappingsGenerator",
+    "Pass",
+    "SourceMap",
+    "SourceMapDump",
+    "all_passes",
+    "canonicalize_filename",
+    "compile_with_env",
+    "create_mlir_sourcemap",
+    "filter_passes",
+    "generate_sourcemaps",
+    "register_pass",
+]
 
 # The segments of each line of the program: a column; then optionally the number of a source, a line, a column; then
 # optionally the number of a name. All are relative to the previous segment (the first column to the start of the line).
@@ -86,10 +95,13 @@ class SourceMap:
         lines = ";".join(",".join(map(_encoded, line)) for line in self.mappings)
         return json.dumps(
             dict(
-                version=self.version, sources=list(self.sources), sourcesContent=list(self.sources_content),
-                names=list(self.names), mappings=lines,
+                version=self.version,
+                sources=list(self.sources),
+                sourcesContent=list(self.sources_content),
+                names=list(self.names),
+                mappings=lines,
             )
-        )  # fmt: skip
+        )
 
 
 class MappingsGenerator:

@@ -26,15 +26,19 @@ _HINTS = ("attr_get", "control_dep", "schedule")
 _ROOFLINE = ("register_roofline", "register_standard_roofline", "roofline", "roofline_and_grad")
 
 reasons: dict[str, str] = {
-    **dict.fromkeys(_HINTS, "programs carry no hints for the schedulers of TPUs and GPUs; leave it out, results are the same"),
-    **dict.fromkeys(_ROOFLINE, "jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes"),
+    **dict.fromkeys(
+        _HINTS, "programs carry no hints for the schedulers of TPUs and GPUs; leave it out, results are the same"
+    ),
+    **dict.fromkeys(
+        _ROOFLINE, "jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes"
+    ),
     "make_error_array": "arrays are values; an error is raised at its detection",
     "HiPspec": _TYPES,
     **dict.fromkeys(("GridMapping", "register_lowering_rule"), _MESHES),
     "fused": "the compilers of these platforms choose their fusions; jax.jit compiles a function as a whole",
     **dict.fromkeys(_ATTENTION, _SPLASH),
     "register_hlo_module_transformation": "this version of jaxlib has no such hook in XLA's pipeline",
-}  # fmt: skip
+}
 
 # Public names that are absent: their path, or a pattern of paths -> reason. The page of coverage also prints this
 # table.
@@ -48,7 +52,8 @@ missing: dict[str, str] = {
     "jax.experimental.fused.fused_p": "fused is not supported, so no program has such an operation",
     **dict.fromkeys(
         (f"jax.experimental.rnn.rnn_{name}" for name in ("fwd_p", "bwd_p", "abstract_eval", "bwd_abstract_eval")),
-        "the kernels of cuDNN: here an LSTM is a loop on every platform, which can be differentiated and transformed"),
+        "the kernels of cuDNN: here an LSTM is a loop on every platform, which can be differentiated and transformed",
+    ),
     "jax.experimental.jax2tf.jax2tf.NativeSerializationImpl": "a helper class of upstream's convert: here convert uses functions",
     "jax.experimental.jet.call_param_updaters": "the parameters of calls need no change for series: a call is processed as its program",
     "jax.experimental.sparse.transform.prim": "the variable of a loop in upstream's module",
@@ -59,16 +64,21 @@ missing: dict[str, str] = {
     "jax.interpreters.partial_eval.new_eqn_recipe": "equations of a trace of known and unknown values: programs are not split into known and unknown halves",
     "jax.interpreters.ad.linearize": "it uses a private class of flattened trees; jax.linearize and jax.vjp compute the same",
     **dict.fromkeys(
-        ("jax.interpreters.partial_eval.custom_partial_eval_rules", "jax.interpreters.partial_eval.partial_eval_jaxpr_custom_rules"),
-        "programs are not split into known and unknown halves: linear operations are recorded while the others run (the column `split`)"),
+        (
+            "jax.interpreters.partial_eval.custom_partial_eval_rules",
+            "jax.interpreters.partial_eval.partial_eval_jaxpr_custom_rules",
+        ),
+        "programs are not split into known and unknown halves: linear operations are recorded while the others run (the column `split`)",
+    ),
     "jax.custom_remat": "upstream 0.12.0.1 has no such name, although notes on 0.11 list it; the policy of jax.checkpoint chooses the values that are kept, and a rule of jax.custom_vjp those that are computed again",
     # Private names that libraries use.
     "jax._src.cudnn": "attention is one composition of operations on every platform; the module is absent on purpose: Keras then disables flash attention",
     "jax._src.interpreters.pxla": "results of a library's element dtypes are made as EArray directly; Flax imports this module for a handler that would never be called",
     **dict.fromkeys(
         ("jax._src.sharding_impls.UNSPECIFIED", "jax._src.sharding_impls.UnspecifiedValue"),
-        "jit_p has no shardings: equations of reshard_p place the values (Oryx rewrites parameters that do not exist here)"),
-}  # fmt: skip
+        "jit_p has no shardings: equations of reshard_p place the values (Oryx rewrites parameters that do not exist here)",
+    ),
+}
 
 
 def why(path: str) -> str | None:

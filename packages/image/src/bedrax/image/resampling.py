@@ -133,9 +133,15 @@ def _shape(image: Any, shape: Sequence[int]) -> tuple:
 
 @one_program(static=("shape", "spatial_dims", "method", "antialias", "precision"))
 def scale_and_translate(
-    image: Any, shape: Sequence[int], spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
-    antialias: bool = True, precision: Any = lax.Precision.HIGHEST,
-) -> Array:  # fmt: skip
+    image: Any,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: Any,
+    translation: Any,
+    method: Any,
+    antialias: bool = True,
+    precision: Any = lax.Precision.HIGHEST,
+) -> Array:
     """Resample an image, scaled and then moved.
 
     Args:

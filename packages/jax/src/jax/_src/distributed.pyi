@@ -1,3 +1,6 @@
 from bedrax.processes.distributed import (  # Orbax: global_state
-    State as State, global_state as global_state, initialize as initialize, shutdown as shutdown,
-)  # fmt: skip
+    State as State,
+    global_state as global_state,
+    initialize as initialize,
+    shutdown as shutdown,
+)

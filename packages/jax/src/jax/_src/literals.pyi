@@ -1,3 +1,6 @@
 from bedrax.extend.literals import (
-    TypedComplex as TypedComplex, TypedFloat as TypedFloat, TypedInt as TypedInt, TypedNdArray as TypedNdArray,
-)  # fmt: skip
+    TypedComplex as TypedComplex,
+    TypedFloat as TypedFloat,
+    TypedInt as TypedInt,
+    TypedNdArray as TypedNdArray,
+)

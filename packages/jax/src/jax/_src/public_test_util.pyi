@@ -1,3 +1,6 @@
 from bedrax.autodiff.checking import (
-    check_close as check_close, check_grads as check_grads, check_jvp as check_jvp, check_vjp as check_vjp,
-)  # fmt: skip
+    check_close as check_close,
+    check_grads as check_grads,
+    check_jvp as check_jvp,
+    check_vjp as check_vjp,
+)

@@ -1,3 +1,1 @@
-from . import (
-    ad as ad, batching as batching, mlir as mlir, partial_eval as partial_eval, pxla as pxla, xla as xla,
-)  # fmt: skip
+from . import ad as ad, batching as batching, mlir as mlir, partial_eval as partial_eval, pxla as pxla, xla as xla

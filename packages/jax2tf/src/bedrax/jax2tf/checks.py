@@ -46,9 +46,11 @@ def checked_sizes(call: Any, tensors: Sequence[Any], options: Any) -> tuple[dict
 
     wanted = options.checks and not any(str(c) == SHAPE_ASSERTIONS for c in options.disabled_checks)
     env = shape_poly.solve_dims(
-        [a.shape for a in call.avals], size, actual=str(tuple([t.shape for t in tensors])),
+        [a.shape for a in call.avals],
+        size,
+        actual=str(tuple([t.shape for t in tensors])),
         assertion=(lambda *check: found.append(check)) if wanted else None,
-    )  # fmt: skip
+    )
     if not found:
         return env, list(tensors)
     with tf.name_scope("check_sizes"):

@@ -83,9 +83,12 @@ def convert(
             f" DisabledSafetyCheck.shape_assertions(); got {list(disabled)}"
         )
     options = Options(
-        enable_xla, bool(native_serialization), native_serialization_platforms, disabled,
+        enable_xla,
+        bool(native_serialization),
+        native_serialization_platforms,
+        disabled,
         int(with_gradient) if with_gradient else None,
-    )  # fmt: skip
+    )
     nests.install()
     return _converted(fun_jax, polymorphic_shapes, polymorphic_constraints, options)
 

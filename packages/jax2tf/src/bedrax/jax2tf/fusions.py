@@ -105,8 +105,11 @@ class _Program:
                 else:
                     fits = list(eqn.params["broadcast_dimensions"]) == kept
                 return inner if fits and dims.definitely_equal_shape(sizes, [shape[d] for d in kept]) else None
-            others = [(n, m) for d, (n, m) in enumerate(zip(sizes, shape, strict=True)) if d != axis] \
-                if len(sizes) == rank else [(0, 1)]  # fmt: skip
+            others = (
+                [(n, m) for d, (n, m) in enumerate(zip(sizes, shape, strict=True)) if d != axis]
+                if len(sizes) == rank
+                else [(0, 1)]
+            )
             if eqn.primitive is reshape_p or not all(dims.definitely_equal(n, m) for n, m in others):
                 return None
             atom = inner
@@ -343,7 +346,7 @@ def _batch_norm(ctx, epsilon: float, scaled: int, x, *given):
     scale, offset = vectors[2 : 2 + scaled] or [like(1)], vectors[2 + scaled :] or [like(0)]
     return tf.raw_ops.FusedBatchNormV3(
         x=x, mean=vectors[0], variance=vectors[1], scale=scale[0], offset=offset[0], epsilon=epsilon, is_training=False
-    ).y  # fmt: skip
+    ).y
 
 
 def _factors(program, atom) -> list:
@@ -408,9 +411,25 @@ def _as_vector(program, atom, whole):
 
 # Operations that TensorFlow broadcasts by itself.
 _BROADCASTING = frozenset(
-    [p.add_p, p.sub_p, p.mul_p, p.div_p, p.max_p, p.min_p, p.eq_p, p.ne_p, p.lt_p, p.le_p, p.gt_p, p.ge_p, p.and_p,
-     p.or_p, p.xor_p, p.select_n_p]
-)  # fmt: skip
+    [
+        p.add_p,
+        p.sub_p,
+        p.mul_p,
+        p.div_p,
+        p.max_p,
+        p.min_p,
+        p.eq_p,
+        p.ne_p,
+        p.lt_p,
+        p.le_p,
+        p.gt_p,
+        p.ge_p,
+        p.and_p,
+        p.or_p,
+        p.xor_p,
+        p.select_n_p,
+    ]
+)
 
 
 def _covers(atom, implicit: dict, shape) -> Iterator[int]:

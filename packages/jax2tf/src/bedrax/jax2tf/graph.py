@@ -68,9 +68,16 @@ class Context:
     """
 
     __slots__ = (
-        "_constants", "_home", "avals_in", "avals_out", "dim_env", "dim_values", "enable_xla", "implicit_broadcast",
+        "_constants",
+        "_home",
+        "avals_in",
+        "avals_out",
+        "dim_env",
+        "dim_values",
+        "enable_xla",
+        "implicit_broadcast",
         "primitive",
-    )  # fmt: skip
+    )
 
     def __init__(self, enable_xla: bool, dim_env: dict[str, Any]) -> None:
         self.enable_xla: bool = enable_xla

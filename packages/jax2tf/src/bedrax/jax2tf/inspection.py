@@ -89,8 +89,9 @@ def eval_polymorphic_shape(fun_jax: Callable[..., Any], *, polymorphic_shapes: A
 
     def types_of_results(*args, **kwargs):
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
-        given = [(tuple(x.shape), _dtype(x)) if hasattr(x, "shape") else (aval_of(x).shape, aval_of(x).dtype)
-                 for x in leaves]  # fmt: skip
+        given = [
+            (tuple(x.shape), _dtype(x)) if hasattr(x, "shape") else (aval_of(x).shape, aval_of(x).dtype) for x in leaves
+        ]
         specs = specifications(in_tree, args, kwargs, polymorphic_shapes)
         shapes = shape_poly.symbolic_shapes([shape for shape, _ in given], specs, ())
         avals = [ShapeDtypeStruct(s, dtype) for s, (_, dtype) in zip(shapes, given, strict=True)]

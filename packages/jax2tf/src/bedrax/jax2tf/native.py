@@ -58,9 +58,14 @@ def runner(call: Any, platforms: Sequence[str] | None, disabled_checks: Sequence
 
 
 def call_module(
-    module: bytes, tensors: Sequence[Any], out_avals: Sequence[Any], platforms: Sequence[str], disabled_checks: Sequence[Any],
-    functions: Sequence[Any] = (), version: int = CALLING_CONVENTION,
-) -> list[Any]:  # fmt: skip
+    module: bytes,
+    tensors: Sequence[Any],
+    out_avals: Sequence[Any],
+    platforms: Sequence[str],
+    disabled_checks: Sequence[Any],
+    functions: Sequence[Any] = (),
+    version: int = CALLING_CONVENTION,
+) -> list[Any]:
     """The results of a serialized module for tensors."""
     from tensorflow.compiler.tf2xla.python import xla
 

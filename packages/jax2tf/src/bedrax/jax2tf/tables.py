@@ -27,6 +27,8 @@ def _composed(prim) -> Callable | None:
 
 
 tf_rules: Final = Column(
-    "TF ops", "bedrax.jax2tf.lowering", signature="rule(ctx, *tensors, **params) -> tensor, or list of them",
+    "TF ops",
+    "bedrax.jax2tf.lowering",
+    signature="rule(ctx, *tensors, **params) -> tensor, or list of them",
     otherwise=_composed,
-)  # fmt: skip
+)

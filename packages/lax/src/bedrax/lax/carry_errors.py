@@ -118,8 +118,9 @@ def _parameter_name(fun: Callable, position: int) -> str:
     except (TypeError, ValueError):
         return "carry"
     if position < len(parameters) and parameters[position].kind in (
-        inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    ):  # fmt: skip
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    ):
         return parameters[position].name
     return "carry"
 

@@ -15,9 +15,13 @@ from bedrax.lax.primitives import conversions, elementwise, shaping
 from bedrax.lax.primitives.indexing import dynamic_slice_p, dynamic_update_slice_p
 
 __all__ = [
-    "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
-    "dynamic_update_slice", "dynamic_update_slice_in_dim",
-]  # fmt: skip
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+]
 
 
 def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:

@@ -80,9 +80,10 @@ def eqns_that_move_elements(jaxpr: Jaxpr) -> frozenset[Any]:
     if not meets_extended(jaxpr):
         return frozenset()
     return frozenset(
-        eqn for eqn in jaxpr.eqns
+        eqn
+        for eqn in jaxpr.eqns
         if moves_elements(eqn.primitive, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
-    )  # fmt: skip
+    )
 
 
 def run_on_bases(jaxpr: Jaxpr, *args: Array) -> list[Any]:

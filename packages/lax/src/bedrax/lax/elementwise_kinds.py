@@ -24,10 +24,15 @@ COMPLEX_OF = {real: cplx for cplx, real in REAL_OF.items()}
 # ---- dtypes that a primitive accepts -------------------------------------------------------------
 
 _CATEGORIES = {
-    "integer": np.integer, "signedinteger": np.signedinteger, "floating": np.floating,
-    "complexfloating": np.complexfloating, "bool": np.bool_, "float32": np.float32, "float64": np.float64,
+    "integer": np.integer,
+    "signedinteger": np.signedinteger,
+    "floating": np.floating,
+    "complexfloating": np.complexfloating,
+    "bool": np.bool_,
+    "float32": np.float32,
+    "float64": np.float64,
     "prng_key": dtypes.prng_key,
-}  # fmt: skip
+}
 
 FLOAT = ("floating",)
 INEXACT = ("floating", "complexfloating")
@@ -96,9 +101,16 @@ def result_shape(name: str, avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
 
 # The functions that promote, for `lax.<name>`.
 _PROMOTING = {
-    "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "max": "maximum", "min": "minimum",
-    "eq": "equal", "ne": "not_equal", "select": "where",
-}  # fmt: skip
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "max": "maximum",
+    "min": "minimum",
+    "eq": "equal",
+    "ne": "not_equal",
+    "select": "where",
+}
 
 
 def dtype_mismatch(

@@ -83,7 +83,8 @@ def _no_path(nodes: Iterable[Any], mode: str) -> dtypes.TypePromotionError:
     if mode == "strict":
         return dtypes.TypePromotionError(
             f"{text} while jax_numpy_dtype_promotion=strict. Convert the operands to the dtype that the result is to "
-            "have, or set jax_numpy_dtype_promotion=standard.")  # fmt: skip
+            "have, or set jax_numpy_dtype_promotion=standard."
+        )
     narrow = [n for n in nodes if n in dtypes.narrow_float_dtypes or n in dtypes.narrow_int_dtypes]
     why = (
         f": {', '.join(map(str, narrow))} combine implicitly only with themselves and Python scalars" if narrow else ""

@@ -340,13 +340,21 @@ def operator(function: Callable[..., Any], name: str, swapped: bool = False) -> 
 
 
 _BINARY = {
-    "add": add, "sub": subtract, "mul": multiply, "truediv": true_divide, "floordiv": floor_divide,
-    "mod": remainder, "divmod": divmod_, "pow": power, "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor,
-    "lshift": left_shift, "rshift": right_shift,
-}  # fmt: skip
-_COMPARISONS = {
-    "eq": equal, "ne": not_equal, "lt": less, "le": less_equal, "gt": greater, "ge": greater_equal,
-}  # fmt: skip
+    "add": add,
+    "sub": subtract,
+    "mul": multiply,
+    "truediv": true_divide,
+    "floordiv": floor_divide,
+    "mod": remainder,
+    "divmod": divmod_,
+    "pow": power,
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+    "lshift": left_shift,
+    "rshift": right_shift,
+}
+_COMPARISONS = {"eq": equal, "ne": not_equal, "lt": less, "le": less_equal, "gt": greater, "ge": greater_equal}
 
 
 def iterate(x: Any) -> Iterator[Any]:

@@ -78,9 +78,13 @@ def _scaled(x):
 
 @one_program(static=("is_hermitian", "max_iterations", "eps", "dynamic_shape"))
 def qdwh(
-    x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None = None, eps: float | None = None,
+    x: ArrayLike,
+    *,
+    is_hermitian: bool = False,
+    max_iterations: int | None = None,
+    eps: float | None = None,
     dynamic_shape: tuple[int, int] | None = None,
-) -> tuple[Array, ...]:  # fmt: skip
+) -> tuple[Array, ...]:
     """Polar decomposition ``x = u @ h`` by dynamically weighted Halley iteration.
 
     Nakatsukasa, Bai and Gygi, "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010).

@@ -33,9 +33,14 @@ WEIGHTS = (
 )
 ERROR = (71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
 _DENSE = (
-    -12715105075 / 11282082432, 0, 87487479700 / 32700410799, -10690763975 / 1880347072,
-    701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
-)  # fmt: skip
+    -12715105075 / 11282082432,
+    0,
+    87487479700 / 32700410799,
+    -10690763975 / 1880347072,
+    701980252875 / 199316789632,
+    -1453857185 / 822651844,
+    69997945 / 29380423,
+)
 
 
 def _combine(weights, slopes):
@@ -99,8 +104,13 @@ def _solve(f, y0, times, rtol, atol, mxstep, hmax):
             # A step that no longer changes the time ends the search, with NaN.
             h_next = jnp.where(t + h == t, 0, h * factor.astype(h.dtype))
             return n + 1, (
-                pick(new, y), pick(new_slope, slope), pick(t + h, t), pick(t, last), h_next, pick(new_dense, dense)
-            )  # fmt: skip
+                pick(new, y),
+                pick(new_slope, slope),
+                pick(t + h, t),
+                pick(t, last),
+                h_next,
+                pick(new_dense, dense),
+            )
 
         _, carry = lax.while_loop(unfinished, advance, (np.int32(0), carry))
         _, _, t, last, _, dense = carry
@@ -113,9 +123,15 @@ def _solve(f, y0, times, rtol, atol, mxstep, hmax):
 
 
 def odeint(
-    func: Callable[..., Any], y0: Any, t: Array, *args: Any, rtol: float = 1.4e-8, atol: float = 1.4e-8,
-    mxstep: float = np.inf, hmax: float = np.inf,
-) -> Any:  # fmt: skip
+    func: Callable[..., Any],
+    y0: Any,
+    t: Array,
+    *args: Any,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    mxstep: float = np.inf,
+    hmax: float = np.inf,
+) -> Any:
     """The solution of ``dy/dt = func(y, t, *args)`` at given times.
 
     Args:

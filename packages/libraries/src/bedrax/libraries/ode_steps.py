@@ -16,15 +16,27 @@ from bedrax.libraries.ode import ERROR, NODES, WEIGHTS
 from bedrax.numpy.flatten_util import ravel_pytree
 
 __all__ = [
-    "abs2", "fit_4th_order_polynomial", "initial_step_size", "interp_fit_dopri", "mean_error_ratio",
-    "optimal_step_size", "ravel_first_arg", "ravel_first_arg_", "runge_kutta_step",
-]  # fmt: skip
+    "abs2",
+    "fit_4th_order_polynomial",
+    "initial_step_size",
+    "interp_fit_dopri",
+    "mean_error_ratio",
+    "optimal_step_size",
+    "ravel_first_arg",
+    "ravel_first_arg_",
+    "runge_kutta_step",
+]
 
 # Half a step: the value in the middle, as a combination of the slopes.
 _MIDDLE = (
-    6025192743 / 30085553152 / 2, 0, 51252292925 / 65400821598 / 2, -2691868925 / 45128329728 / 2,
-    187940372067 / 1594534317056 / 2, -1776094331 / 19743644256 / 2, 11237099 / 235043384 / 2,
-)  # fmt: skip
+    6025192743 / 30085553152 / 2,
+    0,
+    51252292925 / 65400821598 / 2,
+    -2691868925 / 45128329728 / 2,
+    187940372067 / 1594534317056 / 2,
+    -1776094331 / 19743644256 / 2,
+    11237099 / 235043384 / 2,
+)
 
 
 def ravel_first_arg(f: Callable[..., Any], unravel: Callable[..., Any], debug_info: Any = None) -> Callable[..., Any]:

@@ -17,9 +17,15 @@ from bedrax.autodiff import vjp
 from bedrax.core.array import Array
 
 __all__ = [
-    "get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd", "lstm_ref", "swap_lstm_gates",
+    "get_num_params_in_lstm",
+    "init_lstm_weight",
+    "lstm",
+    "lstm_bwd",
+    "lstm_fwd",
+    "lstm_ref",
+    "swap_lstm_gates",
     "unpack_lstm_weights",
-]  # fmt: skip
+]
 
 
 def _shapes(
@@ -102,10 +108,21 @@ def _run(x, h, c, w_ih, w_hh, bias, present, precision, reverse: bool) -> tuple:
 
 
 def lstm_ref(
-    x: Array, h_0: Array, c_0: Array, W_ih: dict[int, Array], W_hh: dict[int, Array], b_ih: dict[int, Array],
-    b_hh: dict[int, Array], seq_lengths: Array, input_size: int, hidden_size: int, num_layers: int, dropout: float,
-    bidirectional: bool, precision: Any = None,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+    x: Array,
+    h_0: Array,
+    c_0: Array,
+    W_ih: dict[int, Array],
+    W_hh: dict[int, Array],
+    b_ih: dict[int, Array],
+    b_hh: dict[int, Array],
+    seq_lengths: Array,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any = None,
+) -> tuple[Array, Array, Array]:
     """An LSTM on a batch of sequences.
 
     Args:
@@ -128,9 +145,8 @@ def lstm_ref(
         outs = []
         for n in range(layer * directions, (layer + 1) * directions):
             out, h, c = _run(
-                y, h_0[n], c_0[n], W_ih[n], W_hh[n], b_ih[n] + b_hh[n], present, precision,
-                reverse=bool(n % directions),
-            )  # fmt: skip
+                y, h_0[n], c_0[n], W_ih[n], W_hh[n], b_ih[n] + b_hh[n], present, precision, reverse=bool(n % directions)
+            )
             outs.append(out)
             hs.append(h)
             cs.append(c)
@@ -139,9 +155,18 @@ def lstm_ref(
 
 
 def lstm(
-    x: Array, h_0: Array, c_0: Array, weights: Array, seq_lengths: Array, input_size: int, hidden_size: int,
-    num_layers: int, dropout: float, bidirectional: bool, precision: Any = None,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+    x: Array,
+    h_0: Array,
+    c_0: Array,
+    weights: Array,
+    seq_lengths: Array,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any = None,
+) -> tuple[Array, Array, Array]:
     """`lstm_ref` with all weights in one vector. It is a loop on every platform; no kernel of a GPU library is
     called."""
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
@@ -151,18 +176,33 @@ def lstm(
 
 
 def lstm_fwd(
-    x: Array, h_0: Array, c_0: Array, w: Array, seq_lengths: Array, input_size: int, hidden_size: int, num_layers: int,
-    dropout: float, bidirectional: bool, precision: Any = None,
-) -> tuple[Any, ...]:  # fmt: skip
+    x: Array,
+    h_0: Array,
+    c_0: Array,
+    w: Array,
+    seq_lengths: Array,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any = None,
+) -> tuple[Any, ...]:
     """(the results of `lstm`, the residuals for `lstm_bwd`)."""
     sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     return lstm(x, h_0, c_0, w, seq_lengths, *sizes), (x, h_0, c_0, w, seq_lengths)
 
 
 def lstm_bwd(
-    input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool, precision: Any,
-    residuals: tuple[Any, ...], gradients: tuple[Any, ...],
-) -> tuple[Any, ...]:  # fmt: skip
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout: float,
+    bidirectional: bool,
+    precision: Any,
+    residuals: tuple[Any, ...],
+    gradients: tuple[Any, ...],
+) -> tuple[Any, ...]:
     """The cotangents of the arguments of `lstm` from those of its results; None for `seq_lengths`."""
     *given, lengths = residuals
     sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)

@@ -18,11 +18,41 @@ from bedrax.core import ShapeDtypeStruct, eval_shape
 from bedrax.nn import initializers
 
 __all__ = [
-    "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu", "Exp", "FanInConcat",
-    "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv", "GeneralConvTranspose", "Identity", "LeakyRelu",
-    "LogSoftmax", "MaxPool", "Relu", "Selu", "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise",
-    "glorot", "logsoftmax", "parallel", "randn", "serial", "shape_dependent",
-]  # fmt: skip
+    "AvgPool",
+    "BatchNorm",
+    "Conv",
+    "Conv1DTranspose",
+    "ConvTranspose",
+    "Dense",
+    "Dropout",
+    "Elu",
+    "Exp",
+    "FanInConcat",
+    "FanInSum",
+    "FanOut",
+    "Flatten",
+    "Gelu",
+    "GeneralConv",
+    "GeneralConvTranspose",
+    "Identity",
+    "LeakyRelu",
+    "LogSoftmax",
+    "MaxPool",
+    "Relu",
+    "Selu",
+    "Sigmoid",
+    "Softmax",
+    "Softplus",
+    "SumPool",
+    "Tanh",
+    "elementwise",
+    "glorot",
+    "logsoftmax",
+    "parallel",
+    "randn",
+    "serial",
+    "shape_dependent",
+]
 
 Layer: TypeAlias = tuple[Callable[..., Any], Callable[..., Any]]
 
@@ -76,8 +106,14 @@ def _general(convolve, dimension_numbers, out_chan, filter_shape, strides, paddi
 
 
 def GeneralConv(
-    dimension_numbers: tuple[str, ...], out_chan: int, filter_shape: tuple[int, ...], strides: tuple[int, ...] | None=None, padding: str="VALID", W_init: Any=None, b_init: Callable[..., Any]=randn(1e-6)  # noqa: B008
-) -> Layer:  # fmt: skip
+    dimension_numbers: tuple[str, ...],
+    out_chan: int,
+    filter_shape: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    padding: str = "VALID",
+    W_init: Any = None,
+    b_init: Callable[..., Any] = randn(1e-6),  # noqa: B008
+) -> Layer:
     """A convolution with the layouts ``(inputs, kernel, outputs)``, such as ``("NHWC", "HWIO", "NHWC")``."""
     return _general(
         lax.conv_general_dilated, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
@@ -85,8 +121,14 @@ def GeneralConv(
 
 
 def GeneralConvTranspose(
-    dimension_numbers: tuple[str, ...], out_chan: int, filter_shape: tuple[int, ...], strides: tuple[int, ...] | None=None, padding: str="VALID", W_init: Any=None, b_init: Callable[..., Any]=randn(1e-6)  # noqa: B008
-) -> Layer:  # fmt: skip
+    dimension_numbers: tuple[str, ...],
+    out_chan: int,
+    filter_shape: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    padding: str = "VALID",
+    W_init: Any = None,
+    b_init: Callable[..., Any] = randn(1e-6),  # noqa: B008
+) -> Layer:
     """A transposed convolution; arguments as for `GeneralConv`."""
     return _general(lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
 
@@ -97,9 +139,13 @@ ConvTranspose: Final = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", 
 
 
 def BatchNorm(
-    axis: tuple[int, ...]=(0, 1, 2), epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_init: Callable[..., Any]=initializers.zeros,
-    gamma_init: Callable[..., Any]=initializers.ones,
-) -> Layer:  # fmt: skip
+    axis: tuple[int, ...] = (0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Callable[..., Any] = initializers.zeros,
+    gamma_init: Callable[..., Any] = initializers.ones,
+) -> Layer:
     """Inputs less their mean over `axis`, over their standard deviation; times gamma, plus beta."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
@@ -148,9 +194,7 @@ def _pool(initial, combine, finish, window_shape, strides, padding, spec) -> Lay
     def run(x):
         return finish(lax.reduce_window(x, initial, combine, window, strides, padding), x, window, strides, padding)
 
-    return (
-        lambda rng, input_shape: (_eval_shape(run, input_shape), ()), lambda params, inputs, **kwargs: run(inputs)
-    )  # fmt: skip
+    return (lambda rng, input_shape: (_eval_shape(run, input_shape), ()), lambda params, inputs, **kwargs: run(inputs))
 
 
 def _unchanged(out, *_):

@@ -25,10 +25,35 @@ from bedrax.nn import flags
 from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact
 
 __all__ = [
-    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "leaky_relu",
-    "log1mexp", "log_sigmoid", "log_softmax", "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu",
-    "soft_sign", "softmax", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "standardize", "swish",
-]  # fmt: skip
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log1mexp",
+    "log_sigmoid",
+    "log_softmax",
+    "mish",
+    "one_hot",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softmax",
+    "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
+    "standardize",
+    "swish",
+]
 
 
 def _number(value: float, like: Array) -> np.ndarray | float:
@@ -307,10 +332,15 @@ def _softmax_with_rule():
 
 @one_program(static=("axis", "algorithm"), arrays=("mean", "variance", "where"))
 def standardize(
-    x: ArrayLike, axis: int | tuple[int, ...] | None = -1, mean: ArrayLike | None = None,
-    variance: ArrayLike | None = None, epsilon: ArrayLike = 1e-5, where: ArrayLike | None = None, *,
+    x: ArrayLike,
+    axis: int | tuple[int, ...] | None = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
+    *,
     algorithm: str = "fast",
-) -> Array:  # fmt: skip
+) -> Array:
     """``(x - mean) / sqrt(variance + epsilon)`` along axes.
 
     Args:

@@ -24,11 +24,20 @@ __all__ = ["dot_product_attention"]
     arrays=("bias", "mask", "query_seq_lengths", "key_value_seq_lengths"),
 )
 def dot_product_attention(
-    query: ArrayLike, key: ArrayLike, value: ArrayLike, bias: ArrayLike | None = None, mask: ArrayLike | None = None, *,
-    scale: float | None = None, is_causal: bool = False, query_seq_lengths: ArrayLike | None = None,
-    key_value_seq_lengths: ArrayLike | None = None, local_window_size: int | tuple[int, int] | None = None,
-    implementation: str | None = None, return_residual: bool = False,
-) -> Array | tuple[Array, ...]:  # fmt: skip
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Array | tuple[Array, ...]:
     """``softmax(scale * query @ key^T + bias) @ value``, with masks, per head (Vaswani et al. 2017, eq. 1).
 
     Sizes: B batch, T queries, S keys, N heads, K heads of keys and values (a divisor of N: consecutive heads

@@ -94,9 +94,13 @@ def _decoded(x: Array, scales: Array) -> Array:
 
 
 def scaled_dot_general(
-    lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: tuple[tuple[Any, ...], ...], preferred_element_type: type=np.float32, configs: list[BlockScaleConfig] | None = None,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: tuple[tuple[Any, ...], ...],
+    preferred_element_type: type = np.float32,
+    configs: list[BlockScaleConfig] | None = None,
     implementation: str | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """`lax.dot_general` of operands rounded to a block-scaled format: not supported.
 
     Raises:

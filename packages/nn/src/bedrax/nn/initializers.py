@@ -16,10 +16,27 @@ from bedrax.lax.choices import one_of
 from bedrax.lax.primitives.placement import placed
 
 __all__ = [
-    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
-    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
-    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
-]  # fmt: skip
+    "Initializer",
+    "constant",
+    "delta_orthogonal",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
 
 
 @runtime_checkable
@@ -128,9 +145,14 @@ def _complex_truncated(key, shape, dtype, limit):
 
 
 def variance_scaling(
-    scale: float, mode: str, distribution: str, in_axis: int | Sequence[int] = -2,
-    out_axis: int | Sequence[int] = -1, batch_axis: int | Sequence[int] = (), dtype: Any = None,
-) -> Initializer:  # fmt: skip
+    scale: float,
+    mode: str,
+    distribution: str,
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (),
+    dtype: Any = None,
+) -> Initializer:
     """Random numbers of variance ``scale / n``, where n counts the connections of a unit.
 
     Args:
@@ -149,9 +171,11 @@ def variance_scaling(
     def make(key, shape, dtype):
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         counts = {
-            "fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
+            "fan_in": fan_in,
+            "fan_out": fan_out,
+            "fan_avg": (fan_in + fan_out) / 2,
             "fan_geo_avg": math.sqrt(fan_in * fan_out),
-        }  # fmt: skip
+        }
         one_of("variance_scaling", "mode", mode, counts)
         one_of("variance_scaling", "distribution", distribution, ("truncated_normal", "normal", "uniform"))
         if not math.prod(shape):
@@ -188,9 +212,11 @@ def _named(name: str):
     scale, mode, distribution, source = _NAMED[name]
 
     def make(
-        in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1, batch_axis: int | Sequence[int] = (),
+        in_axis: int | Sequence[int] = -2,
+        out_axis: int | Sequence[int] = -1,
+        batch_axis: int | Sequence[int] = (),
         dtype: Any = None,
-    ) -> Initializer:  # fmt: skip
+    ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__name__ = make.__qualname__ = name

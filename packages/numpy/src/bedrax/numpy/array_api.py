@@ -11,9 +11,20 @@ from bedrax.numpy.dtype_queries import isdtype
 version = "2024.12"  # of the standard
 
 _NAMES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "complex64",
     "complex128",
-)  # fmt: skip
+)
 
 
 class NamespaceInfo:
@@ -34,9 +45,11 @@ class NamespaceInfo:
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
         """The dtypes of Python's numbers in the current mode."""
         return {
-            "real floating": dtypes.default_float_dtype(), "complex floating": dtypes.default_complex_dtype(),
-            "integral": dtypes.default_int_dtype(), "indexing": dtypes.default_int_dtype(),
-        }  # fmt: skip
+            "real floating": dtypes.default_float_dtype(),
+            "complex floating": dtypes.default_complex_dtype(),
+            "integral": dtypes.default_int_dtype(),
+            "indexing": dtypes.default_int_dtype(),
+        }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype]:
         """The dtypes of the standard that exist in the current mode, all or those of a kind."""

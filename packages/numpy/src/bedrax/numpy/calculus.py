@@ -182,9 +182,13 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
 
 @one_program(static=("period",), arrays=("left", "right"))
 def interp(
-    x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,
-    right: ArrayLike | str | None = None, period: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
+) -> Array:
     """Piecewise linear interpolation.
 
     Args:
@@ -297,7 +301,6 @@ def _convolve(name, a, v, mode, precision, preferred):
     else:
         raise ValueError(f"{name}() unsupported mode={mode!r}, expected 'full', 'same' or 'valid'")
     out = lax.conv_general_dilated(
-        a[None, None, :], v[None, None, :], (1,), [padding], precision=precision,
-        preferred_element_type=preferred,
-    )[0, 0]  # fmt: skip
+        a[None, None, :], v[None, None, :], (1,), [padding], precision=precision, preferred_element_type=preferred
+    )[0, 0]
     return lax.rev(out, (0,)) if swapped and correlating else out

@@ -47,8 +47,11 @@ def isclose(
 
 def _close(x: Any, y: Any, rtol: Any, atol: Any) -> Any:
     real = dtypes.to_real_dtype(aval_of(x).dtype)
-    cast = lambda v: np.asarray(v).astype(real)[()] if isinstance(v, (int, float, np.ndarray)) else (
-        lax.convert_element_type(v, real))  # fmt: skip
+    cast = lambda v: (
+        np.asarray(v).astype(real)[()]
+        if isinstance(v, (int, float, np.ndarray))
+        else (lax.convert_element_type(v, real))
+    )
     return less_equal(absolute(subtract(x, y)), add(cast(atol), multiply(cast(rtol), absolute(y))))
 
 

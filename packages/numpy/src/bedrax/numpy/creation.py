@@ -27,9 +27,15 @@ def place(x: ArrayLike, device: Any = None, out_sharding: Any = None) -> Any:
 
 
 def array(
-    object: Any, dtype: DTypeLike | None = None, *args: Any, copy: bool = True, order: str | None = "K", ndmin: int = 0,
-    device: Any = None, out_sharding: Any = None,
-) -> Array:  # fmt: skip
+    object: Any,
+    dtype: DTypeLike | None = None,
+    *args: Any,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    device: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Make an array.
 
     Args:
@@ -57,9 +63,14 @@ def array(
 
 
 def asarray(
-    a: Any, dtype: DTypeLike | None = None, order: str | None = None, *, copy: bool | None = None, device: Any = None,
+    a: Any,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """`a` as an array, itself where it is one already.
 
     Args:
@@ -139,8 +150,9 @@ def _python_scalar(x: Any, dtype: Any) -> np.ndarray:
         if isinstance(x, complex) and not dtypes.is_inexact(dtype):
             x = x.real
         if isinstance(x, complex) and not dtypes.is_complex(dtype):
-            warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning,
-                          stacklevel=2)  # fmt: skip
+            warnings.warn(
+                "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=2
+            )
             x = x.real
         return np.asarray(x).astype(dtype)
 
@@ -196,8 +208,12 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
                 for item in seen.values():
                     if getattr(item, "dtype", None) is not None and item.dtype.kind in "OUSMm":
                         raise TypeError(f"jnp.array: arrays hold numbers and bools, got {x!r}, of dtype {item.dtype}")
-                dtype = lattice.result_type(*(dtypes.python_scalar_dtype(k) if isinstance(k, type) and len(seen) == 1
-                                             else v for k, v in seen.items()))  # fmt: skip
+                dtype = lattice.result_type(
+                    *(
+                        dtypes.python_scalar_dtype(k) if isinstance(k, type) and len(seen) == 1 else v
+                        for k, v in seen.items()
+                    )
+                )
             if all(isinstance(k, type) for k in seen) or len(seen) == 1:
                 return lax.asarray(np.array(x, dtype=dtype))
             return lax.asarray(np.array(x).astype(dtype))
@@ -327,9 +343,12 @@ def full_like(
     if np.ndim(fill_value) if not isinstance(fill_value, Array) else fill_value.ndim:
         aval = a if hasattr(a, "shape") and hasattr(a, "dtype") else aval_of(a)
         return full(
-            aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype, device=device,
+            aval.shape if shape is None else shape,
+            fill_value,
+            aval.dtype if dtype is None else dtype,
+            device=device,
             out_sharding=out_sharding,
-        )  # fmt: skip
+        )
     return _like(a, dtype, shape, fill_value, "full_like", device, out_sharding)
 
 

@@ -60,7 +60,7 @@ def _along_axis(name: str, function: Callable, start: int) -> Callable[..., Arra
             raise ValueError(f"{name} needs an array with an axis, got a scalar")
         if axis is None:
             if x.ndim > 1:
-                raise ValueError(f"{name} needs axis for an array of rank {x.ndim}; it may be left out for rank 1")  # fmt: skip
+                raise ValueError(f"{name} needs axis for an array of rank {x.ndim}; it may be left out for rank 1")
             axis = 0
         axis = axis_index(axis, x.ndim)
         if dtype is None and function is cumsum and dtypes.is_integer(x.dtype):

@@ -47,10 +47,14 @@ def _np_dtype(x: Any) -> np.dtype:
 
 
 _KINDS: dict[str, tuple[Any, ...]] = {
-    "bool": (np.bool_,), "signed integer": (np.signedinteger,), "unsigned integer": (np.unsignedinteger,),
-    "integral": (np.integer,), "real floating": (np.floating,), "complex floating": (np.complexfloating,),
+    "bool": (np.bool_,),
+    "signed integer": (np.signedinteger,),
+    "unsigned integer": (np.unsignedinteger,),
+    "integral": (np.integer,),
+    "real floating": (np.floating,),
+    "complex floating": (np.complexfloating,),
     "numeric": (np.number,),
-}  # fmt: skip
+}
 
 
 def isdtype(dtype: DTypeLike, kind: Any) -> bool:

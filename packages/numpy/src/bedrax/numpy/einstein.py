@@ -227,9 +227,7 @@ def _opt_einsum_path(inputs, output, sizes, optimize):
     text = ",".join("".join(map(name, t)) for t in inputs) + "->" + "".join(map(name, output))
     number = lambda d: int(d) if dims.is_constant_dim(d) else 64
     shapes = [tuple(number(sizes[c]) for c in t) for t in inputs]
-    return opt_einsum.contract_path(
-        text, *shapes, shapes=True, optimize="optimal" if optimize is True else optimize
-    )  # fmt: skip
+    return opt_einsum.contract_path(text, *shapes, shapes=True, optimize="optimal" if optimize is True else optimize)
 
 
 def _hashable(optimize):
@@ -258,9 +256,16 @@ def _prepare(x, spec):
 
 
 def einsum(
-    subscripts: np.ndarray[Any, Any] | str, /, *operands: Any, out: None = None, optimize: str | bool | list[Any] = "auto", precision: Any=None,
-    preferred_element_type: np.dtype[Any] | type | None=None, _dot_general: Callable[..., Any] | None = None, out_sharding: Any=None,
-) -> Array:  # fmt: skip
+    subscripts: np.ndarray[Any, Any] | str,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: str | bool | list[Any] = "auto",
+    precision: Any = None,
+    preferred_element_type: np.dtype[Any] | type | None = None,
+    _dot_general: Callable[..., Any] | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Sum of products in Einstein's notation.
 
     Args:

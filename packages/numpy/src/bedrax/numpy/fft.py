@@ -22,9 +22,25 @@ from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact
 
 __all__ = [
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
-    "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
-]  # fmt: skip
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
 
 _LAX_AXES = 3  # the number of axes that one lax.fft transforms
 
@@ -57,8 +73,10 @@ def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
     for d, n in zip(axes, lengths, strict=True):
         wanted = n // 2 + 1 if kind == "IRFFT" and d == axes[-1] else n
         if dims.is_constant_dim(wanted) and wanted < 1 or dims.is_constant_dim(n) and n < 1:
-            raise ValueError(f"jax.numpy.fft.{name}: axis {d} of length {a.shape[d]} is too short: invalid number of"
-                             f" data points ({n})")  # fmt: skip
+            raise ValueError(
+                f"jax.numpy.fft.{name}: axis {d} of length {a.shape[d]} is too short: invalid number of"
+                f" data points ({n})"
+            )
         a = _resize(a, d, wanted)
     if kind in ("FFT", "IFFT", "IRFFT") and not dtypes.is_complex(a.dtype):
         a = a.astype(dtypes.to_complex_dtype(a.dtype))
@@ -122,7 +140,7 @@ def _one(name, kind, a, n, axis, norm):
 
 def _single(name: str, axis: Any) -> int:
     if isinstance(axis, (tuple, list)):
-        raise ValueError(f"fft.{name} transforms one axis, got axis={axis}; use fft.{name}n")  # fmt: skip
+        raise ValueError(f"fft.{name} transforms one axis, got axis={axis}; use fft.{name}n")
     return operator.index(axis)
 
 
@@ -155,12 +173,25 @@ _MANY = """{what}
 # kind: (transform, values, length, result)
 _KINDS = {
     "FFT": ("The discrete Fourier transform", "array", "number of points, default all", "A complex array."),
-    "IFFT": ("The inverse of the discrete Fourier transform", "array", "number of points, default all", "A complex array."),
-    "RFFT": ("The discrete Fourier transform of real values", "real array", "number of points, default all",
-             "A complex array with the ``n // 2 + 1`` frequencies that are not negative along the last axis."),
-    "IRFFT": ("The inverse of the transform of real values", "array of frequencies that are not negative",
-              "length of the result, default ``2 * (m - 1)`` along the last axis", "A real array."),
-}  # fmt: skip
+    "IFFT": (
+        "The inverse of the discrete Fourier transform",
+        "array",
+        "number of points, default all",
+        "A complex array.",
+    ),
+    "RFFT": (
+        "The discrete Fourier transform of real values",
+        "real array",
+        "number of points, default all",
+        "A complex array with the ``n // 2 + 1`` frequencies that are not negative along the last axis.",
+    ),
+    "IRFFT": (
+        "The inverse of the transform of real values",
+        "array of frequencies that are not negative",
+        "length of the result, default ``2 * (m - 1)`` along the last axis",
+        "A real array.",
+    ),
+}
 
 
 def _documented(function, name: str, kind: str, text: str, over: str, default: str = ""):

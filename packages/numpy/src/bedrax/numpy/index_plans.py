@@ -196,7 +196,7 @@ def _entry(i: Any, position: int) -> Any:
         return i
     if isinstance(i, np.ndarray) and i.size == 0 and dtype == np.float64:
         return i.astype(np.int32)  # np.asarray([])
-    raise TypeError(f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}")  # fmt: skip
+    raise TypeError(f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}")
 
 
 class _Reading(NamedTuple):

@@ -50,9 +50,14 @@ def getitem(x: Any, idx: Any) -> Any:
 
 
 def get(
-    x: Any, index: Index, mode: Any = None, fill_value: Any = None, indices_are_sorted: bool = False,
-    unique_indices: bool = False, wrap: bool = True,
-) -> Any:  # fmt: skip
+    x: Any,
+    index: Index,
+    mode: Any = None,
+    fill_value: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    wrap: bool = True,
+) -> Any:
     """The elements at an index that has been read."""
     plan, starts, arrays, static, inside = index
     if not inside and flags.check_static_indices.value:
@@ -237,18 +242,25 @@ def _get_dynamic(x, starts, arrays, plan, mode, indices_are_sorted, unique_indic
     if not arrays:
         indices_are_sorted = unique_indices = True
     out = prims.gather(
-        x, indices, numbers, sizes, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
+        x,
+        indices,
+        numbers,
+        sizes,
+        mode=mode,
+        fill_value=fill_value,
+        indices_are_sorted=indices_are_sorted,
         unique_indices=unique_indices,
-    )  # fmt: skip
+    )
     if NEW in plan.layout:
         out = lax.reshape(out, plan.result_shape)
     return out
 
 
 _get_dynamic_now = one_program(
-    _get_dynamic, everywhere=True,
+    _get_dynamic,
+    everywhere=True,
     static=("plan", "mode", "indices_are_sorted", "unique_indices", "wraps", "fill_value"),
-)  # fmt: skip
+)
 
 
 @functools.lru_cache(4096)
@@ -313,8 +325,11 @@ def index_vectors(
             parts.append((_wrapped(part, plan.shape[axis], dtype, wraps[0]), lead[len(lead) - part.ndim :]))
         else:
             start, wrap = next(it)
-            wrapped = _wrapped(start, plan.shape[axis], dtype, wrap) if hasattr(start, "dtype") else (
-                _typed(dims.dim_as_value(start), dtype))  # fmt: skip
+            wrapped = (
+                _wrapped(start, plan.shape[axis], dtype, wrap)
+                if hasattr(start, "dtype")
+                else (_typed(dims.dim_as_value(start), dtype))
+            )
             parts.append((wrapped, ()))
     full = (*shape, 1)
     if all(isinstance(p, np.ndarray) for p, _ in parts):  # known: a constant

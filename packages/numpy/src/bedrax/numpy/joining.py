@@ -198,8 +198,9 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
                 return _split(name, x, points[0], axis, uneven)
         else:
             points = [i if dims.is_symbolic(i) else operator.index(i) for i in indices_or_sections]
-        wrap = lambda i: i if not isinstance(i, int) or not isinstance(size, int) else (
-            min(max(i + size if i < 0 else i, 0), size))  # fmt: skip
+        wrap = lambda i: (
+            i if not isinstance(i, int) or not isinstance(size, int) else (min(max(i + size if i < 0 else i, 0), size))
+        )
         bounds = [0, *map(wrap, points), size]
         starts, ends = bounds[:-1], bounds[1:]
         if any(isinstance(a, int) and isinstance(b, int) and a > b for a, b in zip(starts, ends, strict=True)):

@@ -27,10 +27,38 @@ from bedrax.numpy.norms import matrix_norm, norm, vector_norm
 from bedrax.numpy.products import matmul, multi_dot, vecdot
 
 __all__ = [
-    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul",
-    "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr",
-    "slogdet", "solve", "svd", "svdvals", "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
-]  # fmt: skip
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
+    "norm",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "tensorinv",
+    "tensorsolve",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
 
 
 class EigResult(NamedTuple):
@@ -126,9 +154,12 @@ def qr(a: ArrayLike, mode: str = "reduced") -> QRResult | Array:
 
 @one_program(static=("full_matrices", "compute_uv", "hermitian", "subset_by_index"))
 def svd(
-    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False,
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
-) -> SVDResult | Array:  # fmt: skip
+) -> SVDResult | Array:
     """Singular value decomposition: ``a = U @ diag(S) @ Vh``.
 
     Args:
@@ -614,9 +645,15 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
 
 
 def tensordot(
-    x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2, precision: Any = None, preferred_element_type: Any = None,
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axes: Any = 2,
+    precision: Any = None,
+    preferred_element_type: Any = None,
     out_sharding: Any = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Sum of products over chosen axes, as `jax.numpy.tensordot`, with the arguments of the array API."""
     return products.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding

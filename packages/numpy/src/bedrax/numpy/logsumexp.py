@@ -18,9 +18,13 @@ __all__ = ["logmeanexp", "logsumexp"]
 
 @one_program(static=("axis", "keepdims", "return_sign"), arrays=("b", "where"))
 def logsumexp(
-    a: ArrayLike, axis: int | Sequence[int] | None = None, b: ArrayLike | None = None, keepdims: bool = False,
-    return_sign: bool = False, where: ArrayLike | None = None,
-) -> Array | tuple[Array, ...]:  # fmt: skip
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Array | tuple[Array, ...]:
     """``log(sum(b * exp(a)))``, computed without overflow.
 
     Args:

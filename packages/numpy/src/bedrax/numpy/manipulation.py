@@ -329,12 +329,17 @@ def repeat(
     if total_repeat_length is None:
         if known is None:
             raise errors.ConcretizationTypeError(
-                counts, "The repeats decide the shape of the result of jnp.repeat. Pass known repeats, or their sum as"
-                " total_repeat_length.")  # fmt: skip
+                counts,
+                "The repeats decide the shape of the result of jnp.repeat. Pass known repeats, or their sum as"
+                " total_repeat_length.",
+            )
         places = np.repeat(np.arange(size, dtype=np.int32), known.astype(int))
         return place(_take_known(x, places, axis), None, out_sharding)
-    counts = lax.broadcast_in_dim(lax.reshape(lax.asarray(counts), (1,)), (size,), (0,)) if (
-        counts.ndim == 0 or counts.shape[0] == 1) else lax.asarray(counts)  # fmt: skip
+    counts = (
+        lax.broadcast_in_dim(lax.reshape(lax.asarray(counts), (1,)), (size,), (0,))
+        if (counts.ndim == 0 or counts.shape[0] == 1)
+        else lax.asarray(counts)
+    )
     total = dims.canonical_dim(total_repeat_length)
     # Element i starts at the sum of the counts before it; the number of starts up to a place is the element's index.
     ends = cumsum(lax.convert_element_type(counts, np.int32), 0)

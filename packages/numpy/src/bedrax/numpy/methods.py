@@ -19,11 +19,15 @@ from bedrax.numpy.updates import At
 
 # Methods that are the function of the same name in a module of this package.
 _BY_NAME = {
-    "reductions": "all any argmax argmin max mean min prod ptp std sum var", "cumulative": "cumprod cumsum",
-    "manipulation": "ravel repeat squeeze swapaxes", "selection": "choose", "diagonals": "diagonal",
-    "searching": "compress nonzero take", "sorting": "argpartition argsort searchsorted sort",
+    "reductions": "all any argmax argmin max mean min prod ptp std sum var",
+    "cumulative": "cumprod cumsum",
+    "manipulation": "ravel repeat squeeze swapaxes",
+    "selection": "choose",
+    "diagonals": "diagonal",
+    "searching": "compress nonzero take",
+    "sorting": "argpartition argsort searchsorted sort",
     "products": "dot trace",
-}  # fmt: skip
+}
 
 
 def _lazy(module: str, name: str):
@@ -190,18 +194,33 @@ def _no_flat(self):
 
 
 METHODS: dict[str, Any] = {
-    "__getitem__": indexing.getitem, "__setitem__": _setitem, "__contains__": _contains,
-    "__matmul__": _operator(_matmul, "__matmul__"), "__rmatmul__": _operator(_matmul, "__rmatmul__", True),
-    "__round__": _round_builtin, "__array_namespace__": _array_namespace, "__array_module__": _module_protocol,
-    "astype": _astype, "reshape": _reshape, "transpose": _transpose, "flatten": _flatten, "clip": _clip,
-    "round": _round, "conj": _conjugate, "conjugate": _conjugate, "copy": _copy, "view": _view,
-    "byteswap": _byteswap, "tobytes": _tobytes,
+    "__getitem__": indexing.getitem,
+    "__setitem__": _setitem,
+    "__contains__": _contains,
+    "__matmul__": _operator(_matmul, "__matmul__"),
+    "__rmatmul__": _operator(_matmul, "__rmatmul__", True),
+    "__round__": _round_builtin,
+    "__array_namespace__": _array_namespace,
+    "__array_module__": _module_protocol,
+    "astype": _astype,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "flatten": _flatten,
+    "clip": _clip,
+    "round": _round,
+    "conj": _conjugate,
+    "conjugate": _conjugate,
+    "copy": _copy,
+    "view": _view,
+    "byteswap": _byteswap,
+    "tobytes": _tobytes,
     "at": property(At, doc="Index it to change elements: ``x.at[idx].set(y)``. See `Update`."),
     "T": property(manipulation.transpose, doc="The axes in reverse order."),
     "mT": property(manipulation.matrix_transpose, doc="The last two axes exchanged."),
-    "real": property(ufuncs.real, doc="The real parts."), "imag": property(ufuncs.imag, doc="The imaginary parts."),
+    "real": property(ufuncs.real, doc="The real parts."),
+    "imag": property(ufuncs.imag, doc="The imaginary parts."),
     "flat": property(_no_flat),
-}  # fmt: skip
+}
 METHODS.update({n: _lazy(module, n) for module, names in _BY_NAME.items() for n in names.split()})
 
 array.install_methods(METHODS)

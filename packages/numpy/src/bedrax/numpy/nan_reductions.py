@@ -29,9 +29,14 @@ def _without_nan(x: Array, value: Any) -> Array:
 
 def _fold(name: str, what: str, plain: Callable, neutral: int) -> Callable[..., Array]:
     def function(
-        a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        a: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
         where: Any = None,
-    ) -> Array:  # fmt: skip
+    ) -> Array:
         return plain(_without_nan(array(name, a), neutral), axis, dtype, out, keepdims, initial, where)
 
     named(function, name, __name__, f"The {what} of the elements that are not nan; arguments as in `sum`.")
@@ -116,9 +121,15 @@ def nanmean(
 
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims"), arrays=("where", "mean"))
 def nanvar(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False,
-    where: ArrayLike | None = None, mean: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The variance of the elements that are not nan; nan if there are too few. Arguments as in `var`."""
     refuse_out("nanvar", out)
     x = array("nanvar", a)
@@ -129,8 +140,14 @@ def nanvar(
 
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims"), arrays=("where", "mean"))
 def nanstd(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False,
-    where: ArrayLike | None = None, mean: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+) -> Array:
     """The square root of `nanvar`."""
     return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))

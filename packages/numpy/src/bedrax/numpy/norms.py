@@ -100,7 +100,9 @@ def vector_norm(
 ) -> Array:
     """The norm of vectors along one or more axes (None: all, flattened); `ord` as for `norm`."""
     (x,) = inexact("linalg.vector_norm", x)
-    axes = tuple(range(x.ndim)) if axis is None else tuple(
-        axis_index(d, x.ndim) for d in (axis if isinstance(axis, Sequence) else (axis,))
-    )  # fmt: skip
+    axes = (
+        tuple(range(x.ndim))
+        if axis is None
+        else tuple(axis_index(d, x.ndim) for d in (axis if isinstance(axis, Sequence) else (axis,)))
+    )
     return _vector_norm(x, ord, axes, keepdims)

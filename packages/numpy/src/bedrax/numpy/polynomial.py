@@ -210,9 +210,14 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
 @one_program(static=("deg", "rcond", "full", "cov"), arrays=("w",))
 def polyfit(
-    x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False,
-    w: ArrayLike | None = None, cov: bool | str = False,
-) -> Array | tuple[Array, ...]:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Array | tuple[Array, ...]:
     """The polynomial of degree `deg` that fits samples best, by least squares.
 
     Args:

@@ -28,9 +28,20 @@ from bedrax.numpy.einstein import einsum
 from bedrax.numpy.reductions import wide_integer
 
 __all__ = [
-    "cross", "dot", "inner", "kron", "matmul", "matvec", "multi_dot", "outer", "tensordot",
-    "trace", "vdot", "vecdot", "vecmat",
-]  # fmt: skip
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "multi_dot",
+    "outer",
+    "tensordot",
+    "trace",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
 
 
 def _result_type(x, y, preferred) -> tuple[np.dtype, bool]:
@@ -141,9 +152,11 @@ def _matmul_plan(xs: tuple, ys: tuple) -> _Plan:
     order = [*both, *only_lhs, *([rank] if m > 1 else []), *only_rhs, *([rank + 1] if n > 1 else [])]
     permutation = tuple(sorted(range(len(order)), key=order.__getitem__))
     return _Plan(
-        (((contract[0],), (contract[1],)), batch), tuple(drop_lhs), tuple(drop_rhs),
+        (((contract[0],), (contract[1],)), batch),
+        tuple(drop_lhs),
+        tuple(drop_rhs),
         None if permutation == tuple(range(len(order))) else permutation,
-    )  # fmt: skip
+    )
 
 
 @one_program(static=("precision", "preferred_element_type", "out_sharding"))
@@ -248,9 +261,12 @@ def vecdot(
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         x1 = lax.conj(x1)
     return einsum(
-        "...i,...i", _to_last(x1, at1, x.ndim), _to_last(x2, at2, y.ndim), precision=precision,
+        "...i,...i",
+        _to_last(x1, at1, x.ndim),
+        _to_last(x2, at2, y.ndim),
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 def _to_last(x, axis: int, ndim: int):
@@ -283,9 +299,14 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @one_program(static=("axes", "precision", "preferred_element_type", "out_sharding"))
 def tensordot(
-    a: ArrayLike, b: ArrayLike, axes: int | Sequence[Any] = 2, *, precision: Precision | None=None, preferred_element_type: Any=None,
-    out_sharding: Any=None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: int | Sequence[Any] = 2,
+    *,
+    precision: Precision | None = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Sum of products over chosen axes.
 
     Args:

@@ -123,9 +123,16 @@ def _symbolic_arange(start, stop, step, dtype):
 
 @one_program(static=("num", "endpoint", "retstep", "dtype", "axis", "device"))
 def linspace(
-    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DTypeLike | None = None,
-    axis: int = 0, *, device: Any = None,
-) -> Any:  # fmt: skip
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
     """`num` numbers at equal distances from `start` to `stop`.
 
     Args:
@@ -198,8 +205,11 @@ def logspace(
     axis: int = 0,
 ) -> Array:
     """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`."""
-    out_dtype = dtypes.to_inexact_dtype(lattice.result_type(start, stop, base)) if dtype is None else (
-        dtypes.explicit_dtype(dtype, "logspace"))  # fmt: skip
+    out_dtype = (
+        dtypes.to_inexact_dtype(lattice.result_type(start, stop, base))
+        if dtype is None
+        else (dtypes.explicit_dtype(dtype, "logspace"))
+    )
     work = dtypes.to_inexact_dtype(out_dtype)
     exponents = linspace(start, stop, num, endpoint, dtype=work, axis=axis)
     return lax.convert_element_type(
@@ -217,8 +227,11 @@ def geomspace(
     axis: int = 0,
 ) -> Array:
     """Numbers at equal ratios from `start` to `stop`, which are not 0; arguments as in `linspace`."""
-    out_dtype = dtypes.to_inexact_dtype(lattice.result_type(start, stop)) if dtype is None else (
-        dtypes.explicit_dtype(dtype, "geomspace"))  # fmt: skip
+    out_dtype = (
+        dtypes.to_inexact_dtype(lattice.result_type(start, stop))
+        if dtype is None
+        else (dtypes.explicit_dtype(dtype, "geomspace"))
+    )
     work = dtypes.to_inexact_dtype(out_dtype)
     a, b = (lax.convert_element_type(v, work) for v in promote("geomspace", (start, stop), True))
     # Divided by the sign (direction, if complex) of the start, a positive number has a logarithm.

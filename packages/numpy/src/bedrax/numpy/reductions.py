@@ -70,9 +70,15 @@ def _fold(name: str, what: str, on_numbers: tuple, on_bools: tuple, identity: in
     """The reduction of a sum or product, and the operation that adds an initial value."""
 
     def function(
-        a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None, promote_integers: bool = True,
-    ) -> Array:  # fmt: skip
+        a: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+        promote_integers: bool = True,
+    ) -> Array:
         refuse_out(name, out)
         x = operand(name, a)
         aval = aval_of(x)
@@ -325,9 +331,17 @@ def mean(
 
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"), arrays=("where", "mean"))
 def var(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-    where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: Any = None,
+) -> Array:
     """The variance of the elements along axes: the mean of squared distances from the mean.
 
     Args:
@@ -348,7 +362,7 @@ def var(
     if not dtypes.is_inexact(target):
         raise ValueError(f"jnp.var: dtype argument must be inexact, got {target}")
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(target):
-        raise ValueError(f"jnp.var of {aval.dtype} is computed in a complex dtype, got dtype={target}")  # fmt: skip
+        raise ValueError(f"jnp.var of {aval.dtype} is computed in a complex dtype, got dtype={target}")
     result_dtype = dtypes.to_real_dtype(target)
     work = _accumulation(target)
     axes = normalize_axes(axis, len(aval.shape))
@@ -371,9 +385,17 @@ def var(
 
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"), arrays=("where", "mean"))
 def std(
-    a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-    where: ArrayLike | None = None, mean: ArrayLike | None = None, correction: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: Any = None,
+) -> Array:
     """The standard deviation, the square root of `var`; arguments as there."""
     refuse_out("std", out)
     if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):

@@ -42,10 +42,16 @@ def _make(dtype: np.dtype) -> ScalarType:
 
 SCALAR_TYPES: dict[str, ScalarType] = {d.name: _make(d) for d in dtypes.all_dtypes}
 SCALAR_TYPES.update(
-    bool_=SCALAR_TYPES["bool"], single=SCALAR_TYPES["float32"], double=SCALAR_TYPES["float64"],
-    csingle=SCALAR_TYPES["complex64"], cdouble=SCALAR_TYPES["complex128"], int_=SCALAR_TYPES["int64"],
-    uint=SCALAR_TYPES["uint64"], float_=SCALAR_TYPES["float64"], complex_=SCALAR_TYPES["complex128"],
-)  # fmt: skip
+    bool_=SCALAR_TYPES["bool"],
+    single=SCALAR_TYPES["float32"],
+    double=SCALAR_TYPES["float64"],
+    csingle=SCALAR_TYPES["complex64"],
+    cdouble=SCALAR_TYPES["complex128"],
+    int_=SCALAR_TYPES["int64"],
+    uint=SCALAR_TYPES["uint64"],
+    float_=SCALAR_TYPES["float64"],
+    complex_=SCALAR_TYPES["complex128"],
+)
 globals().update(SCALAR_TYPES)
 
 if TYPE_CHECKING:

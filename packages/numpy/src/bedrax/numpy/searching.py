@@ -191,9 +191,15 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
 
 @one_program(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(
-    a: ArrayLike, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
-    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Array:
     """The elements at given positions along an axis.
 
     Args:
@@ -228,9 +234,12 @@ def take(
     elif mode is None:
         mode = "fill"
     return x.at[(slice(None),) * axis + (i,)].get(
-        mode=mode, fill_value=fill_value, unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
+        mode=mode,
+        fill_value=fill_value,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
         wrap_negative_indices=wrap,
-    )  # fmt: skip
+    )
 
 
 def _taken_shape(shape: tuple, places: tuple, axis: int) -> tuple:
@@ -242,9 +251,14 @@ def _taken_shape(shape: tuple, places: tuple, axis: int) -> tuple:
 
 @one_program(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
-    arr: ArrayLike, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
+    arr: ArrayLike,
+    indices: Any,
+    axis: int | None = -1,
+    mode: Any = None,
+    fill_value: Any = None,
+    *,
     wrap_negative_indices: bool = True,
-) -> Array:  # fmt: skip
+) -> Array:
     """For each position of `indices`, the element of `arr` at the index there along an axis.
 
     Args:
@@ -292,9 +306,12 @@ def take_along_axis(
     vectors = lax.squeeze(i, window) if window else i
     place = {d: k for k, d in enumerate(d for d in range(i.ndim) if d not in window)}
     numbers = GatherDimensionNumbers(
-        tuple(window), (position[axis],), (position[axis],), tuple(position[d] for d in batch),
+        tuple(window),
+        (position[axis],),
+        (position[axis],),
+        tuple(position[d] for d in batch),
         tuple(place[d] for d in batch),
-    )  # fmt: skip
+    )
     sizes = tuple(x.shape[position[d]] if d in window else 1 for d in range(i.ndim) if d not in collapsed)
     return lax.gather(x, lax.expand_dims(vectors, (vectors.ndim,)), numbers, sizes, mode=mode, fill_value=fill_value)
 
@@ -460,8 +477,10 @@ def ravel_multi_index(
             known = concrete_value(i)
             if known is None:
                 raise errors.ConcretizationTypeError(
-                    i, "A traced index cannot be checked, as mode='raise' of ravel_multi_index does; use"
-                    " mode='wrap' or mode='clip'.")  # fmt: skip
+                    i,
+                    "A traced index cannot be checked, as mode='raise' of ravel_multi_index does; use"
+                    " mode='wrap' or mode='clip'.",
+                )
             if known.size and (known.min() < 0 or known.max() >= n):
                 raise ValueError("invalid entry in coordinates array")
         elif mode == "clip":

@@ -37,9 +37,15 @@ def _define(name: str):
     scatter, combine, identity, what = _KINDS[name]
 
     def segment(
-        data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-        unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None, out_sharding: Any = None,
-    ):  # fmt: skip
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: Any = None,
+        out_sharding: Any = None,
+    ):
         data, ids = arrays(name, data, segment_ids)
         if combine in ("sum", "prod") and dtypes.is_bool(data.dtype):
             raise TypeError(f"{name}: data are numbers, got {data.dtype}; convert them, or use segment_max for 'any'")
@@ -65,9 +71,14 @@ def _define(name: str):
                 update_window_dims=inner, inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
             )
             return scatter(
-                empty, numbers[..., None], values, dimension_numbers, indices_are_sorted=indices_are_sorted,
-                unique_indices=unique_indices, mode=mode,
-            )  # fmt: skip
+                empty,
+                numbers[..., None],
+                values,
+                dimension_numbers,
+                indices_are_sorted=indices_are_sorted,
+                unique_indices=unique_indices,
+                mode=mode,
+            )
 
         if bucket_size is None:
             return lax.placed(reduce(data, ids), out_sharding)

@@ -108,7 +108,9 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
         values = concrete_value(a)
         if values is None:
             raise errors.ConcretizationTypeError(
-                a, "A traced index cannot be checked, as mode='raise' of jnp.choose does; use mode='wrap' or mode='clip'.")  # fmt: skip
+                a,
+                "A traced index cannot be checked, as mode='raise' of jnp.choose does; use mode='wrap' or mode='clip'.",
+            )
         if values.size and not (values.min() >= 0 and values.max() < count):
             raise ValueError("invalid entry in choice array")
     elif mode == "wrap":

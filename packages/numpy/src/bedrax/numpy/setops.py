@@ -22,9 +22,17 @@ from bedrax.numpy.arguments import aligned, array, arrays, axis_index, concrete_
 from bedrax.numpy.sorting import search
 
 __all__ = [
-    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values",
-]  # fmt: skip
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
 
 
 def _count(mask: Array, name: str, size: Any) -> int:
@@ -62,10 +70,17 @@ def _groups(rows: Array, equal_nan: bool) -> _Groups:
 
 
 def unique(
-    ar: ArrayLike, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value: ArrayLike | None = None,
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
-) -> Array | tuple[Array, ...]:  # fmt: skip
+) -> Array | tuple[Array, ...]:
     """The different values of an array, sorted.
 
     Args:
@@ -201,9 +216,14 @@ def _filling(like: Array, size: Any, fill: Any) -> Array:
 
 
 def intersect1d(
-    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False, *,
-    size: int | None = None, fill_value: ArrayLike | None = None,
-) -> Array | tuple[Array, ...]:  # fmt: skip
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array | tuple[Array, ...]:
     """The values that occur in both arrays, sorted.
 
     Args:
@@ -241,9 +261,13 @@ def intersect1d(
 
 
 def setdiff1d(
-    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
     fill_value: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """The values of `ar1` that do not occur in `ar2`, sorted.
 
     Args:
@@ -263,9 +287,13 @@ def setdiff1d(
 
 
 def setxor1d(
-    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, size: int | None = None,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
     fill_value: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """The values that occur in exactly one of two arrays, sorted.
 
     Args:
@@ -292,9 +320,13 @@ def setxor1d(
 
 @one_program(static=("assume_unique", "invert", "method"))
 def isin(
-    element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False, *,
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
     method: str = "auto",
-) -> Array:  # fmt: skip
+) -> Array:
     """Whether each element occurs in `test_elements`.
 
     Args:

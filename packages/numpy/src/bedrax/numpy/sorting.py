@@ -38,9 +38,14 @@ def _refuse(name: str, kind: Any, order: Any) -> None:
 
 @one_program(static=("axis", "kind", "order", "stable", "descending"))
 def sort(
-    a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
     descending: bool = False,
-) -> Array:  # fmt: skip
+) -> Array:
     """The elements along an axis in ascending order.
 
     Args:
@@ -64,9 +69,15 @@ def sort(
 
 @one_program(static=("axis", "kind", "order", "stable", "descending", "dtype"))
 def argsort(
-    a: ArrayLike, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
-    descending: bool = False, dtype: DTypeLike | None=None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """The positions that put the elements along an axis in ascending order.
 
     Args:
@@ -290,9 +301,7 @@ def _bisect_unrolled(*args):
     return _bisect(*args, unrolled=True)
 
 
-_SEARCHES = {
-    "scan": _bisect, "scan_unrolled": _bisect_unrolled, "sort": _by_sorting, "compare_all": _compare_all,
-}  # fmt: skip
+_SEARCHES = {"scan": _bisect, "scan_unrolled": _bisect_unrolled, "sort": _by_sorting, "compare_all": _compare_all}
 
 
 def search(a: Array, v: Array, side: str) -> Array:

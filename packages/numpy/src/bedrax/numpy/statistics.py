@@ -20,16 +20,32 @@ from bedrax.numpy.arguments import aligned, array, axes_tuple, concrete_int, ine
 from bedrax.numpy.sorting import search
 
 __all__ = [
-    "average", "bincount", "corrcoef", "cov", "digitize", "histogram", "histogram2d", "histogram_bin_edges",
-    "histogramdd", "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
-]  # fmt: skip
+    "average",
+    "bincount",
+    "corrcoef",
+    "cov",
+    "digitize",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]
 
 
 @one_program(static=("axis", "returned", "keepdims"), arrays=("weights",))
 def average(
-    a: ArrayLike, axis: int | Sequence[int] | None = None, weights: ArrayLike | None = None, returned: bool = False,
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
     keepdims: bool = False,
-) -> Array | tuple[Array, ...]:  # fmt: skip
+) -> Array | tuple[Array, ...]:
     """Weighted average.
 
     Args:
@@ -65,9 +81,15 @@ def average(
 
 @one_program(static=("rowvar", "bias", "ddof", "dtype"), arrays=("y", "fweights", "aweights"))
 def cov(
-    m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
-    fweights: ArrayLike | None = None, aweights: ArrayLike | None = None, dtype: DTypeLike | None=None,
-) -> Array:  # fmt: skip
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Covariance matrix.
 
     Args:
@@ -265,9 +287,16 @@ def _weighted_quantile(a, q, weights, isnan, ignore_nan):
 
 def _shares(name: str, text: str, ignore_nan: bool, parts: int = 1) -> Callable[..., Array]:
     def function(
-        a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
-        overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
-    ) -> Array:  # fmt: skip
+        a: ArrayLike,
+        q: ArrayLike,
+        axis: int | tuple[int, ...] | None = None,
+        out: None = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: bool = False,
+        *,
+        weights: ArrayLike | None = None,
+    ) -> Array:
         _no_out(name, out, overwrite_input)
         share = q if parts == 1 else inexact(name, array(name, q, 1))[0] / parts
         return _quantile(name, a, share, axis, method, keepdims, weights, ignore_nan)
@@ -309,24 +338,40 @@ nanpercentile: Final = _shares("nanpercentile", "`nanquantile` of ``q / 100``.",
 
 @one_program(static=("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding"), arrays=("weights",))
 def percentile(
-    a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None,
-    overwrite_input: bool = False, method: str = "linear", keepdims: bool = False, *, weights: ArrayLike | None = None,
-    out_sharding: Any=None,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """`quantile` of ``q / 100``."""
     _no_out("percentile", out, overwrite_input)
     found = _quantile(
-        "percentile", a, inexact("percentile", array("percentile", q, 1))[0] / 100, axis, method, keepdims, weights,
+        "percentile",
+        a,
+        inexact("percentile", array("percentile", q, 1))[0] / 100,
+        axis,
+        method,
+        keepdims,
+        weights,
         False,
-    )  # fmt: skip
+    )
     return lax.placed(found, out_sharding)
 
 
 def _middle(name: str, text: str, ignore_nan: bool) -> Callable[..., Array]:
     def function(
-        a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None = None, overwrite_input: bool = False,
+        a: ArrayLike,
+        axis: int | tuple[int, ...] | None = None,
+        out: None = None,
+        overwrite_input: bool = False,
         keepdims: bool = False,
-    ) -> Array:  # fmt: skip
+    ) -> Array:
         _no_out(name, out, overwrite_input)
         return _quantile(name, a, 0.5, axis, "midpoint", keepdims, None, ignore_nan)
 
@@ -350,9 +395,13 @@ def _no_out(name: str, out: Any, overwrite_input: bool) -> None:
 
 
 def bincount(
-    x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None,
-    out_sharding: Any=None,
-) -> Array:  # fmt: skip
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """The number of occurrences of each integer 0, 1, 2...
 
     Args:
@@ -421,9 +470,11 @@ def _search_by(method, a, v, side):
 
 
 def histogram_bin_edges(
-    a: ArrayLike, bins: ArrayLike = 10, range: None | ArrayLike | Sequence[ArrayLike] = None,
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: None | ArrayLike | Sequence[ArrayLike] = None,
     weights: ArrayLike | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """The edges of the bins that `histogram` uses; see `histogram`.
 
     Raises:
@@ -460,9 +511,13 @@ def _bins_of(a: Array, edges: Array) -> Array:
 
 @one_program(static=("bins", "range", "density", "out_sharding"), arrays=("weights",))
 def histogram(
-    a: ArrayLike, bins: ArrayLike = 10, range: Sequence[ArrayLike] | None = None, weights: ArrayLike | None = None,
-    density: bool | None = None, out_sharding: Any = None,
-) -> tuple[Array, Array]:  # fmt: skip
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+    out_sharding: Any = None,
+) -> tuple[Array, Array]:
     """The number of elements in each bin.
 
     Args:
@@ -496,9 +551,12 @@ def _counts(a, weights, edges, density):
 
 @one_program(static=("bins", "range", "density"), arrays=("weights",))
 def histogramdd(
-    sample: ArrayLike, bins: Any = 10, range: Sequence[None | Sequence[ArrayLike]] | None = None,
-    weights: ArrayLike | None = None, density: bool | None = None,
-) -> tuple[Array, list[Array]]:  # fmt: skip
+    sample: ArrayLike,
+    bins: Any = 10,
+    range: Sequence[None | Sequence[ArrayLike]] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
     """The number of points in each cell of a grid.
 
     Args:
@@ -551,9 +609,13 @@ _range = range
 
 @one_program(static=("bins", "range", "density"), arrays=("weights",))
 def histogram2d(
-    x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[None | Sequence[ArrayLike]] | None = None,
-    weights: ArrayLike | None = None, density: bool | None = None,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: Any = 10,
+    range: Sequence[None | Sequence[ArrayLike]] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
     """The number of points (x, y) in each cell of a grid; see `histogramdd`.
 
     Args:

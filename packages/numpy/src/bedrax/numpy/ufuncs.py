@@ -90,7 +90,7 @@ _TABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
     "arctan2": (inexact2, ops.atan2_p.bind, "the angle of the point with coordinates ``(x2, x1)``"),
     "nextafter": (inexact2, ops.nextafter_p.bind, "the next float after `x1` in the direction of `x2`"),
     "logical_not": (logical1, ops.not_p.bind, "``not x``"),
-}  # fmt: skip
+}
 
 
 for _name, (_kind, _bind, _what) in _TABLE.items():
@@ -161,18 +161,23 @@ def log_add_exp2(x: ArrayLike, y: ArrayLike, /) -> Any:
 
 def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=None, at=None) -> ufunc:
     made = ufunc(
-        function, nin, 1, name=name, identity=identity, call=function,
+        function,
+        nin,
+        1,
+        name=name,
+        identity=identity,
+        call=function,
         reduce=_reduce_with(reduce) if reduce else None,
-        accumulate=_accumulate_with(accumulate) if accumulate else None, at=_at_with(at) if at else None,
-    )  # fmt: skip
+        accumulate=_accumulate_with(accumulate) if accumulate else None,
+        at=_at_with(at) if at else None,
+    )
     made.__doc__ = documentation(what, nin)
     return made
 
 
 _and, _orr, _xor = (
-    logical2(n, p.bind)
-    for n, p in (("logical_and", ops.and_p), ("logical_or", ops.or_p), ("logical_xor", ops.xor_p))
-)  # fmt: skip
+    logical2(n, p.bind) for n, p in (("logical_and", ops.and_p), ("logical_or", ops.or_p), ("logical_xor", ops.xor_p))
+)
 
 add: Final = _ufunc(operators.add, 2, "add", "sum", 0, "sum", "cumsum", "add")
 subtract: Final = _ufunc(operators.subtract, 2, "subtract", "difference", at="subtract")
@@ -244,7 +249,7 @@ def hypot(x1: Array, x2: Array, /) -> Array:
     """
     x, y = promote("hypot", (x1, x2), True)
     if dtypes.is_complex(aval_of(x).dtype):
-        raise ValueError(f"jnp.hypot takes real numbers, got {aval_of(x).dtype}; pass the absolute values")  # fmt: skip
+        raise ValueError(f"jnp.hypot takes real numbers, got {aval_of(x).dtype}; pass the absolute values")
     x, y = lax.abs(x), lax.abs(y)
     x, y = _full_pair(x, y)
     high, low = lax.max(x, y), lax.min(x, y)

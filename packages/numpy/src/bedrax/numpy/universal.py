@@ -34,10 +34,21 @@ class ufunc:
     """
 
     def __init__(
-        self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None, nargs: int | None = None,
-        identity: Any = None, call: Callable[..., Any] | None = None, reduce: Callable[..., Any] | None = None,
-        accumulate: Callable[..., Any] | None = None, at: Callable[..., Any] | None = None, reduceat: Callable[..., Any] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        func: Callable[..., Any],
+        /,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        nargs: int | None = None,
+        identity: Any = None,
+        call: Callable[..., Any] | None = None,
+        reduce: Callable[..., Any] | None = None,
+        accumulate: Callable[..., Any] | None = None,
+        at: Callable[..., Any] | None = None,
+        reduceat: Callable[..., Any] | None = None,
+    ) -> None:
         if not callable(func):
             raise TypeError(f"ufunc: a function is needed, got {func!r}")
         if nargs is not None and nargs != nin + nout:
@@ -53,10 +64,12 @@ class ufunc:
         self.__doc__ = getattr(func, "__doc__", None) or type(self).__doc__
         self._call = call or self._vectorized
         names = "x" if nin == 1 else [f"x{i + 1}" for i in range(nin)]
-        self.__signature__: inspect.Signature = inspect.Signature([
-            *(inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in names),
-            *(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in ("out", "where")),
-        ])  # fmt: skip
+        self.__signature__: inspect.Signature = inspect.Signature(
+            [
+                *(inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in names),
+                *(inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in ("out", "where")),
+            ]
+        )
         self._fast = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
 
     def __repr__(self) -> str:
@@ -159,8 +172,7 @@ class ufunc:
         axes = reductions.normalize_axes(axis, x.ndim)
         rest = [i for i in range(x.ndim) if i not in axes]
         mask = manipulation.broadcast_to(where, x.shape)
-        first = lambda a: lax.reshape(lax.transpose(a, (*axes, *rest)), (_count(x, axes),
-                                                                       *[x.shape[i] for i in rest]))  # fmt: skip
+        first = lambda a: lax.reshape(lax.transpose(a, (*axes, *rest)), (_count(x, axes), *[x.shape[i] for i in rest]))
         carry = lax.full([x.shape[i] for i in rest], creation.asarray(start, dtype=x.dtype))
         step = lambda c, xm: (selection.choose_where(xm[1], self(c, xm[0]), c), None)
         out = lax.scan(step, carry, (first(x), first(mask)))[0]

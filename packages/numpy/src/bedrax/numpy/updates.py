@@ -65,9 +65,15 @@ class Update:
         return f"Update({self.array!r}, {self.index!r})"
 
     def get(
-        self, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
-        fill_value: Any = None, out_sharding: Any = None, wrap_negative_indices: bool = True,
-    ) -> Array:  # fmt: skip
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         """``x[idx]``, with a choice of the elements at indices out of bounds.
 
         Args:
@@ -82,18 +88,29 @@ class Update:
         return indexing.get(x, *options)
 
     def apply(
-        self, func: Callable[..., Any], *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+        self,
+        func: Callable[..., Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
         wrap_negative_indices: bool = True,
-    ) -> Array:  # fmt: skip
+    ) -> Array:
         """`func`, a function of one element, applied to the elements, once for every index."""
         x, index = _read(self.array, self.index, wrap_negative_indices)
         numbers, indices, shape, one = _scatter_operands(
             index, indexing.which_wrap(index.starts, wrap_negative_indices)
         )
         return prims.scatter_apply(
-            x, indices, func, numbers, update_shape=shape, indices_are_sorted=one or indices_are_sorted,
-            unique_indices=not index.arrays or unique_indices, mode=mode,
-        )  # fmt: skip
+            x,
+            indices,
+            func,
+            numbers,
+            update_shape=shape,
+            indices_are_sorted=one or indices_are_sorted,
+            unique_indices=not index.arrays or unique_indices,
+            mode=mode,
+        )
 
     def divide(self, values: Any, **options: Any) -> Array:
         """``x[idx] / values``; the result is floating. Options as in `set`."""
@@ -106,9 +123,15 @@ class Update:
 
 def _operation(name: str, doc: str) -> Callable:
     def method(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
-        out_sharding: Any = None, wrap_negative_indices: bool = True,
-    ) -> Array:  # fmt: skip
+        self,
+        values: Any,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        out_sharding: Any = None,
+        wrap_negative_indices: bool = True,
+    ) -> Array:
         out = update(
             self.array, self.index, values, name, indices_are_sorted, unique_indices, mode, wrap_negative_indices
         )
@@ -240,15 +263,21 @@ def _update(x, starts, arrays, values, plan, name, indices_are_sorted, unique_in
     numbers, indices, _, one = _scatter_operands(Index(plan, starts, arrays, True, inside), wraps)
     values = values if aval_of(values).shape == shape else lax.broadcast_in_dim(values, shape, ())
     return prim.bind(
-        x, indices, values, dimension_numbers=numbers, indices_are_sorted=bool(one or indices_are_sorted),
-        unique_indices=bool(not arrays or unique_indices), mode=mode, update_jaxpr=None, update_consts=(),
-    )  # fmt: skip
+        x,
+        indices,
+        values,
+        dimension_numbers=numbers,
+        indices_are_sorted=bool(one or indices_are_sorted),
+        unique_indices=bool(not arrays or unique_indices),
+        mode=mode,
+        update_jaxpr=None,
+        update_consts=(),
+    )
 
 
 _update_now = one_program(
-    _update, everywhere=True,
-    static=("plan", "name", "indices_are_sorted", "unique_indices", "mode", "wraps", "inside"),
-)  # fmt: skip
+    _update, everywhere=True, static=("plan", "name", "indices_are_sorted", "unique_indices", "mode", "wraps", "inside")
+)
 
 
 def _spread(values: Any, target: tuple, plan: Plan) -> Any:

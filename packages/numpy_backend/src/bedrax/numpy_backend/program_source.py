@@ -195,9 +195,11 @@ def compiled(program: Jaxpr) -> Program:
     exec(compile(text, os.path.join(_FOLDER, f"<{name}>"), "exec"), namespace)
     function = namespace.pop(name)  # its globals do not hold it: it is freed with the program
     return Program(
-        function, text, places,
+        function,
+        text,
+        places,
         [use.program for e in program.eqns for use in programs[e.primitive](e.params) if not use.axes],
-    )  # fmt: skip
+    )
 
 
 def evaluate(program: Jaxpr, *args: np.ndarray) -> list[Any]:

@@ -190,11 +190,15 @@ class _Call:
         leaves, in_tree = pytree.tree_flatten(args[count:])
         outs, out_tree = pytree.tree_flatten(self.out_shape)
         out_avals = [type_of(x) for x in outs]
-        ins = [Blocks.of(s, aval_of(x).shape)
-               for s, x in zip(specs_of("in_specs", self.spec.in_specs, args[count:]), leaves, strict=True)]  # fmt: skip
+        ins = [
+            Blocks.of(s, aval_of(x).shape)
+            for s, x in zip(specs_of("in_specs", self.spec.in_specs, args[count:]), leaves, strict=True)
+        ]
         many = isinstance(self.out_shape, (tuple, list))
-        results = [Blocks.of(s, a.shape) for s, a in zip(
-            specs_of("out_specs", self.spec.out_specs, self.out_shape), out_avals, strict=True)]  # fmt: skip
+        results = [
+            Blocks.of(s, a.shape)
+            for s, a in zip(specs_of("out_specs", self.spec.out_specs, self.out_shape), out_avals, strict=True)
+        ]
         if self.debug:
             print(f"pallas_call of {self.name}: grid {self.sizes}, blocks {[b.block_shape for b in (*ins, *results)]}")
         starts = self._initial(leaves, count, out_avals)
@@ -207,14 +211,15 @@ class _Call:
             with in_grid(ids, self.sizes):
                 blocks = [b.ref(x, b.start(ids, scalars)) for b, x in zip(ins, given, strict=True)]
                 places = [b.start(ids, scalars) for b in results]
-                written = [
-                    b.ref(r[...], p) for b, r, p in zip(results, made, places, strict=True)
-                ]  # fmt: skip
+                written = [b.ref(r[...], p) for b, r, p in zip(results, made, places, strict=True)]
                 tree = pytree.tree_unflatten(out_tree, written)
                 self.kernel(
-                    *scalars, *pytree.tree_unflatten(in_tree, blocks), *(tree if many else (tree,)), *scratch,
+                    *scalars,
+                    *pytree.tree_unflatten(in_tree, blocks),
+                    *(tree if many else (tree,)),
+                    *scratch,
                     **named_scratch,
-                )  # fmt: skip
+                )
                 for b, r, p, w in zip(results, made, places, written, strict=True):
                     r[...] = b.put(r[...], p, w[...])
 

@@ -37,9 +37,18 @@ class GpuVersion(enum.Enum):
 
 # Compute capability -> GPUs, from NVIDIA's table of CUDA GPUs (developer.nvidia.com/cuda-gpus).
 _CAPABILITIES = {
-    "7.5": "T4", "8.0": "A100 A30", "8.6": "A10", "8.9": "L4 L40 RTX_4090", "9.0": "H100 H200 GH200", "10.0": "B200 GB200",
-    "10.3": "B300 GB300", "10.7": "VR200", "11.0": "THOR", "12.0": "RTX_PRO_4500 RTX_PRO_5000 RTX_PRO_6000", "12.1": "GB10",
-}  # fmt: skip
+    "7.5": "T4",
+    "8.0": "A100 A30",
+    "8.6": "A10",
+    "8.9": "L4 L40 RTX_4090",
+    "9.0": "H100 H200 GH200",
+    "10.0": "B200 GB200",
+    "10.3": "B300 GB300",
+    "10.7": "VR200",
+    "11.0": "THOR",
+    "12.0": "RTX_PRO_4500 RTX_PRO_5000 RTX_PRO_6000",
+    "12.1": "GB10",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

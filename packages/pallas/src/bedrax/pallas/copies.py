@@ -173,8 +173,14 @@ def make_async_copy(src_ref: Ref, dst_ref: Ref, sem: Ref | None = None, *, src_s
 
 
 def async_copy(
-    src_ref: Ref, dst_ref: Ref, sem: Ref | None = None, *, src_sem: Ref | None = None, priority: int = 0, add: bool = False
-) -> Any:  # fmt: skip
+    src_ref: Ref,
+    dst_ref: Ref,
+    sem: Ref | None = None,
+    *,
+    src_sem: Ref | None = None,
+    priority: int = 0,
+    add: bool = False,
+) -> Any:
     """`make_async_copy`, started.
 
     Args:
@@ -200,9 +206,13 @@ _PROMISES = ("no_store", "no_hazard", "no_hazard_no_deps")
 
 
 def annotate(
-    ref: Ref, *, no_store: bool = False, no_bank_conflict: bool = False, no_hazard: bool = False,
+    ref: Ref,
+    *,
+    no_store: bool = False,
+    no_bank_conflict: bool = False,
+    no_hazard: bool = False,
     no_hazard_no_deps: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """The reference, with a promise of the caller to a compiler. There is no compiler, so it is unchanged.
 
     Args:

@@ -72,11 +72,18 @@ def on_cores(shape: dict[Hashable, int], run: Callable[[], None]) -> None:
 
 
 def kernel(
-    body: Callable[..., None] | Sequence[Callable[..., None]] | None = None, out_type: Any = (), *,
-    mesh: Mesh | Sequence[Mesh], scratch_types: Any = (), compiler_params: Any = None, interpret: Any = False,
-    cost_estimate: CostEstimate | None = None, debug: bool = False, name: str | None = None,
+    body: Callable[..., None] | Sequence[Callable[..., None]] | None = None,
+    out_type: Any = (),
+    *,
+    mesh: Mesh | Sequence[Mesh],
+    scratch_types: Any = (),
+    compiler_params: Any = None,
+    interpret: Any = False,
+    cost_estimate: CostEstimate | None = None,
+    debug: bool = False,
+    name: str | None = None,
     metadata: dict[str, str] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Returns a function that runs a kernel on every core of a mesh, one after the other, each to its end.
 
     Args:
@@ -100,9 +107,17 @@ def kernel(
     """
     if body is None:
         return functools.partial(
-            kernel, out_type=out_type, mesh=mesh, scratch_types=scratch_types, compiler_params=compiler_params,
-            interpret=interpret, cost_estimate=cost_estimate, debug=debug, name=name, metadata=metadata,
-        )  # fmt: skip
+            kernel,
+            out_type=out_type,
+            mesh=mesh,
+            scratch_types=scratch_types,
+            compiler_params=compiler_params,
+            interpret=interpret,
+            cost_estimate=cost_estimate,
+            debug=debug,
+            name=name,
+            metadata=metadata,
+        )
     bodies, meshes = (list(x) if isinstance(x, (list, tuple)) else [x] for x in (body, mesh))
     if len(bodies) != len(meshes):
         raise ValueError(f"kernel: there is one mesh per body, got {len(bodies)} bodies and {len(meshes)} meshes")
@@ -132,9 +147,16 @@ def _reference(x: Any) -> Ref:
 
 
 def core_map(
-    mesh: Mesh, *, compiler_params: Any = None, interpret: Any = False, debug: bool = False, cost_estimate: Any = None,
-    name: str | None = None, metadata: dict[str, str] | None = None, scratch_shapes: Any = (),
-) -> Callable[[Callable[..., None]], None]:  # fmt: skip
+    mesh: Mesh,
+    *,
+    compiler_params: Any = None,
+    interpret: Any = False,
+    debug: bool = False,
+    cost_estimate: Any = None,
+    name: str | None = None,
+    metadata: dict[str, str] | None = None,
+    scratch_shapes: Any = (),
+) -> Callable[[Callable[..., None]], None]:
     """Decorator that immediately runs a function on every core of a mesh; it reads and writes outer references.
 
     Args:

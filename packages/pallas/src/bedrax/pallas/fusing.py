@@ -93,10 +93,14 @@ def fusible(f: Callable[..., Any] | None = None, *, output_fusion_prefix: Any = 
 
 
 def fuse(
-    f: Callable[..., Any] | None = None, *, resolve_fusion_dtypes: bool = True, debug: bool = False,
-    strict_mode: bool = True, static_argnums: int | Sequence[int] | None = None,
+    f: Callable[..., Any] | None = None,
+    *,
+    resolve_fusion_dtypes: bool = True,
+    debug: bool = False,
+    strict_mode: bool = True,
+    static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """A function that calls a `fusible`; its results are those of the fused function.
 
     Args:
@@ -110,9 +114,13 @@ def fuse(
     """
     if f is None:
         return functools.partial(
-            fuse, resolve_fusion_dtypes=resolve_fusion_dtypes, debug=debug, strict_mode=strict_mode,
-            static_argnums=static_argnums, static_argnames=static_argnames,
-        )  # fmt: skip
+            fuse,
+            resolve_fusion_dtypes=resolve_fusion_dtypes,
+            debug=debug,
+            strict_mode=strict_mode,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+        )
     numbers = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums or ())
     names = {static_argnames} if isinstance(static_argnames, str) else set(static_argnames or ())
 
@@ -271,9 +279,11 @@ def _shape_of_all(what: str, f: Callable[..., Any], args: tuple, kwargs: dict) -
     wrong = []
     for eqn in all_equations(program):
         scalar = all(not v.aval.shape for v in eqn.invars)
-        if eqn.primitive.family not in _ELEMENTWISE and called_program(eqn.primitive, eqn.params) is None and not (
-            eqn.primitive.name == "broadcast_in_dim" and scalar
-        ):  # fmt: skip
+        if (
+            eqn.primitive.family not in _ELEMENTWISE
+            and called_program(eqn.primitive, eqn.params) is None
+            and not (eqn.primitive.name == "broadcast_in_dim" and scalar)
+        ):
             wrong.append(eqn.primitive.name)
         shapes |= {v.aval.shape for v in eqn.outvars if v.aval.shape}
     if wrong or len(shapes) > 1:
@@ -299,9 +309,13 @@ def _leaves(specs: Any) -> list:
 
 
 def pull_block_spec(
-    f: Callable[..., Any], out_block_specs: Any, *, scalar_prefetch_handler: Any = None, grid_len: int | None = None,
+    f: Callable[..., Any],
+    out_block_specs: Any,
+    *,
+    scalar_prefetch_handler: Any = None,
+    grid_len: int | None = None,
     strict_mode: bool = True,
-) -> Callable[..., tuple[Callable[..., Any], Any, Any]]:  # fmt: skip
+) -> Callable[..., tuple[Callable[..., Any], Any, Any]]:
     """The blocks of a function's arguments that blocks of its results need.
 
     Args:
@@ -355,9 +369,14 @@ def _one_spec(what: str, specs: Sequence[Any], strict: bool) -> Any:
 
 
 def push_block_spec(
-    f: Callable[..., Any], *in_spec_args: Any, scalar_prefetch_handler: Any = None, grid_len: int | None = None,
-    strict_mode: bool = True, return_out_type: bool = False, **in_spec_kwargs: Any,
-) -> Callable[..., Any]:  # fmt: skip
+    f: Callable[..., Any],
+    *in_spec_args: Any,
+    scalar_prefetch_handler: Any = None,
+    grid_len: int | None = None,
+    strict_mode: bool = True,
+    return_out_type: bool = False,
+    **in_spec_kwargs: Any,
+) -> Callable[..., Any]:
     """The blocks of a function's results for blocks of its arguments.
 
     Args:
@@ -388,9 +407,12 @@ def push_block_spec(
 
 
 def push_pull_block_spec(
-    f: Callable[..., Any], *block_specs: Any, scalar_prefetch_handler: Any = None, grid_len: int | None = None,
+    f: Callable[..., Any],
+    *block_specs: Any,
+    scalar_prefetch_handler: Any = None,
+    grid_len: int | None = None,
     **block_spec_kwargs: Any,
-) -> Callable[..., tuple[Any, ...]]:  # fmt: skip
+) -> Callable[..., tuple[Any, ...]]:
     """The blocks that a function of a kernel's results needs of its other arguments, and the blocks of its results.
 
     Args:

@@ -23,9 +23,22 @@ from bedrax.state.operations import as_view
 from bedrax.state.views import Indexed, TransformedRef
 
 __all__ = [
-    "CompilerParams", "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min", "atomic_or",
-    "atomic_xchg", "atomic_xor", "debug_barrier", "dot", "load", "max_contiguous", "store",
-]  # fmt: skip
+    "CompilerParams",
+    "approx_tanh",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xchg",
+    "atomic_xor",
+    "debug_barrier",
+    "dot",
+    "load",
+    "max_contiguous",
+    "store",
+]
 
 
 @dataclass(frozen=True)
@@ -46,9 +59,14 @@ def _like(x: Any, shape: tuple, dtype: Any) -> Any:
 
 
 def load(
-    ref: Ref, *, mask: Any = None, other: Any = None, cache_modifier: str | None = None,
-    eviction_policy: str | None = None, volatile: bool = False,
-) -> Any:  # fmt: skip
+    ref: Ref,
+    *,
+    mask: Any = None,
+    other: Any = None,
+    cache_modifier: str | None = None,
+    eviction_policy: str | None = None,
+    volatile: bool = False,
+) -> Any:
     """``ref[...]``, of a reference or a view of one.
 
     Args:
@@ -171,7 +189,7 @@ def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:
 
 def dot(
     a: Any, b: Any, trans_a: bool = False, trans_b: bool = False, allow_tf32: bool | None = None, precision: Any = None
-) -> Any:  # fmt: skip
+) -> Any:
     """The product of two matrices of one dtype. That of floats is in float32, or in a wider dtype of the operands.
 
     Args:

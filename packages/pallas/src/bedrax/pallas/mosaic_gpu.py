@@ -32,15 +32,62 @@ from bedrax.state import Ref, freeze, new_ref
 from bedrax.state.operations import as_view
 
 __all__ = [
-    "ACC", "Barrier", "BlockSpec", "CompilerParams", "GMEM", "InterpretGPUParams", "Layout", "LoweringSemantics",
-    "MemorySpace", "Mesh", "NDLoopInfo", "OOBFillMode", "REGS", "SMEM", "SemaphoreType", "TraceScope", "WGMMAAccumulatorRef",
-    "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_or", "atomic_xor", "barrier_arrive",
-    "barrier_arrive_and_wait", "barrier_test", "barrier_wait", "broadcasted_iota", "commit_smem",
-    "commit_smem_to_gmem_group", "copy_gmem_to_smem", "copy_smem_to_gmem", "emit_pipeline", "find_swizzle",
-    "force_gpu_interpret_mode", "kernel", "layout_cast", "load", "max", "min", "mma", "nd_loop", "planar_snake", "prod",
-    "semaphore_signal", "semaphore_wait", "set_gpu_interpret_mode", "set_max_registers", "store", "sum",
-    "wait_gmem_to_smem", "wait_smem_to_gmem", "wgmma", "wgmma_accumulator_load", "wgmma_wait",
-]  # fmt: skip
+    "ACC",
+    "Barrier",
+    "BlockSpec",
+    "CompilerParams",
+    "GMEM",
+    "InterpretGPUParams",
+    "Layout",
+    "LoweringSemantics",
+    "MemorySpace",
+    "Mesh",
+    "NDLoopInfo",
+    "OOBFillMode",
+    "REGS",
+    "SMEM",
+    "SemaphoreType",
+    "TraceScope",
+    "WGMMAAccumulatorRef",
+    "atomic_add",
+    "atomic_and",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xor",
+    "barrier_arrive",
+    "barrier_arrive_and_wait",
+    "barrier_test",
+    "barrier_wait",
+    "broadcasted_iota",
+    "commit_smem",
+    "commit_smem_to_gmem_group",
+    "copy_gmem_to_smem",
+    "copy_smem_to_gmem",
+    "emit_pipeline",
+    "find_swizzle",
+    "force_gpu_interpret_mode",
+    "kernel",
+    "layout_cast",
+    "load",
+    "max",
+    "min",
+    "mma",
+    "nd_loop",
+    "planar_snake",
+    "prod",
+    "semaphore_signal",
+    "semaphore_wait",
+    "set_gpu_interpret_mode",
+    "set_max_registers",
+    "store",
+    "sum",
+    "wait_gmem_to_smem",
+    "wait_smem_to_gmem",
+    "wgmma",
+    "wgmma_accumulator_load",
+    "wgmma_wait",
+]
 
 
 class MemorySpace(enum.Enum):
@@ -237,12 +284,24 @@ class Mesh:
 
 
 def kernel(
-    body: Callable[..., None] | None = None, out_shape: Any = None, *, out_type: Any = (), scratch_types: Any = (),
-    scratch_shapes: Any = None, compiler_params: Any = None, cost_estimate: Any = None, grid: tuple[int, ...] = (),
-    grid_names: tuple[str, ...] = (), cluster: tuple[int, ...] = (), cluster_names: tuple[str, ...] = (),
-    num_threads: int | None = None, thread_name: str | None = None, interpret: Any = None, debug: bool = False,
+    body: Callable[..., None] | None = None,
+    out_shape: Any = None,
+    *,
+    out_type: Any = (),
+    scratch_types: Any = (),
+    scratch_shapes: Any = None,
+    compiler_params: Any = None,
+    cost_estimate: Any = None,
+    grid: tuple[int, ...] = (),
+    grid_names: tuple[str, ...] = (),
+    cluster: tuple[int, ...] = (),
+    cluster_names: tuple[str, ...] = (),
+    num_threads: int | None = None,
+    thread_name: str | None = None,
+    interpret: Any = None,
+    debug: bool = False,
     kernel_name: str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Returns a function that runs a kernel for GPUs at every position of a grid, one after the other.
 
     Args:
@@ -264,14 +323,30 @@ def kernel(
     scratch_types = scratch_types if scratch_shapes is None else scratch_shapes
     if body is None:
         return functools.partial(
-            kernel, out_type=out_type, scratch_types=scratch_types, compiler_params=compiler_params,
-            cost_estimate=cost_estimate, grid=grid, grid_names=grid_names, cluster=cluster, cluster_names=cluster_names,
-            num_threads=num_threads, thread_name=thread_name, interpret=interpret, debug=debug, kernel_name=kernel_name,
-        )  # fmt: skip
+            kernel,
+            out_type=out_type,
+            scratch_types=scratch_types,
+            compiler_params=compiler_params,
+            cost_estimate=cost_estimate,
+            grid=grid,
+            grid_names=grid_names,
+            cluster=cluster,
+            cluster_names=cluster_names,
+            num_threads=num_threads,
+            thread_name=thread_name,
+            interpret=interpret,
+            debug=debug,
+            kernel_name=kernel_name,
+        )
     mesh = Mesh(
-        grid=grid, grid_names=grid_names, cluster=cluster, cluster_names=cluster_names, num_threads=num_threads,
-        thread_name=thread_name, kernel_name=kernel_name or named(body),
-    )  # fmt: skip
+        grid=grid,
+        grid_names=grid_names,
+        cluster=cluster,
+        cluster_names=cluster_names,
+        num_threads=num_threads,
+        thread_name=thread_name,
+        kernel_name=kernel_name or named(body),
+    )
     threads = {} if thread_name is None else {thread_name: num_threads}
     is_ref = lambda x: isinstance(x, Ref)
 
@@ -409,9 +484,15 @@ def _if(predicate: Any, run: Callable[[], None]) -> None:
 
 
 def copy_gmem_to_smem(
-    src: Ref, dst: Ref, barrier: Ref | None = None, *, collective_axes: Any = None, leader_tracked: Any = None,
-    oob_mode: OOBFillMode | None = None, predicate: Any = None,
-) -> None:  # fmt: skip
+    src: Ref,
+    dst: Ref,
+    barrier: Ref | None = None,
+    *,
+    collective_axes: Any = None,
+    leader_tracked: Any = None,
+    oob_mode: OOBFillMode | None = None,
+    predicate: Any = None,
+) -> None:
     """Copy, and arrive at a barrier.
 
     Args:
@@ -646,9 +727,14 @@ def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
 
 
 def emit_pipeline(
-    body: Callable[..., Any], *, grid: tuple[Any, ...], in_specs: Sequence[_BlockSpec] = (),
-    out_specs: Sequence[_BlockSpec] = (), max_concurrent_steps: int = 1, init_carry: Any = None,
-) -> Callable[..., Any]:  # fmt: skip
+    body: Callable[..., Any],
+    *,
+    grid: tuple[Any, ...],
+    in_specs: Sequence[_BlockSpec] = (),
+    out_specs: Sequence[_BlockSpec] = (),
+    max_concurrent_steps: int = 1,
+    init_carry: Any = None,
+) -> Callable[..., Any]:
     """Returns a function that runs a body at every position of a grid, on blocks of references.
 
     Args:

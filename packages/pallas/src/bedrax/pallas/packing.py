@@ -314,9 +314,13 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
     plain = [side.replace("(", "").replace(")", "") for side in (left, right)]
     shape = aval_of(x).shape
     if (
-        not arrow or plain != letters or sorted(letters[0]) != sorted(letters[1]) or len(set(letters[0])) != len(letters[0])
-        or len(sides[0]) != len(shape) or not all(spelled)
-    ):  # fmt: skip
+        not arrow
+        or plain != letters
+        or sorted(letters[0]) != sorted(letters[1])
+        or len(set(letters[0])) != len(letters[0])
+        or len(sides[0]) != len(shape)
+        or not all(spelled)
+    ):
         raise ValueError(
             f"einshape: an equation names each axis once on both sides, {len(shape)} of them (or groups) on the left, got"
             f" {equation!r} for shape {shape}"
@@ -336,11 +340,21 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
 
 
 def conv(
-    lhs: Any, rhs: Any, acc: Any = None, *, dimension_numbers: Any, window_strides: Sequence[int] | None = None,
-    padding: Any = None, lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
-    window_reversal: Sequence[bool] | None = None, feature_group_count: int = 1, batch_group_count: int = 1,
-    precision: Any = None, preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    lhs: Any,
+    rhs: Any,
+    acc: Any = None,
+    *,
+    dimension_numbers: Any,
+    window_strides: Sequence[int] | None = None,
+    padding: Any = None,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    window_reversal: Sequence[bool] | None = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """A convolution in a kernel, added to an accumulator.
 
     Args:
@@ -367,11 +381,18 @@ def conv(
             raise ValueError(f"conv: window_reversal has a boolean per spatial axis, {n}, got {window_reversal}")
         rhs = lax.rev(rhs, [axis for axis, on in zip(numbers.rhs_spec[2:], window_reversal, strict=True) if on])
     out = lax.conv_general_dilated(
-        lhs, rhs, (1,) * n if window_strides is None else window_strides, ((0, 0),) * n if padding is None else padding,
-        lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers,
-        feature_group_count=feature_group_count, batch_group_count=batch_group_count, precision=precision,
+        lhs,
+        rhs,
+        (1,) * n if window_strides is None else window_strides,
+        ((0, 0),) * n if padding is None else padding,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=numbers,
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
     if acc is None:
         return out
     if aval_of(acc).shape != out.shape or aval_of(acc).dtype != out.dtype:

@@ -66,9 +66,14 @@ class BufferedRef:
 
     @classmethod
     def create(
-        cls, spec: BlockSpec, dtype_or_type: Any, buffer_type: BufferType, buffer_count: int | tuple[int, int],
-        *, prefetched_count: int = 0,
-    ) -> BufferedRef:  # fmt: skip
+        cls,
+        spec: BlockSpec,
+        dtype_or_type: Any,
+        buffer_type: BufferType,
+        buffer_count: int | tuple[int, int],
+        *,
+        prefetched_count: int = 0,
+    ) -> BufferedRef:
         """Buffers of a type.
 
         Args:
@@ -157,8 +162,10 @@ def _steps(
         for axis in axes:
             count, number = count * around[axis], number * around[axis] + ids[axis]
     parallel = [
-        i for i, s in enumerate(semantics or ()) if (s if isinstance(s, str) else s.value) != GridDimensionSemantics.ARBITRARY.value
-    ]  # fmt: skip
+        i
+        for i, s in enumerate(semantics or ())
+        if (s if isinstance(s, str) else s.value) != GridDimensionSemantics.ARBITRARY.value
+    ]
     if not parallel:
         raise ValueError(
             f"emit_pipeline: {count} cores share an axis of the grid {tuple(grid)} that dimension_semantics calls parallel,"
@@ -328,11 +335,20 @@ def _stacked(blocks: list) -> Ref:
 
 
 def emit_pipeline(
-    body: Callable[..., None], *, grid: tuple[Any, ...], in_specs: Any = (), out_specs: Any = (), tiling: Any = None,
-    core_axis: tuple[int, ...] | int | None = None, core_axis_name: tuple[str, ...] | str | None = None,
-    dimension_semantics: tuple[Any, ...] | None = None, trace_scopes: bool = True, no_pipelining: bool = False,
-    output_wait_read_only: bool = False, _explicit_indices: bool = False,
-) -> Callable[..., None]:  # fmt: skip
+    body: Callable[..., None],
+    *,
+    grid: tuple[Any, ...],
+    in_specs: Any = (),
+    out_specs: Any = (),
+    tiling: Any = None,
+    core_axis: tuple[int, ...] | int | None = None,
+    core_axis_name: tuple[str, ...] | str | None = None,
+    dimension_semantics: tuple[Any, ...] | None = None,
+    trace_scopes: bool = True,
+    no_pipelining: bool = False,
+    output_wait_read_only: bool = False,
+    _explicit_indices: bool = False,
+) -> Callable[..., None]:
     """Returns a function that runs a body at every position of a grid, on blocks of references.
 
     In the body, `program_id` and `num_programs` are those of this grid.
@@ -357,7 +373,7 @@ def emit_pipeline(
     """
     return _Pipeline(
         body, grid, in_specs, out_specs, core_axis, core_axis_name, dimension_semantics, _explicit_indices
-    ).run  # fmt: skip
+    ).run
 
 
 def emit_pipeline_with_allocations(
@@ -376,11 +392,20 @@ def emit_pipeline_with_allocations(
 
 
 def emit_pipeline_with_async_prefetch(
-    body: Callable[..., None], *, grid: tuple[Any, ...], in_specs: Any = (), out_specs: Any = (), mesh: Any,
-    tiling: Any = None, core_axis: tuple[int, ...] | int | None = None,
-    core_axis_name: tuple[str, ...] | str | None = None, dimension_semantics: tuple[Any, ...] | None = None,
-    trace_scopes: bool = True, no_pipelining: bool = False, _explicit_indices: bool = False,
-) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:  # fmt: skip
+    body: Callable[..., None],
+    *,
+    grid: tuple[Any, ...],
+    in_specs: Any = (),
+    out_specs: Any = (),
+    mesh: Any,
+    tiling: Any = None,
+    core_axis: tuple[int, ...] | int | None = None,
+    core_axis_name: tuple[str, ...] | str | None = None,
+    dimension_semantics: tuple[Any, ...] | None = None,
+    trace_scopes: bool = True,
+    no_pipelining: bool = False,
+    _explicit_indices: bool = False,
+) -> tuple[Callable[..., None], Callable[..., tuple[BufferedRef, ...]]]:
     """`emit_pipeline`, and a function that copies the blocks of its first steps before it begins.
 
     Args:
@@ -403,11 +428,15 @@ def emit_pipeline_with_async_prefetch(
         )
     pipeline = _Pipeline(
         body, grid, in_specs, out_specs, core_axis, core_axis_name, dimension_semantics, _explicit_indices
-    )  # fmt: skip
+    )
     return pipeline.run, pipeline.prefetch
 
 
 __all__ = [
-    "BufferType", "BufferedRef", "PipelineStep", "emit_pipeline", "emit_pipeline_with_allocations",
+    "BufferType",
+    "BufferedRef",
+    "PipelineStep",
+    "emit_pipeline",
+    "emit_pipeline_with_allocations",
     "emit_pipeline_with_async_prefetch",
-]  # fmt: skip
+]

@@ -251,9 +251,13 @@ class PrefetchScalarGridSpec(GridSpec):
     """
 
     def __init__(
-        self, num_scalar_prefetch: int, grid: Any = (), in_specs: Any = no_block_spec, out_specs: Any = no_block_spec,
+        self,
+        num_scalar_prefetch: int,
+        grid: Any = (),
+        in_specs: Any = no_block_spec,
+        out_specs: Any = no_block_spec,
         scratch_shapes: Any = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
         self.num_scalar_prefetch = num_scalar_prefetch
 
@@ -378,8 +382,12 @@ GPU_INTERPRETER_OPTIONS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "inline_mgpu": ("error", (), "instructions of a GPU that are written inline do not run here"),
 }
 _TPU_ONLY = (
-    "dma_execution_mode", "random_seed", "grid_point_recorder", "allow_hbm_allocation_in_run_scoped", "buffer_bounds",
-)  # fmt: skip
+    "dma_execution_mode",
+    "random_seed",
+    "grid_point_recorder",
+    "allow_hbm_allocation_in_run_scoped",
+    "buffer_bounds",
+)
 
 
 class InterpretParams(Options):

@@ -24,9 +24,12 @@ def _array(devices: Sequence[Any], shape: Sequence[int]) -> np.ndarray:
 
 
 def create_device_mesh(
-    mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *, contiguous_submeshes: bool = False,
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
     allow_split_physical_axes: bool = False,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """The devices as an array for a `Mesh`. For devices with coordinates, each axis follows physical axes.
 
     Args:
@@ -43,7 +46,8 @@ def create_device_mesh(
     if math.prod(mesh_shape) != len(devices):
         raise ValueError(
             f"create_device_mesh: a mesh of shape {tuple(mesh_shape)} has {math.prod(mesh_shape)} devices, got"
-            f" {len(devices)}; change the shape, or pass as many in devices=")  # fmt: skip
+            f" {len(devices)}; change the shape, or pass as many in devices="
+        )
     handler = device_kind_handler_dict.get(devices[0].device_kind)
     if handler is not None:
         found = handler(mesh_shape, devices, contiguous_submeshes=contiguous_submeshes)
@@ -68,7 +72,8 @@ def _along_physical_axes(shape: tuple[int, ...], devices: list, may_split: bool)
         return _array([d for _, d in sorted(zip(where, devices, strict=True), key=lambda p: p[0])], shape)
     raise NotImplementedError(
         f"create_device_mesh: no axes of the {'x'.join(map(str, grid.shape))} devices have the sizes of {shape}; pass"
-        " allow_split_physical_axes=True to take them in their order")  # fmt: skip
+        " allow_split_physical_axes=True to take them in their order"
+    )
 
 
 def _grouped(shape: tuple[int, ...], physical: tuple[int, ...]) -> list[tuple[int, ...]] | None:
@@ -93,9 +98,14 @@ def _grouped(shape: tuple[int, ...], physical: tuple[int, ...]) -> list[tuple[in
 
 
 def create_hybrid_device_mesh(
-    mesh_shape: Sequence[int], dcn_mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *,
-    process_is_granule: bool = False, should_sort_granules_by_key: bool = True, allow_split_physical_axes: bool = False,
-) -> np.ndarray:  # fmt: skip
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = False,
+) -> np.ndarray:
     """An array of devices of several groups, with slower connections between the groups.
 
     Args:
@@ -121,7 +131,8 @@ def create_hybrid_device_mesh(
     if len(mesh_shape) != len(dcn_mesh_shape) or math.prod(dcn_mesh_shape) != len(groups):
         raise ValueError(
             f"create_hybrid_device_mesh: dcn_mesh_shape {tuple(dcn_mesh_shape)} has {math.prod(dcn_mesh_shape)} groups for"
-            f" mesh_shape {tuple(mesh_shape)}, and the devices have {len(groups)} by {name}")  # fmt: skip
+            f" mesh_shape {tuple(mesh_shape)}, and the devices have {len(groups)} by {name}"
+        )
     parts = [
         create_device_mesh(mesh_shape, groups[k], allow_split_physical_axes=allow_split_physical_axes) for k in keys
     ]

@@ -86,11 +86,20 @@ class Explanation(NamedTuple):
         rows = [("collective", "axes", "group", "bytes", "count", "sent", "time")]
         for c in self.collectives:
             axes = "?" if c.axes is None else ",".join(map(str, c.axes))
-            rows.append((
-                c.kind, axes, str(c.group), _amount(c.bytes), str(c.count), _amount(c.sent), _duration(c.seconds)
-            ))  # fmt: skip
-        rows.append(("all", "", "", "", str(sum(c.count for c in self.collectives)),
-                     _amount(self.sent), _duration(self.seconds)))  # fmt: skip
+            rows.append(
+                (c.kind, axes, str(c.group), _amount(c.bytes), str(c.count), _amount(c.sent), _duration(c.seconds))
+            )
+        rows.append(
+            (
+                "all",
+                "",
+                "",
+                "",
+                str(sum(c.count for c in self.collectives)),
+                _amount(self.sent),
+                _duration(self.seconds),
+            )
+        )
         widths = [max(map(len, column)) for column in zip(*rows)]
         lines = [
             "  ".join(x.ljust(w) if i < 2 else x.rjust(w) for i, (x, w) in enumerate(zip(r, widths))) for r in rows
@@ -170,9 +179,11 @@ def explain(
     moved = sum(op.moved * times for op, times in program.executed())
     stats = compiled.memory_analysis()
     kept = dict(
-        arguments=stats.argument_size_in_bytes, results=stats.output_size_in_bytes,
-        temporaries=stats.temp_size_in_bytes, shared=stats.alias_size_in_bytes,
-    )  # fmt: skip
+        arguments=stats.argument_size_in_bytes,
+        results=stats.output_size_in_bytes,
+        temporaries=stats.temp_size_in_bytes,
+        shared=stats.alias_size_in_bytes,
+    )
     collectives.sort(key=lambda c: (-c.seconds, c.kind))
     return Explanation(collectives, kept, moved, moved / memory, program.open_loops, mesh.size)
 

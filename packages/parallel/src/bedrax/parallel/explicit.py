@@ -70,7 +70,8 @@ class Operation:
         advice = advice or "Move an operand first, with jax.sharding.reshard(x, P(...))"
         return ShardingTypeError(
             f"{self.name} of {operands}: {what}. {advice}, or let the compiler choose: jax.sharding.auto_axes(f,"
-            " out_sharding=P(...)).")  # fmt: skip
+            " out_sharding=P(...))."
+        )
 
     def parts(self, entry: Any) -> int:
         """The number of parts of a dimension with this entry."""
@@ -92,13 +93,15 @@ class Operation:
             if self.specs[i][d] is not None:
                 raise self.error(
                     f"operand {i} is split over {self.specs[i][d]!r} along axis {d}, {why}",
-                    f"Gather it first, with jax.sharding.reshard(x, P(...)) and None for axis {d}")  # fmt: skip
+                    f"Gather it first, with jax.sharding.reshard(x, P(...)) and None for axis {d}",
+                )
 
     def kept(self, entry: Any, size: Any, d: int) -> Any:
         """The entry for a dimension with a new size: the parts must still be equal."""
         if entry is not None and (not isinstance(size, int) or size % self.parts(entry)):
-            raise self.error(f"axis {d} of the result has size {size}, no multiple of the {self.parts(entry)} parts over"
-                             f" {entry!r}")  # fmt: skip
+            raise self.error(
+                f"axis {d} of the result has size {size}, no multiple of the {self.parts(entry)} parts over {entry!r}"
+            )
         return entry
 
 
@@ -174,8 +177,10 @@ def _check_placed(fun: Callable, where: Any, operands: Sequence[Any]) -> None:
     for i, aval in enumerate(types):
         for axis in _forbidden.value.intersection(a for e in entries(aval) for a in axes_of(e)):
             spec = PartitionSpec(*[axis if axis in axes_of(e) else None for e in entries(aval)])
-            alone = [t.update(sharding=aval.split.update(spec=spec) if j == i else None) if t.is_array else t
-                     for j, t in enumerate(types)]  # fmt: skip
+            alone = [
+                t.update(sharding=aval.split.update(spec=spec) if j == i else None) if t.is_array else t
+                for j, t in enumerate(types)
+            ]
             try:
                 out = staging.program_of(lambda *xs: [fun(*xs)], alone).out_avals[0]
             except ShardingTypeError as error:
@@ -257,10 +262,21 @@ def nowhere(op: Operation, **params: Any) -> Any:
 
 
 _FAMILIES: dict[str, Callable[..., Any]] = {
-    "elementwise": elementwise, "conversions": elementwise, "special": elementwise, "reductions": reduction,
-    "cumulative": along_axis, "linalg": matrices, "fft": leading, "callbacks": nowhere, "markers": same,
-    "random_bits": elementwise, "placement": same, "calls": same, "custom_rules": same, "collectives": same,
-}  # fmt: skip
+    "elementwise": elementwise,
+    "conversions": elementwise,
+    "special": elementwise,
+    "reductions": reduction,
+    "cumulative": along_axis,
+    "linalg": matrices,
+    "fft": leading,
+    "callbacks": nowhere,
+    "markers": same,
+    "random_bits": elementwise,
+    "placement": same,
+    "calls": same,
+    "custom_rules": same,
+    "collectives": same,
+}
 
 
 def _of_family(prim) -> Callable | None:
@@ -273,9 +289,11 @@ def _of_family(prim) -> Callable | None:
 
 # `rule(op, **params)`: per result an entry for each dimension, or None: its type has the split already.
 sharding_rules: Final = Column(
-    "sharding", "bedrax.parallel.sharding", signature="rule(op, **params) -> [entries of each result]",
+    "sharding",
+    "bedrax.parallel.sharding",
+    signature="rule(op, **params) -> [entries of each result]",
     otherwise=_of_family,
-)  # fmt: skip
+)
 
 
 def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any], out: Any) -> Any:
@@ -292,8 +310,10 @@ def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any
         if s.mesh != op.sharding.mesh:
             raise op.error(f"operands are on different meshes, {op.sharding.mesh} and {s.mesh}")
     if rule is None:
-        raise op.error(f"there is no rule for the split of the results of '{prim}'", "Gather its operands with"
-                       " jax.sharding.reshard(x, P())")  # fmt: skip
+        raise op.error(
+            f"there is no rule for the split of the results of '{prim}'",
+            "Gather its operands with jax.sharding.reshard(x, P())",
+        )
     found = rule(op, **params)
     placed = [_with(op, a, spec) for a, spec in zip(outs, found, strict=True)]
     if _forbidden.value:
@@ -413,8 +433,10 @@ def _chosen(name: str, axes: Any) -> tuple[str, ...] | None:
     have, names = meshes.get_abstract_mesh().axis_names, (axes,) if isinstance(axes, str) else tuple(axes)
     unknown = [n for n in names if n not in have]
     if unknown:
-        raise ValueError(f"{name}(axes={axes!r}): {unknown[0]!r} is no axis of the mesh in force, which has {have}; enter the"
-                         " mesh with jax.set_mesh, or name one of its axes")  # fmt: skip
+        raise ValueError(
+            f"{name}(axes={axes!r}): {unknown[0]!r} is no axis of the mesh in force, which has {have}; enter the"
+            " mesh with jax.set_mesh, or name one of its axes"
+        )
     return None if set(names) == set(have) else names
 
 

@@ -90,9 +90,7 @@ def shard_map(
         def result_specs(types, tree):
             return _flat_specs("out_specs", out_specs, pytree.tree_unflatten(tree, types), f)
 
-        return map_blocks(
-            f, args, None if in_specs is Infer else specs, result_specs, mesh, axis_names, check_vma
-        )  # fmt: skip
+        return map_blocks(f, args, None if in_specs is Infer else specs, result_specs, mesh, axis_names, check_vma)
 
     return mapped
 
@@ -135,9 +133,7 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
             return specs("in_axes", in_axes, [aval_of(x) for x in leaves], tree)
 
         out_specs = functools.partial(specs, "out_axes", out_axes)
-        return map_blocks(
-            f, args, None if in_axes is Infer else in_specs, out_specs, None, {axis_name}, True
-        )  # fmt: skip
+        return map_blocks(f, args, None if in_axes is Infer else in_specs, out_specs, None, {axis_name}, True)
 
     return mapped
 

@@ -22,9 +22,18 @@ from bedrax.core.typing import ArrayLike
 from bedrax.parallel import flags
 
 __all__ = [
-    "AbstractDevice", "AbstractMesh", "AxisType", "Mesh", "empty_abstract_mesh", "empty_mesh", "get_abstract_mesh",
-    "get_mesh", "physical_mesh", "set_mesh", "use_abstract_mesh",
-]  # fmt: skip
+    "AbstractDevice",
+    "AbstractMesh",
+    "AxisType",
+    "Mesh",
+    "empty_abstract_mesh",
+    "empty_mesh",
+    "get_abstract_mesh",
+    "get_mesh",
+    "physical_mesh",
+    "set_mesh",
+    "use_abstract_mesh",
+]
 
 
 class AxisType(enum.Enum):

@@ -35,11 +35,18 @@ class custom_partitioning:
         self._params: dict[str, Any] | None = None
 
     def def_partition(
-        self, partition: Callable[..., Any], infer_sharding_from_operands: Callable[..., Any] | None = None,
-        propagate_user_sharding: Callable[..., Any] | None = None, decode_shardings: bool = True,
-        sharding_rule: str | SdyShardingRule | Callable[..., Any] | None = None, *, reduction_factors: Sequence[str] = (),
-        need_replication_factors: Sequence[str] = (), permutation_factors: Sequence[str] = (), **factor_sizes: int,
-    ) -> None:  # fmt: skip
+        self,
+        partition: Callable[..., Any],
+        infer_sharding_from_operands: Callable[..., Any] | None = None,
+        propagate_user_sharding: Callable[..., Any] | None = None,
+        decode_shardings: bool = True,
+        sharding_rule: str | SdyShardingRule | Callable[..., Any] | None = None,
+        *,
+        reduction_factors: Sequence[str] = (),
+        need_replication_factors: Sequence[str] = (),
+        permutation_factors: Sequence[str] = (),
+        **factor_sizes: int,
+    ) -> None:
         """Define the partition of the function.
 
         Args:
@@ -59,9 +66,11 @@ class custom_partitioning:
           ValueError: the rule is invalid, or factors are given with a rule that is not a text.
         """
         options = dict(
-            reduction_factors=tuple(reduction_factors), need_replication_factors=tuple(need_replication_factors),
-            permutation_factors=tuple(permutation_factors), **factor_sizes,
-        )  # fmt: skip
+            reduction_factors=tuple(reduction_factors),
+            need_replication_factors=tuple(need_replication_factors),
+            permutation_factors=tuple(permutation_factors),
+            **factor_sizes,
+        )
         if isinstance(sharding_rule, str):
             sharding_rule = parse_rule(sharding_rule, **options)
         elif any(options.values()):
@@ -70,10 +79,12 @@ class custom_partitioning:
                 " give them to SdyShardingRule"
             )
         self._params = dict(
-            partition=partition, infer_sharding_from_operands=infer_sharding_from_operands,
-            propagate_user_sharding=propagate_user_sharding, decode_shardings=decode_shardings,
+            partition=partition,
+            infer_sharding_from_operands=infer_sharding_from_operands,
+            propagate_user_sharding=propagate_user_sharding,
+            decode_shardings=decode_shardings,
             sharding_rule=sharding_rule,
-        )  # fmt: skip
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the function.
@@ -108,7 +119,11 @@ class custom_partitioning:
                 f"custom_partitioning of {name}: it closes over values that are being transformed; make them arguments"
             )
         out = custom_partitioning_p.bind(
-            *leaves, jaxpr=program, in_tree=pytree.tree_structure(moving), out_tree=out_tree,
-            static_args=tuple(fixed[i] for i in sorted(fixed)), **self._params,
-        )  # fmt: skip
+            *leaves,
+            jaxpr=program,
+            in_tree=pytree.tree_structure(moving),
+            out_tree=out_tree,
+            static_args=tuple(fixed[i] for i in sorted(fixed)),
+            **self._params,
+        )
         return pytree.tree_unflatten(out_tree, out)

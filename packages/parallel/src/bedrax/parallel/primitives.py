@@ -107,9 +107,11 @@ def _dead_code(eqn: Eqn, used):
     with inside(params):
         smaller, used_in = dce_for(params["jaxpr"], tuple(used))
     params = {
-        **params, "jaxpr": smaller, "in_specs": tuple(kept(params["in_specs"], used_in)),
+        **params,
+        "jaxpr": smaller,
+        "in_specs": tuple(kept(params["in_specs"], used_in)),
         "out_specs": tuple(kept(params["out_specs"], used)),
-    }  # fmt: skip
+    }
     invars, outvars = kept(eqn.invars, used_in), kept(eqn.outvars, used)
     return list(used_in), Eqn(eqn.primitive, invars, outvars, params, smaller.effects, eqn.source_info)
 

@@ -54,9 +54,12 @@ def _jvp(primals, tangents, **params):
         pushed, active_out = jvp_jaxpr(params["jaxpr"], active)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     out = _bind(
-        params, pushed, (*primals, *live(tangents)), (*in_specs, *kept(in_specs, active)),
+        params,
+        pushed,
+        (*primals, *live(tangents)),
+        (*in_specs, *kept(in_specs, active)),
         (*out_specs, *kept(out_specs, active_out)),
-    )  # fmt: skip
+    )
     n = len(active_out)
     return out[:n], spread(out[n:], active_out, out[:n])
 
@@ -117,9 +120,12 @@ def _linearize(primals, tangents, **params):
     # only according to the specs is treated as equal.
     specs = {"in": in_specs, "out": out_specs, "new": stacked}
     moved = _bind(
-        params, linear, (*lin.residuals(primals, out), *live(tangents)),
-        (*(specs[kind][i] for kind, i in lin.sources), *kept(in_specs, active)), kept(out_specs, lin.active_out),
-    )  # fmt: skip
+        params,
+        linear,
+        (*lin.residuals(primals, out), *live(tangents)),
+        (*(specs[kind][i] for kind, i in lin.sources), *kept(in_specs, active)),
+        kept(out_specs, lin.active_out),
+    )
     return results, spread(moved, lin.active_out, results)
 
 
@@ -138,17 +144,22 @@ def _split(tape, prim, args, params):
     stacked = list(map(_stack_spec, axes))
     unmarked = [not m for m in marked]
     out = _bind(
-        params, known, kept(args, unmarked), kept(in_specs, unmarked),
+        params,
+        known,
+        kept(args, unmarked),
+        kept(in_specs, unmarked),
         (*kept(out_specs, [not d for d in depends_out]), *stacked),
-    )  # fmt: skip
+    )
     n = len(out) - count
     others = iter(out[:n])
     dependent: Any = iter(())
     if rest.outvars:
         new = {
-            **params, "jaxpr": rest, "in_specs": (*stacked, *kept(in_specs, marked)),
+            **params,
+            "jaxpr": rest,
+            "in_specs": (*stacked, *kept(in_specs, marked)),
             "out_specs": tuple(kept(out_specs, depends_out)),
-        }  # fmt: skip
+        }
         dependent = iter(tape.record(prim, (*out[n:], *kept(args, marked)), new))
     return [next(dependent) if d else next(others) for d in depends_out]
 

@@ -18,8 +18,10 @@ BATCHING = "…"  # at the beginning of a mapping: all remaining dimensions; dig
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _BATCH = re.compile(rf"{BATCHING}\d*")
 _KINDS = {
-    "reduction_factors": "reduction", "need_replication_factors": "need_replication", "permutation_factors": "permutation"
-}  # fmt: skip
+    "reduction_factors": "reduction",
+    "need_replication_factors": "need_replication",
+    "permutation_factors": "permutation",
+}
 
 
 def _check_name(name: Any) -> None:
@@ -83,10 +85,15 @@ class SdyShardingRule:
     """
 
     def __init__(
-        self, operand_mappings: Sequence[ArrayMapping], result_mappings: Sequence[ArrayMapping], *,
-        reduction_factors: Sequence[str] = (), need_replication_factors: Sequence[str] = (),
-        permutation_factors: Sequence[str] = (), **factor_sizes: int,
-    ) -> None:  # fmt: skip
+        self,
+        operand_mappings: Sequence[ArrayMapping],
+        result_mappings: Sequence[ArrayMapping],
+        *,
+        reduction_factors: Sequence[str] = (),
+        need_replication_factors: Sequence[str] = (),
+        permutation_factors: Sequence[str] = (),
+        **factor_sizes: int,
+    ) -> None:
         self.operand_mappings: tuple[ArrayMapping, ...] = tuple(operand_mappings)
         self.result_mappings: tuple[ArrayMapping, ...] = tuple(result_mappings)
         self.reduction_factors: tuple[str, ...] = tuple(reduction_factors)
@@ -138,16 +145,19 @@ class SdyShardingRule:
         batches: dict[str, int] = {}
         sides = []
         for what, mappings, shapes in (
-            ("operand", self.operand_mappings, operand_shapes), ("result", self.result_mappings, result_shapes)
-        ):  # fmt: skip
+            ("operand", self.operand_mappings, operand_shapes),
+            ("result", self.result_mappings, result_shapes),
+        ):
             if len(mappings) != len(shapes):
                 raise ValueError(
                     f"sharding rule {self}: it is for {len(mappings)} {what}s, the function has {len(shapes)}"
                 )
-            sides.append([
-                self._dimensions(f"{what} {i}", m, shape, sizes, batches)
-                for i, (m, shape) in enumerate(zip(mappings, shapes))
-            ])  # fmt: skip
+            sides.append(
+                [
+                    self._dimensions(f"{what} {i}", m, shape, sizes, batches)
+                    for i, (m, shape) in enumerate(zip(mappings, shapes))
+                ]
+            )
         symbols: dict[str, str] = {}
         for dims in (dims for side in sides for dims in side):
             for f in (f for d in dims for f in d):
@@ -163,8 +173,9 @@ class SdyShardingRule:
         listed = ", ".join(f"{s}={sizes[f]}" for f, s in symbols.items())
         kinds = "".join(
             f" {word}={{{', '.join(sorted((symbols[f] for f in getattr(self, kind)), key=_order))}}}"
-            for kind, word in _KINDS.items() if getattr(self, kind)
-        )  # fmt: skip
+            for kind, word in _KINDS.items()
+            if getattr(self, kind)
+        )
         factors = f" {{{listed}}}" if listed else ""
         return f"#sdy.op_sharding_rule<({write(sides[0])})->({write(sides[1])}){factors}{kinds}, custom>"
 

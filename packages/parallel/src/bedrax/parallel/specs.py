@@ -157,8 +157,11 @@ class PartitionSpec:
         if unreduced_kind is None and unreduced:
             unreduced_kind = self.unreduced_kind
         return PartitionSpec(
-            *(self._partitions if partitions is None else partitions), unreduced=unreduced,
-            reduced=self.reduced if reduced is None else reduced, unreduced_kind=unreduced_kind)  # fmt: skip
+            *(self._partitions if partitions is None else partitions),
+            unreduced=unreduced,
+            reduced=self.reduced if reduced is None else reduced,
+            unreduced_kind=unreduced_kind,
+        )
 
     def to_tangent_spec(self) -> PartitionSpec:
         """The spec of tangents."""
@@ -183,8 +186,12 @@ class PartitionSpec:
             if len(kinds) > 1:
                 raise TypeError(f"{self!r} and {other!r} cannot be joined: their values are parts of different kinds")
             return PartitionSpec(
-                *self, *other, unreduced=self.unreduced | other.unreduced, reduced=self.reduced | other.reduced,
-                unreduced_kind=kinds.pop() if kinds else None)  # fmt: skip
+                *self,
+                *other,
+                unreduced=self.unreduced | other.unreduced,
+                reduced=self.reduced | other.reduced,
+                unreduced_kind=kinds.pop() if kinds else None,
+            )
         if isinstance(other, tuple):
             return self.update((*self, *other))
         raise NotImplementedError(f"a PartitionSpec and a {type(other).__name__} cannot be joined")
@@ -258,7 +265,8 @@ def check_pspec(
     for name in splitting:
         if splitting.count(name) > 1:
             raise DuplicateSpecError(
-                f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec)  # fmt: skip
+                f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec
+            )
         if name in spec.unreduced or name in spec.reduced:
             raise ValueError(f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too")
     refuse_partial_sums(spec)

@@ -85,9 +85,13 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
     """Saves arrays with TensorStore: copies them first, and writes while the program continues."""
 
     def serialize(
-        self, arrays: Sequence[Any], tensorstore_specs: Sequence[dict[Any, Any]], *,
-        on_commit_callback: Callable[[], None] | None = None, transaction: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        arrays: Sequence[Any],
+        tensorstore_specs: Sequence[dict[Any, Any]],
+        *,
+        on_commit_callback: Callable[[], None] | None = None,
+        transaction: Any = None,
+    ) -> None:
         """Save arrays: return after the copies, and write in the background.
 
         Args:
@@ -128,25 +132,37 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
     _saves = 0
 
     def serialize_with_paths(
-        self, arrays: Sequence[Any], paths: Sequence[str], *, on_commit_callback: Callable[[], None] | None = None,
+        self,
+        arrays: Sequence[Any],
+        paths: Sequence[str],
+        *,
+        on_commit_callback: Callable[[], None] | None = None,
         transaction: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`serialize` with paths."""
         specs = list(map(tensorstore_io.get_tensorstore_spec, paths))
         self.serialize(arrays, specs, on_commit_callback=on_commit_callback, transaction=transaction)
 
     def deserialize(
-        self, shardings: Sequence[Any], tensorstore_specs: Sequence[dict[Any, Any]], global_shapes: Any = None, dtypes: Any = None,
+        self,
+        shardings: Sequence[Any],
+        tensorstore_specs: Sequence[dict[Any, Any]],
+        global_shapes: Any = None,
+        dtypes: Any = None,
         concurrent_gb: int = 32,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """Restore arrays, after the end of a current write; see `tensorstore_io.run_deserialization`."""
         self.wait_until_finished()
         return tensorstore_io.run_deserialization(shardings, tensorstore_specs, global_shapes, dtypes, concurrent_gb)
 
     def deserialize_with_paths(
-        self, shardings: Sequence[Any], paths: Sequence[str], global_shapes: Any = None, dtypes: Any = None,
+        self,
+        shardings: Sequence[Any],
+        paths: Sequence[str],
+        global_shapes: Any = None,
+        dtypes: Any = None,
         concurrent_gb: int = 32,
-    ) -> list[Any]:  # fmt: skip
+    ) -> list[Any]:
         """`deserialize` with paths."""
         specs = list(map(tensorstore_io.get_tensorstore_spec, paths))
         return self.deserialize(shardings, specs, global_shapes, dtypes, concurrent_gb)

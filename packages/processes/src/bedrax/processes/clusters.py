@@ -58,9 +58,10 @@ def _slurm(env: Mapping[str, str]) -> Cluster | None:
     nodes = env.get("SLURM_STEP_NODELIST") or env.get("SLURM_JOB_NODELIST")
     return Cluster(
         f"{first_host(nodes)}:{_port(env['SLURM_JOB_ID'])}" if nodes else None,
-        number(env, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"), number(env, "SLURM_PROCID"),
+        number(env, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
+        number(env, "SLURM_PROCID"),
         number(env, "SLURM_LOCALID"),
-    )  # fmt: skip
+    )
 
 
 def _open_mpi(env: Mapping[str, str]) -> Cluster | None:
@@ -71,9 +72,11 @@ def _open_mpi(env: Mapping[str, str]) -> Cluster | None:
     found = re.match(r"(?P<job>[^;]*);tcp[46]?://\[?(?P<host>[^,:\]/]+)", uri)
     address = f"{found['host']}:{_port(found['job'])}" if found else None
     return Cluster(
-        address, number(env, "OMPI_COMM_WORLD_SIZE"), number(env, "OMPI_COMM_WORLD_RANK"),
+        address,
+        number(env, "OMPI_COMM_WORLD_SIZE"),
+        number(env, "OMPI_COMM_WORLD_RANK"),
         number(env, "OMPI_COMM_WORLD_LOCAL_RANK"),
-    )  # fmt: skip
+    )
 
 
 def _kubernetes(env: Mapping[str, str]) -> Cluster | None:

@@ -294,7 +294,15 @@ def is_prng_key_dtype(dtype: Any) -> bool:
 
 
 __all__ = [
-    "FunctionInfo", "Specialization",
-    "SINGLETON_INSTANCE_REGISTRY", "SINGLETON_OBJECT_STORE", "DeviceList", "colocated_cpu_devices", "colocated_python",
-    "colocated_python_class", "is_prng_key_dtype", "make_callable", "wrap_class",
-]  # fmt: skip
+    "FunctionInfo",
+    "Specialization",
+    "SINGLETON_INSTANCE_REGISTRY",
+    "SINGLETON_OBJECT_STORE",
+    "DeviceList",
+    "colocated_cpu_devices",
+    "colocated_python",
+    "colocated_python_class",
+    "is_prng_key_dtype",
+    "make_callable",
+    "wrap_class",
+]

@@ -48,13 +48,23 @@ _lock = threading.Lock()
 
 
 def initialize(
-    coordinator_address: str | None = None, num_processes: int | None = None, process_id: int | None = None,
-    local_device_ids: int | Sequence[int] | None = None, cluster_detection_method: str | None = None,
-    initialization_timeout: int = 300, heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300,
-    coordinator_bind_address: str | None = None, slice_index: int | None = None, partition_index: int | None = None,
-    mtls_cert_file: str | None = None, mtls_key_file: str | None = None, mtls_ca_file: str | None = None,
-    mtls_peer_uri_prefix: str | None = None, verify_secure_credentials: bool | None = None,
-) -> None:  # fmt: skip
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    cluster_detection_method: str | None = None,
+    initialization_timeout: int = 300,
+    heartbeat_timeout_seconds: int = 100,
+    shutdown_timeout_seconds: int = 300,
+    coordinator_bind_address: str | None = None,
+    slice_index: int | None = None,
+    partition_index: int | None = None,
+    mtls_cert_file: str | None = None,
+    mtls_key_file: str | None = None,
+    mtls_ca_file: str | None = None,
+    mtls_peer_uri_prefix: str | None = None,
+    verify_secure_credentials: bool | None = None,
+) -> None:
     """Join a run of several processes. Each process calls this before its first computation.
 
     Afterwards `jax.devices()` are those of all processes, and `jax.local_devices()` those of this one. Missing
@@ -110,8 +120,14 @@ def initialize(
                 " process are in use already"
             )
         _choose_devices(local_device_ids, found, os.environ)
-        _connect(found, initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds,
-                 coordinator_bind_address, credentials)  # fmt: skip
+        _connect(
+            found,
+            initialization_timeout,
+            heartbeat_timeout_seconds,
+            shutdown_timeout_seconds,
+            coordinator_bind_address,
+            credentials,
+        )
 
 
 def _credentials(verify: bool | None, **files: str | None) -> dict[str, Any]:
@@ -190,8 +206,13 @@ def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout,
             stacklevel=source.stacklevel(),
         )
     if flags.distributed_debug.value:
-        _logger.warning("process %d of %d connects to %s; devices used: %s", number, count, address,
-                       "all" if clients.visible_accelerators is None else sorted(clients.visible_accelerators))  # fmt: skip
+        _logger.warning(
+            "process %d of %d connects to %s; devices used: %s",
+            number,
+            count,
+            address,
+            "all" if clients.visible_accelerators is None else sorted(clients.visible_accelerators),
+        )
     rendezvous.meet(address, bind_address, number, count, initialization_timeout)
     service = None
     if number == 0:

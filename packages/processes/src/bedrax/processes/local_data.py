@@ -87,8 +87,9 @@ def _tiles(sharding: Any, rank: int) -> tuple[list[int], list[list[int]]]:
     """The number of parts of each dimension, and the parts on this process's devices."""
     n = sharding.num_devices  # a length that every number of parts divides
     tiles = [n // size for size in sharding.shard_shape((n,) * rank)]
-    held = [tuple(s.start or 0 for s in index) for index in
-            sharding.addressable_devices_indices_map(tuple(tiles)).values()]  # fmt: skip
+    held = [
+        tuple(s.start or 0 for s in index) for index in sharding.addressable_devices_indices_map(tuple(tiles)).values()
+    ]
     mine = [sorted({tile[d] for tile in held}) for d in range(rank)]
     if set(product(*mine)) != set(held):
         raise ValueError(f"the devices of this process hold no block of an array sharded by {sharding}")

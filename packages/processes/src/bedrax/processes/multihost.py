@@ -212,8 +212,15 @@ def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: 
     return make_array_from_single_device_arrays(shape, here, [parts[d] for d in global_mesh.local_mesh.devices.flat])
 
 
-def ltg_batcher(insert_axis: bool, axis_data: Any, vals_in: Sequence[Any], dims_in: Sequence[int], global_mesh: Any,
-                pspec: Any, prim: Any = None) -> tuple[Any, ...]:  # fmt: skip
+def ltg_batcher(
+    insert_axis: bool,
+    axis_data: Any,
+    vals_in: Sequence[Any],
+    dims_in: Sequence[int],
+    global_mesh: Any,
+    pspec: Any,
+    prim: Any = None,
+) -> tuple[Any, ...]:
     """The batching rule: the mapped axis is split over the mesh axes of ``vmap(spmd_axis_name=...)``, or not split.
 
     Args:

@@ -134,8 +134,10 @@ def _names(watch: Watch) -> str:
 
 def _text(watch: Watch, found: list[tuple[int, str]]) -> str:
     each = ", ".join(f"process {n} (at {':'.join(where.split())})" for n, where in found)
-    return (f"{each} of the {watch.count} of this run {'is' if len(found) == 1 else 'are'} gone. Start all processes again, from"
-            " the last checkpoint")  # fmt: skip
+    return (
+        f"{each} of the {watch.count} of this run {'is' if len(found) == 1 else 'are'} gone. Start all processes again, from"
+        " the last checkpoint"
+    )
 
 
 def _add_names(watch: Watch, error: BaseException | None) -> None:

@@ -32,9 +32,12 @@ def context() -> Any:
 
 
 def get_tensorstore_spec(
-    ckpt_path: str | os.PathLike[str], ocdbt: bool = False, process_idx: int | None = None, arr: Any = None,
+    ckpt_path: str | os.PathLike[str],
+    ocdbt: bool = False,
+    process_idx: int | None = None,
+    arr: Any = None,
     driver: str = "zarr",
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The specification of an array under a path.
 
     Args:
@@ -90,9 +93,15 @@ def _metadata(driver: str, x: Any) -> dict[str, Any]:
 
 
 async def async_serialize(
-    arr_inp: Any, tensorstore_spec: Any, commit_future: list[Any] | None = None, context: Any = None,
-    chunk_layout: Any = None, primary_host: int | None = None, replica_id: int = 0, transaction: Any = None,
-) -> None:  # fmt: skip
+    arr_inp: Any,
+    tensorstore_spec: Any,
+    commit_future: list[Any] | None = None,
+    context: Any = None,
+    chunk_layout: Any = None,
+    primary_host: int | None = None,
+    replica_id: int = 0,
+    transaction: Any = None,
+) -> None:
     """Write the parts of an array on this process.
 
     Args:
@@ -153,10 +162,15 @@ class _LimitInFlightBytes:
 
 
 async def async_deserialize(
-    in_type: Any, tensorstore_spec: Any, global_shape: Sequence[int] | None = None, dtype: Any = None,
-    byte_limiter: _LimitInFlightBytes | None = None, context: Any = None, chunk_layout: Any = None,
+    in_type: Any,
+    tensorstore_spec: Any,
+    global_shape: Sequence[int] | None = None,
+    dtype: Any = None,
+    byte_limiter: _LimitInFlightBytes | None = None,
+    context: Any = None,
+    chunk_layout: Any = None,
     assume_metadata: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Read the parts of an array for the devices of this process.
 
     Args:
@@ -179,9 +193,12 @@ async def async_deserialize(
         raise ValueError(f"async_deserialize needs the sharding of the result, got {in_type!r}")
     options = {"chunk_layout": chunk_layout} if chunk_layout is not None else {}
     array = await tensorstore.open(
-        tensorstore.Spec(tensorstore_spec) if isinstance(tensorstore_spec, dict) else tensorstore_spec, open=True,
-        assume_metadata=assume_metadata, context=context or globals()["context"](), **options,
-    )  # fmt: skip
+        tensorstore.Spec(tensorstore_spec) if isinstance(tensorstore_spec, dict) else tensorstore_spec,
+        open=True,
+        assume_metadata=assume_metadata,
+        context=context or globals()["context"](),
+        **options,
+    )
     shape = tuple(array.shape if global_shape is None else global_shape)
     kept = dtypes.canonicalize_dtype(np.dtype(array.dtype.numpy_dtype if dtype is None else dtype))
 
@@ -217,9 +234,12 @@ def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -
 
 
 def run_deserialization(
-    shardings: Sequence[Any], tensorstore_specs: Sequence[Any], global_shapes: Sequence[Any] | None = None,
-    dtypes: Sequence[Any] | None = None, concurrent_gb: int = 32,
-) -> list[Any]:  # fmt: skip
+    shardings: Sequence[Any],
+    tensorstore_specs: Sequence[Any],
+    global_shapes: Sequence[Any] | None = None,
+    dtypes: Sequence[Any] | None = None,
+    concurrent_gb: int = 32,
+) -> list[Any]:
     """Read arrays.
 
     Args:

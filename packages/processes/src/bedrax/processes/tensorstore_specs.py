@@ -127,6 +127,12 @@ async def _copied(source: Any, target: Any) -> None:
 
 
 __all__ = [  # noqa: F822
-    "TS_CONTEXT", "Future", "Transaction", "combine_kvstores", "estimate_read_memory_footprint", "is_tensorstore_spec_leaf", "merge_nested_ts_specs",
+    "TS_CONTEXT",
+    "Future",
+    "Transaction",
+    "combine_kvstores",
+    "estimate_read_memory_footprint",
+    "is_tensorstore_spec_leaf",
+    "merge_nested_ts_specs",
     "verify_tensorstore_spec",
-]  # fmt: skip
+]

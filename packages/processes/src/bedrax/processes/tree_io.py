@@ -142,6 +142,12 @@ def nonblocking_load(
 
 
 __all__ = [
-    "deserialize_pytreedef", "load", "load_pytreedef", "nonblocking_load", "nonblocking_save",
-    "register_pytree_node_serialization", "save", "serialize_pytreedef",
-]  # fmt: skip
+    "deserialize_pytreedef",
+    "load",
+    "load_pytreedef",
+    "nonblocking_load",
+    "nonblocking_save",
+    "register_pytree_node_serialization",
+    "save",
+    "serialize_pytreedef",
+]

@@ -29,10 +29,24 @@ from bedrax.random.sampling import sampler
 from bedrax.random.uniforms import signs, split_keys, uniform_floats, unit_floats
 
 __all__ = [
-    "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "logistic", "lognormal", "maxwell",
-    "multivariate_normal", "normal", "orthogonal", "pareto", "rayleigh", "triangular", "truncated_normal", "wald",
+    "cauchy",
+    "double_sided_maxwell",
+    "exponential",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "maxwell",
+    "multivariate_normal",
+    "normal",
+    "orthogonal",
+    "pareto",
+    "rayleigh",
+    "triangular",
+    "truncated_normal",
+    "wald",
     "weibull_min",
-]  # fmt: skip
+]
 
 
 def scalar(x: Any, dtype: np.dtype) -> np.ndarray:
@@ -56,9 +70,11 @@ def normals(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arr
 
 
 normal: Final = sampler(
-    normals, name="normal", dtype=inexact_dtype,
+    normals,
+    name="normal",
+    dtype=inexact_dtype,
     doc="Standard normal numbers. Complex ones have independent parts of variance one half.",
-)  # fmt: skip
+)
 
 
 @sampler

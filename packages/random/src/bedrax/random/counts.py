@@ -253,8 +253,11 @@ def _btrs(key, shape, dtype, n, p):
             (mode + 0.5) * lax.log((mode + 1) / (odds * (n - mode + 1)))
             + (n + 1) * lax.log((n - mode + 1) / (n - k + 1))
             + (k + 0.5) * lax.log(odds * (n - k + 1) / (k + 1))
-            + _stirling_tail(mode) + _stirling_tail(n - mode) - _stirling_tail(k) - _stirling_tail(n - k)
-        )  # fmt: skip
+            + _stirling_tail(mode)
+            + _stirling_tail(n - mode)
+            - _stirling_tail(k)
+            - _stirling_tail(n - k)
+        )
         return k, inside | (~outside & (left <= right))
 
     return _transformed_rejection(key, shape, dtype, propose)
@@ -284,14 +287,16 @@ def binomials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], n: A
 
 
 binomial: Final = sampler(
-    binomials, name="binomial", placement=False,
+    binomials,
+    name="binomial",
+    placement=False,
     doc="""Numbers of successes in `n` independent trials of probability `p`.
 
     Args:
       n: number of trials, a whole number; broadcasts to `shape`.
       p: in [0, 1]; broadcasts to `shape`. Where a parameter is out of its range the result is NaN.
     """,
-)  # fmt: skip
+)
 
 
 # ---- multinomial ----

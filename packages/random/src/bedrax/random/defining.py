@@ -19,9 +19,15 @@ unsafe_rbg_prng_impl: Final = implementations.unsafe_rbg
 
 
 def define_prng_impl(
-    *, key_shape: tuple[int, ...], seed: Callable[..., Any], split: Callable[..., Any], random_bits: Callable[..., Any], fold_in: Callable[..., Any],
-    name: str = "<unnamed>", tag: str = "?",
-) -> KeyImplementation:  # fmt: skip
+    *,
+    key_shape: tuple[int, ...],
+    seed: Callable[..., Any],
+    split: Callable[..., Any],
+    random_bits: Callable[..., Any],
+    fold_in: Callable[..., Any],
+    name: str = "<unnamed>",
+    tag: str = "?",
+) -> KeyImplementation:
     """A generator, for the argument ``impl=`` of functions that make keys.
 
     Args:
@@ -95,6 +101,12 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
 
 
 __all__ = [
-    "define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl", "threefry2x32_p", "threefry_2x32",
-    "threefry_prng_impl", "unsafe_rbg_prng_impl",
-]  # fmt: skip
+    "define_prng_impl",
+    "random_seed",
+    "rbg_prng_impl",
+    "seed_with_impl",
+    "threefry2x32_p",
+    "threefry_2x32",
+    "threefry_prng_impl",
+    "unsafe_rbg_prng_impl",
+]

@@ -9,18 +9,27 @@ from bedrax.core import offers, tracing
 from bedrax.core.config import Flag, flag, on_change
 
 default_prng_impl: Final = flag(
-    "jax_default_prng_impl", "threefry2x32", "implementation of keys that do not name theirs",
-    choices=("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"), keyed=True)  # fmt: skip
+    "jax_default_prng_impl",
+    "threefry2x32",
+    "implementation of keys that do not name theirs",
+    choices=("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32", "philox4x32"),
+    keyed=True,
+)
 enable_custom_prng: Final = flag("jax_enable_custom_prng", False, "PRNGKey makes typed keys", keyed=True)
 legacy_prng_key: Final = flag(
-    "jax_legacy_prng_key", "allow", "what to do when an untyped uint32 key is used", choices=("allow", "warn", "error"),
-    keyed=True)  # fmt: skip
+    "jax_legacy_prng_key",
+    "allow",
+    "what to do when an untyped uint32 key is used",
+    choices=("allow", "warn", "error"),
+    keyed=True,
+)
 threefry_partitionable: Final = flag(
-    "jax_threefry_partitionable", True, "threefry bits do not depend on how the array is sharded",
-    keyed=True)  # fmt: skip
+    "jax_threefry_partitionable", True, "threefry bits do not depend on how the array is sharded", keyed=True
+)
 random_seed_offset: Final = flag("jax_random_seed_offset", 0, "added to every seed", keyed=True)
 high_dynamic_range_gumbel: Final = flag(
-    "jax_high_dynamic_range_gumbel", False, "Gumbel samples with more bits in their tails", keyed=True)  # fmt: skip
+    "jax_high_dynamic_range_gumbel", False, "Gumbel samples with more bits in their tails", keyed=True
+)
 debug_key_reuse: Final = flag(
     "jax_debug_key_reuse", False, "using a key twice is an error: each must be split or folded", keyed=True
 )

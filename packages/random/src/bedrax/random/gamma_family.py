@@ -34,8 +34,17 @@ from bedrax.random.sampling import sampler
 from bedrax.random.uniforms import signs, split_keys, unit_floats
 
 __all__ = [
-    "ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "random_gamma_p", "t",
-]  # fmt: skip
+    "ball",
+    "beta",
+    "chisquare",
+    "dirichlet",
+    "f",
+    "gamma",
+    "generalized_normal",
+    "loggamma",
+    "random_gamma_p",
+    "t",
+]
 
 random_gamma_p: Final = Primitive("random_gamma")
 print_rules.add(random_gamma_p, without_implementation)

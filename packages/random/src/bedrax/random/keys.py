@@ -31,8 +31,18 @@ from bedrax.random.primitives import (
 )
 
 __all__ = [
-    "Key", "PRNGKey", "bits", "clone", "fold_in", "key", "key_data", "key_dtype", "key_impl", "split", "wrap_key_data",
-]  # fmt: skip
+    "Key",
+    "PRNGKey",
+    "bits",
+    "clone",
+    "fold_in",
+    "key",
+    "key_data",
+    "key_dtype",
+    "key_impl",
+    "split",
+    "wrap_key_data",
+]
 
 Key = NewType("Key", Array)
 """The type of a typed key, or of an array of them, in annotations; a call returns its argument."""

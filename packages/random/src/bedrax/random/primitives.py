@@ -32,9 +32,14 @@ if TYPE_CHECKING:
 
 _U32 = np.dtype(np.uint32)
 __all__ = [
-    "random_bits_p", "random_clone_p", "random_fold_in_p", "random_seed_p", "random_split_p", "random_unwrap_p",
+    "random_bits_p",
+    "random_clone_p",
+    "random_fold_in_p",
+    "random_seed_p",
+    "random_split_p",
+    "random_unwrap_p",
     "random_wrap_p",
-]  # fmt: skip
+]
 
 random_seed_p: Final = Primitive("random_seed")
 random_split_p: Final = Primitive("random_split")
@@ -155,10 +160,14 @@ def _seed_on_base(seeds, *, impl):
 
 
 _DECOMPOSITIONS = {
-    random_seed_p: _seed_on_base, random_split_p: _split_on_base, random_fold_in_p: _fold_in_on_base,
-    random_bits_p: _bits_on_base, random_wrap_p: lambda base, *, impl: base, random_unwrap_p: lambda keys: keys,
+    random_seed_p: _seed_on_base,
+    random_split_p: _split_on_base,
+    random_fold_in_p: _fold_in_on_base,
+    random_bits_p: _bits_on_base,
+    random_wrap_p: lambda base, *, impl: base,
+    random_unwrap_p: lambda keys: keys,
     random_clone_p: lambda keys: keys,
-}  # fmt: skip
+}
 for _prim, _function in _DECOMPOSITIONS.items():
     decompositions.add(_prim, _function)
 

@@ -236,9 +236,10 @@ def _moved(reading: Reading, op: Operation) -> list:
 
 
 key_rules: Final = Column(
-    "key reuse", signature="rule(reading, operation) -> marks of the results",
+    "key reuse",
+    signature="rule(reading, operation) -> marks of the results",
     otherwise=lambda prim: _moved if prim.family in _MOVING else _new_keys,
-)  # fmt: skip
+)
 key_rules.add(broadcast_in_dim_p, _new_keys)  # each row may use a key that is broadcast
 
 
@@ -257,9 +258,11 @@ def programs_of(prim: Any, params: dict[str, Any]) -> Sequence[tables.Use]:
 def equations_with_keys(program: Any) -> tuple[Any, ...]:
     """The equations that have keys among their operands or results, or in programs that they hold."""
     return tuple(
-        eqn for eqn in program.eqns
-        if any(is_keys(v.aval) for v in (*eqn.invars, *eqn.outvars)) or any(has_keys(u.program) for u in programs_of(eqn.primitive, eqn.params))
-    )  # fmt: skip
+        eqn
+        for eqn in program.eqns
+        if any(is_keys(v.aval) for v in (*eqn.invars, *eqn.outvars))
+        or any(has_keys(u.program) for u in programs_of(eqn.primitive, eqn.params))
+    )
 
 
 def has_keys(program: Any) -> bool:

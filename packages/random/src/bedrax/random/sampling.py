@@ -26,9 +26,15 @@ _METHOD = """method: ``"exact"``, by rejection; or ``"approximate"``: without lo
 
 
 def sampler(
-    formula: Callable[..., Any] | None = None, /, *, name: str = "", doc: str = "", dtype: Callable[..., Any] = float_dtype,
-    shape: tuple[Any, ...] | None = None, placement: bool = True,
-) -> Callable[..., Any]:  # fmt: skip
+    formula: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str = "",
+    doc: str = "",
+    dtype: Callable[..., Any] = float_dtype,
+    shape: tuple[Any, ...] | None = None,
+    placement: bool = True,
+) -> Callable[..., Any]:
     """Decorator: the sampler ``(key, *parameters, shape, dtype, *, out_sharding)`` of a formula.
 
     Args:
@@ -52,10 +58,12 @@ def sampler(
     parameter, either, empty = (inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty)
     defaults = {"key": empty, **{p.name: p.default for p in own}, "shape": shape, "dtype": None}
     last = {**({"method": METHODS[0]} if has_method else {}), **({"out_sharding": None} if placement else {})}
-    signature = inspect.Signature([
-        *(parameter(n, either, default=default) for n, default in defaults.items()),
-        *(parameter(n, parameter.KEYWORD_ONLY, default=default) for n, default in last.items()),
-    ])  # fmt: skip
+    signature = inspect.Signature(
+        [
+            *(parameter(n, either, default=default) for n, default in defaults.items()),
+            *(parameter(n, parameter.KEYWORD_ONLY, default=default) for n, default in last.items()),
+        ]
+    )
     pairs = list(defaults.items())
     read_dtype = dtype
 
@@ -109,8 +117,11 @@ def _documentation(
     text, _, own = inspect.cleandoc(doc).partition("\n\nArgs:\n")
     default = f"the shape of `{parameters[0]}`" if len(parameters) == 1 else "the parameters' joint shape"
     lines = [
-        "key: a single key.", *([own.strip()] if own else ()),
+        "key: a single key.",
+        *([own.strip()] if own else ()),
         "shape: of the result." if shape is not None else f"shape: of the result; default: {default}.",
-        f"dtype: {dtype}", *([_METHOD] if has_method else ()), *(["out_sharding: placement of the result."] if placement else ()),
-    ]  # fmt: skip
+        f"dtype: {dtype}",
+        *([_METHOD] if has_method else ()),
+        *(["out_sharding: placement of the result."] if placement else ()),
+    ]
     return f"{text}\n\nArgs:\n  " + "\n  ".join(lines) + "\n"

@@ -62,9 +62,7 @@ class StatefulPRNG:
         loc, scale = (broadcast(x, shape, dtype) for x in (loc, scale))
         return lax.add(loc, lax.mul(scale, normal(self.key(), shape, dtype)))
 
-    def integers(
-        self, low: Any, high: Any = None, size: int | Sequence[int] | None = None, *, dtype: Any = int
-    ) -> Any:  # fmt: skip
+    def integers(self, low: Any, high: Any = None, size: int | Sequence[int] | None = None, *, dtype: Any = int) -> Any:
         """Integers in [low, high), of shape `size`; with one limit, in [0, low)."""
         low, high = (0, low) if high is None else (low, high)
         return randint(

@@ -139,9 +139,12 @@ def _over_axes(
 
 def _along_several(name: str, what: str, transform: Callable) -> Callable[..., Array]:
     def function(
-        x: ArrayLike, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+        x: ArrayLike,
+        type: int = 2,
+        s: Sequence[int] | None = None,
+        axes: Sequence[int] | None = None,
         norm: str | None = None,
-    ) -> Array:  # fmt: skip
+    ) -> Array:
         _check(name, type, norm)
         return _over_axes(name, transform, x, s, axes, norm)
 

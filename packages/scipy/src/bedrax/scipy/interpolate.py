@@ -33,9 +33,13 @@ class RegularGridInterpolator:
     """
 
     def __init__(
-        self, points: Sequence[ArrayLike], values: ArrayLike, method: str = "linear", bounds_error: bool = False,
+        self,
+        points: Sequence[ArrayLike],
+        values: ArrayLike,
+        method: str = "linear",
+        bounds_error: bool = False,
         fill_value: float | None = math.nan,
-    ) -> None:  # fmt: skip
+    ) -> None:
         one_of("RegularGridInterpolator", "method", method, ("linear", "nearest"))
         if bounds_error:
             raise NotImplementedError("bounds_error: a traced program cannot raise; use fill_value.")

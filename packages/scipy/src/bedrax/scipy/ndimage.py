@@ -35,9 +35,11 @@ def _mirrored(index, size: int):
 # The maps of an index outside of the image to an index inside, by mode.
 _INSIDE = {
     "constant": lambda index, size: jnp.clip(index, 0, size - 1),
-    "nearest": lambda index, size: jnp.clip(index, 0, size - 1), "wrap": lambda index, size: index % size,
-    "mirror": _mirrored, "reflect": _reflected,
-}  # fmt: skip
+    "nearest": lambda index, size: jnp.clip(index, 0, size - 1),
+    "wrap": lambda index, size: index % size,
+    "mirror": _mirrored,
+    "reflect": _reflected,
+}
 
 
 @one_program(static=("order", "mode"), everywhere=True)

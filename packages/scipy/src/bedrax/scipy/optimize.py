@@ -151,9 +151,14 @@ def _bfgs(fun: Callable, x0, *, maxiter=None, norm=np.inf, gtol=1e-5, line_searc
         left = eye - rho * ds[:, None] * dg[None, :]
         updated = dot(left, dot(s.inverse, left.T)) + rho * ds[:, None] * ds[None, :]
         return _State(
-            s.k + 1, s.x + ds, best.value, best.gradient, jnp.where(usable, updated, s.inverse),
-            s.evaluations + evaluations, ~moved,
-        )  # fmt: skip
+            s.k + 1,
+            s.x + ds,
+            best.value,
+            best.gradient,
+            jnp.where(usable, updated, s.inverse),
+            s.evaluations + evaluations,
+            ~moved,
+        )
 
     value, gradient = both(x0)
     count = lambda i: jnp.asarray(i, np.int32)
@@ -165,9 +170,14 @@ def _bfgs(fun: Callable, x0, *, maxiter=None, norm=np.inf, gtol=1e-5, line_searc
 
 
 def minimize(
-    fun: Callable[..., Array], x0: ArrayLike, args: tuple[Any, ...] = (), *, method: str, tol: float | None = None,
+    fun: Callable[..., Array],
+    x0: ArrayLike,
+    args: tuple[Any, ...] = (),
+    *,
+    method: str,
+    tol: float | None = None,
     options: Mapping[str, Any] | None = None,
-) -> OptimizeResults:  # fmt: skip
+) -> OptimizeResults:
     """A local minimum of a differentiable function.
 
     Args:

@@ -19,8 +19,17 @@ from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import aligned, axes_tuple, axis_index, inexact
 
 __all__ = [
-    "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch",
-]  # fmt: skip
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "correlate2d",
+    "csd",
+    "detrend",
+    "fftconvolve",
+    "istft",
+    "stft",
+    "welch",
+]
 
 
 # ---- convolution ----------------------------------------------------------------------------------------
@@ -290,9 +299,22 @@ def _segments_transform(x, win, nperseg, step, nfft, trend, one_sided):
 
 
 def _spectra(
-    name, x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, mode, boundary=None,
+    name,
+    x,
+    y,
+    fs,
+    window,
+    nperseg,
+    noverlap,
+    nfft,
+    detrend,
+    return_onesided,
+    scaling,
+    axis,
+    mode,
+    boundary=None,
     padded=False,
-):  # fmt: skip
+):
     """Frequencies, times, and transforms (`mode` "stft") or cross spectra ("psd") of windowed segments.
 
     The result has the frequencies at `axis` and the segments last.
@@ -347,10 +369,18 @@ def _spectra(
 
 
 def stft(
-    x: ArrayLike, fs: ArrayLike = 1.0, window: np.ndarray[Any, Any] | str | tuple[str, float]="hann", nperseg: int = 256, noverlap: int | None = None,
-    nfft: int | None = None, detrend: bool | str | Callable[..., Any] = False, return_onesided: bool = True,
-    boundary: str | None = "zeros", padded: bool = True, axis: int = -1,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: np.ndarray[Any, Any] | str | tuple[str, float] = "hann",
+    nperseg: int = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: bool | str | Callable[..., Any] = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple[Array, Array, Array]:
     """Short-time Fourier transforms.
 
     Args:
@@ -369,9 +399,22 @@ def stft(
       ``(frequencies, times, transforms)``; the transforms have the frequencies at `axis` and the times last.
     """
     return _spectra(
-        "stft", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis, "stft",
-        boundary, padded,
-    )  # fmt: skip
+        "stft",
+        x,
+        None,
+        fs,
+        window,
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        "spectrum",
+        axis,
+        "stft",
+        boundary,
+        padded,
+    )
 
 
 def _median_bias(n: int) -> float:
@@ -381,10 +424,19 @@ def _median_bias(n: int) -> float:
 
 
 def csd(
-    x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: np.ndarray[Any, Any] | str | tuple[str, float]="hann", nperseg: int | None = None,
-    noverlap: int | None = None, nfft: int | None = None, detrend: str | Callable[..., Any] = "constant",
-    return_onesided: bool = True, scaling: str = "density", axis: int = -1, average: str = "mean",
-) -> tuple[Array, Array]:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike | None,
+    fs: ArrayLike = 1.0,
+    window: np.ndarray[Any, Any] | str | tuple[str, float] = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: str | Callable[..., Any] = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
     """The cross spectral density of two signals, by Welch's method.
 
     Args:
@@ -410,10 +462,18 @@ def csd(
 
 
 def welch(
-    x: ArrayLike, fs: ArrayLike = 1.0, window: np.ndarray[Any, Any] | str | tuple[str, float]="hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, detrend: str | Callable[..., Any] = "constant", return_onesided: bool = True,
-    scaling: str = "density", axis: int = -1, average: str = "mean",
-) -> tuple[Array, Array]:  # fmt: skip
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: np.ndarray[Any, Any] | str | tuple[str, float] = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: str | Callable[..., Any] = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
     """The power spectral density of a signal, by Welch's method; arguments and result as for `csd`."""
     freqs, out = csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return freqs, out.real
@@ -423,10 +483,17 @@ def welch(
     static=("fs", "window", "nperseg", "noverlap", "nfft", "input_onesided", "boundary", "time_axis", "freq_axis")
 )
 def istft(
-    Zxx: ArrayLike, fs: ArrayLike = 1.0, window: np.ndarray[Any, Any] | str | tuple[str, float]="hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
+    Zxx: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: np.ndarray[Any, Any] | str | tuple[str, float] = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
     freq_axis: int = -2,
-) -> tuple[Array, Array]:  # fmt: skip
+) -> tuple[Array, Array]:
     """The signal whose short-time Fourier transforms are nearest to these, by weighted overlap and add.
 
     Args:

@@ -17,7 +17,17 @@ from bedrax.shape_poly.specs import (
 from bedrax.shape_poly.values import dim_as_value_p
 
 __all__ = [
-    "InconclusiveDimensionOperation", "SymbolicDim", "SymbolicScope", "UnexpectedDimVar", "constraints_of",
-    "dim_as_value_p", "is_symbolic_dim", "scope_of", "solve_dims", "symbolic_args_specs", "symbolic_dim_bounds",
-    "symbolic_shape", "symbolic_shapes",
-]  # fmt: skip
+    "InconclusiveDimensionOperation",
+    "SymbolicDim",
+    "SymbolicScope",
+    "UnexpectedDimVar",
+    "constraints_of",
+    "dim_as_value_p",
+    "is_symbolic_dim",
+    "scope_of",
+    "solve_dims",
+    "symbolic_args_specs",
+    "symbolic_dim_bounds",
+    "symbolic_shape",
+    "symbolic_shapes",
+]

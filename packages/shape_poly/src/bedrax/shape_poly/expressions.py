@@ -34,7 +34,7 @@ from bedrax.shape_poly.terms import (
     over,
     terms_of,
     text_of,
-)  # fmt: skip
+)
 from bedrax.shape_poly.values import dim_as_value_p, value_type
 
 if TYPE_CHECKING:

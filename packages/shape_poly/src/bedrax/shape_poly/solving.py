@@ -114,10 +114,12 @@ def _check_equations(equations, check: _Checker, symbolic_shapes, actual: str | 
                 " {{{1}, {0}}}" + (f", for argument shapes {actual}." if actual else ".")
             )
         check(
-            "==", e.value, found,
+            "==",
+            e.value,
+            found,
             f"Found inconsistency between dimension size {e.where} (= {{0}}) and the specification '{e.dim}' (= {{1}}).{several}",
             [e.value, found],
-        )  # fmt: skip
+        )
 
 
 def _check_constraints(scope, check: _Checker) -> None:
@@ -147,8 +149,15 @@ class _Checker:
         self.env: dict[str, Any] = {}
         self.obtained: list[tuple[str, str, str, Any]] = []
 
-    def __call__(self, relation: str, x: Any, y: Any, problem: str, values: Sequence[Any],
-                 start: str = "Input shapes do not match the polymorphic shapes specification. ") -> None:  # fmt: skip
+    def __call__(
+        self,
+        relation: str,
+        x: Any,
+        y: Any,
+        problem: str,
+        values: Sequence[Any],
+        start: str = "Input shapes do not match the polymorphic shapes specification. ",
+    ) -> None:
         known = type(x) is int and type(y) is int
         if known and (x == y if relation == "==" else x >= y):
             return
@@ -175,11 +184,13 @@ class _Checker:
         self.env[name] = value
         self.obtained.append((name, str(e.dim), e.where, e.value))
         self(
-            ">=", value, 1,
+            ">=",
+            value,
+            1,
             f"Expected value >= 1 for dimension variable '{name}'. Dimension variable {name} must have integer value"
             f" >= 1. Found value {{0}} when solving {e.dim} == {{1}}.",
             [value, e.value],
-        )  # fmt: skip
+        )
 
 
 def _solve(e: _Equation, env: dict[str, Any], check: _Checker) -> bool:

@@ -50,8 +50,12 @@ def _with_derivative(x: Any, data: Any) -> Any:
     if not isinstance(x, BCOO):
         raise NotImplementedError(f"the Jacobian with respect to {x}: use a BCOO array")
     indices = x.indices.reshape((1,) * more + x.indices.shape)
-    return BCOO((data, indices), shape=data.shape[:more] + x.shape, indices_sorted=x.indices_sorted,
-                unique_indices=x.unique_indices)  # fmt: skip
+    return BCOO(
+        (data, indices),
+        shape=data.shape[:more] + x.shape,
+        indices_sorted=x.indices_sorted,
+        unique_indices=x.unique_indices,
+    )
 
 
 def value_and_grad(

@@ -34,10 +34,26 @@ from bedrax.sparse.formats import (
 )
 
 __all__ = [
-    "BCOO", "CUSPARSE_DATA_DTYPES", "CUSPARSE_INDEX_DTYPES", "BCOOProperties", "Buffer", "bcoo_eliminate_zeros", "bcoo_extract", "bcoo_extract_p", "bcoo_fromdense",
-    "bcoo_fromdense_p", "bcoo_sort_indices", "bcoo_sort_indices_p", "bcoo_sum_duplicates", "bcoo_sum_duplicates_p",
-    "bcoo_todense", "bcoo_todense_p", "bcoo_transpose", "bcoo_transpose_p", "bcoo_update_layout",
-]  # fmt: skip
+    "BCOO",
+    "CUSPARSE_DATA_DTYPES",
+    "CUSPARSE_INDEX_DTYPES",
+    "BCOOProperties",
+    "Buffer",
+    "bcoo_eliminate_zeros",
+    "bcoo_extract",
+    "bcoo_extract_p",
+    "bcoo_fromdense",
+    "bcoo_fromdense_p",
+    "bcoo_sort_indices",
+    "bcoo_sort_indices_p",
+    "bcoo_sum_duplicates",
+    "bcoo_sum_duplicates_p",
+    "bcoo_todense",
+    "bcoo_todense_p",
+    "bcoo_transpose",
+    "bcoo_transpose_p",
+    "bcoo_update_layout",
+]
 
 
 CUSPARSE_DATA_DTYPES: list[Any] = []  # dtypes of products by a GPU library: none here
@@ -494,8 +510,11 @@ def bcoo_update_layout(
         raise ValueError(f"an array of rank {mat.ndim} has no layout {n_batch=}, {n_dense=}")
     if on_inefficient not in ("error", "warn", None):
         raise ValueError(f"on_inefficient is 'error', 'warn' or None, got {on_inefficient!r}")
-    grows = [f"{k} from {a} to {b}" for k, a, b in
-             (("n_batch", mat.n_batch, n_batch), ("n_dense", mat.n_dense, n_dense)) if b > a]  # fmt: skip
+    grows = [
+        f"{k} from {a} to {b}"
+        for k, a, b in (("n_batch", mat.n_batch, n_batch), ("n_dense", mat.n_dense, n_dense))
+        if b > a
+    ]
     if grows and on_inefficient:
         text = f"For matrix of shape {mat.shape}, increasing {' and '.join(grows)} results in inefficient storage"
         if on_inefficient == "error":

@@ -18,9 +18,14 @@ from bedrax.sparse.bcoo import BCOO, bcoo_update_layout, extracted, mapped
 from bedrax.sparse.formats import broadcasting_vmap, composed
 
 __all__ = [
-    "bcoo_dot_general", "bcoo_dot_general_p", "bcoo_dot_general_sampled", "bcoo_dot_general_sampled_p",
-    "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_spdot_general_p",
-]  # fmt: skip
+    "bcoo_dot_general",
+    "bcoo_dot_general_p",
+    "bcoo_dot_general_sampled",
+    "bcoo_dot_general_sampled_p",
+    "bcoo_multiply_dense",
+    "bcoo_multiply_sparse",
+    "bcoo_spdot_general_p",
+]
 
 
 class _Contraction(NamedTuple):
@@ -66,10 +71,13 @@ def _dot_general(data, indices, rhs, *, dimension_numbers, spinfo, preferred_ele
     pairs = sorted((d, left.index(r)) for d, r in zip(c.lhs_contract, c.rhs_contract) if d >= n_batch)
     free = [shape[d] for d in c.lhs_free if d >= n_batch] + [rhs.shape[d] for d in c.rhs_free]
     fun = functools.partial(
-        elements.contract, precision=precision, shape=shape[n_batch:edge], free_shape=tuple(free),
+        elements.contract,
+        precision=precision,
+        shape=shape[n_batch:edge],
+        free_shape=tuple(free),
         sparse=tuple((d - n_batch, r) for d, r in pairs if d < edge),
         dense=tuple((d - edge, r) for d, r in pairs if d >= edge),
-    )  # fmt: skip
+    )
     for at in reversed(axes):
         fun = broadcasting_vmap(fun, (0, 0, at))
     out = fun(data, indices, rhs)
@@ -114,9 +122,14 @@ def bcoo_dot_general(
         return _spdot_general(lhs, rhs, numbers, preferred)
     if isinstance(lhs, BCOO):
         return bcoo_dot_general_p.bind(
-            lhs.data, lhs.indices, jnp.asarray(rhs), dimension_numbers=numbers, spinfo=lhs._info,
-            preferred_element_type=preferred, precision=precision,
-        )  # fmt: skip
+            lhs.data,
+            lhs.indices,
+            jnp.asarray(rhs),
+            dimension_numbers=numbers,
+            spinfo=lhs._info,
+            preferred_element_type=preferred,
+            precision=precision,
+        )
     if not isinstance(rhs, BCOO):
         raise TypeError(f"bcoo_dot_general takes a BCOO array, got {type(lhs)} and {type(rhs)}")
     (lc, rc), (lb, rb) = numbers
@@ -136,10 +149,13 @@ def _spdot(ld, li, rd, ri, *, pairs, lhs_shape, rhs_shape, dtype):
     right = [d for d in range(len(rhs_shape)) if d not in theirs]
     n, m = there.shape
     index = jnp.promote_types(li.dtype, ri.dtype)
-    indices = jnp.concatenate([
-        jnp.broadcast_to(elements.columns(li, left)[:, None], (n, m, len(left))).astype(index),
-        jnp.broadcast_to(elements.columns(ri, right)[None], (n, m, len(right))).astype(index),
-    ], -1).reshape(n * m, -1)  # fmt: skip
+    indices = jnp.concatenate(
+        [
+            jnp.broadcast_to(elements.columns(li, left)[:, None], (n, m, len(left))).astype(index),
+            jnp.broadcast_to(elements.columns(ri, right)[None], (n, m, len(right))).astype(index),
+        ],
+        -1,
+    ).reshape(n * m, -1)
     shape = (*(lhs_shape[d] for d in left), *(rhs_shape[d] for d in right))
     data, indices = elements.keep(data.reshape(n * m), indices.reshape(n * m, len(shape)), there.reshape(n * m), shape)
     size = math.prod(shape)
@@ -185,9 +201,16 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, dimension_numbers, preferred) -> BCOO:
                 g_.append(d)
     dtype = preferred or jnp.result_type(lhs.dtype, rhs.dtype)
     data, indices = bcoo_spdot_general_p.bind(
-        lhs.data, lhs.indices, rhs.data, rhs.indices, pairs=pairs, lhs_shape=lhs.sparse_shape,
-        rhs_shape=rhs.sparse_shape, dtype=dtype, axes=tuple(axes),
-    )  # fmt: skip
+        lhs.data,
+        lhs.indices,
+        rhs.data,
+        rhs.indices,
+        pairs=pairs,
+        lhs_shape=lhs.sparse_shape,
+        rhs_shape=rhs.sparse_shape,
+        dtype=dtype,
+        axes=tuple(axes),
+    )
     shape = [lhs.shape[d] for d in (*c.lhs_batch, *c.lhs_free)]
     return BCOO((data, indices), shape=(*shape, *(rhs.shape[d] for d in c.rhs_free)))
 

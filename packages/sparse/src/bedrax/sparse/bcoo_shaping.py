@@ -19,9 +19,17 @@ from bedrax.sparse.bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose, bcoo_u
 from bedrax.sparse.formats import nfold_vmap
 
 __all__ = [
-    "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_conv_general_dilated", "bcoo_dynamic_slice", "bcoo_gather",
-    "bcoo_reduce_sum", "bcoo_reshape", "bcoo_rev", "bcoo_slice", "bcoo_squeeze",
-]  # fmt: skip
+    "bcoo_broadcast_in_dim",
+    "bcoo_concatenate",
+    "bcoo_conv_general_dilated",
+    "bcoo_dynamic_slice",
+    "bcoo_gather",
+    "bcoo_reduce_sum",
+    "bcoo_reshape",
+    "bcoo_rev",
+    "bcoo_slice",
+    "bcoo_squeeze",
+]
 
 
 def _edges(mat: BCOO) -> tuple[int, int]:
@@ -64,9 +72,11 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     shape = tuple(n for i, n in enumerate(mat.shape) if i not in axes)
     sums = bool(batch or sparse)
     return BCOO(
-        (data, indices), shape=shape, indices_sorted=mat.indices_sorted and not sums,
+        (data, indices),
+        shape=shape,
+        indices_sorted=mat.indices_sorted and not sums,
         unique_indices=mat.unique_indices and not sums,
-    )  # fmt: skip
+    )
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
@@ -157,8 +167,10 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     dimension = operator.index(dimension) % first.ndim
     if any((op.n_batch, op.n_sparse, op.n_dense) != (first.n_batch, first.n_sparse, first.n_dense) for op in operands):
         raise NotImplementedError(f"bcoo_concatenate of arrays of different layouts: {operands}")
-    if any(op.shape[:dimension] + op.shape[dimension + 1 :] != first.shape[:dimension] + first.shape[dimension + 1 :]
-           for op in operands):  # fmt: skip
+    if any(
+        op.shape[:dimension] + op.shape[dimension + 1 :] != first.shape[:dimension] + first.shape[dimension + 1 :]
+        for op in operands
+    ):
         raise ValueError(f"shapes that differ in other dimensions than {dimension}: {[op.shape for op in operands]}")
     shape = list(first.shape)
     shape[dimension] = sum(op.shape[dimension] for op in operands)
@@ -171,8 +183,10 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         data = joined(
             [jnp.broadcast_to(d, (*op.shape[:b], *d.shape[b:])) for op, (d, _) in zip(operands, padded)], dimension
         )
-        indices = joined([jnp.broadcast_to(i.astype(dtype), (*op.shape[:b], *i.shape[b:]))
-                          for op, (_, i) in zip(operands, padded)], dimension)  # fmt: skip
+        indices = joined(
+            [jnp.broadcast_to(i.astype(dtype), (*op.shape[:b], *i.shape[b:])) for op, (_, i) in zip(operands, padded)],
+            dimension,
+        )
         return BCOO((data, indices), shape=shape)
     offsets = itertools.accumulate([op.shape[dimension] for op in operands[:-1]], initial=0)
     datas, rows = [], []
@@ -443,10 +457,14 @@ def _convolved_shape(lhs: BCOO, rhs: BCOO, strides, padding, ld, rd, numbers) ->
         if ((k - 1) * d + 1 if k else 0) + a + z >= (w - 1) * r + 1
         else 0
         for k, d, (a, z), w, r, s in zip(
-            [lhs.shape[d] for d in numbers.lhs_spec[2:]], ld, padding,
-            [rhs.shape[d] for d in numbers.rhs_spec[2:]], rd, strides,
+            [lhs.shape[d] for d in numbers.lhs_spec[2:]],
+            ld,
+            padding,
+            [rhs.shape[d] for d in numbers.rhs_spec[2:]],
+            rd,
+            strides,
         )
-    ]  # fmt: skip
+    ]
     out = [0] * lhs.ndim
     sizes = (lhs.shape[numbers.lhs_spec[0]], rhs.shape[numbers.rhs_spec[0]], *spatial)
     for d, n in zip(numbers.out_spec, sizes):

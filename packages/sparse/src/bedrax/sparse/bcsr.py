@@ -22,10 +22,21 @@ from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.formats import JAXSparse, SparseInfo, composed, mapped_by_batch, nfold_vmap
 
 __all__ = [
-    "BCSR", "BCSRProperties", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general", "bcsr_dot_general_p",
-    "bcsr_eliminate_zeros", "bcsr_extract", "bcsr_extract_p", "bcsr_fromdense", "bcsr_fromdense_p",
-    "bcsr_sum_duplicates", "bcsr_todense", "bcsr_todense_p",
-]  # fmt: skip
+    "BCSR",
+    "BCSRProperties",
+    "bcsr_broadcast_in_dim",
+    "bcsr_concatenate",
+    "bcsr_dot_general",
+    "bcsr_dot_general_p",
+    "bcsr_eliminate_zeros",
+    "bcsr_extract",
+    "bcsr_extract_p",
+    "bcsr_fromdense",
+    "bcsr_fromdense_p",
+    "bcsr_sum_duplicates",
+    "bcsr_todense",
+    "bcsr_todense_p",
+]
 
 
 class BCSRProperties(NamedTuple):
@@ -90,8 +101,12 @@ class BCSR(JAXSparse):
         arr = arr.sort_indices()
         rows = arr.sparse_shape[0]
         indptr = nfold_vmap(lambda i: _pointers(i, rows), arr.n_batch)(arr.indices)
-        return cls((arr.data, arr.indices[..., 1], indptr), shape=arr.shape, indices_sorted=True,
-                   unique_indices=arr.unique_indices)  # fmt: skip
+        return cls(
+            (arr.data, arr.indices[..., 1], indptr),
+            shape=arr.shape,
+            indices_sorted=True,
+            unique_indices=arr.unique_indices,
+        )
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0) -> BCSR:
@@ -117,8 +132,12 @@ class BCSR(JAXSparse):
         indices = nfold_vmap(lambda i, p: _coordinates(i, p, self.shape[self.n_batch + 1]), self.n_batch)(
             self.indices, self.indptr
         )
-        return BCOO((self.data, indices), shape=self.shape, indices_sorted=self.indices_sorted,
-                    unique_indices=self.unique_indices)  # fmt: skip
+        return BCOO(
+            (self.data, indices),
+            shape=self.shape,
+            indices_sorted=self.indices_sorted,
+            unique_indices=self.unique_indices,
+        )
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
         """The array with sorted and unique indices."""
@@ -214,18 +233,24 @@ def bcsr_dot_general(
     if not isinstance(lhs, BCSR) or isinstance(rhs, JAXSparse):
         if isinstance(lhs, BCSR) and isinstance(rhs, BCSR | BCOO):
             rhs = rhs.to_bcoo() if isinstance(rhs, BCSR) else rhs
-            out = bcoo_products.bcoo_dot_general(lhs.to_bcoo(), rhs, dimension_numbers=dimension_numbers,
-                                        preferred_element_type=preferred_element_type)  # fmt: skip
+            out = bcoo_products.bcoo_dot_general(
+                lhs.to_bcoo(), rhs, dimension_numbers=dimension_numbers, preferred_element_type=preferred_element_type
+            )
             return BCSR.from_bcoo(out) if out.n_sparse == 2 else out
         raise TypeError(f"bcsr_dot_general takes a BCSR array first, got {type(lhs)} and {type(rhs)}")
     if out_sharding is not None:
         raise NotImplementedError("bcsr_dot_general has no out_sharding: use jax.lax.with_sharding_constraint")
     (lc, rc), (lb, rb) = dimension_numbers
     return bcsr_dot_general_p.bind(
-        lhs.data, lhs.indices, lhs.indptr, jnp.asarray(rhs), spinfo=lhs._info, precision=precision,
+        lhs.data,
+        lhs.indices,
+        lhs.indptr,
+        jnp.asarray(rhs),
+        spinfo=lhs._info,
+        precision=precision,
         dimension_numbers=((tuple(lc), tuple(rc)), (tuple(lb), tuple(rb))),
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:

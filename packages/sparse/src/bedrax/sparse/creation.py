@@ -42,19 +42,33 @@ def empty(
 
 
 def eye(
-    N: int, M: int | None = None, k: int = 0, dtype: Any = None, index_dtype: Any = "int32",
-    sparse_format: str = "bcoo", **kwds: Any,
-) -> JAXSparse:  # fmt: skip
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    index_dtype: Any = "int32",
+    sparse_format: str = "bcoo",
+    **kwds: Any,
+) -> JAXSparse:
     """A matrix with ones on its `k`-th diagonal. Args: see `jax.numpy.eye` and `empty`."""
     N, M = operator.index(N), operator.index(N if M is None else M)
     return _format(sparse_format)._eye(N, M, operator.index(k), dtype=dtype, index_dtype=index_dtype, **kwds)
 
 
 def random_bcoo(
-    key: Any, shape: Sequence[int], *, dtype: Any = float, indices_dtype: Any = None, nse: float = 0.2, n_batch: int = 0,
-    n_dense: int = 0, unique_indices: bool = True, sorted_indices: bool = False, generator: Callable[..., Any] = random.uniform,
+    key: Any,
+    shape: Sequence[int],
+    *,
+    dtype: Any = float,
+    indices_dtype: Any = None,
+    nse: float = 0.2,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    unique_indices: bool = True,
+    sorted_indices: bool = False,
+    generator: Callable[..., Any] = random.uniform,
     **kwds: Any,
-) -> BCOO:  # fmt: skip
+) -> BCOO:
     """A random array.
 
     Args:

@@ -18,9 +18,14 @@ from bedrax.sparse.formats import JAXSparse
 from bedrax.sparse.transform import as_bcoo, is_sparse, run_sparse
 
 __all__ = [
-    "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues", "eval_sparse", "sparsify_raw", "spvalues_to_arrays",
+    "SparsifyEnv",
+    "SparsifyValue",
+    "arrays_to_spvalues",
+    "eval_sparse",
+    "sparsify_raw",
+    "spvalues_to_arrays",
     "spvalues_to_avals",
-]  # fmt: skip
+]
 
 
 class SparsifyValue(NamedTuple):
@@ -87,10 +92,18 @@ class SparsifyEnv:
         return SparsifyValue(tuple(jnp.shape(data)), self._push(data))
 
     def sparse(
-        self, shape: Sequence[int], data: Any = None, indices: Any = None, indptr: Any = None, *,
-        data_ref: int | None = None, indices_ref: int | None = None, indptr_ref: int | None = None,
-        indices_sorted: bool = False, unique_indices: bool = False,
-    ) -> SparsifyValue:  # fmt: skip
+        self,
+        shape: Sequence[int],
+        data: Any = None,
+        indices: Any = None,
+        indptr: Any = None,
+        *,
+        data_ref: int | None = None,
+        indices_ref: int | None = None,
+        indptr_ref: int | None = None,
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> SparsifyValue:
         """A new sparse value; each of its arrays is given, or is an existing buffer."""
         refs = []
         for what, array, ref in (
@@ -112,9 +125,13 @@ def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
             return spenv.dense(x)
         x = x if isinstance(x, BCSR) else as_bcoo(x)
         return spenv.sparse(
-            x.shape, x.data, x.indices, getattr(x, "indptr", None), indices_sorted=x.indices_sorted,
+            x.shape,
+            x.data,
+            x.indices,
+            getattr(x, "indptr", None),
+            indices_sorted=x.indices_sorted,
             unique_indices=x.unique_indices,
-        )  # fmt: skip
+        )
 
     return pytree.tree_map(value, args, is_leaf=is_sparse)
 
@@ -131,9 +148,11 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
             return spenv.data(v)
         cls, rest = (BCSR, (spenv.indptr(v),)) if v.is_bcsr() else (BCOO, ())
         return cls(
-            (spenv.data(v), spenv.indices(v), *rest), shape=v.shape, indices_sorted=v.indices_sorted,
+            (spenv.data(v), spenv.indices(v), *rest),
+            shape=v.shape,
+            indices_sorted=v.indices_sorted,
             unique_indices=v.unique_indices,
-        )  # fmt: skip
+        )
 
     return pytree.tree_map(array, spvalues, is_leaf=_is_value)
 

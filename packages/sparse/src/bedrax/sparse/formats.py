@@ -179,8 +179,30 @@ def _refusing(what: str) -> Callable:
     return lambda self, *others: self._refuse(what)
 
 
-for _name in ("abs", "neg", "matmul", "rmatmul", "mul", "rmul", "add", "radd", "sub", "rsub", "pow", "rpow",
-              "truediv", "rtruediv", "floordiv", "mod", "eq", "ne", "lt", "le", "gt", "ge"):  # fmt: skip
+for _name in (
+    "abs",
+    "neg",
+    "matmul",
+    "rmatmul",
+    "mul",
+    "rmul",
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "pow",
+    "rpow",
+    "truediv",
+    "rtruediv",
+    "floordiv",
+    "mod",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+):
     setattr(JAXSparse, f"__{_name}__", _refusing(f"operator __{_name}__"))
 JAXSparse.__hash__ = None
 
@@ -251,6 +273,13 @@ def shape_of(x: Any) -> Shape:
 
 
 __all__ = [
-    "CuSparseEfficiencyWarning", "Dtype", "JAXSparse", "Shape", "SparseEfficiencyError", "SparseEfficiencyWarning",
-    "SparseInfo", "broadcasting_vmap", "nfold_vmap",
-]  # fmt: skip
+    "CuSparseEfficiencyWarning",
+    "Dtype",
+    "JAXSparse",
+    "Shape",
+    "SparseEfficiencyError",
+    "SparseEfficiencyWarning",
+    "SparseInfo",
+    "broadcasting_vmap",
+    "nfold_vmap",
+]

@@ -36,10 +36,11 @@ def _spsolve(data, indices, indptr, b, *, tol, reorder):
     call = lambda parts, b: pure_callback(_direct, result, *parts, b, vmap_method="sequential")
     transposed = BCSR.from_bcoo(matrix.T)
     return custom_linear_solve(
-        lambda x: matrix @ x, b,
+        lambda x: matrix @ x,
+        b,
         lambda _, b: call(lax.stop_gradient((data, indices, indptr)), b),
         lambda _, b: call(lax.stop_gradient((transposed.data, transposed.indices, transposed.indptr)), b),
-    )  # fmt: skip
+    )
 
 
 spsolve_p: Final = composed("spsolve", _spsolve)

@@ -21,10 +21,27 @@ from bedrax.sparse.bcsr import BCSR
 from bedrax.sparse.formats import JAXSparse, Shape, SparseInfo, composed
 
 __all__ = [
-    "COO", "COOInfo", "CSC", "CSR", "coo_fromdense", "coo_fromdense_p", "coo_matmat", "coo_matmat_p", "coo_matvec",
-    "coo_matvec_p", "coo_todense", "coo_todense_p", "csr_fromdense", "csr_fromdense_p", "csr_matmat", "csr_matmat_p",
-    "csr_matvec", "csr_matvec_p", "csr_todense", "csr_todense_p",
-]  # fmt: skip
+    "COO",
+    "COOInfo",
+    "CSC",
+    "CSR",
+    "coo_fromdense",
+    "coo_fromdense_p",
+    "coo_matmat",
+    "coo_matmat_p",
+    "coo_matvec",
+    "coo_matvec_p",
+    "coo_todense",
+    "coo_todense_p",
+    "csr_fromdense",
+    "csr_fromdense_p",
+    "csr_matmat",
+    "csr_matmat_p",
+    "csr_matvec",
+    "csr_matvec_p",
+    "csr_todense",
+    "csr_todense_p",
+]
 
 
 class COOInfo(NamedTuple):
@@ -125,8 +142,12 @@ class COO(_Matrix):
     def transpose(self, axes: Sequence[int] | None = None) -> COO:
         """The transposed matrix; `axes` is None or (1, 0)."""
         _only_transpose(axes)
-        return COO((self.data, self.col, self.row), shape=self.shape[::-1], rows_sorted=self.cols_sorted,
-                   cols_sorted=self.rows_sorted)  # fmt: skip
+        return COO(
+            (self.data, self.col, self.row),
+            shape=self.shape[::-1],
+            rows_sorted=self.cols_sorted,
+            cols_sorted=self.rows_sorted,
+        )
 
 
 def _only_transpose(axes) -> None:

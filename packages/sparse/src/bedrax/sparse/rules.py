@@ -39,9 +39,25 @@ def _merged(mat: BCOO) -> BCOO:
 
 LINEAR = (ew.neg_p, ew.real_p, ew.imag_p, ew.conj_p, ew.copy_p, conversions.convert_element_type_p)
 NOT_LINEAR = (
-    ew.abs_p, ew.asin_p, ew.asinh_p, ew.atan_p, ew.atanh_p, ew.cbrt_p, ew.ceil_p, ew.expm1_p, ew.floor_p, ew.log1p_p,
-    ew.round_p, ew.sign_p, ew.sin_p, ew.sinh_p, ew.sqrt_p, ew.square_p, ew.tan_p, ew.tanh_p,
-)  # fmt: skip
+    ew.abs_p,
+    ew.asin_p,
+    ew.asinh_p,
+    ew.atan_p,
+    ew.atanh_p,
+    ew.cbrt_p,
+    ew.ceil_p,
+    ew.expm1_p,
+    ew.floor_p,
+    ew.log1p_p,
+    ew.round_p,
+    ew.sign_p,
+    ew.sin_p,
+    ew.sinh_p,
+    ew.sqrt_p,
+    ew.square_p,
+    ew.tan_p,
+    ew.tanh_p,
+)
 
 
 def _elementwise(prim, linear: bool) -> None:
@@ -165,15 +181,34 @@ def _dot_general(x, y, *, dimension_numbers, preferred_element_type=None, precis
 
 
 @sparse_rules.rule(convolution.conv_general_dilated_p)
-def _conv(x, y, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
-          batch_group_count, preferred_element_type=None, **params):  # fmt: skip
+def _conv(
+    x,
+    y,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    preferred_element_type=None,
+    **params,
+):
     if not (is_sparse(x) and is_sparse(y)):
         refuse(convolution.conv_general_dilated_p, "sparse and dense arrays together")
     return bcoo_shaping.bcoo_conv_general_dilated(
-        x, y, window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
-        dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
-        batch_group_count=batch_group_count, preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+        x,
+        y,
+        window_strides=window_strides,
+        padding=padding,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=dimension_numbers,
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+        preferred_element_type=preferred_element_type,
+    )
 
 
 # ---- programs

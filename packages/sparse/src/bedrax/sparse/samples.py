@@ -16,13 +16,26 @@ from bedrax.sparse.formats import JAXSparse
 from bedrax.sparse.transform import is_sparse
 
 __all__ = [
-    "MATMUL_TOL", "BatchedDotGeneralProperties", "SparseLayout", "SparseTestCase", "is_sparse", "iter_bcsr_layouts",
-    "iter_sparse_layouts", "iter_subsets", "rand_bcoo", "rand_bcsr", "rand_sparse",
-]  # fmt: skip
+    "MATMUL_TOL",
+    "BatchedDotGeneralProperties",
+    "SparseLayout",
+    "SparseTestCase",
+    "is_sparse",
+    "iter_bcsr_layouts",
+    "iter_sparse_layouts",
+    "iter_subsets",
+    "rand_bcoo",
+    "rand_bcsr",
+    "rand_sparse",
+]
 
 # Tolerances of products, compared with those of dense arrays.
-MATMUL_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10, np.dtype(np.complex64): 1e-5,
-              np.dtype(np.complex128): 1e-10}  # fmt: skip
+MATMUL_TOL = {
+    np.dtype(np.float32): 1e-5,
+    np.dtype(np.float64): 1e-10,
+    np.dtype(np.complex64): 1e-5,
+    np.dtype(np.complex128): 1e-10,
+}
 
 
 class BatchedDotGeneralProperties(NamedTuple):
@@ -85,17 +98,23 @@ def rand_sparse(
 
 
 def rand_bcoo(
-    rng: np.random.RandomState, rand_method: Callable[..., Any] | None = None, nse: int | float = 0.5, n_batch: int = 0,
+    rng: np.random.RandomState,
+    rand_method: Callable[..., Any] | None = None,
+    nse: int | float = 0.5,
+    n_batch: int = 0,
     n_dense: int = 0,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """A function ``(shape, dtype) -> BCOO``; see `rand_sparse`."""
     return rand_sparse(rng, nse, lambda x: BCOO.fromdense(x, n_batch=n_batch, n_dense=n_dense), rand_method)
 
 
 def rand_bcsr(
-    rng: np.random.RandomState, rand_method: Callable[..., Any] | None = None, nse: int | float = 0.5, n_batch: int = 0,
+    rng: np.random.RandomState,
+    rand_method: Callable[..., Any] | None = None,
+    nse: int | float = 0.5,
+    n_batch: int = 0,
     n_dense: int = 0,
-) -> Callable[..., Any]:  # fmt: skip
+) -> Callable[..., Any]:
     """A function ``(shape, dtype) -> BCSR``; see `rand_sparse`."""
     return rand_sparse(rng, nse, lambda x: BCSR.fromdense(x, n_batch=n_batch, n_dense=n_dense), rand_method)
 
@@ -104,9 +123,16 @@ class SparseTestCase(unittest.TestCase):
     """Comparisons of sparse arrays, and of functions of them with functions of dense ones."""
 
     def assertSparseArraysEquivalent(
-        self, x: JAXSparse, y: JAXSparse, *, check_dtypes: bool = True, atol: float = 0, rtol: float = 1e-7,
-        canonicalize_dtypes: bool = True, err_msg: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        x: JAXSparse,
+        y: JAXSparse,
+        *,
+        check_dtypes: bool = True,
+        atol: float = 0,
+        rtol: float = 1e-7,
+        canonicalize_dtypes: bool = True,
+        err_msg: str = "",
+    ) -> None:
         """Check that two sparse arrays of one class are equal as dense arrays."""
         self.assertIs(type(x), type(y), err_msg)
         if check_dtypes:

@@ -26,9 +26,19 @@ from bedrax.sparse.bcsr import BCSR
 from bedrax.sparse.formats import JAXSparse, composed
 
 __all__ = [
-    "Array", "ArrayOrSparse", "SparseTrace", "SparseTracer", "is_sparse", "sparse_rules", "sparse_rules_bcoo", "sparse_rules_bcsr",
-    "sparsify", "sparsify_fun", "todense", "todense_p",
-]  # fmt: skip
+    "Array",
+    "ArrayOrSparse",
+    "SparseTrace",
+    "SparseTracer",
+    "is_sparse",
+    "sparse_rules",
+    "sparse_rules_bcoo",
+    "sparse_rules_bcsr",
+    "sparsify",
+    "sparsify_fun",
+    "todense",
+    "todense_p",
+]
 
 sparse_rules: Final = Column("sparse arrays", signature="rule(*arrays and BCOO arrays, **params) -> the same (or list)")
 
@@ -182,10 +192,21 @@ def _sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 _OPERATORS = {
-    "abs": jnp.abs, "neg": jnp.negative, "matmul": jnp.matmul, "mul": jnp.multiply, "add": jnp.add,
-    "sub": jnp.subtract, "pow": jnp.power, "truediv": jnp.true_divide, "eq": jnp.equal, "ne": jnp.not_equal,
-    "lt": jnp.less, "le": jnp.less_equal, "gt": jnp.greater, "ge": jnp.greater_equal,
-}  # fmt: skip
+    "abs": jnp.abs,
+    "neg": jnp.negative,
+    "matmul": jnp.matmul,
+    "mul": jnp.multiply,
+    "add": jnp.add,
+    "sub": jnp.subtract,
+    "pow": jnp.power,
+    "truediv": jnp.true_divide,
+    "eq": jnp.equal,
+    "ne": jnp.not_equal,
+    "lt": jnp.less,
+    "le": jnp.less_equal,
+    "gt": jnp.greater,
+    "ge": jnp.greater_equal,
+}
 for _name, _fun in _OPERATORS.items():
     setattr(BCOO, f"__{_name}__", sparse_method(_fun))
 for _name in ("matmul", "mul", "add", "sub", "truediv", "pow"):

@@ -8,6 +8,15 @@ from bedrax.state.operations import TransformedRef, addupdate, empty_ref, free_r
 from bedrax.state.types import AbstractRef, Ref
 
 __all__ = [
-    "AbstractRef", "Ref", "TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set",
+    "AbstractRef",
+    "Ref",
+    "TransformedRef",
+    "addupdate",
+    "empty_ref",
+    "free_ref",
+    "freeze",
+    "get",
+    "new_ref",
+    "set",
     "swap",
-]  # fmt: skip
+]

@@ -22,9 +22,16 @@ from bedrax.state.operations import new_ref
 from bedrax.state.types import Cell, Ref, RefTracer
 
 __all__ = [
-    "AvalMutableQDD", "AvalQDD", "HiPrimitive", "HiType", "MutableHiType", "aval_method", "aval_property", "cur_qdd",
+    "AvalMutableQDD",
+    "AvalQDD",
+    "HiPrimitive",
+    "HiType",
+    "MutableHiType",
+    "aval_method",
+    "aval_property",
+    "cur_qdd",
     "register_hitype",
-]  # fmt: skip
+]
 
 
 class HiType(AbstractValue):

@@ -15,9 +15,7 @@ from bedrax.state import views
 from bedrax.state.types import Cell, Ref, RefTracer
 from bedrax.state.views import TransformedRef
 
-__all__ = [
-    "TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap",
-]  # fmt: skip
+__all__ = ["TransformedRef", "addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
 
 _KINDS = (None, "no_grad_no_remat")
 
@@ -41,8 +39,11 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None,
         raise ValueError(f"new_ref: kind is one of {_KINDS}, got {kind!r}")
     if isinstance(init_val, Ref):
         raise TypeError("new_ref: there are no references to references; pass the value, ref[...]")
-    value = init_val if aval_of(init_val).is_array and not isinstance(init_val, (bool, int, float, complex)) else (
-        lax.asarray(init_val))  # fmt: skip
+    value = (
+        init_val
+        if aval_of(init_val).is_array and not isinstance(init_val, (bool, int, float, complex))
+        else (lax.asarray(init_val))
+    )
     return prims.new_ref_p.bind(value, memory_space=memory_space, kind=kind)
 
 
@@ -214,9 +215,14 @@ def _addupdate(self, x: Any, idx: Any = ...) -> None:
 
 
 for _name, _method in {
-    "__getitem__": get, "__setitem__": set, "get": _get, "set": _set, "swap": _swap, "addupdate": _addupdate,
+    "__getitem__": get,
+    "__setitem__": set,
+    "get": _get,
+    "set": _set,
+    "swap": _swap,
+    "addupdate": _addupdate,
     "at": property(At, doc="``ref.at[idx]``: a view of a part, which can be read and written like a reference."),
-}.items():  # fmt: skip
+}.items():
     setattr(Ref, _name, _method)
 
 

@@ -77,11 +77,11 @@ class AbstractRef(AbstractValue):
         return self.update(inner_aval=self.inner_aval.strip_weak_type())
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is AbstractRef
-            and (self.inner_aval, self.kind, self.memory_space)
-            == (other.inner_aval, other.kind, other.memory_space)
-        )  # fmt: skip
+        return type(other) is AbstractRef and (self.inner_aval, self.kind, self.memory_space) == (
+            other.inner_aval,
+            other.kind,
+            other.memory_space,
+        )
 
     def __hash__(self) -> int:
         return hash((AbstractRef, self.inner_aval, self.kind))

@@ -53,7 +53,7 @@ def _scalar(convert):
 def _bool(self):
     aval = self.aval
     if aval.size == 0:
-        raise ValueError(f"an empty array is neither true nor false, got shape {aval.shape}; test x.size > 0")  # fmt: skip
+        raise ValueError(f"an empty array is neither true nor false, got shape {aval.shape}; test x.size > 0")
     if aval.size != 1:
         raise ValueError(f"an array of {aval.size} elements is neither true nor false; use x.any() or x.all()")
     return bool(host_value(self))

@@ -152,11 +152,15 @@ def _make_cpu() -> runtime.Client:
         return runtime.make_cpu_client(count, flags.cpu_enable_async_dispatch.value)
     # Collectives between processes need the same order of computations in each process: the order of calls.
     return runtime.make_cpu_client(
-        count, False, distributed_client=run.client, node_id=run.process_id, num_nodes=run.num_processes,
+        count,
+        False,
+        distributed_client=run.client,
+        node_id=run.process_id,
+        num_nodes=run.num_processes,
         collectives=coordination.cpu_collectives(flags.cpu_collectives_implementation.value or "gloo", run.client),
         get_local_topology_timeout_minutes=flags.cpu_get_local_topology_timeout_minutes.value,
         get_global_topology_timeout_minutes=flags.cpu_get_global_topology_timeout_minutes.value,
-    )  # fmt: skip
+    )
 
 
 register_client_factory("cpu", _make_cpu, priority=0)
@@ -306,8 +310,11 @@ def _start_clients() -> None:
             continue
         started[name] = client
     if wanted is None and set(started) == {"cpu"} and os.path.exists("/dev/nvidia0"):
-        warnings.warn("this machine seems to have an NVIDIA GPU, but programs run on the CPU: "
-                      + (_failure_text()[2:] if _failures else "no CUDA plugin of jaxlib is installed"), stacklevel=3)  # fmt: skip
+        warnings.warn(
+            "this machine seems to have an NVIDIA GPU, but programs run on the CPU: "
+            + (_failure_text()[2:] if _failures else "no CUDA plugin of jaxlib is installed"),
+            stacklevel=3,
+        )
     device = next(iter(started.values())).local_devices()[0]
     for prepare in before_first_use:
         prepare(device)

@@ -148,9 +148,17 @@ def _timed(event: str) -> Callable[[Callable], Callable]:
 
 
 @_timed("/jax/core/compile/jaxpr_to_mlir_module_duration")
-def lower(jaxpr: Jaxpr, name: str, placement: Placement, donated: Sequence[bool], keep_unused: bool = False,
-          compiler_options: tuple[Any, ...] = (), platform: str | None = None, embed_constants: bool = False,
-          result_names: Sequence[str] | None = None) -> LoweredProgram:  # fmt: skip
+def lower(
+    jaxpr: Jaxpr,
+    name: str,
+    placement: Placement,
+    donated: Sequence[bool],
+    keep_unused: bool = False,
+    compiler_options: tuple[Any, ...] = (),
+    platform: str | None = None,
+    embed_constants: bool = False,
+    result_names: Sequence[str] | None = None,
+) -> LoweredProgram:
     """Make the StableHLO module of a program.
 
     Args:
@@ -278,7 +286,10 @@ def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dic
     if left_over:
         warnings.warn(  # the documentation quotes the first words
             f"Some donated buffers were not usable: {', '.join(a.str_short() for a in left_over)}. A buffer is used again"
-            " only for a result of the same shape and dtype.", UserWarning, stacklevel=source.stacklevel())  # fmt: skip
+            " only for a result of the same shape and dtype.",
+            UserWarning,
+            stacklevel=source.stacklevel(),
+        )
 
 
 def _mark_memories(arg_attrs, res_attrs, arguments, results, jaxpr: Jaxpr) -> None:
@@ -477,9 +488,16 @@ class LoadedProgram:
         for j, i in enumerate(self.kept_positions):
             given = where.arguments[i]
             if given is None:
-                given = replicated if arguments is None else sharding.from_hlo(
-                    runtime.HloSharding.from_proto(arguments[j]), device_list, mesh,
-                    len(self.lowered.jaxpr.invars[i].aval.shape))  # fmt: skip
+                given = (
+                    replicated
+                    if arguments is None
+                    else sharding.from_hlo(
+                        runtime.HloSharding.from_proto(arguments[j]),
+                        device_list,
+                        mesh,
+                        len(self.lowered.jaxpr.invars[i].aval.shape),
+                    )
+                )
             self.in_shardings.append(given)
         outputs = executable.get_output_shardings()
         # A result with the sharding of the first argument of its rank takes its spec, so P("x", None) is kept.

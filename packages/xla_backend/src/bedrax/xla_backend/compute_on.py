@@ -33,9 +33,12 @@ def _pairs(compute_type: str) -> Pairs:
 
 
 def compute_on(
-    f: Callable[..., Any] | str | None = None, *, compute_type: str | None = None, out_memory_spaces: Any = None,
+    f: Callable[..., Any] | str | None = None,
+    *,
+    compute_type: str | None = None,
+    out_memory_spaces: Any = None,
     compiler_options: dict[str, Any] | None = None,
-) -> Callable[..., Any] | contextlib.AbstractContextManager[Any]:  # fmt: skip
+) -> Callable[..., Any] | contextlib.AbstractContextManager[Any]:
     """`f`, computed on the given unit, with results in the given memories.
 
     The unit is a frontend attribute of the call. XLA's compilers for GPUs and TPUs read it; on CPU it has no effect.

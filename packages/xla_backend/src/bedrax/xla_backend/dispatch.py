@@ -140,9 +140,7 @@ class XlaExecutor(executors.Executor):
     def run_jit(self, args: tuple[Any, ...], params: dict[str, Any]) -> list[Any]:
         """The `jit` primitive outside of any trace."""
         jaxpr = params["jaxpr"]
-        key = (
-            "run_jit", params["donated_invars"], params["keep_unused"], params["compiler_options"], params["name"],
-        )  # fmt: skip
+        key = ("run_jit", params["donated_invars"], params["keep_unused"], params["compiler_options"], params["name"])
         return fact(jaxpr, key, lambda: self._program_runner(jaxpr, params))(*args)
 
     def _program_runner(self, jaxpr, params):
@@ -300,10 +298,18 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
         miss = _by_exact_statics(jitted, run)
     static_argnums = tuple(sorted(signature.static_argnums))
     key = (
-        static_argnums, signature.static_argnames, signature.donate_argnums, signature.donate_argnames,
-        options["keep_unused"], options["device"], options["backend"], options["inline"],
-        options["compiler_options"], _hashable(options["in_shardings"]), _hashable(options["out_shardings"]),
-    )  # fmt: skip
+        static_argnums,
+        signature.static_argnames,
+        signature.donate_argnums,
+        signature.donate_argnames,
+        options["keep_unused"],
+        options["device"],
+        options["backend"],
+        options["inline"],
+        options["compiler_options"],
+        _hashable(options["in_shardings"]),
+        _hashable(options["out_shardings"]),
+    )
     try:
         hash((fun, key))
     except TypeError:

@@ -114,9 +114,16 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
     ):
         raise ValueError(f"{loaded.name} calls Python functions (callbacks, debug.print); bytes cannot hold them")
     saved = _Saved(
-        bytes(loaded.executable.serialize()), loaded.name, jaxpr.in_avals, jaxpr.out_avals, lowered.placement,
-        tuple(loaded.kept), tuple(lowered.donated), [np.asarray(c) for c in lowered.const_args], lowered.options,
-    )  # fmt: skip
+        bytes(loaded.executable.serialize()),
+        loaded.name,
+        jaxpr.in_avals,
+        jaxpr.out_avals,
+        lowered.placement,
+        tuple(loaded.kept),
+        tuple(lowered.donated),
+        [np.asarray(c) for c in lowered.const_args],
+        lowered.options,
+    )
     file = io.BytesIO()
     _Pickler(file).dump(tuple(saved))
     return _sealed(file.getvalue()), compiled.in_tree, compiled.out_tree

@@ -50,11 +50,30 @@ PLATFORMS = tuple(platforms.PLATFORMS)
 
 # Custom calls that are stable in XLA, jaxlib and this package. Prefixes end with "*".
 _STABLE_CUSTOM_CALLS = (
-    "shape_assertion", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement",
-    "mhlo.*", "stablehlo.*", "chlo.*", "lapack_*", "cusolver_*", "hipsolver_*", "cu_threefry2x32_ffi", "Eigh",
-    "Qr", "ProductOfElementaryHouseholderReflectors", "LuDecomposition", "ApproxTopK", "TopK", "PartialReduce",
-    "InspectSharding", "cu_lu_pivots_to_permutation", "__gpu$xla.gpu.triton", "tpu_custom_call",
-)  # fmt: skip
+    "shape_assertion",
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "annotate_device_placement",
+    "mhlo.*",
+    "stablehlo.*",
+    "chlo.*",
+    "lapack_*",
+    "cusolver_*",
+    "hipsolver_*",
+    "cu_threefry2x32_ffi",
+    "Eigh",
+    "Qr",
+    "ProductOfElementaryHouseholderReflectors",
+    "LuDecomposition",
+    "ApproxTopK",
+    "TopK",
+    "PartialReduce",
+    "InspectSharding",
+    "cu_lu_pivots_to_permutation",
+    "__gpu$xla.gpu.triton",
+    "tpu_custom_call",
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
@@ -343,9 +362,16 @@ def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
         )
     _, arguments, results = placement.claims(traced.jaxpr, call.args, traced._asked)
     return export_program(
-        traced.jaxpr, traced.fun_name, call.in_tree, traced.out_tree, platforms, disabled, (arguments, results),
-        names=_names(traced), result_names=running.result_names(traced.out_tree),
-    )  # fmt: skip
+        traced.jaxpr,
+        traced.fun_name,
+        call.in_tree,
+        traced.out_tree,
+        platforms,
+        disabled,
+        (arguments, results),
+        names=_names(traced),
+        result_names=running.result_names(traced.out_tree),
+    )
 
 
 def _names(traced) -> list[str]:
@@ -355,9 +381,16 @@ def _names(traced) -> list[str]:
 
 
 def export_program(
-    jaxpr: Jaxpr, name: str, in_tree: Any, out_tree: Any, platforms: tuple[str, ...], disabled: tuple[Any, ...] = (), shardings: tuple[Any, ...] | None = None,
-    names: Sequence[str] | None = None, result_names: Sequence[str] | None = None,
-) -> Exported:  # fmt: skip
+    jaxpr: Jaxpr,
+    name: str,
+    in_tree: Any,
+    out_tree: Any,
+    platforms: tuple[str, ...],
+    disabled: tuple[Any, ...] = (),
+    shardings: tuple[Any, ...] | None = None,
+    names: Sequence[str] | None = None,
+    result_names: Sequence[str] | None = None,
+) -> Exported:
     """Export a traced program; see `export`.
 
     Args:
@@ -388,9 +421,16 @@ def export_program(
             compile_module.mark_sharding(attrs, s, aval, partitioner)
 
     lowered = modules.lower(
-        jaxpr, "jit_" + name, platforms, kept, num_partitions=devices, names=names,
-        result_names=result_names, mark_shardings=mark if devices > 1 else None, ordered=ordered,
-    )  # fmt: skip
+        jaxpr,
+        "jit_" + name,
+        platforms,
+        kept,
+        num_partitions=devices,
+        names=names,
+        result_names=result_names,
+        mark_shardings=mark if devices > 1 else None,
+        ordered=ordered,
+    )
     if lowered.program.host_callbacks or lowered.program.keepalives:
         raise NotImplementedError(
             f"export: a lowering rule of '{name}' keeps Python objects ({[*lowered.program.host_callbacks, *lowered.program.keepalives]}),"
@@ -409,16 +449,26 @@ def export_program(
         return None if s is None else s._to_xla_hlo_sharding(len(element_types.base_aval(aval).shape))
 
     return Exported(
-        fun_name=name, in_tree=in_tree, in_avals=in_avals, out_tree=out_tree, out_avals=out_avals,
-        _in_named_shardings=named(arguments), _out_named_shardings=named(results),
+        fun_name=name,
+        in_tree=in_tree,
+        in_avals=in_avals,
+        out_tree=out_tree,
+        out_avals=out_avals,
+        _in_named_shardings=named(arguments),
+        _out_named_shardings=named(results),
         in_shardings_hlo=tuple([hlo(s, a) for s, a in zip(arguments, in_avals, strict=True)]),
         out_shardings_hlo=tuple([hlo(s, a) for s, a in zip(results, out_avals, strict=True)]),
-        nr_devices=devices, platforms=platforms, ordered_effects=ordered,
-        unordered_effects=tuple(effects.ordered_effects.filter_not_in(happens)), disabled_safety_checks=disabled,
+        nr_devices=devices,
+        platforms=platforms,
+        ordered_effects=ordered,
+        unordered_effects=tuple(effects.ordered_effects.filter_not_in(happens)),
+        disabled_safety_checks=disabled,
         mlir_module_serialized=modules.serialize(lowered.program.module),
-        calling_convention_version=flags.export_calling_convention_version.value, module_kept_var_idx=kept,
-        uses_global_constants=lowered.symbolic, _get_vjp=functools.partial(_export_vjp, jaxpr, (arguments, results)),
-    )  # fmt: skip
+        calling_convention_version=flags.export_calling_convention_version.value,
+        module_kept_var_idx=kept,
+        uses_global_constants=lowered.symbolic,
+        _get_vjp=functools.partial(_export_vjp, jaxpr, (arguments, results)),
+    )
 
 
 def _refuse_callbacks(jaxpr, name: str) -> None:
@@ -475,8 +525,15 @@ def _export_vjp(jaxpr, shardings, primal: Exported) -> Exported:
     placed = ((*arguments, *results), tuple([s if m else None for s, m in zip(arguments, active, strict=True)]))
     in_tree = pytree.tree_structure((tuple(range(len(in_avals))), {}))
     out_tree = pytree.tree_structure(tuple(range(count)))
-    return export_program(program, primal.fun_name + "_vjp", in_tree, out_tree, primal.platforms,
-                          tuple(primal.disabled_safety_checks), placed)  # fmt: skip
+    return export_program(
+        program,
+        primal.fun_name + "_vjp",
+        in_tree,
+        out_tree,
+        primal.platforms,
+        tuple(primal.disabled_safety_checks),
+        placed,
+    )
 
 
 def _no_gradient(aval) -> Any:
@@ -582,8 +639,18 @@ def _lower_call(ctx, *operands, exported: Exported):
 
 
 __all__ = [
-    "DisabledSafetyCheck", "Exported", "SymbolicScope", "default_export_platform", "deserialize", "export",
-    "is_symbolic_dim", "maximum_supported_calling_convention_version", "minimum_supported_calling_convention_version",
-    "register_namedtuple_serialization", "register_pytree_node_serialization", "symbolic_args_specs",
-    "symbolic_dim_bounds", "symbolic_shape",
-]  # fmt: skip
+    "DisabledSafetyCheck",
+    "Exported",
+    "SymbolicScope",
+    "default_export_platform",
+    "deserialize",
+    "export",
+    "is_symbolic_dim",
+    "maximum_supported_calling_convention_version",
+    "minimum_supported_calling_convention_version",
+    "register_namedtuple_serialization",
+    "register_pytree_node_serialization",
+    "symbolic_args_specs",
+    "symbolic_dim_bounds",
+    "symbolic_shape",
+]

@@ -88,7 +88,7 @@ FIELDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "module_kept_var_idx": (list, tuple),
     "uses_global_constants": (_same, _same),
     "mlir_module_serialized": (None, None),  # a block of its own
-}  # fmt: skip
+}
 
 
 def write(levels: list[dict[str, Any]]) -> bytearray:

@@ -59,11 +59,37 @@ SCHEMA: flat_tables.Schema = {
 VERSIONS = range(2, 13)
 TREES = ("leaf", "none", "tuple", "list", "dict", "custom")
 DTYPES = (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
-    "complex64", "complex128", "bfloat16", "int4", "uint4", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
-    "float8_e5m2", "float8_e5m2fnuz", "float0", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu", "float4_e2m1fn",
-    "key<fry>", "key<rbg>", "key<urbg>",
-)  # fmt: skip
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "bfloat16",
+    "int4",
+    "uint4",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float0",
+    "float8_e4m3",
+    "float8_e3m4",
+    "float8_e8m0fnu",
+    "float4_e2m1fn",
+    "key<fry>",
+    "key<rbg>",
+    "key<urbg>",
+)
 MEMORIES = {None: 1, "device": 1, "pinned_host": 2, "unpinned_host": 2}
 AXES = (AxisType.Auto, AxisType.Explicit)  # counted from 1
 
@@ -173,8 +199,9 @@ def _read_named(table: dict, devices: int) -> NamedSharding:
     entries = [tuple(p["axes"] or ()) for p in spec["partitions"] or ()]
     spec = PartitionSpec(
         *[e[0] if len(e) == 1 else e or None for e in entries],
-        reduced=frozenset(spec["reduced"] or ()), unreduced=frozenset(spec["unreduced"] or ()),
-    )  # fmt: skip
+        reduced=frozenset(spec["reduced"] or ()),
+        unreduced=frozenset(spec["unreduced"] or ()),
+    )
     mesh = _read_mesh(table["mesh"])
     if mesh.size != devices:
         raise ValueError(f"a sharding over {mesh.size} devices in a program for {devices}")
@@ -264,9 +291,14 @@ def _program(levels: list[dict[str, Any]]) -> dict[str, Any]:
         "fun_name": fields["fun_name"],
         "in_tree": _tree(export_words.write_tree(fields["in_tree"])),
         "out_tree": _tree(export_words.write_tree(fields["out_tree"])),
-        "in_avals": avals["in"], "out_avals": avals["out"], "avals": different,
-        "in_aval_index": index[: len(avals["in"])], "out_aval_index": index[len(avals["in"]) :],
-        "few_devices": None, "nr_devices": fields["nr_devices"], "platforms": list(fields["platforms"]),
+        "in_avals": avals["in"],
+        "out_avals": avals["out"],
+        "avals": different,
+        "in_aval_index": index[: len(avals["in"])],
+        "out_aval_index": index[len(avals["in"]) :],
+        "few_devices": None,
+        "nr_devices": fields["nr_devices"],
+        "platforms": list(fields["platforms"]),
         "ordered_effects": [{"name": export_words.name_of_effect(e)} for e in fields["ordered_effects"]],
         "unordered_effects": [{"name": export_words.name_of_effect(e)} for e in fields["unordered_effects"]],
         "disabled_safety_checks": [{"kind": int(target is not None), "target": target} for target in checks],
@@ -276,7 +308,7 @@ def _program(levels: list[dict[str, Any]]) -> dict[str, Any]:
         "uses_global_constants": int(fields["uses_global_constants"]),
         "vjp": _program(levels[1:]) if len(levels) > 1 else None,
         **_shardings(fields),
-    }  # fmt: skip
+    }
 
 
 def _more(levels: list[dict[str, Any]]) -> dict[str, Any]:
@@ -336,11 +368,15 @@ def _read_program(table: dict[str, Any], more: dict) -> list[dict[str, Any]]:
     devices = table["nr_devices"] or table["few_devices"]
     scope = shape_poly.SymbolicScope(more.get("constraints", ()))
     fields: dict[str, Any] = {
-        "fun_name": table["fun_name"] or "", "nr_devices": devices,
-        "in_tree": export_words.read_tree(_read_tree(table["in_tree"])), "out_tree": export_words.read_tree(_read_tree(table["out_tree"])),
+        "fun_name": table["fun_name"] or "",
+        "nr_devices": devices,
+        "in_tree": export_words.read_tree(_read_tree(table["in_tree"])),
+        "out_tree": export_words.read_tree(_read_tree(table["out_tree"])),
         "platforms": tuple(table["platforms"] or ()),
         "ordered_effects": tuple([export_words.effect_named(e["name"] or "") for e in table["ordered_effects"] or ()]),
-        "unordered_effects": tuple([export_words.effect_named(e["name"] or "") for e in table["unordered_effects"] or ()]),
+        "unordered_effects": tuple(
+            [export_words.effect_named(e["name"] or "") for e in table["unordered_effects"] or ()]
+        ),
         "disabled_safety_checks": [
             f"custom_call:{c['target'] or ''}" if _at(c["kind"], (False, True), "safety check") else "platform"
             for c in table["disabled_safety_checks"] or ()
@@ -349,7 +385,7 @@ def _read_program(table: dict[str, Any], more: dict) -> list[dict[str, Any]]:
         "calling_convention_version": table["calling_convention_version"],
         "module_kept_var_idx": tuple(table["module_kept_var_idx"] or ()),
         "uses_global_constants": bool(table["uses_global_constants"]),
-    }  # fmt: skip
+    }
     named = []
     for side in ("in", "out"):
         avals = tuple([_read_aval(a, scope) for a in table[f"{side}_avals"] or ()])

@@ -166,9 +166,11 @@ def _read_node(data: list) -> Any:
 
 
 register_pytree_node_serialization(
-    collections.OrderedDict, serialized_name="collections.OrderedDict",
-    serialize_auxdata=lambda keys: json.dumps(keys).encode(), deserialize_auxdata=json.loads,
-)  # fmt: skip
+    collections.OrderedDict,
+    serialized_name="collections.OrderedDict",
+    serialize_auxdata=lambda keys: json.dumps(keys).encode(),
+    deserialize_auxdata=json.loads,
+)
 
 
 # ---- dtypes ----

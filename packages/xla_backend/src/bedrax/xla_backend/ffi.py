@@ -191,13 +191,18 @@ def ffi_call(
             if not (0 <= operand < len(args) and 0 <= result < len(result_avals)):
                 raise ValueError(f"input_output_aliases {{{operand}: {result}}}: there is no such argument or result")
         out = ffi_call_p.bind(
-            *args, target_name=target_name, result_avals=result_avals, has_side_effect=has_side_effect,
-            vmap_method=vmap_method, output_layouts=out_layouts,
+            *args,
+            target_name=target_name,
+            result_avals=result_avals,
+            has_side_effect=has_side_effect,
+            vmap_method=vmap_method,
+            output_layouts=out_layouts,
             input_layouts=tuple(_layout(o, a) for o, a in zip(layouts, in_avals, strict=True)),
             input_output_aliases=tuple((input_output_aliases or {}).items()),
             attributes=tuple(sorted((k, _hashable(v)) for k, v in attributes.items())),
-            custom_call_api_version=custom_call_api_version, legacy_backend_config=legacy_backend_config,
-        )  # fmt: skip
+            custom_call_api_version=custom_call_api_version,
+            legacy_backend_config=legacy_backend_config,
+        )
         told = [None if not a.is_array or a.split is None else x.sharding for a, x in zip(avals, leaves, strict=True)]
         return pytree.tree_unflatten(tree, [placed(x, where) for x, where in zip(out, told, strict=True)])
 
@@ -217,8 +222,19 @@ def _minor_to_major(layouts, avals) -> list:
 
 
 @lowering_rules.rule(ffi_call_p)
-def _lower(ctx, *operands, target_name, attributes, has_side_effect, input_layouts, output_layouts, input_output_aliases,
-           custom_call_api_version, legacy_backend_config, **_):  # fmt: skip
+def _lower(
+    ctx,
+    *operands,
+    target_name,
+    attributes,
+    has_side_effect,
+    input_layouts,
+    output_layouts,
+    input_output_aliases,
+    custom_call_api_version,
+    legacy_backend_config,
+    **_,
+):
     typed = {name: _plain(value) for name, value in attributes}
     return ctx.custom_call(
         target_name,
@@ -241,7 +257,14 @@ def _batch(axis, args, dims, *, vmap_method, result_avals, input_layouts, output
         return tuple(None if o is None else (0, *(i + 1 for i in o)) for o in layouts)
 
     return callbacks.batch_call(
-        ffi_call_p, "ffi_call", axis, args, dims, vmap_method, result_avals, params,
+        ffi_call_p,
+        "ffi_call",
+        axis,
+        args,
+        dims,
+        vmap_method,
+        result_avals,
+        params,
         per_element=dict(input_layouts=input_layouts, output_layouts=output_layouts),
         per_batch=dict(
             input_layouts=tuple(
@@ -250,7 +273,7 @@ def _batch(axis, args, dims, *, vmap_method, result_avals, input_layouts, output
             ),
             output_layouts=with_axis(output_layouts),
         ),
-    )  # fmt: skip
+    )
 
 
 @autodiff_tables.jvp_rules.rule(ffi_call_p, kind="error")
@@ -267,9 +290,14 @@ autodiff_tables.transpose_rules.absent(ffi_call_p, why="it has no derivative, so
 
 
 def ffi_lowering(
-    call_target_name: str, *, operand_layouts: Sequence[Any] | None = None, result_layouts: Sequence[Any] | None = None,
-    backend_config: Any = None, skip_ffi_layout_processing: bool = False, **lowering_args: Any,
-) -> Callable[..., Any]:  # fmt: skip
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[Any] | None = None,
+    result_layouts: Sequence[Any] | None = None,
+    backend_config: Any = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., Any]:
     """A lowering rule, for `jax.interpreters.mlir.register_lowering`, that calls a compiled function.
 
     Args:
@@ -296,10 +324,14 @@ def ffi_lowering(
             return _minor_to_major([_layout(o, a) for o, a in zip(given, avals, strict=True)], avals)
 
         return inner.custom_call(
-            call_target_name, operands, list(inner.avals_out), {**(backend_config or {}), **attributes},
-            operand_layouts=layouts(operand_layouts, inner.avals_in), result_layouts=layouts(result_layouts, inner.avals_out),
+            call_target_name,
+            operands,
+            list(inner.avals_out),
+            {**(backend_config or {}), **attributes},
+            operand_layouts=layouts(operand_layouts, inner.avals_in),
+            result_layouts=layouts(result_layouts, inner.avals_out),
             **lowering_args,
-        )  # fmt: skip
+        )
 
     return rule
 
@@ -307,6 +339,13 @@ def ffi_lowering(
 build_ffi_lowering_function = ffi_lowering
 
 __all__ = [
-    "build_ffi_lowering_function", "ffi_call", "ffi_lowering", "include_dir", "pycapsule", "register_ffi_target",
-    "register_ffi_target_as_batch_partitionable", "register_ffi_type", "register_ffi_type_id",
-]  # fmt: skip
+    "build_ffi_lowering_function",
+    "ffi_call",
+    "ffi_lowering",
+    "include_dir",
+    "pycapsule",
+    "register_ffi_target",
+    "register_ffi_target_as_batch_partitionable",
+    "register_ffi_type",
+    "register_ffi_type_id",
+]

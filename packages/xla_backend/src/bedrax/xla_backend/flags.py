@@ -29,15 +29,24 @@ _LEVELS = ("UNKNOWN", "O0", "O1", "O2", "O3")
 
 # Devices and memory.
 default_device: Final = flag(
-    "jax_default_device", None, "device of arrays that are not placed: a Device, or a platform name", kind=object,
-    keyed=True, check=lambda d: isinstance(d, str) or hasattr(d, "device_kind") or hasattr(d, "device_set"))  # fmt: skip
+    "jax_default_device",
+    None,
+    "device of arrays that are not placed: a Device, or a platform name",
+    kind=object,
+    keyed=True,
+    check=lambda d: isinstance(d, str) or hasattr(d, "device_kind") or hasattr(d, "device_set"),
+)
 platforms: Final = flag("jax_platforms", None, "comma-separated platforms to start, most preferred first")
 platform_name: Final = flag("jax_platform_name", "", "the default platform (older spelling)")
 xla_backend: Final = flag("jax_xla_backend", "", "the default platform (the oldest spelling)")
 num_cpu_devices: Final = flag("jax_num_cpu_devices", -1, "how many CPU devices to make (-1: one, or as XLA_FLAGS says)")
 cpu_collectives_implementation: Final = flag(
-    "jax_cpu_collectives_implementation", "gloo", "how CPUs of several processes reach each other", optional=True,
-    choices=("gloo", "mpi"))  # fmt: skip
+    "jax_cpu_collectives_implementation",
+    "gloo",
+    "how CPUs of several processes reach each other",
+    optional=True,
+    choices=("gloo", "mpi"),
+)
 cpu_get_local_topology_timeout_minutes: Final = flag(
     "jax_cpu_get_local_topology_timeout_minutes", 2, "how long to wait for the devices of one process of a run"
 )
@@ -58,14 +67,23 @@ transfer_guard_device_to_host: Final = flag(
     "jax_transfer_guard_device_to_host", None, "the same, of transfers to the host", choices=_GUARD
 )
 array_garbage_collection_guard: Final = flag(
-    "jax_array_garbage_collection_guard", None, "what to do when an array is freed by the cycle collector",
-    choices=("allow", "log", "fatal"))  # fmt: skip
+    "jax_array_garbage_collection_guard",
+    None,
+    "what to do when an array is freed by the cycle collector",
+    choices=("allow", "log", "fatal"),
+)
 
 
 def _visible(platform: str) -> Flag:
     return flag(
-        f"jax_{platform}_visible_devices", "all", "which devices of its plugin are used: 'all', or numbers by commas", kind=object,
-        check=lambda text: text == "all" or (isinstance(text, str) and all(n.strip().isdigit() for n in text.split(","))))  # fmt: skip
+        f"jax_{platform}_visible_devices",
+        "all",
+        "which devices of its plugin are used: 'all', or numbers by commas",
+        kind=object,
+        check=lambda text: (
+            text == "all" or (isinstance(text, str) and all(n.strip().isdigit() for n in text.split(",")))
+        ),
+    )
 
 
 cuda_visible_devices: Final = _visible("cuda")
@@ -73,8 +91,14 @@ rocm_visible_devices: Final = _visible("rocm")
 oneapi_visible_devices: Final = _visible("oneapi")
 visible_devices: Final = {"cuda": cuda_visible_devices, "rocm": rocm_visible_devices, "oneapi": oneapi_visible_devices}
 pjrt_client_create_options: Final = flag(
-    "jax_pjrt_client_create_options", None, "more options for the clients of plugins: 'name:value;name:value', or a mapping",
-    kind=object, check=lambda given: isinstance(given, Mapping) or (isinstance(given, str) and all(":" in o for o in given.split(";"))))  # fmt: skip
+    "jax_pjrt_client_create_options",
+    None,
+    "more options for the clients of plugins: 'name:value;name:value', or a mapping",
+    kind=object,
+    check=lambda given: (
+        isinstance(given, Mapping) or (isinstance(given, str) and all(":" in o for o in given.split(";")))
+    ),
+)
 sort_devices_by_process_index: Final = flag(
     "jax_sort_devices_by_process_index",
     True,
@@ -84,8 +108,10 @@ debug_leaked_clients_on_clear_backends: Final = flag(
     "jax_debug_leaked_clients_on_clear_backends", False, "clear_backends raises if something holds on to a client"
 )
 thread_guard: Final = flag(
-    "jax_thread_guard", False,
-    "in a run of several processes, only the thread that sets this may start computations on devices of more than one")  # fmt: skip
+    "jax_thread_guard",
+    False,
+    "in a run of several processes, only the thread that sets this may start computations on devices of more than one",
+)
 
 # Compilation and execution.
 no_execution: Final = flag("jax_no_execution", False, "running a computation is an error", keyed=True)
@@ -94,11 +120,15 @@ embedded_constants_max_bytes: Final = flag(
     "jax_embedded_constants_max_bytes", 32, "larger constants become arguments", keyed=True
 )
 captured_constants_warn_bytes: Final = flag(
-    "jax_captured_constants_warn_bytes", 2_000_000_000,
-    "warn when the constants of a program are larger than this (-1: never)")  # fmt: skip
+    "jax_captured_constants_warn_bytes",
+    2_000_000_000,
+    "warn when the constants of a program are larger than this (-1: never)",
+)
 captured_constants_report_frames: Final = flag(
-    "jax_captured_constants_report_frames", 0,
-    "another number: that warning names each constant with the line that uses it first (the frame that is known)")  # fmt: skip
+    "jax_captured_constants_report_frames",
+    0,
+    "another number: that warning names each constant with the line that uses it first (the frame that is known)",
+)
 use_shardy_partitioner: Final = flag(
     "jax_use_shardy_partitioner", True, "programs over a mesh are partitioned by Shardy; False: by GSPMD", keyed=True
 )
@@ -109,11 +139,19 @@ memory_fitting_level: Final = flag(
     "jax_memory_fitting_level", "O2", "effort of the compiler to fit into memory", choices=_LEVELS, keyed=True
 )
 exec_time_optimization_effort: Final = flag(
-    "jax_exec_time_optimization_effort", 0.0, "effort of the compiler for speed, -1 to 1", keyed=True,
-    inert=lambda: _missing("exec_time_optimization_effort"))  # fmt: skip
+    "jax_exec_time_optimization_effort",
+    0.0,
+    "effort of the compiler for speed, -1 to 1",
+    keyed=True,
+    inert=lambda: _missing("exec_time_optimization_effort"),
+)
 memory_fitting_effort: Final = flag(
-    "jax_memory_fitting_effort", 0.0, "effort of the compiler for memory, -1 to 1", keyed=True,
-    inert=lambda: _missing("memory_fitting_effort"))  # fmt: skip
+    "jax_memory_fitting_effort",
+    0.0,
+    "effort of the compiler for memory, -1 to 1",
+    keyed=True,
+    inert=lambda: _missing("memory_fitting_effort"),
+)
 disable_most_optimizations: Final = flag(
     "jax_disable_most_optimizations", False, "compile fast instead of well", keyed=True
 )
@@ -123,15 +161,22 @@ compiler_enable_remat_pass: Final = flag(
 xla_profile_version: Final = flag("jax_xla_profile_version", 0, "version of the profile handed to XLA", keyed=True)
 dump_ir_to: Final = flag("jax_dump_ir_to", "", "folder that lowered programs are written to")
 dump_ir_modes: Final = flag(
-    "jax_dump_ir_modes", "stablehlo", "what is written there: stablehlo, jaxpr, or both, separated by a comma", kind=object,
-    check=lambda text: isinstance(text, str) and {m.strip() for m in text.split(",")} <= {"stablehlo", "jaxpr"})  # fmt: skip
+    "jax_dump_ir_modes",
+    "stablehlo",
+    "what is written there: stablehlo, jaxpr, or both, separated by a comma",
+    kind=object,
+    check=lambda text: isinstance(text, str) and {m.strip() for m in text.split(",")} <= {"stablehlo", "jaxpr"},
+)
 include_debug_info_in_dumps: Final = flag(
     "jax_include_debug_info_in_dumps", True, "what is written there says where operations come from"
 )
 hlo_source_file_canonicalization_regex: Final = flag(
-    "jax_hlo_source_file_canonicalization_regex", None,
-    "a regular expression: what it matches is left out of the names of files in locations", kind=object,
-    check=lambda text: isinstance(text, str) and _is_pattern(text))  # fmt: skip
+    "jax_hlo_source_file_canonicalization_regex",
+    None,
+    "a regular expression: what it matches is left out of the names of files in locations",
+    kind=object,
+    check=lambda text: isinstance(text, str) and _is_pattern(text),
+)
 
 # The compilation cache on disk.
 enable_compilation_cache: Final = flag(
@@ -140,9 +185,11 @@ enable_compilation_cache: Final = flag(
 compilation_cache_dir: Final = flag("jax_compilation_cache_dir", None, "folder of the compilation cache")
 compilation_cache_max_size: Final = flag("jax_compilation_cache_max_size", -1, "bytes it may hold (-1: unlimited)")
 compilation_cache_include_metadata_in_key: Final = flag(
-    "jax_compilation_cache_include_metadata_in_key", False, "source locations are part of the key")  # fmt: skip
+    "jax_compilation_cache_include_metadata_in_key", False, "source locations are part of the key"
+)
 compilation_cache_check_contents: Final = flag(
-    "jax_compilation_cache_check_contents", False, "a program that is found is compiled, too, and compared")  # fmt: skip
+    "jax_compilation_cache_check_contents", False, "a program that is found is compiled, too, and compared"
+)
 persistent_cache_min_compile_time_secs: Final = flag(
     "jax_persistent_cache_min_compile_time_secs", 1.0, "faster compilations are not kept"
 )

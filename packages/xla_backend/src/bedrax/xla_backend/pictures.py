@@ -15,9 +15,15 @@ _COLORS = (41, 42, 43, 44, 45, 46, 101, 102, 103, 104, 105, 106)
 
 
 def visualize_sharding(
-    shape: Sequence[int], sharding: Any, *, use_color: bool = True, scale: float = 1.0, min_width: int = 9,
-    max_width: int = 80, color_map: Callable[[int], int] | None = None,
-) -> None:  # fmt: skip
+    shape: Sequence[int],
+    sharding: Any,
+    *,
+    use_color: bool = True,
+    scale: float = 1.0,
+    min_width: int = 9,
+    max_width: int = 80,
+    color_map: Callable[[int], int] | None = None,
+) -> None:
     """Print the devices that hold each shard of an array of one or two dimensions.
 
     Args:
@@ -55,8 +61,13 @@ def _painter(use_color: bool, color_map: Callable[[int], int] | None) -> Callabl
 
 
 def picture(
-    shape: tuple[int, ...], sharding: Any, scale: float, min_width: int, max_width: int, paint: Callable[[str, int], str]
-) -> str:  # fmt: skip
+    shape: tuple[int, ...],
+    sharding: Any,
+    scale: float,
+    min_width: int,
+    max_width: int,
+    paint: Callable[[str, int], str],
+) -> str:
     """The grid of shards, each with the numbers of its devices."""
     rows, columns = (1, *shape) if len(shape) == 1 else shape
     parts: dict[tuple[int, int], list[Any]] = {}

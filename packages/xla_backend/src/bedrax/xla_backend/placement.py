@@ -705,9 +705,9 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING
             mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=around.axis_types)
         typed = mesh.are_all_axes_explicit and None not in meshes_inside(program)
         whole = NamedSharding(mesh, _WHOLE) if typed else None
-        results = tuple([
-            _as_typed(place, v.aval, mesh, whole) for place, v in zip(results, program.outvars, strict=True)
-        ])  # fmt: skip
+        results = tuple(
+            [_as_typed(place, v.aval, mesh, whole) for place, v in zip(results, program.outvars, strict=True)]
+        )
     if layouts is not None:
         arguments, results = (
             [p.sharding if type(p) is Format else p for p in places] for places in (arguments, results)
@@ -767,8 +767,11 @@ def device_count(program: Jaxpr, asked: Asked) -> int:
 
 def _disagreement(one: Claim, other: Claim) -> Exception:
     (a, b) = (c.place.assignment for c in (one, other))
-    advice = "the same devices in another order: use one mesh for both" if set(a) == set(b) else (
-        "put one of them where the other is, with device_put")  # fmt: skip
+    advice = (
+        "the same devices in another order: use one mesh for both"
+        if set(a) == set(b)
+        else ("put one of them where the other is, with device_put")
+    )
     return _different_devices(f"{one.text()} is on {_names(a)}, {other.text()} on {_names(b)}; {advice}")
 
 

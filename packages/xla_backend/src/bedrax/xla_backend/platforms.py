@@ -32,22 +32,49 @@ PLATFORMS = {
     p.name: p
     for p in (
         Platform(
-            "cpu", "cpu", 1, 3, "xla_ffi_python_cpu_callback", "CPU",
+            "cpu",
+            "cpu",
+            1,
+            3,
+            "xla_ffi_python_cpu_callback",
+            "CPU",
             {"lapack_": "lapack", "tridiagonal_solve_": "lapack", "cpu_sparse": "cpu_sparse"},
         ),
         Platform(
-            "cuda", "gpu", 2, None, "xla_ffi_python_gpu_callback", "GPU",
-            {"cusolver_": "gpu_solver", "cublas_": "gpu_solver", "cuhybrid_": "gpu_solver", "cu_": "gpu_linalg",
-             "cu_threefry": "gpu_prng", "cusparse_": "gpu_sparse", "cudnn_": "gpu_rnn"},
+            "cuda",
+            "gpu",
+            2,
+            None,
+            "xla_ffi_python_gpu_callback",
+            "GPU",
+            {
+                "cusolver_": "gpu_solver",
+                "cublas_": "gpu_solver",
+                "cuhybrid_": "gpu_solver",
+                "cu_": "gpu_linalg",
+                "cu_threefry": "gpu_prng",
+                "cusparse_": "gpu_sparse",
+                "cudnn_": "gpu_rnn",
+            },
         ),
         Platform(
-            "rocm", "gpu", 10, None, "xla_ffi_python_gpu_callback", "GPU",
-            {"hipsolver_": "gpu_solver", "hiphybrid_": "gpu_solver", "hip_": "gpu_linalg", "hip_threefry": "gpu_prng",
-             "hipsparse_": "gpu_sparse"},
+            "rocm",
+            "gpu",
+            10,
+            None,
+            "xla_ffi_python_gpu_callback",
+            "GPU",
+            {
+                "hipsolver_": "gpu_solver",
+                "hiphybrid_": "gpu_solver",
+                "hip_": "gpu_linalg",
+                "hip_threefry": "gpu_prng",
+                "hipsparse_": "gpu_sparse",
+            },
         ),
         Platform("tpu", "tpu", tensorflow="TPU"),
     )
-}  # fmt: skip
+}
 
 
 def of(name: str) -> Platform:

@@ -54,9 +54,12 @@ class ProfileSession:
     """
 
     def __init__(
-        self, log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: bool = False,
-        create_perfetto_trace: bool = False, profiler_options: ProfileOptions | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        log_dir: str | os.PathLike[str] | None = None,
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        profiler_options: ProfileOptions | None = None,
+    ) -> None:
         _refuse_link(create_perfetto_link)
         self._log_dir, self._perfetto, self._options = log_dir, create_perfetto_trace, profiler_options
         self._recorder: Any = None
@@ -110,9 +113,12 @@ class ProfileSession:
         return self.profile_data
 
     def export_profile_data(
-        self, log_dir: str | os.PathLike[str], create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+        self,
+        log_dir: str | os.PathLike[str],
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
         session_id: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Write the recorded profile; see `export_profile_data`."""
         _refuse_link(create_perfetto_link)
         if self._serialized is None:
@@ -158,9 +164,12 @@ def _export_to_xprof(profile_data: Any, folder: str) -> None:
 
 
 def export_profile_data(
-    profile_data: ProfileData | ProfileSession, log_dir: str | os.PathLike[str], create_perfetto_link: bool = False,
-    create_perfetto_trace: bool = False, session_id: str | None = None,
-) -> None:  # fmt: skip
+    profile_data: ProfileData | ProfileSession,
+    log_dir: str | os.PathLike[str],
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    session_id: str | None = None,
+) -> None:
     """Write a profile for TensorBoard and XProf.
 
     Args:
@@ -193,9 +202,11 @@ def export_profile_data(
 
 
 def start_trace(
-    log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+    log_dir: str | os.PathLike[str] | None = None,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Start a recording of the activity of devices and host; `stop_trace` ends it.
 
     Args:
@@ -225,9 +236,11 @@ def stop_trace() -> ProfileData:
 
 @contextlib.contextmanager
 def trace(
-    log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
+    log_dir: str | os.PathLike[str] | None = None,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
-) -> Iterator[ProfileSession]:  # fmt: skip
+) -> Iterator[ProfileSession]:
     """Context manager: record the activity inside the block; see `start_trace`.
 
     Returns:
@@ -309,7 +322,23 @@ def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | 
 
 
 __all__ = [
-    "ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane", "ProfileSession", "StepTraceAnnotation", "TraceAnnotation",
-    "annotate_function", "device_memory_profile", "export_profile_data", "get_profiled_instructions_proto", "register_subprocess", "save_device_memory_profile", "start_server",
-    "start_trace", "stop_server", "stop_trace", "trace",
-]  # fmt: skip
+    "ProfileData",
+    "ProfileEvent",
+    "ProfileLine",
+    "ProfileOptions",
+    "ProfilePlane",
+    "ProfileSession",
+    "StepTraceAnnotation",
+    "TraceAnnotation",
+    "annotate_function",
+    "device_memory_profile",
+    "export_profile_data",
+    "get_profiled_instructions_proto",
+    "register_subprocess",
+    "save_device_memory_profile",
+    "start_server",
+    "start_trace",
+    "stop_server",
+    "stop_trace",
+    "trace",
+]

@@ -69,14 +69,25 @@ def load(
     """The executable for a program and the places of its arguments; compiled once for each."""
     where = placement.choose_placement(jaxpr, args, asked)
     key = (
-        "xla", where, params["name"], params["donated_invars"], params["keep_unused"], params["compiler_options"],
+        "xla",
+        where,
+        params["name"],
+        params["donated_invars"],
+        params["keep_unused"],
+        params["compiler_options"],
         config.trace_context(),
-    )  # fmt: skip
+    )
 
     def compiled():
         return compile_module.lower(
-            jaxpr, "jit_" + params["name"], where, params["donated_invars"], params["keep_unused"],
-            params["compiler_options"], result_names=names).compile()  # fmt: skip
+            jaxpr,
+            "jit_" + params["name"],
+            where,
+            params["donated_invars"],
+            params["keep_unused"],
+            params["compiler_options"],
+            result_names=names,
+        ).compile()
 
     return fact(jaxpr, key, compiled)
 

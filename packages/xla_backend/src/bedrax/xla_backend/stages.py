@@ -189,8 +189,16 @@ class Traced(Stage):
         if where is None or len(asked) > 1:
             return Lowered(self, self._lower_to_read(asked, names))
         lowered = compile_module.lower(
-            self._pure, "jit_" + self.fun_name, where, params["donated_invars"], params["keep_unused"],
-            params["compiler_options"], platform=asked[0] if asked else None, embed_constants=True, result_names=names)  # fmt: skip
+            self._pure,
+            "jit_" + self.fun_name,
+            where,
+            params["donated_invars"],
+            params["keep_unused"],
+            params["compiler_options"],
+            platform=asked[0] if asked else None,
+            embed_constants=True,
+            result_names=names,
+        )
         return Lowered(self, lowered)
 
     def _lower_to_read(self, asked: Sequence[str], result_names: Sequence[str]) -> Any:
@@ -392,8 +400,10 @@ class Compiled(Stage):
     @staticmethod
     def _formats(shardings, layouts) -> Any:
         leaves, tree = pytree.tree_flatten(shardings, is_leaf=lambda s: s is None)
-        formats = [None if s is None else Format(Layout.from_pjrt_layout(layout), s)
-                   for s, layout in zip(leaves, layouts, strict=True)]  # fmt: skip
+        formats = [
+            None if s is None else Format(Layout.from_pjrt_layout(layout), s)
+            for s, layout in zip(leaves, layouts, strict=True)
+        ]
         return pytree.tree_unflatten(tree, formats)
 
 

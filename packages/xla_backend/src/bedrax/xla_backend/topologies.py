@@ -47,9 +47,12 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
 
 
 def make_mesh(
-    topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: tuple[str, ...], *,
+    topo: TopologyDescription,
+    mesh_shape: Sequence[int],
+    axis_names: tuple[str, ...],
+    *,
     contiguous_submeshes: bool = False,
-) -> Mesh:  # fmt: skip
+) -> Mesh:
     """A mesh over the devices of a topology, in their order.
 
     Args:

@@ -41,9 +41,14 @@ def _own_part(ct, x, *, all_gather_dimension, axis_name, axis_index_groups, axis
     if axis_index_groups is not None:
         return [
             p.reduce_scatter_p.bind(
-                ct, scatter_dimension=all_gather_dimension, axis_name=axis_name, axis_size=axis_size, tiled=tiled,
-                axis_index_groups=axis_index_groups)
-        ]  # fmt: skip
+                ct,
+                scatter_dimension=all_gather_dimension,
+                axis_name=axis_name,
+                axis_size=axis_size,
+                tiled=tiled,
+                axis_index_groups=axis_index_groups,
+            )
+        ]
     index = p.axis_index(axis_name)
     if not tiled:
         return [dynamic_index_in_dim(ct, index, all_gather_dimension, keepdims=False)]

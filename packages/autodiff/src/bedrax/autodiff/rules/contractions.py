@@ -89,7 +89,7 @@ def _ragged_jvp(primals, tangents, **params):
 @transpose_rules.rule(p.ragged_dot_general_p, kind="bilinear")
 def _ragged_transpose(
     ct, lhs, rhs, sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None
-):  # fmt: skip
+):
     numbers = ragged_dot_dimension_numbers
     to_lhs = is_undefined(lhs)
     if to_lhs and is_undefined(rhs):
@@ -109,7 +109,7 @@ def _ragged_transpose(
         new = p.RaggedDotDimensionNumbers((contract, batch), (ragged,), group)
         return p.ragged_dot_general_p.bind(
             x, y, sizes, *extra, ragged_dot_dimension_numbers=new, precision=precision, preferred_element_type=None
-        )  # fmt: skip
+        )
 
     (cut,) = numbers.lhs_ragged_dimensions
     none = [None] * (1 + len(offset))
@@ -119,9 +119,14 @@ def _ragged_transpose(
         (group,) = numbers.rhs_group_dimensions
         if to_lhs:
             out = ragged(
-                ct, rhs, *offset, contract=(columns, tuple(rhs_free)), batch=(batch, rb), ragged=n + lhs_free.index(cut),
+                ct,
+                rhs,
+                *offset,
+                contract=(columns, tuple(rhs_free)),
+                batch=(batch, rb),
+                ragged=n + lhs_free.index(cut),
                 group=(group,),
-            )  # fmt: skip
+            )
             contracted = [lc[rc.index(d)] for d in sorted(rc)]
             return [as_cotangent(permute(out, _order([*lb, *lhs_free, *contracted])), lhs.aval), None, *none]
         if offset:
@@ -141,8 +146,12 @@ def _ragged_transpose(
     other = shaping.transpose(other, (*b, *c, *f))
     k = n + len(c)
     out = ragged(
-        other, ct, contract=(tuple(range(k, k + len(f))), take), batch=(tuple(range(n)), batch), ragged=n + lc.index(cut),
+        other,
+        ct,
+        contract=(tuple(range(k, k + len(f))), take),
+        batch=(tuple(range(n)), batch),
+        ragged=n + lc.index(cut),
         group=(0,),
-    )  # fmt: skip
+    )
     out = as_cotangent(permute(out, _order(out_axes)), aval)
     return [out, None, *none] if to_lhs else [None, out, *none]

@@ -153,9 +153,12 @@ def _run_split_scan(known, sources, args, num_consts, num_carry, num_out, params
     out = _bind_scan(*args, jaxpr=loop, num_consts=num_consts, num_carry=num_carry, **params)
     fixed = run(hoisted, *args[:num_consts]) if hoisted is not None else []
     values = {
-        "const": lambda i: (args[i], False), "hoisted": lambda i: (fixed[i], False), "xs": lambda i: (args[i], True),
-        "ys": lambda i: (out[i], True), "stacked": lambda i: (out[num_out + i], True),
-    }  # fmt: skip
+        "const": lambda i: (args[i], False),
+        "hoisted": lambda i: (fixed[i], False),
+        "xs": lambda i: (args[i], True),
+        "ys": lambda i: (out[i], True),
+        "stacked": lambda i: (out[num_out + i], True),
+    }
     return out[:num_out], [values[kind](i) for kind, i in plan]
 
 
@@ -167,9 +170,12 @@ def _linear_scan(linear, residuals, marked, counts, params):
     fixed = kept(own, _not(stacked))
     order = [*fixed, *consts, *carry, *kept(own, stacked), *xs]
     return _bind_scan(
-        *(values[i] for i in order), jaxpr=_reorder(linear, tuple(order)),
-        num_consts=len(fixed) + len(consts), num_carry=len(carry), **params,
-    )  # fmt: skip
+        *(values[i] for i in order),
+        jaxpr=_reorder(linear, tuple(order)),
+        num_consts=len(fixed) + len(consts),
+        num_carry=len(carry),
+        **params,
+    )
 
 
 @linearize_rules.rule(scan_p, kind="program")
@@ -206,7 +212,7 @@ def _scan_split(tape, prim, args, params):
     other = _not(marked)
     results, residuals = _run_split_scan(
         known, sources, kept(args, other), sum(other[:num_consts]), sum(other[num_consts:edge]), num_out, rest_params
-    )  # fmt: skip
+    )
     counts = (sum(marked[:num_consts]), sum(marked[num_consts:edge]))
     out = iter(_linear_scan(rest, residuals, kept(args, marked), counts, rest_params))
     others = iter(results)
@@ -260,10 +266,19 @@ def _scan_transpose(cts, *args, jaxpr, num_consts, num_carry, length, reverse, *
     moving = [x for x in args[num_consts + num_carry :] if not is_undefined(x)]
     out = iter(
         _bind_scan(
-            *known, *sums, *map(instantiate, ct_carry), *live(ct_ys), *moving, jaxpr=body, num_consts=len(known),
-            num_carry=num_sums + num_carry, length=length, reverse=not reverse, **params,
+            *known,
+            *sums,
+            *map(instantiate, ct_carry),
+            *live(ct_ys),
+            *moving,
+            jaxpr=body,
+            num_consts=len(known),
+            num_carry=num_sums + num_carry,
+            length=length,
+            reverse=not reverse,
+            **params,
         )
-    )  # fmt: skip
+    )
     back = [next(out) if m else None for m in linear]
     return [ct if u else None for ct, u in zip(back, undefined, strict=True)]
 
@@ -289,10 +304,14 @@ def _while_split(tape, prim, args, params):
     cond = cond.replace(invars=[*cond_consts, *kept(cond_carry, _not(carry_marked))])
     known = iter(
         while_p.bind(
-            *args[:cond_nconsts], *kept(args[cond_nconsts:], keep), cond_jaxpr=cond, cond_nconsts=cond_nconsts,
-            body_jaxpr=body.replace(invars=kept(body.invars, keep)), body_nconsts=sum(_not(consts_marked)),
+            *args[:cond_nconsts],
+            *kept(args[cond_nconsts:], keep),
+            cond_jaxpr=cond,
+            cond_nconsts=cond_nconsts,
+            body_jaxpr=body.replace(invars=kept(body.invars, keep)),
+            body_nconsts=sum(_not(consts_marked)),
         )
-    )  # fmt: skip
+    )
     return [r if m else next(known) for r, m in zip(recorded, carry_marked, strict=True)]
 
 

@@ -30,17 +30,31 @@ def _regroup(x, take: int, give: int, groups: int):
 
 
 def _lhs_transpose(
-    ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None,
-):  # fmt: skip
+    ct,
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count=1,
+    batch_group_count=1,
+    precision=None,
+    preferred_element_type=None,
+):
     aval = lhs.aval
     x_spec, k_spec, out_spec = dimension_numbers
     kernel_shape = aval_of(rhs).shape
     pads = []
     for n, k, o, (low, _) in zip(
-        _spans(aval.shape, x_spec, lhs_dilation), _spans(kernel_shape, k_spec, rhs_dilation),
-        _spans(aval_of(ct).shape, out_spec, window_strides), padding, strict=True,
-    ):  # fmt: skip
+        _spans(aval.shape, x_spec, lhs_dilation),
+        _spans(kernel_shape, k_spec, rhs_dilation),
+        _spans(aval_of(ct).shape, out_spec, window_strides),
+        padding,
+        strict=True,
+    ):
         before = k - 1 - low
         pads.append((before, n + k - 1 - o - before))
     groups = feature_group_count * batch_group_count
@@ -49,36 +63,64 @@ def _lhs_transpose(
     if k_spec[2:]:
         kernel = shaping.rev(kernel, k_spec[2:])
     out = conv_general_dilated_p.bind(
-        ct, kernel, window_strides=lhs_dilation, padding=tuple(pads), lhs_dilation=window_strides,
+        ct,
+        kernel,
+        window_strides=lhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=window_strides,
         rhs_dilation=rhs_dilation,
         dimension_numbers=ConvDimensionNumbers(out_spec, (k_spec[1], k_spec[0], *k_spec[2:]), x_spec),
-        feature_group_count=groups, batch_group_count=1, precision=precision, preferred_element_type=None
-    )  # fmt: skip
+        feature_group_count=groups,
+        batch_group_count=1,
+        precision=precision,
+        preferred_element_type=None,
+    )
     if batch_group_count > 1:
         out = _regroup(out, x_spec[1], x_spec[0], batch_group_count)
     return as_cotangent(out, aval)
 
 
 def _rhs_transpose(
-    ct, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None,
-):  # fmt: skip
+    ct,
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count=1,
+    batch_group_count=1,
+    precision=None,
+    preferred_element_type=None,
+):
     aval = rhs.aval
     x_spec, k_spec, out_spec = dimension_numbers
     pads = []
     for n, k, o, (low, _) in zip(
-        _spans(aval_of(lhs).shape, x_spec, lhs_dilation), _spans(aval.shape, k_spec, rhs_dilation),
-        _spans(aval_of(ct).shape, out_spec, window_strides), padding, strict=True,
-    ):  # fmt: skip
+        _spans(aval_of(lhs).shape, x_spec, lhs_dilation),
+        _spans(aval.shape, k_spec, rhs_dilation),
+        _spans(aval_of(ct).shape, out_spec, window_strides),
+        padding,
+        strict=True,
+    ):
         pads.append((low, k + o - 1 - n - low))
     swap = lambda spec: (spec[1], spec[0], *spec[2:])
     # A group of features is, with the roles swapped, a group of the batch; and the other way round.
     out = conv_general_dilated_p.bind(
-        lhs, ct, window_strides=rhs_dilation, padding=tuple(pads), lhs_dilation=lhs_dilation,
-        rhs_dilation=window_strides, dimension_numbers=ConvDimensionNumbers(swap(x_spec), swap(out_spec), swap(k_spec)),
-        feature_group_count=batch_group_count, batch_group_count=feature_group_count, precision=precision,
+        lhs,
+        ct,
+        window_strides=rhs_dilation,
+        padding=tuple(pads),
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=window_strides,
+        dimension_numbers=ConvDimensionNumbers(swap(x_spec), swap(out_spec), swap(k_spec)),
+        feature_group_count=batch_group_count,
+        batch_group_count=feature_group_count,
+        precision=precision,
         preferred_element_type=None,
-    )  # fmt: skip
+    )
     return as_cotangent(out, aval)
 
 

@@ -52,9 +52,11 @@ def _recurrence_transpose(ct, a, b, *, axis, reverse):
 
 
 jvp(
-    p.linear_recurrence_p, _recurrence_by_factor,
-    lambda t, y, a, b, *, axis, reverse: p.linear_recurrence(a, t, axis, reverse), transpose=_recurrence_transpose,
-)  # fmt: skip
+    p.linear_recurrence_p,
+    _recurrence_by_factor,
+    lambda t, y, a, b, *, axis, reverse: p.linear_recurrence(a, t, axis, reverse),
+    transpose=_recurrence_transpose,
+)
 linear(p.cumsum_p, lambda ct, x, *, axis, reverse: [p.cumsum(ct, axis, not reverse)])
 jvp(p.cumprod_p, _cumprod)
 jvp(p.cummax_p, _extreme(p.cummax_p))

@@ -57,9 +57,10 @@ def _open(tape, prim, args, params):
 
 
 not_transposable(
-    p.custom_jvp_call_p, p.custom_vjp_call_p,
+    p.custom_jvp_call_p,
+    p.custom_vjp_call_p,
     why="its rule stands for it in linear programs, so it is never part of one",
-)  # fmt: skip
+)
 
 # ---- custom_vjp
 
@@ -78,9 +79,14 @@ def _custom_vjp(primals, tangents, *, rule, num_consts=0, **program):
         return outs, no_tangent(p.custom_vjp_call_p, outs)
     out_types = tuple([aval_of(x).to_tangent_aval().strip_weak_type() for x in outs])
     moved = p.custom_lin_p.bind(
-        *residuals, *live(tangents), bwd=bwd, num_res=len(residuals), out_avals=out_types, active=active,
+        *residuals,
+        *live(tangents),
+        bwd=bwd,
+        num_res=len(residuals),
+        out_avals=out_types,
+        active=active,
         symbolic_zeros=rule.symbolic_zeros,
-    )  # fmt: skip
+    )
     moves = getattr(bwd, "moves", None) or [has_tangent(a.dtype) for a in out_types]
     return outs, [t if m and has_tangent(a.dtype) else Zero(a) for t, m, a in zip(moved, moves, out_types, strict=True)]
 

@@ -116,9 +116,13 @@ def _transpose(cts, *args, call, rule, num_consts):
 
     out = iter(
         custom_vmap_p.bind(
-            *hoisted, *(x for x in args if not is_undefined(x)), *live(cts),
-            call=program, rule=transposed_rule, num_consts=len(hoisted) + num_consts,
+            *hoisted,
+            *(x for x in args if not is_undefined(x)),
+            *live(cts),
+            call=program,
+            rule=transposed_rule,
+            num_consts=len(hoisted) + num_consts,
         )
-    )  # fmt: skip
+    )
     here = iter(leaving)
     return [next(out) if lin and next(here) else None for lin in linear]

@@ -31,9 +31,16 @@ def _gather_transpose(
     ct, operand, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
 ):
     out = indexing.scatter_add_p.bind(
-        zeros_of(operand.aval), indices, ct, dimension_numbers=indexing.as_scatter(dimension_numbers), mode=mode,
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, update_jaxpr=None, update_consts=(),
-    )  # fmt: skip
+        zeros_of(operand.aval),
+        indices,
+        ct,
+        dimension_numbers=indexing.as_scatter(dimension_numbers),
+        mode=mode,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        update_jaxpr=None,
+        update_consts=(),
+    )
     return [out, None]
 
 
@@ -41,11 +48,15 @@ def _take(x, indices, operand_ndim, updates_shape, params):
     """The elements of `x` at the positions that a scatter with these params updates; zero for dropped updates."""
     numbers, mode = params["dimension_numbers"], params["mode"]
     return indexing.gather_p.bind(
-        x, indices, dimension_numbers=indexing.as_gather(numbers), mode=mode,
+        x,
+        indices,
+        dimension_numbers=indexing.as_gather(numbers),
+        mode=mode,
         slice_sizes=indexing.window_sizes(operand_ndim, updates_shape, numbers),
-        indices_are_sorted=params["indices_are_sorted"], unique_indices=params["unique_indices"],
+        indices_are_sorted=params["indices_are_sorted"],
+        unique_indices=params["unique_indices"],
         fill_value=0 if mode is indexing.GatherScatterMode.FILL_OR_DROP else None,
-    )  # fmt: skip
+    )
 
 
 def _linear_scatter(prim):

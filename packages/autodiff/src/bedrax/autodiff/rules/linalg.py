@@ -27,7 +27,7 @@ from bedrax.autodiff.tables import (
     not_transposable,
     transpose_rules,
     zero,
-)  # fmt: skip
+)
 from bedrax.core import dims, dtypes
 from bedrax.core.avals import aval_of
 from bedrax.lax import filling
@@ -303,9 +303,14 @@ def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algor
 
 @jvp_rules.rule(p.eig_p)
 def _eig(
-    primals, tangents, *, compute_left_eigenvectors, compute_right_eigenvectors, enable_eigvec_derivs=False,
+    primals,
+    tangents,
+    *,
+    compute_left_eigenvectors,
+    compute_right_eigenvectors,
+    enable_eigvec_derivs=False,
     implementation=None,
-):  # fmt: skip
+):
     """``dw = diag(V^-1 dA V)``. Vectors: see `_eigenvector_tangent`."""
     (a,), (t,) = primals, tangents
     wanted = compute_left_eigenvectors or compute_right_eigenvectors
@@ -317,8 +322,12 @@ def _eig(
         )
     # Derivatives of dw do not depend on the normalization of V: it may be differentiated again in any case.
     w, *left, right = p.eig_p.bind(
-        a, compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=True,
-        enable_eigvec_derivs=True, implementation=implementation)  # fmt: skip
+        a,
+        compute_left_eigenvectors=compute_left_eigenvectors,
+        compute_right_eigenvectors=True,
+        enable_eigvec_derivs=True,
+        implementation=implementation,
+    )
     if not _is_complex(t):
         t = elementwise.complex(t, filling.zeros_like(t))
     inner = _general_solve(right, matmul(t, right))
@@ -457,11 +466,11 @@ def _ormqr_transpose(ct, a, taus, c, *, left, transpose):
 
 zero(p.lu_pivots_to_permutation_p)
 absent(
-    p.geqrf_p, p.geqp3_p, p.householder_product_p,
+    p.geqrf_p,
+    p.geqp3_p,
+    p.householder_product_p,
     why="packed Householder reflectors have no derivative of their own here; differentiate qr",
-)  # fmt: skip
+)
 absent(p.cholesky_update_p, why="differentiate cholesky of the updated matrix")
 absent(p.schur_p, p.hessenberg_p, p.tridiagonal_p, why="no derivative is defined for these forms")
-not_transposable(
-    p.lu_p, p.qr_p, p.eig_p, p.eigh_p, p.svd_p, p.symmetric_product_p,
-)  # fmt: skip
+not_transposable(p.lu_p, p.qr_p, p.eig_p, p.eigh_p, p.svd_p, p.symmetric_product_p)

@@ -23,9 +23,10 @@ def _sum(x, axes):
 
 def _broadcast_in_dim(ct, x, *, shape, broadcast_dimensions):
     repeated = [
-        d for n, d in zip(x.aval.shape, broadcast_dimensions)
+        d
+        for n, d in zip(x.aval.shape, broadcast_dimensions)
         if dims.definitely_equal(n, 1) and not dims.definitely_equal(shape[d], 1)
-    ]  # fmt: skip
+    ]
     new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
     ct = _sum(ct, tuple(new + repeated))
     if repeated:

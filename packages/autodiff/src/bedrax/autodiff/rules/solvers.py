@@ -36,6 +36,9 @@ def _transpose(cts, *args, jaxprs, const_lengths):
     consts, b = split_arguments(args, const_lengths)
     swap = lambda parts: Parts(parts[1], parts[0], parts[3], parts[2])
     out = linear_solve_p.bind(
-        *(c for cs in swap(consts) for c in cs), *map(instantiate, cts[: len(b)]), jaxprs=tuple(swap(jaxprs)),
-        const_lengths=tuple(swap(const_lengths)))  # fmt: skip
+        *(c for cs in swap(consts) for c in cs),
+        *map(instantiate, cts[: len(b)]),
+        jaxprs=tuple(swap(jaxprs)),
+        const_lengths=tuple(swap(const_lengths)),
+    )
     return [None] * sum(const_lengths) + list(out[: len(b)])

@@ -86,6 +86,8 @@ def _beta_density(a, b, x):
 
 _by_parameter = _unsupported("Betainc gradient with respect to a and b")
 jvp(
-    p.regularized_incomplete_beta_p, _by_parameter, _by_parameter,
+    p.regularized_incomplete_beta_p,
+    _by_parameter,
+    _by_parameter,
     lambda t, ans, a, b, x: mul(t, _beta_density(a, b, x)),
-)  # fmt: skip
+)

@@ -160,9 +160,13 @@ for _prim in (p.all_gather_p, p.all_gather_invariant_p):
         others = tuple(n for n in names if n != axis.name)
         count, place = params["axis_size"] // axis.size, names.index(axis.name)
         x = prim.bind(
-            to_front(args[0], dims[0], axis.size), axis_name=others, axis_index_groups=None, axis_size=count,
-            all_gather_dimension=0, tiled=False,
-        )  # fmt: skip
+            to_front(args[0], dims[0], axis.size),
+            axis_name=others,
+            axis_index_groups=None,
+            axis_size=count,
+            all_gather_dimension=0,
+            tiled=False,
+        )
         shape = aval_of(x).shape
         x = lax.reshape(x, (*(axis_size(n) for n in others), *shape[1:]))
         x = move_axis(x, len(others), place)

@@ -51,9 +51,13 @@ def _while(axis, args, dims, **params):
     key = (_held, cond, stepped, mapped)
     held = fact(body_jaxpr, key, lambda: _held(cond, cond_nconsts, stepped, body_nconsts, flags, mapped))
     out = while_p.bind(
-        *values[:cond_nconsts], *values, cond_jaxpr=held[0], cond_nconsts=cond_nconsts, body_jaxpr=held[1],
+        *values[:cond_nconsts],
+        *values,
+        cond_jaxpr=held[0],
+        cond_nconsts=cond_nconsts,
+        body_jaxpr=held[1],
         body_nconsts=edge,
-    )  # fmt: skip
+    )
     return out, [0 if m else None for m in mapped]
 
 

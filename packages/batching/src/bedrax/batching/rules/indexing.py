@@ -71,11 +71,15 @@ def _gather(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sor
         size = axis.size if xd is None else 1
         slice_sizes = insert(slice_sizes, od, size)
     result = p.gather_p.bind(
-        operand, indices, dimension_numbers=numbers, slice_sizes=slice_sizes,
+        operand,
+        indices,
+        dimension_numbers=numbers,
+        slice_sizes=slice_sizes,
         # The joined lists of windows are in ascending order only if each example has its own part of the operand.
         indices_are_sorted=indices_are_sorted and (xd is None or (od is not None and xd == 0)),
-        unique_indices=unique_indices and (xd is None or od is not None), **params,
-    )  # fmt: skip
+        unique_indices=unique_indices and (xd is None or od is not None),
+        **params,
+    )
     return result, out
 
 
@@ -89,9 +93,13 @@ def _scatter_rule(prim):
         rank = rank_of(updates) - (ud is not None)
         numbers, at = _batch_numbers(p.as_gather(dimension_numbers), rank, od, xd)
         out = prim.bind(
-            operand, indices, to_axis(updates, ud, axis.size, at), dimension_numbers=p.as_scatter(numbers),
-            indices_are_sorted=indices_are_sorted and (xd is None or xd == 0), **params,
-        )  # fmt: skip
+            operand,
+            indices,
+            to_axis(updates, ud, axis.size, at),
+            dimension_numbers=p.as_scatter(numbers),
+            indices_are_sorted=indices_are_sorted and (xd is None or xd == 0),
+            **params,
+        )
         return out, od
 
     batch_rules.add(prim, rule)
@@ -130,9 +138,15 @@ def _dynamic_slice(axis, args, dims, *, slice_sizes):
     if od is not None:
         slice_sizes = insert(slice_sizes, od, 1)
     result = p.gather_p.bind(
-        operand, _index_vectors(axis, starts, sds, keep), dimension_numbers=numbers, slice_sizes=slice_sizes,
-        indices_are_sorted=od is not None, unique_indices=od is not None, mode=p.GatherScatterMode.CLIP, fill_value=None,
-    )  # fmt: skip
+        operand,
+        _index_vectors(axis, starts, sds, keep),
+        dimension_numbers=numbers,
+        slice_sizes=slice_sizes,
+        indices_are_sorted=od is not None,
+        unique_indices=od is not None,
+        mode=p.GatherScatterMode.CLIP,
+        fill_value=None,
+    )
     return result, out
 
 
@@ -151,8 +165,14 @@ def _dynamic_update_slice(axis, args, dims):
     numbers = p.GatherDimensionNumbers(tuple(range(len(sizes))), (), tuple(keep))
     numbers, at = _batch_numbers(numbers, len(sizes), od, 0)
     out = p.scatter_p.bind(
-        operand, _index_vectors(axis, starts, sds, keep), to_axis(update, ud, axis.size, at),
-        dimension_numbers=p.ScatterDimensionNumbers(*numbers), indices_are_sorted=True, unique_indices=True,
-        mode=p.GatherScatterMode.CLIP, update_jaxpr=None, update_consts=(),
-    )  # fmt: skip
+        operand,
+        _index_vectors(axis, starts, sds, keep),
+        to_axis(update, ud, axis.size, at),
+        dimension_numbers=p.ScatterDimensionNumbers(*numbers),
+        indices_are_sorted=True,
+        unique_indices=True,
+        mode=p.GatherScatterMode.CLIP,
+        update_jaxpr=None,
+        update_consts=(),
+    )
     return out, od

@@ -18,10 +18,23 @@ def _in_front(prim):
 
 
 for _prim in (
-    p.cholesky_p, p.cholesky_update_p, p.lu_p, p.lu_pivots_to_permutation_p, p.qr_p, p.geqrf_p, p.geqp3_p,
-    p.householder_product_p, p.ormqr_p, p.eig_p, p.eigh_p, p.svd_p, p.schur_p, p.hessenberg_p, p.tridiagonal_p,
+    p.cholesky_p,
+    p.cholesky_update_p,
+    p.lu_p,
+    p.lu_pivots_to_permutation_p,
+    p.qr_p,
+    p.geqrf_p,
+    p.geqp3_p,
+    p.householder_product_p,
+    p.ormqr_p,
+    p.eig_p,
+    p.eigh_p,
+    p.svd_p,
+    p.schur_p,
+    p.hessenberg_p,
+    p.tridiagonal_p,
     p.symmetric_product_p,
-):  # fmt: skip
+):
     _in_front(_prim)
 
 

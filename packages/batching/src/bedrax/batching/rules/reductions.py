@@ -25,9 +25,16 @@ def _reduction(prim):
 
 
 for _prim in (
-    reductions.reduce_sum_p, reductions.reduce_prod_p, reductions.reduce_max_p, reductions.reduce_min_p,
-    reductions.reduce_and_p, reductions.reduce_or_p, reductions.reduce_xor_p, reductions.argmax_p, reductions.argmin_p,
-):  # fmt: skip
+    reductions.reduce_sum_p,
+    reductions.reduce_prod_p,
+    reductions.reduce_max_p,
+    reductions.reduce_min_p,
+    reductions.reduce_and_p,
+    reductions.reduce_or_p,
+    reductions.reduce_xor_p,
+    reductions.argmax_p,
+    reductions.argmin_p,
+):
     _reduction(_prim)
 
 

@@ -29,9 +29,12 @@ def _rule(prim):
 
 
 for _prim in (
-    p.reduce_window_sum_p, p.reduce_window_max_p, p.reduce_window_min_p, p.select_and_scatter_add_p,
+    p.reduce_window_sum_p,
+    p.reduce_window_max_p,
+    p.reduce_window_min_p,
+    p.select_and_scatter_add_p,
     p.select_and_gather_add_p,
-):  # fmt: skip
+):
     _rule(_prim)
 
 

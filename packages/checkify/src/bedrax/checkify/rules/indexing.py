@@ -29,10 +29,13 @@ def _check(trace, shape, sizes, axes, indices) -> None:
     pick = lambda table, i: lax.dynamic_index_in_dim(table, i, 0, keepdims=False)
     axis = pick(np.array(axes, np.int32), lax.rem(at, np.int32(len(axes))))
     trace.fail(
-        OOBError, any_of(outside),
+        OOBError,
+        any_of(outside),
         f"out-of-bounds indexing for array of shape {shape}: index {{}} is out of bounds for axis {{}} with size {{}}.",
-        pick(lax.reshape(indices, (count,)), at), axis, pick(np.array(shape, np.int32), axis),
-    )  # fmt: skip
+        pick(lax.reshape(indices, (count,)), at),
+        axis,
+        pick(np.array(shape, np.int32), axis),
+    )
 
 
 def _vector(starts) -> object:

@@ -35,9 +35,13 @@ def _shard_map(trace, *args, jaxpr, in_specs, out_specs, **params):
             program = fact(program, key, lambda: program_of(on_blocks, jaxpr.in_avals, jaxpr.debug_info))
     program, consts = close_over(program, every=False)
     out = shard_map_p.bind(
-        *consts, *args, jaxpr=program, in_specs=(PartitionSpec(),) * len(consts) + tuple(in_specs),
-        out_specs=(PartitionSpec(tuple(manual)),) * count + tuple(out_specs), **params,
-    )  # fmt: skip
+        *consts,
+        *args,
+        jaxpr=program,
+        in_specs=(PartitionSpec(),) * len(consts) + tuple(in_specs),
+        out_specs=(PartitionSpec(tuple(manual)),) * count + tuple(out_specs),
+        **params,
+    )
     if count:
         sizes = tuple(manual_sizes(params["mesh"], manual).values())
         leaves = [lax.reshape(x, (*sizes, *aval_of(x).shape[1:])) for x in out[:count]]

@@ -1,7 +1,8 @@
 from bedrax.processes.colocated import (
-    colocated_cpu_devices as colocated_cpu_devices, colocated_python as colocated_python,
+    colocated_cpu_devices as colocated_cpu_devices,
+    colocated_python as colocated_python,
     colocated_python_class as colocated_python_class,
-)  # fmt: skip
+)
 from . import (
     api as api,
     func as func,

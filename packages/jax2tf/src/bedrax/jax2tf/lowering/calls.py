@@ -31,6 +31,10 @@ def _call_exported(ctx, *tensors, exported):
     native.check_kernels(exported.fun_name, modules.custom_call_targets(module), exported.platforms)
     given = [tensors[i] for i in exported.module_kept_var_idx]
     return native.call_module(
-        exported.mlir_module_serialized, given, ctx.avals_out, exported.platforms, exported.disabled_safety_checks,
+        exported.mlir_module_serialized,
+        given,
+        ctx.avals_out,
+        exported.platforms,
+        exported.disabled_safety_checks,
         version=exported.calling_convention_version,
-    )  # fmt: skip
+    )

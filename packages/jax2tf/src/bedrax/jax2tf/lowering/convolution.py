@@ -21,9 +21,20 @@ from bedrax.tf import types
 
 @tf_rules.rule(conv_general_dilated_p)
 def _conv(
-    ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None,
-):  # fmt: skip
+    ctx,
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count=1,
+    batch_group_count=1,
+    precision=None,
+    preferred_element_type=None,
+):
     numbers, n = dimension_numbers, len(window_strides)
     a, b = ctx.avals_in
     out_aval = ctx.aval_out
@@ -43,10 +54,16 @@ def _conv(
         or not x.dtype.is_floating
     ):
         params = dict(
-            window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
-            dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count, precision=precision, preferred_element_type=out_aval.dtype,
-        )  # fmt: skip
+            window_strides=window_strides,
+            padding=padding,
+            lhs_dilation=lhs_dilation,
+            rhs_dilation=rhs_dilation,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=feature_group_count,
+            batch_group_count=batch_group_count,
+            precision=precision,
+            preferred_element_type=out_aval.dtype,
+        )
         return ctx.in_place(sum_of_products, [lhs, rhs], params)
     groups = feature_group_count
     if batch_group_count > 1:
@@ -61,10 +78,19 @@ def _conv(
     out_shape = [out_aval.shape[spec[0]], *[out_aval.shape[d] for d in spec[2:]], out_aval.shape[spec[1]]]
     out = finish(
         _tensorflow_conv(
-            ctx, x, kernel, x_shape, k_shape, out_shape, groups, strides=tuple(window_strides), padding=padding,
-            lhs_dilation=tuple(lhs_dilation), rhs_dilation=tuple(rhs_dilation),
+            ctx,
+            x,
+            kernel,
+            x_shape,
+            k_shape,
+            out_shape,
+            groups,
+            strides=tuple(window_strides),
+            padding=padding,
+            lhs_dilation=tuple(lhs_dilation),
+            rhs_dilation=tuple(rhs_dilation),
         )
-    )  # fmt: skip
+    )
     place = {spec[0]: 0, spec[1]: n + 1, **{d: i + 1 for i, d in enumerate(spec[2:])}}
     return transpose(out, [place[d] for d in range(n + 2)])
 
@@ -76,10 +102,19 @@ def _tensorflow_conv(
     if n == 1:  # the second dimension has one element
         x, kernel = tf.expand_dims(x, 1), tf.expand_dims(kernel, 0)
         out = _tensorflow_conv(
-            ctx, x, kernel, [x_shape[0], 1, *x_shape[1:]], [1, *k_shape], [out_shape[0], 1, *out_shape[1:]], groups,
+            ctx,
+            x,
+            kernel,
+            [x_shape[0], 1, *x_shape[1:]],
+            [1, *k_shape],
+            [out_shape[0], 1, *out_shape[1:]],
+            groups,
             # Some kernels need equal strides; along one element every stride is right.
-            strides=strides * 2, padding=((0, 0), *padding), lhs_dilation=(1, *lhs_dilation), rhs_dilation=(1, *rhs_dilation),
-        )  # fmt: skip
+            strides=strides * 2,
+            padding=((0, 0), *padding),
+            lhs_dilation=(1, *lhs_dilation),
+            rhs_dilation=(1, *rhs_dilation),
+        )
         return tf.squeeze(out, [1])
     spans = [dims.dilate_dim(k, d) for k, d in zip(k_shape[:n], rhs_dilation, strict=True)]
     ones = (1,) * n

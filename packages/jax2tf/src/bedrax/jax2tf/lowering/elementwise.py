@@ -33,14 +33,36 @@ def _named(path: str):
 
 
 for _prim, _path in (
-    (p.floor_p, "floor"), (p.ceil_p, "math.ceil"), (p.is_finite_p, "math.is_finite"), (p.exp_p, "exp"),
-    (p.expm1_p, "math.expm1"), (p.log_p, "math.log"), (p.log1p_p, "math.log1p"), (p.sqrt_p, "sqrt"),
-    (p.rsqrt_p, "math.rsqrt"), (p.square_p, "square"), (p.sin_p, "sin"), (p.cos_p, "cos"), (p.tan_p, "tan"),
-    (p.tanh_p, "tanh"), (p.sinh_p, "sinh"), (p.cosh_p, "cosh"), (p.asin_p, "asin"), (p.acos_p, "acos"),
-    (p.atan_p, "atan"), (p.asinh_p, "asinh"), (p.acosh_p, "acosh"), (p.atanh_p, "atanh"),
-    (p.logistic_p, "sigmoid"), (p.real_p, "math.real"), (p.imag_p, "math.imag"), (p.complex_p, "complex"),
-    (p.add_p, "add"), (p.add_any_p, "add"), (p.sub_p, "subtract"),
-):  # fmt: skip
+    (p.floor_p, "floor"),
+    (p.ceil_p, "math.ceil"),
+    (p.is_finite_p, "math.is_finite"),
+    (p.exp_p, "exp"),
+    (p.expm1_p, "math.expm1"),
+    (p.log_p, "math.log"),
+    (p.log1p_p, "math.log1p"),
+    (p.sqrt_p, "sqrt"),
+    (p.rsqrt_p, "math.rsqrt"),
+    (p.square_p, "square"),
+    (p.sin_p, "sin"),
+    (p.cos_p, "cos"),
+    (p.tan_p, "tan"),
+    (p.tanh_p, "tanh"),
+    (p.sinh_p, "sinh"),
+    (p.cosh_p, "cosh"),
+    (p.asin_p, "asin"),
+    (p.acos_p, "acos"),
+    (p.atan_p, "atan"),
+    (p.asinh_p, "asinh"),
+    (p.acosh_p, "acosh"),
+    (p.atanh_p, "atanh"),
+    (p.logistic_p, "sigmoid"),
+    (p.real_p, "math.real"),
+    (p.imag_p, "math.imag"),
+    (p.complex_p, "complex"),
+    (p.add_p, "add"),
+    (p.add_any_p, "add"),
+    (p.sub_p, "subtract"),
+):
     _row(_prim, _named(_path), kind=f"tf.{_path}")
 
 

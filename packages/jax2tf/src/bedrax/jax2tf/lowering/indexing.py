@@ -128,9 +128,18 @@ def _gather(ctx, operand, indices, *, dimension_numbers, slice_sizes, mode, fill
 
 def _scatter_rule(prim, update, target=None):
     def rule(
-        ctx, operand, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
+        ctx,
+        operand,
+        indices,
+        updates,
+        *,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        update_jaxpr=None,
         update_consts=(),
-    ):  # fmt: skip
+    ):
         shape, indices_shape, updates_shape = (a.shape for a in ctx.avals_in[:3])
         if any(dims.is_constant_dim(d) and d == 0 for d in (*updates_shape, *shape)):
             return operand

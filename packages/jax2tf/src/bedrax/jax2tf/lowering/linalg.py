@@ -128,8 +128,8 @@ def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 def _eig(ctx, x, *, compute_left_eigenvectors, compute_right_eigenvectors, **others):
     if _for_xla():
         params = dict(
-            compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=compute_right_eigenvectors,
-        )  # fmt: skip
+            compute_left_eigenvectors=compute_left_eigenvectors, compute_right_eigenvectors=compute_right_eigenvectors
+        )
         return ctx.composed(decompositions[p.eig_p], [x], params | others)
     x, bad = _finite_matrices(x)
     if not (compute_left_eigenvectors or compute_right_eigenvectors):

@@ -166,8 +166,10 @@ def _reduce(ctx, *args, dimensions, jaxpr):
         return combine(*start, *[x[0] for x in xs])
     invariants = [tf.TensorShape([None, *x.shape[1:]]) for x in xs]
     _, *xs = tf.while_loop(
-        lambda n, *_: n > 1, lambda n, *xs: [n - n // 2, *halve(n, xs)], [n, *xs],
+        lambda n, *_: n > 1,
+        lambda n, *xs: [n - n // 2, *halve(n, xs)],
+        [n, *xs],
         shape_invariants=[tf.TensorShape([]), *invariants],
-    )  # fmt: skip
+    )
     # A dimension variable is at least 1, but a size like b - 1 may be 0.
     return tf.cond(tf.equal(n, 0), lambda: start, lambda: combine(*start, *[x[0] for x in xs]))

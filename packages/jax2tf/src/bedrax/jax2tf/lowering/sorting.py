@@ -75,8 +75,9 @@ tf_rules.add(p.top_k_p, lambda ctx, x, *, k, axis, is_stable=True: _largest(ctx,
 
 
 @tf_rules.rule(p.approx_top_k_p)
-def _approx_top_k(ctx, x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override,
-                  aggregate_to_topk):  # fmt: skip
+def _approx_top_k(
+    ctx, x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override, aggregate_to_topk
+):
     aval = ctx.avals_in[0]
     axis = canonical_axis(reduction_dimension, aval.ndim)
     size = p.approx_output_size(

@@ -19,21 +19,41 @@ def _own(prim, name: str) -> None:
 
 
 for _prim, _name in (
-    (p.erf_p, "erf"), (p.erfc_p, "erfc"), (p.lgamma_p, "lgamma"), (p.digamma_p, "digamma"),
-    (p.bessel_i0e_p, "bessel_i0e"), (p.bessel_i1e_p, "bessel_i1e"), (p.polygamma_p, "polygamma"), (p.zeta_p, "zeta"),
-):  # fmt: skip
+    (p.erf_p, "erf"),
+    (p.erfc_p, "erfc"),
+    (p.lgamma_p, "lgamma"),
+    (p.digamma_p, "digamma"),
+    (p.bessel_i0e_p, "bessel_i0e"),
+    (p.bessel_i1e_p, "bessel_i1e"),
+    (p.polygamma_p, "polygamma"),
+    (p.zeta_p, "zeta"),
+):
     _own(_prim, _name)
 
 # Giles 2012, "Approximating the erfinv function", the version for single precision: polynomials in w - 2.5 for w < 5,
 # and in sqrt(w) - 3 beyond, where w = -log(1 - x^2); highest powers first.
 _NEAR = (
-    2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164,
-    0.246640727, 1.50140941,
-)  # fmt: skip
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+)
 _FAR = (
-    -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047,
-    1.00167406, 2.83297682,
-)  # fmt: skip
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+)
 
 
 def _erf_inv(ctx, x):

@@ -33,7 +33,7 @@ def _ragged_dot_general(
             lax.broadcast_in_dim(wanted, (s.shape[-1], groups), (1,)),
             lax.broadcasted_iota(np.int32, (s.shape[-1], groups), 0),
         )
-        pick = dict(dimension_numbers=(((s.ndim - 1,), (0,)), ((), ())), precision=None, preferred_element_type=None)  # fmt: skip
+        pick = dict(dimension_numbers=(((s.ndim - 1,), (0,)), ((), ())), precision=None, preferred_element_type=None)
         chosen = lax.convert_element_type(chosen, np.dtype(np.int32))
         starts, ends = (p.dot_general_p.bind(starts, chosen, **pick), p.dot_general_p.bind(ends, chosen, **pick))
     groups = aval_of(ends).shape[-1]
@@ -73,6 +73,9 @@ def _scaled_dot(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_
         return lax.mul(lax.convert_element_type(x, preferred_element_type), scale)
 
     return p.dot_general_p.bind(
-        scaled(lhs, lhs_scale), scaled(rhs, rhs_scale), dimension_numbers=dimension_numbers, precision=None,
+        scaled(lhs, lhs_scale),
+        scaled(rhs, rhs_scale),
+        dimension_numbers=dimension_numbers,
+        precision=None,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )

@@ -17,9 +17,19 @@ from bedrax.lax.primitives.shaping import slice as strided_slice
 
 
 def sum_of_products(
-    lhs: ArrayLike, rhs: ArrayLike, *, window_strides: Any, padding: Any, lhs_dilation: Any, rhs_dilation: Any, dimension_numbers: Any, feature_group_count: Any=1,
-    batch_group_count: Any=1, precision: Any=None, preferred_element_type: Any=None,
-) -> Any:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    *,
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any,
+    rhs_dilation: Any,
+    dimension_numbers: Any,
+    feature_group_count: Any = 1,
+    batch_group_count: Any = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """`lax.conv_general_dilated` with a window of known size; the numbers of groups may be symbolic.
 
     Raises:
@@ -56,9 +66,12 @@ def sum_of_products(
         cut = strided_slice(x, (0, 0, *starts, 0), (groups, batch, *ends, inner), (1, 1, *window_strides, 1))
         columns = strided_slice(kernel, (*offset, 0, 0, 0), (*[o + 1 for o in offset], inner, groups, outer // groups))
         product = dot_general(
-            cut, reshape(columns, (inner, groups, outer // groups)), (((n + 2,), (0,)), ((0,), (1,))), precision,
+            cut,
+            reshape(columns, (inner, groups, outer // groups)),
+            (((n + 2,), (0,)), ((0,), (1,))),
+            precision,
             preferred_element_type,
-        )  # fmt: skip
+        )
         total = product if total is None else add(total, product)
     out = reshape(transpose(total, (*range(1, n + 2), 0, n + 2)), (batch, *places, outer))
     spec = numbers.out_spec

@@ -211,8 +211,13 @@ def _standardized(h, q, lo, hi):
 
 
 def eig(
-    x: ArrayLike, *, compute_left_eigenvectors: Any, compute_right_eigenvectors: Any, enable_eigvec_derivs: Any=False, implementation: Any=None
-) -> Any:  # fmt: skip
+    x: ArrayLike,
+    *,
+    compute_left_eigenvectors: Any,
+    compute_right_eigenvectors: Any,
+    enable_eigvec_derivs: Any = False,
+    implementation: Any = None,
+) -> Any:
     """See `bedrax.lax.primitives.linalg.eig`."""
     x = lax.convert_element_type(x, dtypes.to_complex_dtype(x.dtype))
     t, q = lax.schur(x)

@@ -156,8 +156,11 @@ def _draw_philox(secret, start, shape, wide):
         a, b = _MULTIPLIERS
         first, second = e.bitwise_xor(c1, keys[0]), e.bitwise_xor(c3, keys[1])
         c0, c1, c2, c3 = (
-            e.bitwise_xor(e.mulhi(c2, b), first), e.mul(c2, b), e.bitwise_xor(e.mulhi(c0, a), second), e.mul(c0, a),
-        )  # fmt: skip
+            e.bitwise_xor(e.mulhi(c2, b), first),
+            e.mul(c2, b),
+            e.bitwise_xor(e.mulhi(c0, a), second),
+            e.mul(c0, a),
+        )
         keys = [e.add(k, w) for k, w in zip(keys, _WEYL, strict=True)]
     flat = shaping.slice_in_dim(shaping.reshape(shaping.stack([c0, c1, c2, c3], 1), (4 * blocks,)), 0, count)
     bits = _joined(*(shaping.slice_in_dim(flat, i, None, 2) for i in (0, 1))) if wide else flat

@@ -181,9 +181,12 @@ def pure_callback(
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     types, tree = _result_types(result_shape_dtypes)
     out = pure_callback_p.bind(
-        *leaves, callback=FlatCallback(callback, in_tree, tree, tuple(types)), result_avals=tuple(types),
-        vmap_method=vmap_method, device=sharding,
-    )  # fmt: skip
+        *leaves,
+        callback=FlatCallback(callback, in_tree, tree, tuple(types)),
+        result_avals=tuple(types),
+        vmap_method=vmap_method,
+        device=sharding,
+    )
     return pytree.tree_unflatten(tree, out)
 
 
@@ -203,9 +206,12 @@ def io_callback(
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     types, tree = _result_types(result_shape_dtypes)
     out = io_callback_p.bind(
-        *leaves, callback=FlatCallback(callback, in_tree, tree, tuple(types)), result_avals=tuple(types), ordered=ordered,
+        *leaves,
+        callback=FlatCallback(callback, in_tree, tree, tuple(types)),
+        result_avals=tuple(types),
+        ordered=ordered,
         device=sharding,
-    )  # fmt: skip
+    )
     return pytree.tree_unflatten(tree, out)
 
 
@@ -246,9 +252,11 @@ def _call_back(callback: Callable, args: tuple, kwargs: dict, ordered: bool, par
     static = tuple((i, _Static(x)) for i, x in enumerate(leaves) if not _is_array(x))
     known = {i for i, _ in static}
     debug_callback_p.bind(
-        *(x for i, x in enumerate(leaves) if i not in known), callback=FlatCallback(callback, in_tree, static=static),
-        effect=ordered_debug_effect if ordered else debug_effect, partitioned=partitioned,
-    )  # fmt: skip
+        *(x for i, x in enumerate(leaves) if i not in known),
+        callback=FlatCallback(callback, in_tree, static=static),
+        effect=ordered_debug_effect if ordered else debug_effect,
+        partitioned=partitioned,
+    )
 
 
 def _only_options(name: str, args: tuple, kwargs: dict) -> None:
@@ -286,9 +294,14 @@ def _plain(x):
 
 
 def debug_print(
-    fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
-    skip_format_check: bool = False, _use_logging: bool = False, **kwargs: Any,
-) -> Any:  # fmt: skip
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = False,
+    **kwargs: Any,
+) -> Any:
     """Print values while a program runs.
 
     Args:
@@ -338,11 +351,21 @@ class _Placeholder:
 
 
 def debug_log(
-    fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
-    skip_format_check: bool = False, _use_logging: bool = True, **kwargs: Any,
-) -> Any:  # fmt: skip
+    fmt: str | None = None,
+    *args: Any,
+    ordered: bool = False,
+    partitioned: bool = False,
+    skip_format_check: bool = False,
+    _use_logging: bool = True,
+    **kwargs: Any,
+) -> Any:
     """Like `debug_print`, to the logger ``jax`` at level INFO."""
     return debug_print(
-        fmt, *args, ordered=ordered, partitioned=partitioned, skip_format_check=skip_format_check,
-        _use_logging=_use_logging, **kwargs,
-    )  # fmt: skip
+        fmt,
+        *args,
+        ordered=ordered,
+        partitioned=partitioned,
+        skip_format_check=skip_format_check,
+        _use_logging=_use_logging,
+        **kwargs,
+    )

@@ -269,9 +269,14 @@ def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
 
 
 def all_gather(
-    x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None, axis: int = 0, tiled: bool = False,
+    x: Any,
+    axis_name: Hashable,
+    *,
+    axis_index_groups: Sequence[Any] | None = None,
+    axis: int = 0,
+    tiled: bool = False,
     to: str = "varying",
-) -> Any:  # fmt: skip
+) -> Any:
     """All values along the named axis, on every index.
 
     Args:
@@ -289,17 +294,25 @@ def all_gather(
     def gather(leaf):
         rank = len(aval_of(leaf).shape) + (not tiled)
         return prim.bind(
-            leaf, all_gather_dimension=_place("all_gather: axis", axis, rank), axis_name=axis_name, axis_index_groups=groups, axis_size=size,
+            leaf,
+            all_gather_dimension=_place("all_gather: axis", axis, rank),
+            axis_name=axis_name,
+            axis_index_groups=groups,
+            axis_size=size,
             tiled=tiled,
-        )  # fmt: skip
+        )
 
     return pytree.tree_map(gather, x)
 
 
 def psum_scatter(
-    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence[Any] | None = None,
+    x: Any,
+    axis_name: Hashable,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Sequence[Any] | None = None,
     tiled: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Sum over the named axis; index ``i`` keeps the ``i``-th part along `scatter_dimension`."""
     axis_name = _one_name(axis_name)
     groups = _groups(axis_index_groups, axis_name)
@@ -307,9 +320,13 @@ def psum_scatter(
 
     def scatter(leaf):
         return reduce_scatter_p.bind(
-            leaf, scatter_dimension=_place("psum_scatter: scatter_dimension", scatter_dimension, len(aval_of(leaf).shape)),
-            axis_name=axis_name, axis_index_groups=groups, axis_size=size, tiled=tiled,
-        )  # fmt: skip
+            leaf,
+            scatter_dimension=_place("psum_scatter: scatter_dimension", scatter_dimension, len(aval_of(leaf).shape)),
+            axis_name=axis_name,
+            axis_index_groups=groups,
+            axis_size=size,
+            tiled=tiled,
+        )
 
     return pytree.tree_map(scatter, x)
 
@@ -350,9 +367,13 @@ class Future:
 
 
 def psum_scatter_start(
-    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Sequence[Any] | None = None,
+    x: Any,
+    axis_name: Hashable,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Sequence[Any] | None = None,
     tiled: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Start `psum_scatter`; write independent computations before the call of `done`.
 
     Args:
@@ -368,9 +389,14 @@ def psum_scatter_start(
 
 
 def all_to_all(
-    x: Any, axis_name: Hashable, split_axis: int, concat_axis: int, *, axis_index_groups: Sequence[Any] | None = None,
+    x: Any,
+    axis_name: Hashable,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Sequence[Any] | None = None,
     tiled: bool = False,
-) -> Any:  # fmt: skip
+) -> Any:
     """Split an array axis over the named axis, and gather the named axis into an array axis.
 
     Args:
@@ -393,8 +419,8 @@ def all_to_all(
                 f" must be the size of the axis {axis_name!r}, {size}"
             )
         return all_to_all_p.bind(
-            leaf, split_axis=split, concat_axis=concat, axis_name=axis_name, axis_index_groups=groups, tiled=tiled,
-        )  # fmt: skip
+            leaf, split_axis=split, concat_axis=concat, axis_name=axis_name, axis_index_groups=groups, tiled=tiled
+        )
 
     return pytree.tree_map(exchange, x)
 
@@ -436,9 +462,16 @@ def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
 
 
 def ragged_all_to_all(
-    operand: Any, output: Any, input_offsets: Any, send_sizes: Any, output_offsets: Any, recv_sizes: Any, *,
-    axis_name: Hashable, axis_index_groups: Sequence[Any] | None = None,
-) -> Any:  # fmt: skip
+    operand: Any,
+    output: Any,
+    input_offsets: Any,
+    send_sizes: Any,
+    output_offsets: Any,
+    recv_sizes: Any,
+    *,
+    axis_name: Hashable,
+    axis_index_groups: Sequence[Any] | None = None,
+) -> Any:
     """Send slices of rows, of lengths that differ, to every index of the named axis.
 
     Args:

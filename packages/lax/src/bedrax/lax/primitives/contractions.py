@@ -29,10 +29,22 @@ from bedrax.lax.primitives.placement import placed_result
 pure_shapes.add("contractions")
 
 __all__ = [
-    "DotAlgorithm", "DotAlgorithmPreset", "DotDimensionNumbers", "Precision", "PrecisionLike",
-    "RaggedDotDimensionNumbers", "batch_matmul", "dot", "dot_general", "dot_general_p", "ragged_dot",
-    "ragged_dot_general", "ragged_dot_general_p", "scaled_dot", "scaled_dot_p",
-]  # fmt: skip
+    "DotAlgorithm",
+    "DotAlgorithmPreset",
+    "DotDimensionNumbers",
+    "Precision",
+    "PrecisionLike",
+    "RaggedDotDimensionNumbers",
+    "batch_matmul",
+    "dot",
+    "dot_general",
+    "dot_general_p",
+    "ragged_dot",
+    "ragged_dot_general",
+    "ragged_dot_general_p",
+    "scaled_dot",
+    "scaled_dot_p",
+]
 
 dot_general_p: Final = Primitive("dot_general", "contractions")
 ragged_dot_general_p: Final = Primitive("ragged_dot_general", "contractions")
@@ -69,10 +81,16 @@ class Precision(enum.Enum):
 
 
 _PRECISION_NAMES = {
-    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST, "high": Precision.HIGH,
-    "bfloat16_3x": Precision.HIGH, "tensorfloat32": Precision.HIGH, "default": Precision.DEFAULT,
-    "bfloat16": Precision.DEFAULT, "fastest": Precision.DEFAULT, None: Precision.DEFAULT,
-}  # fmt: skip
+    "highest": Precision.HIGHEST,
+    "float32": Precision.HIGHEST,
+    "high": Precision.HIGH,
+    "bfloat16_3x": Precision.HIGH,
+    "tensorfloat32": Precision.HIGH,
+    "default": Precision.DEFAULT,
+    "bfloat16": Precision.DEFAULT,
+    "fastest": Precision.DEFAULT,
+    None: Precision.DEFAULT,
+}
 
 
 class DotAlgorithm(NamedTuple):
@@ -321,9 +339,11 @@ def dot_general(
     Raises:
       TypeError: the dimension numbers do not fit the shapes, or the preferred integer dtype is narrower.
     """
-    params = dict(dimension_numbers=canonical_dot_dimensions(dimension_numbers),
-                  precision=canonical_precision(precision),
-                  preferred_element_type=_dtype_or_none(preferred_element_type))  # fmt: skip
+    params = dict(
+        dimension_numbers=canonical_dot_dimensions(dimension_numbers),
+        precision=canonical_precision(precision),
+        preferred_element_type=_dtype_or_none(preferred_element_type),
+    )
     return placed_result(out_sharding, dot_general_p.bind, lhs, rhs, **params)
 
 
@@ -401,9 +421,7 @@ def ragged_kind(lhs_ndim: int, numbers: RaggedDotDimensionNumbers) -> tuple[str,
     """
     (lc, _), (lb, _) = numbers.dot_dimension_numbers
     (ragged,) = numbers.lhs_ragged_dimensions
-    for kind, group, before in (
-        ("batch", lb, ()), ("contracting", lc, lb), ("free", free_dims(lhs_ndim, lc, lb), lb),
-    ):  # fmt: skip
+    for kind, group, before in (("batch", lb, ()), ("contracting", lc, lb), ("free", free_dims(lhs_ndim, lc, lb), lb)):
         if ragged in group:
             return kind, (*before, *[d for d in group[: list(group).index(ragged)]])
     raise TypeError(f"ragged_dot_general: lhs has no dimension {ragged}, its rank is {lhs_ndim}")
@@ -411,8 +429,8 @@ def ragged_kind(lhs_ndim: int, numbers: RaggedDotDimensionNumbers) -> tuple[str,
 
 @ragged_dot_general_p.abstract
 def _ragged_dot_shape(
-    lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None,
-):  # fmt: skip
+    lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None
+):
     name, numbers = "ragged_dot_general", ragged_dot_dimension_numbers
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
         raise TypeError(f"{name}: group_sizes are integers, got dtype {group_sizes.dtype}")
@@ -451,9 +469,15 @@ def _ragged_dot_shape(
 
 
 def ragged_dot_general(
-    lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None=None,
-    group_offset: Any=None, out_sharding: Any=None,
-) -> Array:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Products with one operand per group.
 
     Exactly one dimension of `lhs` is ragged: its positions fall into consecutive groups of
@@ -476,8 +500,11 @@ def ragged_dot_general(
         `rhs` belongs, so that `rhs` may hold fewer matrices than there are groups.
     """
     operands = (lhs, rhs, group_sizes) if group_offset is None else (lhs, rhs, group_sizes, group_offset)
-    params = dict(ragged_dot_dimension_numbers=ragged_dot_dimension_numbers, precision=canonical_precision(precision),
-                  preferred_element_type=_dtype_or_none(preferred_element_type))  # fmt: skip
+    params = dict(
+        ragged_dot_dimension_numbers=ragged_dot_dimension_numbers,
+        precision=canonical_precision(precision),
+        preferred_element_type=_dtype_or_none(preferred_element_type),
+    )
     return placed_result(out_sharding, ragged_dot_general_p.bind, *operands, **params)
 
 
@@ -485,9 +512,14 @@ _MATRIX_PER_GROUP = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0
 
 
 def ragged_dot(
-    lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None=None, group_offset: Any=None,
-    out_sharding: Any=None,
-) -> Array:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """Multiply consecutive groups of rows of `lhs` each by its own matrix.
 
     Args:

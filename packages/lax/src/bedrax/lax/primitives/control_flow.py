@@ -123,9 +123,7 @@ def _scan_programs(params):
 
 @with_programs.rule(scan_p)
 def _smaller_scan(params, smaller, operands, results):
-    return {
-        **params, "jaxpr": smaller[0], "num_consts": count(operands, CONSTANT), "num_carry": count(operands, CARRY),
-    }  # fmt: skip
+    return {**params, "jaxpr": smaller[0], "num_consts": count(operands, CONSTANT), "num_carry": count(operands, CARRY)}
 
 
 @programs.rule(while_p)
@@ -142,9 +140,11 @@ def _while_programs(params):
 @with_programs.rule(while_p)
 def _smaller_while(params, smaller, operands, results):
     return dict(
-        cond_jaxpr=smaller[0], cond_nconsts=count(operands, CONSTANT, 0), body_jaxpr=smaller[1],
+        cond_jaxpr=smaller[0],
+        cond_nconsts=count(operands, CONSTANT, 0),
+        body_jaxpr=smaller[1],
         body_nconsts=count(operands, CONSTANT, 1),
-    )  # fmt: skip
+    )
 
 
 @programs.rule(cond_p)
@@ -184,9 +184,14 @@ def _strengthen(init: list, given: Sequence, produced: Sequence) -> list | None:
 
 @api_boundary
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1,
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Any, Any]:
     """Apply ``f`` along the leading axes of ``xs``, carrying a state along.
 
     Args:
@@ -233,9 +238,16 @@ def scan(
     check_carry("scan", init_tree, init_types, carry_tree, jaxpr.out_avals[:num_carry], f)
     jaxpr = _match_weak_types(jaxpr, len(consts), num_carry)
     out = scan_p.bind(
-        *consts, *init_leaves, *x_leaves, jaxpr=jaxpr, num_consts=len(consts), num_carry=num_carry, length=length,
-        reverse=bool(reverse), unroll=unroll,
-    )  # fmt: skip
+        *consts,
+        *init_leaves,
+        *x_leaves,
+        jaxpr=jaxpr,
+        num_consts=len(consts),
+        num_carry=num_carry,
+        length=length,
+        reverse=bool(reverse),
+        unroll=unroll,
+    )
     return pytree.tree_unflatten(carry_tree, out[:num_carry]), pytree.tree_unflatten(y_tree, out[num_carry:])
 
 
@@ -362,9 +374,14 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
     check_carry("while_loop", tree, types, body_tree, body_jaxpr.out_avals, body_fun)
     body_jaxpr = _match_weak_types(body_jaxpr, len(body_consts), len(leaves))
     out = while_p.bind(
-        *cond_consts, *body_consts, *leaves, cond_jaxpr=cond_jaxpr, cond_nconsts=len(cond_consts),
-        body_jaxpr=body_jaxpr, body_nconsts=len(body_consts),
-    )  # fmt: skip
+        *cond_consts,
+        *body_consts,
+        *leaves,
+        cond_jaxpr=cond_jaxpr,
+        cond_nconsts=len(cond_consts),
+        body_jaxpr=body_jaxpr,
+        body_nconsts=len(body_consts),
+    )
     return pytree.tree_unflatten(tree, out)
 
 

@@ -18,9 +18,16 @@ from bedrax.lax.elementwise_kinds import FLOAT, accepted, dtype_refused
 pure_shapes.add("conversions")
 
 __all__ = [
-    "asarray", "bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type", "convert_element_type_p",
-    "convert_to", "dtype", "reduce_precision", "reduce_precision_p",
-]  # fmt: skip
+    "asarray",
+    "bitcast_convert_type",
+    "bitcast_convert_type_p",
+    "convert_element_type",
+    "convert_element_type_p",
+    "convert_to",
+    "dtype",
+    "reduce_precision",
+    "reduce_precision_p",
+]
 
 convert_element_type_p: Final = Primitive("convert_element_type", "conversions")
 bitcast_convert_type_p: Final = Primitive("bitcast_convert_type", "conversions")

@@ -28,11 +28,21 @@ from bedrax.lax.primitives.windows import padtype_to_pads
 pure_shapes.add("convolution")
 
 __all__ = [
-    "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv", "conv_dimension_numbers",
-    "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_p", "conv_general_dilated_patches",
-    "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose",
-    "conv_transpose_shape_tuple", "conv_with_general_padding",
-]  # fmt: skip
+    "ConvDimensionNumbers",
+    "ConvGeneralDilatedDimensionNumbers",
+    "conv",
+    "conv_dimension_numbers",
+    "conv_general_dilated",
+    "conv_general_dilated_local",
+    "conv_general_dilated_p",
+    "conv_general_dilated_patches",
+    "conv_general_permutations",
+    "conv_general_shape_tuple",
+    "conv_shape_tuple",
+    "conv_transpose",
+    "conv_transpose_shape_tuple",
+    "conv_with_general_padding",
+]
 
 conv_general_dilated_p: Final = Primitive("conv_general_dilated", "convolution")
 
@@ -175,9 +185,19 @@ def conv_transpose_shape_tuple(
 
 @conv_general_dilated_p.abstract
 def _conv_shape(
-    lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None,
-):  # fmt: skip
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count=1,
+    batch_group_count=1,
+    precision=None,
+    preferred_element_type=None,
+):
     name = "conv_general_dilated"
     if lhs.ndim != rhs.ndim:
         raise TypeError(f"convolution: lhs and rhs have one rank, got shapes {lhs.shape} and {rhs.shape}")
@@ -238,11 +258,19 @@ def _ints(values, count: int) -> tuple:
 
 
 def conv_general_dilated(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None = None,
-    rhs_dilation: Sequence[int] | None = None, dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-    feature_group_count: int = 1, batch_group_count: int = 1, precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None=None, out_sharding: Any=None,
-) -> Array:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: Any = None,
+) -> Array:
     """Convolution in ``n`` spatial dimensions, with stride, padding, dilation and groups.
 
     Args:
@@ -286,13 +314,22 @@ def conv_general_dilated(
     else:
         padding = [(lo, hi) for lo, hi in padding]
     return placed_result(
-        out_sharding, conv_general_dilated_p.bind, lhs, rhs, window_strides=strides, padding=tuple([(_dim(lo), _dim(hi)) for lo, hi in padding]),
-        lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers,
-        feature_group_count=operator.index(feature_group_count), batch_group_count=operator.index(batch_group_count),
+        out_sharding,
+        conv_general_dilated_p.bind,
+        lhs,
+        rhs,
+        window_strides=strides,
+        padding=tuple([(_dim(lo), _dim(hi)) for lo, hi in padding]),
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=numbers,
+        feature_group_count=operator.index(feature_group_count),
+        batch_group_count=operator.index(batch_group_count),
         precision=canonical_precision(precision),
-        preferred_element_type=None if preferred_element_type is None
+        preferred_element_type=None
+        if preferred_element_type is None
         else dtypes.canonicalize_dtype(dtypes.as_dtype(preferred_element_type)),
-    )  # fmt: skip
+    )
 
 
 def _dim(n):
@@ -314,14 +351,26 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], lhs_dilation: Sequence[int] | None, rhs_dilation: Sequence[int] | None, precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None=None,
-) -> Array:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Convolution of ``NC...`` by ``OI...``, with stride, padding and dilations as in `conv_general_dilated`."""
     return conv_general_dilated(
-        lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, precision=precision,
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 # Transposed convolutions
@@ -348,10 +397,17 @@ _CHANNELS_LAST = {3: ("NHC", "HIO", "NHC"), 4: ("NHWC", "HWIO", "NHWC"), 5: ("NH
 
 
 def conv_transpose(
-    lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int], padding: str | Sequence[tuple[int, int]], rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, transpose_kernel: bool = False,
-    precision: PrecisionLike = None, preferred_element_type: DTypeLike | None=None, use_consistent_padding: bool = False,
-) -> Array:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    use_consistent_padding: bool = False,
+) -> Array:
     """Transposed ("fractionally strided") convolution: the shapes of a strided convolution's gradient.
 
     Args:
@@ -392,9 +448,16 @@ def conv_transpose(
         order[o], order[i] = i, o
         rhs = shaping.transpose(rhs, tuple(order))
     return conv_general_dilated(
-        lhs, rhs, (1,) * n, padding, strides, rhs_dilation, numbers, precision=precision,
+        lhs,
+        rhs,
+        (1,) * n,
+        padding,
+        strides,
+        rhs_dilation,
+        numbers,
+        precision=precision,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )
 
 
 # Patches, and convolutions with a kernel for each position
@@ -413,11 +476,16 @@ def conv_transpose(
     )
 )
 def conv_general_dilated_patches(
-    lhs: ArrayLike, filter_shape: Sequence[int], window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]],
-    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: PrecisionLike = None,
-    preferred_element_type: DTypeLike | None=None,
-) -> Array:  # fmt: skip
+    lhs: ArrayLike,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The elements in each window of a convolution, along the feature dimension of the result.
 
     Args:
@@ -440,9 +508,17 @@ def conv_general_dilated_patches(
     kernel = shaping.reshape(kernel, (channels * size, 1, *filter_shape))
     kernel = shaping.transpose(kernel, tuple([numbers.rhs_spec.index(d) for d in range(x.ndim)]))
     return conv_general_dilated(
-        lhs, kernel, window_strides, padding, lhs_dilation, rhs_dilation, numbers, feature_group_count=channels,
-        precision=precision, preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+        lhs,
+        kernel,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        numbers,
+        feature_group_count=channels,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )
 
 
 @one_program(
@@ -457,10 +533,16 @@ def conv_general_dilated_patches(
     )
 )
 def conv_general_dilated_local(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str | Sequence[tuple[int, int]], filter_shape: Sequence[int],
-    lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None, precision: PrecisionLike = None,
-) -> Array:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: str | Sequence[tuple[int, int]],
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
+    precision: PrecisionLike = None,
+) -> Array:
     """Locally connected layer: like a convolution, but with a separate kernel at each position of the result.
 
     Args:

@@ -116,9 +116,12 @@ combiners: dict[Primitive, Callable[..., Any]] = {
 }
 
 _IDENTITY_OF = {
-    cumsum_p: reductions.reduce_sum_p, cumprod_p: reductions.reduce_prod_p, cummax_p: reductions.reduce_max_p,
-    cummin_p: reductions.reduce_min_p, cumlogsumexp_p: reductions.reduce_max_p,
-}  # fmt: skip
+    cumsum_p: reductions.reduce_sum_p,
+    cumprod_p: reductions.reduce_prod_p,
+    cummax_p: reductions.reduce_max_p,
+    cummin_p: reductions.reduce_min_p,
+    cumlogsumexp_p: reductions.reduce_max_p,
+}
 
 
 def identity(prim: Primitive, dtype: np.dtype[Any]) -> np.generic:
@@ -281,6 +284,14 @@ def sequential(prim: Primitive) -> Callable[..., Any]:
 
 
 __all__ = [
-    "cumlogsumexp", "cumlogsumexp_p", "cummax", "cummax_p", "cummin", "cummin_p", "cumprod", "cumprod_p", "cumsum",
+    "cumlogsumexp",
+    "cumlogsumexp_p",
+    "cummax",
+    "cummax_p",
+    "cummin",
+    "cummin_p",
+    "cumprod",
+    "cumprod_p",
+    "cumsum",
     "cumsum_p",
-]  # fmt: skip
+]

@@ -28,11 +28,28 @@ from bedrax.lax.primitives import conversions, elementwise, shaping
 pure_shapes.add("indexing")
 
 __all__ = [
-    "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "dynamic_slice_p",
-    "dynamic_update_slice_p", "gather", "gather_p", "index_take", "scatter", "scatter_add", "scatter_add_p",
-    "scatter_apply", "scatter_max", "scatter_max_p", "scatter_min", "scatter_min_p", "scatter_mul", "scatter_mul_p",
-    "scatter_p", "scatter_sub", "scatter_sub_p",
-]  # fmt: skip
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+    "dynamic_slice_p",
+    "dynamic_update_slice_p",
+    "gather",
+    "gather_p",
+    "index_take",
+    "scatter",
+    "scatter_add",
+    "scatter_add_p",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_max_p",
+    "scatter_min",
+    "scatter_min_p",
+    "scatter_mul",
+    "scatter_mul_p",
+    "scatter_p",
+    "scatter_sub",
+    "scatter_sub_p",
+]
 
 gather_p: Final = Primitive("gather", "indexing")
 scatter_p: Final = Primitive("scatter", "indexing")
@@ -72,10 +89,13 @@ class GatherScatterMode(enum.Enum):
 
 
 _MODES = {
-    "clip": GatherScatterMode.CLIP, None: GatherScatterMode.FILL_OR_DROP, "fill": GatherScatterMode.FILL_OR_DROP,
-    "drop": GatherScatterMode.FILL_OR_DROP, "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "clip": GatherScatterMode.CLIP,
+    None: GatherScatterMode.FILL_OR_DROP,
+    "fill": GatherScatterMode.FILL_OR_DROP,
+    "drop": GatherScatterMode.FILL_OR_DROP,
+    "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
     "one_hot": GatherScatterMode.ONE_HOT,
-}  # fmt: skip
+}
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -187,9 +207,12 @@ def _gather_shape(
 ):
     offset, collapsed, index_map, operand_batch, indices_batch = dimension_numbers
     _check_numbers(
-        "gather", operand, indices, (collapsed, index_map, operand_batch, indices_batch),
+        "gather",
+        operand,
+        indices,
+        (collapsed, index_map, operand_batch, indices_batch),
         ("collapsed_slice_dims", "start_index_map", "start_indices_batching_dims"),
-    )  # fmt: skip
+    )
     _check_mode("gather", mode)
     rank = indices.ndim - 1 + len(offset)
     _check_dims("gather", "offset_dims", offset, rank, "the result", ascending=True)
@@ -213,18 +236,30 @@ def _gather_shape(
 
 
 def _scatter_shape(
-    operand, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
-    update_consts=(), name="scatter",
-):  # fmt: skip
+    operand,
+    indices,
+    updates,
+    *,
+    dimension_numbers,
+    indices_are_sorted,
+    unique_indices,
+    mode,
+    update_jaxpr=None,
+    update_consts=(),
+    name="scatter",
+):
     window, inserted, index_map, operand_batch, indices_batch = dimension_numbers
     if operand.dtype != updates.dtype:
         raise TypeError(f"{name}: operand and updates have one dtype, got {operand.dtype} and {updates.dtype}")
     if operand.dtype == np.bool_ and name in ("scatter_add", "scatter_sub", "scatter_mul"):
         raise TypeError(f"{name} combines numbers, got dtype bool; convert them, or use scatter_max for 'or'")
     _check_numbers(
-        "scatter", operand, indices, (inserted, index_map, operand_batch, indices_batch),
+        "scatter",
+        operand,
+        indices,
+        (inserted, index_map, operand_batch, indices_batch),
         ("inserted_window_dims", "scatter_dims_to_operand_dims", "scatter_indices_batching_dims"),
-    )  # fmt: skip
+    )
     _check_mode("scatter", mode)
     rank = indices.ndim - 1 + len(window)
     if updates.ndim != rank:
@@ -317,9 +352,16 @@ def _canonical_fill(value) -> Any:
 
 
 def gather(
-    operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: GatherDimensionNumbers, slice_sizes: Shape, *, unique_indices: bool = False,
-    indices_are_sorted: bool = False, mode: str | GatherScatterMode | None = None, fill_value: float | np.generic | None=None,
-) -> Array:  # fmt: skip
+    operand: ArrayLike,
+    start_indices: ArrayLike,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Shape,
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: str | GatherScatterMode | None = None,
+    fill_value: float | np.generic | None = None,
+) -> Array:
     """Take windows of an array at computed positions.
 
     Most programs use array indexing, ``x[...]`` or ``x.at[...].get()``, which calls this function.
@@ -353,32 +395,56 @@ def gather(
     else:
         fill = _canonical_fill(fill_value)
     return gather_p.bind(
-        operand, start_indices, dimension_numbers=_tuples(dimension_numbers),
-        slice_sizes=dims.canonical_shape(slice_sizes), indices_are_sorted=bool(indices_are_sorted),
-        unique_indices=bool(unique_indices), mode=mode, fill_value=fill,
-    )  # fmt: skip
+        operand,
+        start_indices,
+        dimension_numbers=_tuples(dimension_numbers),
+        slice_sizes=dims.canonical_shape(slice_sizes),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=mode,
+        fill_value=fill,
+    )
 
 
 def _scatter(prim, operand, indices, updates, numbers, indices_are_sorted, unique_indices, mode, jaxpr=None):
     return prim.bind(
-        operand, indices, updates, dimension_numbers=_tuples(numbers), indices_are_sorted=bool(indices_are_sorted),
-        unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode), update_jaxpr=jaxpr, update_consts=(),
-    )  # fmt: skip
+        operand,
+        indices,
+        updates,
+        dimension_numbers=_tuples(numbers),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+        mode=GatherScatterMode.from_any(mode),
+        update_jaxpr=jaxpr,
+        update_consts=(),
+    )
 
 
 class _Scatter(Protocol):
     def __call__(
-        self, operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
-        dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
-        unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
-    ) -> Array: ...  # fmt: skip
+        self,
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | GatherScatterMode | None = None,
+    ) -> Array: ...
 
 
 def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> _Scatter:
     def function(
-        operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike, dimension_numbers: ScatterDimensionNumbers, *,
-        indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
-    ) -> Array:  # fmt: skip
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | GatherScatterMode | None = None,
+    ) -> Array:
         return _scatter(
             prim, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted, unique_indices, mode
         )
@@ -408,9 +474,11 @@ def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> _Sc
 
 _ANY_ORDER = "Where windows overlap, any order of application may be used."
 scatter: _Scatter = _scatter_function(
-    "scatter", scatter_p, "Replace windows of an array at computed positions.",
+    "scatter",
+    scatter_p,
+    "Replace windows of an array at computed positions.",
     "Where windows overlap, any of them may win.",
-)  # fmt: skip
+)
 scatter_add: _Scatter = _scatter_function(
     "scatter_add", scatter_add_p, "Add to windows of an array at computed positions.", _ANY_ORDER
 )
@@ -421,19 +489,30 @@ scatter_mul: _Scatter = _scatter_function(
     "scatter_mul", scatter_mul_p, "Multiply windows of an array at computed positions.", _ANY_ORDER
 )
 scatter_min: _Scatter = _scatter_function(
-    "scatter_min", scatter_min_p, "Lower windows of an array, at computed positions, to the minimum with `updates`.",
+    "scatter_min",
+    scatter_min_p,
+    "Lower windows of an array, at computed positions, to the minimum with `updates`.",
     _ANY_ORDER,
-)  # fmt: skip
+)
 scatter_max: _Scatter = _scatter_function(
-    "scatter_max", scatter_max_p, "Raise windows of an array, at computed positions, to the maximum with `updates`.",
+    "scatter_max",
+    scatter_max_p,
+    "Raise windows of an array, at computed positions, to the maximum with `updates`.",
     _ANY_ORDER,
-)  # fmt: skip
+)
 
 
 def scatter_apply(
-    operand: ArrayLike, scatter_indices: ArrayLike, func: Callable[..., Any], dimension_numbers: ScatterDimensionNumbers, *, update_shape: Shape=(),
-    indices_are_sorted: bool = False, unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
-) -> Array:  # fmt: skip
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[..., Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Shape = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
     """Apply a function of one element to windows of an array at computed positions.
 
     Args:

@@ -27,13 +27,46 @@ from bedrax.lax.primitives import conversions, elementwise, shaping
 pure_shapes.add("linalg")
 
 __all__ = [
-    "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
-    "cholesky_update_p", "eig", "eig_p", "eigh", "eigh_p", "geqp3", "geqp3_p", "geqrf", "geqrf_p", "hessenberg",
-    "hessenberg_p", "householder_product", "householder_product_p", "lu", "lu_p", "lu_pivots_to_permutation",
-    "lu_pivots_to_permutation_p", "ormqr", "ormqr_p", "qr", "qr_p", "schur", "schur_p", "svd", "svd_p",
-    "symmetric_product", "symmetric_product_p", "triangular_solve", "triangular_solve_p", "tridiagonal",
-    "tridiagonal_p", "tridiagonal_solve", "tridiagonal_solve_p",
-]  # fmt: skip
+    "EigImplementation",
+    "EighImplementation",
+    "SvdAlgorithm",
+    "cholesky",
+    "cholesky_p",
+    "cholesky_update",
+    "cholesky_update_p",
+    "eig",
+    "eig_p",
+    "eigh",
+    "eigh_p",
+    "geqp3",
+    "geqp3_p",
+    "geqrf",
+    "geqrf_p",
+    "hessenberg",
+    "hessenberg_p",
+    "householder_product",
+    "householder_product_p",
+    "lu",
+    "lu_p",
+    "lu_pivots_to_permutation",
+    "lu_pivots_to_permutation_p",
+    "ormqr",
+    "ormqr_p",
+    "qr",
+    "qr_p",
+    "schur",
+    "schur_p",
+    "svd",
+    "svd_p",
+    "symmetric_product",
+    "symmetric_product_p",
+    "triangular_solve",
+    "triangular_solve_p",
+    "tridiagonal",
+    "tridiagonal_p",
+    "tridiagonal_solve",
+    "tridiagonal_solve_p",
+]
 
 _INT = np.dtype(np.int32)
 
@@ -362,9 +395,14 @@ def _eig_shape(
 
 
 def eig(
-    x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
-    enable_eigvec_derivs: bool = False, implementation: EigImplementation | None = None, use_magma: bool | None = None,
-) -> list[Array]:  # fmt: skip
+    x: ArrayLike,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: EigImplementation | None = None,
+    use_magma: bool | None = None,
+) -> list[Array]:
     """Eigenvalues and eigenvectors of general square matrices.
 
     Args:
@@ -385,9 +423,12 @@ def eig(
             raise ValueError("eig: only one of implementation and use_magma may be given")
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     return eig_p.bind(
-        _inexact(x), compute_left_eigenvectors=bool(compute_left_eigenvectors),
-        compute_right_eigenvectors=bool(compute_right_eigenvectors), enable_eigvec_derivs=bool(enable_eigvec_derivs),
-        implementation=None if implementation is None else EigImplementation(implementation))  # fmt: skip
+        _inexact(x),
+        compute_left_eigenvectors=bool(compute_left_eigenvectors),
+        compute_right_eigenvectors=bool(compute_right_eigenvectors),
+        enable_eigvec_derivs=bool(enable_eigvec_derivs),
+        implementation=None if implementation is None else EigImplementation(implementation),
+    )
 
 
 @eigh_p.abstract
@@ -399,9 +440,14 @@ def _eigh_shape(x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
 
 @one_program(static=("lower", "symmetrize_input", "sort_eigenvalues", "subset_by_index", "implementation"))
 def eigh(
-    x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
-    subset_by_index: tuple[int, int] | None = None, implementation: EighImplementation | None = None,
-) -> tuple[Array, ...]:  # fmt: skip
+    x: ArrayLike,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: EighImplementation | None = None,
+) -> tuple[Array, ...]:
     """Eigenvalues and orthonormal eigenvectors of Hermitian matrices.
 
     Args:
@@ -422,8 +468,12 @@ def eigh(
     if symmetrize_input:
         x = matrices.symmetrized(x)
     v, w = eigh_p.bind(
-        x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues), subset_by_index=subset,
-        algorithm=None if implementation is None else EighImplementation(implementation))  # fmt: skip
+        x,
+        lower=bool(lower),
+        sort_eigenvalues=bool(sort_eigenvalues),
+        subset_by_index=subset,
+        algorithm=None if implementation is None else EighImplementation(implementation),
+    )
     return v, w
 
 
@@ -439,9 +489,13 @@ def _svd_shape(x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 
 def svd(
-    x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
-) -> Array | tuple[Array, ...]:  # fmt: skip
+) -> Array | tuple[Array, ...]:
     """Singular value decomposition: ``x = u @ diag(s) @ vh``.
 
     Args:
@@ -463,8 +517,12 @@ def svd(
     if subset is not None and full_matrices and compute_uv:
         raise ValueError("svd: subset_by_index takes some vectors, full_matrices=True all; give one of the two")
     out = svd_p.bind(
-        x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=subset,
-        algorithm=None if algorithm is None else SvdAlgorithm(algorithm))  # fmt: skip
+        x,
+        full_matrices=bool(full_matrices),
+        compute_uv=bool(compute_uv),
+        subset_by_index=subset,
+        algorithm=None if algorithm is None else SvdAlgorithm(algorithm),
+    )
     if not compute_uv:
         return out[0]
     s, u, vh = out
@@ -478,9 +536,12 @@ def _schur_shape(x, *, compute_schur_vectors, sort_eig_vals, select_callable):
 
 
 def schur(
-    x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
+    x: ArrayLike,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
-) -> list[Array]:  # fmt: skip
+) -> list[Array]:
     """Schur decomposition: ``x = Q @ U @ Q^H`` with unitary Q.
 
     U is upper triangular for complex `x`; for real `x` it may have blocks of two on its diagonal, which belong to
@@ -583,9 +644,15 @@ def _triangular_solve_shape(a, b, *, left_side, lower, transpose_a, conjugate_a,
 
 
 def triangular_solve(
-    a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False, conjugate_a: bool = False,
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
     unit_diagonal: bool = False,
-) -> Array:  # fmt: skip
+) -> Array:
     """The x with ``op(a) @ x = b`` (`left_side`) or ``x @ op(a) = b``, for triangular a.
 
     Args:
@@ -607,8 +674,14 @@ def triangular_solve(
         b = shaping.expand_dims(b, (b_aval.ndim if left_side else b_aval.ndim - 1,))
     conjugate_a = bool(conjugate_a) and dtypes.is_complex(a_aval.dtype)
     out = triangular_solve_p.bind(
-        a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a), conjugate_a=conjugate_a,
-        unit_diagonal=bool(unit_diagonal))  # fmt: skip
+        a,
+        b,
+        left_side=bool(left_side),
+        lower=bool(lower),
+        transpose_a=bool(transpose_a),
+        conjugate_a=conjugate_a,
+        unit_diagonal=bool(unit_diagonal),
+    )
     return shaping.squeeze(out, (b_aval.ndim if left_side else b_aval.ndim - 1,)) if vector else out
 
 

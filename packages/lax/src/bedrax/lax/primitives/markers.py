@@ -17,9 +17,19 @@ from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import control_flow
 
 __all__ = [
-    "after_all", "after_all_p", "create_token", "create_token_p", "dce_sink", "dce_sink_p", "platform_dependent",
-    "hint", "hint_p", "platform_index_p", "stage", "stage_p",
-]  # fmt: skip
+    "after_all",
+    "after_all_p",
+    "create_token",
+    "create_token_p",
+    "dce_sink",
+    "dce_sink_p",
+    "platform_dependent",
+    "hint",
+    "hint_p",
+    "platform_index_p",
+    "stage",
+    "stage_p",
+]
 
 _FAMILY = "markers"
 

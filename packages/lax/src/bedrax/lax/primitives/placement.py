@@ -24,9 +24,20 @@ from bedrax.core.tables import device_rules, effect_rules, print_rules
 from bedrax.core.tracing import Primitive, Tracer
 
 __all__ = [
-    "Memory", "anywhere", "free", "inspect_array_sharding", "inspect_sharding_p", "is_split", "moved", "placed",
-    "placed_call", "placed_result", "reshard_p", "shard_alike", "shard_alike_p",
-]  # fmt: skip
+    "Memory",
+    "anywhere",
+    "free",
+    "inspect_array_sharding",
+    "inspect_sharding_p",
+    "is_split",
+    "moved",
+    "placed",
+    "placed_call",
+    "placed_result",
+    "reshard_p",
+    "shard_alike",
+    "shard_alike_p",
+]
 
 
 @dataclass(frozen=True)

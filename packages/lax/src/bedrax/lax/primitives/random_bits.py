@@ -24,9 +24,14 @@ from bedrax.lax.primitives.placement import placed
 families_on_bases.add("random_bits")
 
 __all__ = [
-    "RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform", "rng_uniform_p", "threefry2x32",
+    "RandomAlgorithm",
+    "rng_bit_generator",
+    "rng_bit_generator_p",
+    "rng_uniform",
+    "rng_uniform_p",
+    "threefry2x32",
     "threefry2x32_p",
-]  # fmt: skip
+]
 
 _FAMILY = "random_bits"
 _U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -107,9 +112,11 @@ def rng_bit_generator(
       ``[new_key, bits]``.
     """
     new_key, bits = rng_bit_generator_p.bind(
-        key, shape=dims.canonical_shape(shape), dtype=dtypes.explicit_dtype(dtype, "rng_bit_generator"),
+        key,
+        shape=dims.canonical_shape(shape),
+        dtype=dtypes.explicit_dtype(dtype, "rng_bit_generator"),
         algorithm=RandomAlgorithm(algorithm),
-    )  # fmt: skip
+    )
     return [new_key, placed(bits, out_sharding)]
 
 

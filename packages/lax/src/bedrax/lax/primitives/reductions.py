@@ -369,7 +369,24 @@ def fold_halves(combine: Callable[[list[Any], list[Any]], list[Any]], operands: 
 
 
 __all__ = [
-    "argmax", "argmax_p", "argmin", "argmin_p", "reduce", "reduce_and", "reduce_and_p", "reduce_max", "reduce_max_p",
-    "reduce_min", "reduce_min_p", "reduce_or", "reduce_or_p", "reduce_p", "reduce_prod", "reduce_prod_p", "reduce_sum",
-    "reduce_sum_p", "reduce_xor", "reduce_xor_p",
-]  # fmt: skip
+    "argmax",
+    "argmax_p",
+    "argmin",
+    "argmin_p",
+    "reduce",
+    "reduce_and",
+    "reduce_and_p",
+    "reduce_max",
+    "reduce_max_p",
+    "reduce_min",
+    "reduce_min_p",
+    "reduce_or",
+    "reduce_or_p",
+    "reduce_p",
+    "reduce_prod",
+    "reduce_prod_p",
+    "reduce_sum",
+    "reduce_sum_p",
+    "reduce_xor",
+    "reduce_xor_p",
+]

@@ -351,9 +351,11 @@ def slice(
       TypeError: the indices do not fit the shape.
     """
     return slice_p.bind(
-        operand, start_indices=dims.canonical_shape(start_indices), limit_indices=dims.canonical_shape(limit_indices),
+        operand,
+        start_indices=dims.canonical_shape(start_indices),
+        limit_indices=dims.canonical_shape(limit_indices),
         strides=None if strides is None else dims.canonical_shape(strides),
-    )  # fmt: skip
+    )
 
 
 def slice_in_dim(
@@ -581,9 +583,41 @@ def shape_as_value(shape: Shape) -> Any:
 
 
 __all__ = [
-    "broadcast", "broadcast_in_dim", "broadcast_in_dim_p", "broadcast_like", "broadcast_shapes", "broadcast_to_rank",
-    "broadcasted_iota", "collapse", "concatenate", "concatenate_p", "empty", "expand_dims", "index_in_dim", "iota",
-    "iota_p", "pad", "pad_p", "reshape", "reshape_p", "rev", "rev_p", "shape_as_value", "slice",
-    "slice_in_dim", "slice_p", "split", "split_p", "squeeze", "squeeze_p", "stack", "stack_p", "tile", "tile_p",
-    "transpose", "transpose_p", "unstack", "unstack_p",
-]  # fmt: skip
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_in_dim_p",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "broadcasted_iota",
+    "collapse",
+    "concatenate",
+    "concatenate_p",
+    "empty",
+    "expand_dims",
+    "index_in_dim",
+    "iota",
+    "iota_p",
+    "pad",
+    "pad_p",
+    "reshape",
+    "reshape_p",
+    "rev",
+    "rev_p",
+    "shape_as_value",
+    "slice",
+    "slice_in_dim",
+    "slice_p",
+    "split",
+    "split_p",
+    "squeeze",
+    "squeeze_p",
+    "stack",
+    "stack_p",
+    "tile",
+    "tile_p",
+    "transpose",
+    "transpose_p",
+    "unstack",
+    "unstack_p",
+]

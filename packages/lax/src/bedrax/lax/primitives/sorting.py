@@ -157,22 +157,36 @@ def _approx_top_k_shape(
 
 class _Approximate(Protocol):
     def __call__(
-        self, operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-        reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-    ) -> list[Array]: ...  # fmt: skip
+        self,
+        operand: ArrayLike,
+        k: int,
+        reduction_dimension: int = -1,
+        recall_target: float = 0.95,
+        reduction_input_size_override: int = -1,
+        aggregate_to_topk: bool = True,
+    ) -> list[Array]: ...
 
 
 def _approximate(name: str, which: str, order: str, is_max: bool) -> _Approximate:
     def function(
-        operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-        reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-    ) -> list[Array]:  # fmt: skip
-        return list(approx_top_k_p.bind(
-            operand, k=dims.canonical_dim(k), reduction_dimension=operator.index(reduction_dimension),
-            recall_target=float(recall_target), is_max_k=is_max,
-            reduction_input_size_override=operator.index(reduction_input_size_override),
-            aggregate_to_topk=bool(aggregate_to_topk),
-        ))  # fmt: skip
+        operand: ArrayLike,
+        k: int,
+        reduction_dimension: int = -1,
+        recall_target: float = 0.95,
+        reduction_input_size_override: int = -1,
+        aggregate_to_topk: bool = True,
+    ) -> list[Array]:
+        return list(
+            approx_top_k_p.bind(
+                operand,
+                k=dims.canonical_dim(k),
+                reduction_dimension=operator.index(reduction_dimension),
+                recall_target=float(recall_target),
+                is_max_k=is_max,
+                reduction_input_size_override=operator.index(reduction_input_size_override),
+                aggregate_to_topk=bool(aggregate_to_topk),
+            )
+        )
 
     text = f"""The `k` {which} elements along an axis and their int32 indices; may miss some, for speed.
 
@@ -207,9 +221,12 @@ def take_along(x: Any, indices: Array, axis: int, unique: bool = True) -> Any:
     rank = len(aval_of(x).shape)
     others = tuple([i for i in range(rank) if i != axis])
     numbers = GatherDimensionNumbers(
-        offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,), operand_batching_dims=others,
+        offset_dims=(),
+        collapsed_slice_dims=(axis,),
+        start_index_map=(axis,),
+        operand_batching_dims=others,
         start_indices_batching_dims=others,
-    )  # fmt: skip
+    )
     return gather(
         x, expand_dims(indices, (rank,)), numbers, (1,) * rank, unique_indices=unique, mode="promise_in_bounds"
     )
@@ -221,6 +238,4 @@ def index_dtype(operand: ShapedArray, axis: int) -> np.dtype:
     return np.dtype(np.int64) if dims.is_constant_dim(n) and n > np.iinfo(np.int32).max else _INDEX
 
 
-__all__ = [
-    "approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p",
-]  # fmt: skip
+__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]

@@ -20,11 +20,35 @@ from bedrax.lax.primitives.elementwise import FLOAT, nary, of_one
 pure_shapes.add("special")
 
 __all__ = [
-    "bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "betainc", "digamma", "digamma_p", "erf", "erf_inv",
-    "erf_inv_p", "erf_p", "erfc", "erfc_p", "igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac",
-    "igammac_p", "lgamma", "lgamma_p", "polygamma", "polygamma_p", "random_gamma_grad", "random_gamma_grad_p",
-    "regularized_incomplete_beta_p", "zeta", "zeta_p",
-]  # fmt: skip
+    "bessel_i0e",
+    "bessel_i0e_p",
+    "bessel_i1e",
+    "bessel_i1e_p",
+    "betainc",
+    "digamma",
+    "digamma_p",
+    "erf",
+    "erf_inv",
+    "erf_inv_p",
+    "erf_p",
+    "erfc",
+    "erfc_p",
+    "igamma",
+    "igamma_grad_a",
+    "igamma_grad_a_p",
+    "igamma_p",
+    "igammac",
+    "igammac_p",
+    "lgamma",
+    "lgamma_p",
+    "polygamma",
+    "polygamma_p",
+    "random_gamma_grad",
+    "random_gamma_grad_p",
+    "regularized_incomplete_beta_p",
+    "zeta",
+    "zeta_p",
+]
 
 _special = functools.partial(of_one, family="special")
 _special_nary = functools.partial(nary, family="special")

@@ -207,10 +207,15 @@ def _reduce_window_shape(*avals, jaxpr, **params):
 
 
 def reduce_window(
-    operand: Any, init_value: Any, computation: Callable[..., Any], window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
-    padding: str | Sequence[tuple[int, int]] = "VALID", base_dilation: Sequence[int] | None = None,
+    operand: Any,
+    init_value: Any,
+    computation: Callable[..., Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Fold each sliding window of arrays with an associative function.
 
     Args:
@@ -246,10 +251,12 @@ def _whole_axes(x, prim, windows: Windows):
     """Axes that one window of symbolic size covers are reduced first; windows of symbolic sizes have no other meaning."""
     shape = aval_of(x).shape
     axes = [
-        i for i, (n, size) in enumerate(zip(shape, windows.window_dimensions))
-        if not dims.is_constant_dim(size) and dims.definitely_equal(n, size)
+        i
+        for i, (n, size) in enumerate(zip(shape, windows.window_dimensions))
+        if not dims.is_constant_dim(size)
+        and dims.definitely_equal(n, size)
         and (windows.padding[i], windows.base_dilation[i], windows.window_dilation[i]) == ((0, 0), 1, 1)
-    ]  # fmt: skip
+    ]
     if not axes:
         return x, windows
     x = reduction_of[prim].bind(x, axes=tuple(axes))
@@ -306,9 +313,13 @@ def select_and_scatter_add(source: Any, operand: ArrayLike, select_prim: Primiti
       windows: without dilations.
     """
     return select_and_scatter_add_p.bind(
-        source, operand, select_prim=select_prim, window_dimensions=windows.window_dimensions,
-        window_strides=windows.window_strides, padding=windows.padding,
-    )  # fmt: skip
+        source,
+        operand,
+        select_prim=select_prim,
+        window_dimensions=windows.window_dimensions,
+        window_strides=windows.window_strides,
+        padding=windows.padding,
+    )
 
 
 def select_and_gather_add(tangents: Any, operand: ArrayLike, select_prim: Primitive, windows: Windows) -> Any:
@@ -337,9 +348,15 @@ def select_and_scatter(
     scalar = ShapedArray((), aval_of(operand).dtype)
     one = lambda fun: staging.program_of(lambda x, y: [fun(x, y)], [scalar, scalar])
     return select_and_scatter_p.bind(
-        operand, source, _typed_scalar(init_value, scalar), select_jaxpr=one(select), scatter_jaxpr=one(scatter),
-        window_dimensions=windows.window_dimensions, window_strides=windows.window_strides, padding=windows.padding,
-    )  # fmt: skip
+        operand,
+        source,
+        _typed_scalar(init_value, scalar),
+        select_jaxpr=one(select),
+        scatter_jaxpr=one(scatter),
+        window_dimensions=windows.window_dimensions,
+        window_strides=windows.window_strides,
+        padding=windows.padding,
+    )
 
 
 # -- windows as slices ----------------------------------------------------------------------------
@@ -410,7 +427,14 @@ def selected_masks(operand: ArrayLike, select_prim: Primitive, windows: Windows)
 
 
 __all__ = [
-    "padtype_to_pads", "reduce_window", "reduce_window_max_p", "reduce_window_min_p", "reduce_window_p",
-    "reduce_window_shape_tuple", "reduce_window_sum_p", "select_and_gather_add_p", "select_and_scatter_add_p",
+    "padtype_to_pads",
+    "reduce_window",
+    "reduce_window_max_p",
+    "reduce_window_min_p",
+    "reduce_window_p",
+    "reduce_window_shape_tuple",
+    "reduce_window_sum_p",
+    "select_and_gather_add_p",
+    "select_and_scatter_add_p",
     "select_and_scatter_p",
-]  # fmt: skip
+]

@@ -136,7 +136,7 @@ def _dot_general_source(write, eqn, lhs, rhs):
 @numpy_rules.rule(p.ragged_dot_general_p)
 def _ragged_dot_general(
     lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None
-):  # fmt: skip
+):
     numbers = ragged_dot_dimension_numbers
     kind, prefix = p.ragged_kind(lhs.ndim, numbers)
     (lc, rc), (lb, rb) = dimensions = numbers.dot_dimension_numbers
@@ -194,6 +194,8 @@ def _scaled_dot(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_
         return x.astype(preferred_element_type) * scale.astype(preferred_element_type)
 
     return dot_general(
-        scaled(lhs, lhs_scale), scaled(rhs, rhs_scale), dimension_numbers=dimension_numbers,
+        scaled(lhs, lhs_scale),
+        scaled(rhs, rhs_scale),
+        dimension_numbers=dimension_numbers,
         preferred_element_type=preferred_element_type,
-    )  # fmt: skip
+    )

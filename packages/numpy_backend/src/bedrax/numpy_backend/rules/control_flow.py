@@ -11,8 +11,10 @@ from bedrax.numpy_backend.tables import numpy_rules
 @numpy_rules.rule(scan_p)
 def _scan(*args, jaxpr, num_consts, num_carry, length, reverse, **_):
     consts, carry, xs = (
-        args[:num_consts], list(args[num_consts : num_consts + num_carry]), args[num_consts + num_carry :],
-    )  # fmt: skip
+        args[:num_consts],
+        list(args[num_consts : num_consts + num_carry]),
+        args[num_consts + num_carry :],
+    )
     stacked = [np.empty((length, *a.shape), a.dtype) for a in map(base_aval, jaxpr.out_avals[num_carry:])]
     body = compiled(jaxpr).function
     for i in range(length - 1, -1, -1) if reverse else range(length):

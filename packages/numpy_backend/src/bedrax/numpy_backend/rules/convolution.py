@@ -32,28 +32,49 @@ def dilate_and_pad(x: np.ndarray, dilation: tuple[int, ...], padding: tuple[tupl
 
 @numpy_rules.rule(conv_general_dilated_p)
 def _conv(
-    lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None,
-):  # fmt: skip
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count=1,
+    batch_group_count=1,
+    precision=None,
+    preferred_element_type=None,
+):
     numbers, n = dimension_numbers, len(window_strides)
     x = dilate_and_pad(lhs.transpose(numbers.lhs_spec), lhs_dilation, padding)
     kernel = rhs.transpose(numbers.rhs_spec)
     spans = [(k - 1) * d + 1 if k else 0 for k, d in zip(kernel.shape[2:], rhs_dilation, strict=True)]
     places = [max((m - k) // s + 1, 0) for m, k, s in zip(x.shape[2:], spans, window_strides, strict=True)]
     strides = x.strides[2:]
-    windows = np.lib.stride_tricks.as_strided(
-        x.view(f"V{x.itemsize}"),  # NumPy makes no views of types that are not its own
-        (*x.shape[:2], *places, *kernel.shape[2:]),
-        (*x.strides[:2], *[a * s for a, s in zip(strides, window_strides, strict=True)],
-         *[a * d for a, d in zip(strides, rhs_dilation, strict=True)]), writeable=False,
-    ).view(x.dtype) if math.prod(places) and kernel.size else np.zeros((*x.shape[:2], *places, *kernel.shape[2:]), x.dtype)  # fmt: skip
+    windows = (
+        np.lib.stride_tricks.as_strided(
+            x.view(f"V{x.itemsize}"),  # NumPy makes no views of types that are not its own
+            (*x.shape[:2], *places, *kernel.shape[2:]),
+            (
+                *x.strides[:2],
+                *[a * s for a, s in zip(strides, window_strides, strict=True)],
+                *[a * d for a, d in zip(strides, rhs_dilation, strict=True)],
+            ),
+            writeable=False,
+        ).view(x.dtype)
+        if math.prod(places) and kernel.size
+        else np.zeros((*x.shape[:2], *places, *kernel.shape[2:]), x.dtype)
+    )
     # Groups of features or of the batch, in front; then batch and places, then features and the window.
     batch, features, groups = x.shape[0], x.shape[1], feature_group_count * batch_group_count
     out_features = kernel.shape[0]
     windows = windows.reshape(
-        batch_group_count, batch // batch_group_count, feature_group_count, features // feature_group_count,
+        batch_group_count,
+        batch // batch_group_count,
+        feature_group_count,
+        features // feature_group_count,
         *windows.shape[2:],
-    )  # fmt: skip
+    )
     windows = windows.transpose(0, 2, 1, *range(4, 4 + n), 3, *range(4 + n, 4 + 2 * n))
     rows = batch // batch_group_count * math.prod(places)
     windows = windows.reshape(groups, rows, math.prod(kernel.shape[1:]))

@@ -17,9 +17,11 @@ def _log_add_exp(x, y):
 
 
 _ACCUMULATE = {
-    cumulative.cumsum_p: np.add.accumulate, cumulative.cumprod_p: np.multiply.accumulate,
-    cumulative.cummax_p: np.maximum.accumulate, cumulative.cummin_p: np.minimum.accumulate,
-}  # fmt: skip
+    cumulative.cumsum_p: np.add.accumulate,
+    cumulative.cumprod_p: np.multiply.accumulate,
+    cumulative.cummax_p: np.maximum.accumulate,
+    cumulative.cummin_p: np.minimum.accumulate,
+}
 
 
 def _rule(prim):

@@ -65,10 +65,22 @@ class Kernels(dict[Any, Any]):
 
 
 _SIGNS = {
-    np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/", np.negative: "-", np.bitwise_and: "&",
-    np.bitwise_or: "|", np.bitwise_xor: "^", np.invert: "~", np.equal: "==", np.not_equal: "!=", np.less: "<",
-    np.less_equal: "<=", np.greater: ">", np.greater_equal: ">=",
-}  # fmt: skip
+    np.add: "+",
+    np.subtract: "-",
+    np.multiply: "*",
+    np.divide: "/",
+    np.negative: "-",
+    np.bitwise_and: "&",
+    np.bitwise_or: "|",
+    np.bitwise_xor: "^",
+    np.invert: "~",
+    np.equal: "==",
+    np.not_equal: "!=",
+    np.less: "<",
+    np.less_equal: "<=",
+    np.greater: ">",
+    np.greater_equal: ">=",
+}
 # The operation on floats of kernels that treat other dtypes differently.
 _of_floats: dict[Any, Any] = {}
 
@@ -161,14 +173,40 @@ def _log2(x):
 
 
 for _prim, _compute in (
-    (p.neg_p, np.negative), (p.sign_p, _sign), (p.abs_p, np.abs), (p.floor_p, np.floor), (p.ceil_p, np.ceil),
-    (p.is_finite_p, np.isfinite), (p.not_p, np.invert), (p.exp_p, np.exp), (p.exp2_p, _exp2), (p.expm1_p, np.expm1),
-    (p.log_p, np.log), (p.log2_p, _log2), (p.log1p_p, np.log1p), (p.logistic_p, _logistic), (p.sqrt_p, np.sqrt), (p.cbrt_p, np.cbrt),
-    (p.rsqrt_p, lambda x: x.dtype.type(1) / np.sqrt(x)), (p.square_p, np.square), (p.sin_p, np.sin), (p.cos_p, np.cos),
-    (p.tan_p, np.tan), (p.asin_p, np.arcsin), (p.acos_p, np.arccos), (p.atan_p, np.arctan), (p.sinh_p, np.sinh),
-    (p.cosh_p, np.cosh), (p.tanh_p, np.tanh), (p.asinh_p, np.arcsinh), (p.acosh_p, np.arccosh), (p.atanh_p, np.arctanh),
-    (p.real_p, lambda x: x.real.copy()), (p.imag_p, lambda x: x.imag.copy()), (p.conj_p, np.conj),
-):  # fmt: skip
+    (p.neg_p, np.negative),
+    (p.sign_p, _sign),
+    (p.abs_p, np.abs),
+    (p.floor_p, np.floor),
+    (p.ceil_p, np.ceil),
+    (p.is_finite_p, np.isfinite),
+    (p.not_p, np.invert),
+    (p.exp_p, np.exp),
+    (p.exp2_p, _exp2),
+    (p.expm1_p, np.expm1),
+    (p.log_p, np.log),
+    (p.log2_p, _log2),
+    (p.log1p_p, np.log1p),
+    (p.logistic_p, _logistic),
+    (p.sqrt_p, np.sqrt),
+    (p.cbrt_p, np.cbrt),
+    (p.rsqrt_p, lambda x: x.dtype.type(1) / np.sqrt(x)),
+    (p.square_p, np.square),
+    (p.sin_p, np.sin),
+    (p.cos_p, np.cos),
+    (p.tan_p, np.tan),
+    (p.asin_p, np.arcsin),
+    (p.acos_p, np.arccos),
+    (p.atan_p, np.arctan),
+    (p.sinh_p, np.sinh),
+    (p.cosh_p, np.cosh),
+    (p.tanh_p, np.tanh),
+    (p.asinh_p, np.arcsinh),
+    (p.acosh_p, np.arccosh),
+    (p.atanh_p, np.arctanh),
+    (p.real_p, lambda x: x.real.copy()),
+    (p.imag_p, lambda x: x.imag.copy()),
+    (p.conj_p, np.conj),
+):
     unary(_prim, _compute)
 
 
@@ -363,11 +401,24 @@ def _in_total_order(prim, compare):
 _of_floats.update({_div: np.divide, _rem: np.fmod, _atan2: np.arctan2})
 
 for _prim, _compute in (
-    (p.add_p, np.add), (p.sub_p, np.subtract), (p.div_p, _div), (p.rem_p, _rem), (p.max_p, _max), (p.min_p, _min),
-    (p.atan2_p, _atan2), (p.complex_p, _complex), (p.and_p, np.bitwise_and), (p.or_p, np.bitwise_or),
-    (p.xor_p, np.bitwise_xor), (p.eq_p, np.equal), (p.ne_p, np.not_equal), (p.ge_p, np.greater_equal),
-    (p.gt_p, np.greater), (p.le_p, np.less_equal), (p.lt_p, np.less),
-):  # fmt: skip
+    (p.add_p, np.add),
+    (p.sub_p, np.subtract),
+    (p.div_p, _div),
+    (p.rem_p, _rem),
+    (p.max_p, _max),
+    (p.min_p, _min),
+    (p.atan2_p, _atan2),
+    (p.complex_p, _complex),
+    (p.and_p, np.bitwise_and),
+    (p.or_p, np.bitwise_or),
+    (p.xor_p, np.bitwise_xor),
+    (p.eq_p, np.equal),
+    (p.ne_p, np.not_equal),
+    (p.ge_p, np.greater_equal),
+    (p.gt_p, np.greater),
+    (p.le_p, np.less_equal),
+    (p.lt_p, np.less),
+):
     nary(_prim, _compute)
 _in_total_order(p.eq_to_p, np.equal)
 _in_total_order(p.le_to_p, np.less_equal)

@@ -76,9 +76,17 @@ def _gather(operand, indices, *, dimension_numbers, slice_sizes, indices_are_sor
 
 def _scatter_rule(prim, combine):
     def rule(
-        operand, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode, update_jaxpr=None,
+        operand,
+        indices,
+        updates,
+        *,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        update_jaxpr=None,
         update_consts=(),
-    ):  # fmt: skip
+    ):
         numbers, batch = p.as_gather(dimension_numbers), indices.shape[:-1]
         sizes = p.window_sizes(operand.ndim, updates.shape, dimension_numbers)
         starts, inside = _starts(operand, indices, numbers, sizes, clip=mode is p.GatherScatterMode.CLIP)
@@ -128,9 +136,13 @@ def _apply(view, where, values, jaxpr) -> None:
 
 
 for _prim, _combine in (
-    (p.scatter_p, None), (p.scatter_add_p, np.add), (p.scatter_sub_p, np.subtract), (p.scatter_mul_p, np.multiply),
-    (p.scatter_min_p, np.minimum), (p.scatter_max_p, np.maximum),
-):  # fmt: skip
+    (p.scatter_p, None),
+    (p.scatter_add_p, np.add),
+    (p.scatter_sub_p, np.subtract),
+    (p.scatter_mul_p, np.multiply),
+    (p.scatter_min_p, np.minimum),
+    (p.scatter_max_p, np.maximum),
+):
     _scatter_rule(_prim, _combine)
 
 

@@ -50,9 +50,12 @@ def _arithmetic(ufunc):
 
 
 for _prim, _ufunc in (
-    (reductions.reduce_sum_p, np.add), (reductions.reduce_prod_p, np.multiply), (reductions.reduce_and_p, np.bitwise_and),
-    (reductions.reduce_or_p, np.bitwise_or), (reductions.reduce_xor_p, np.bitwise_xor),
-):  # fmt: skip
+    (reductions.reduce_sum_p, np.add),
+    (reductions.reduce_prod_p, np.multiply),
+    (reductions.reduce_and_p, np.bitwise_and),
+    (reductions.reduce_or_p, np.bitwise_or),
+    (reductions.reduce_xor_p, np.bitwise_xor),
+):
     rule(_prim)(_arithmetic(_ufunc))
 
 

@@ -109,11 +109,13 @@ def _iterate_real(h, q) -> None:
         if steps % 10 == 0:  # out of a cycle
             w = abs(h[hi, hi - 1]) + abs(h[hi - 1, hi - 2])
             s, t = 1.5 * w, w * w
-        x = np.array([
-            h[lo, lo] * h[lo, lo] + h[lo, lo + 1] * h[lo + 1, lo] - s * h[lo, lo] + t,
-            h[lo + 1, lo] * (h[lo, lo] + h[lo + 1, lo + 1] - s),
-            h[lo + 1, lo] * h[lo + 2, lo + 1],
-        ])  # fmt: skip
+        x = np.array(
+            [
+                h[lo, lo] * h[lo, lo] + h[lo, lo + 1] * h[lo + 1, lo] - s * h[lo, lo] + t,
+                h[lo + 1, lo] * (h[lo, lo] + h[lo + 1, lo + 1] - s),
+                h[lo + 1, lo] * h[lo + 2, lo + 1],
+            ]
+        )
         for k in range(lo, hi):
             if k > lo:
                 x = h[k : min(k + 3, hi + 1), k - 1].copy()

@@ -46,8 +46,9 @@ numpy_rules.add(sorting.top_k_p, lambda x, *, k, axis, is_stable=True: _largest(
 
 
 @numpy_rules.rule(sorting.approx_top_k_p)
-def _approx_top_k(x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override,
-                  aggregate_to_topk):  # fmt: skip
+def _approx_top_k(
+    x, *, k, reduction_dimension, recall_target, is_max_k, reduction_input_size_override, aggregate_to_topk
+):
     axis = canonical_axis(reduction_dimension, x.ndim)
     size = sorting.approx_output_size(
         x.shape[axis], x.ndim, k, recall_target, reduction_input_size_override, aggregate_to_topk

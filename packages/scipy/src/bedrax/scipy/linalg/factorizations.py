@@ -17,9 +17,20 @@ from bedrax.numpy.arguments import inexact
 from bedrax.scipy.linalg.arguments import complexified, matrices
 
 __all__ = [
-    "cho_factor", "cholesky", "eigh", "eigh_tridiagonal", "hessenberg", "lu", "lu_factor", "polar", "qr",
-    "qr_multiply", "rsf2csf", "schur", "svd",
-]  # fmt: skip
+    "cho_factor",
+    "cholesky",
+    "eigh",
+    "eigh_tridiagonal",
+    "hessenberg",
+    "lu",
+    "lu_factor",
+    "polar",
+    "qr",
+    "qr_multiply",
+    "rsf2csf",
+    "schur",
+    "svd",
+]
 
 
 def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
@@ -46,9 +57,13 @@ def cho_factor(
 
 
 def svd(
-    a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
-    check_finite: bool = True, lapack_driver: str = "gesdd",
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Array:
     """The singular value decomposition ``a = U @ diag(s) @ Vh``.
 
     Args:
@@ -64,9 +79,17 @@ def svd(
 
 
 def eigh(
-    a: ArrayLike, b: None = None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
-    overwrite_b: bool = False, turbo: bool = True, eigvals: None = None, type: int = 1, check_finite: bool = True,
-) -> tuple[Array, ...]:  # fmt: skip
+    a: ArrayLike,
+    b: None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> tuple[Array, ...]:
     """Eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
     Args:
@@ -109,9 +132,15 @@ def _eigh_tridiagonal(d, e, *, eigvals_only, select, select_range):
 
 
 def eigh_tridiagonal(
-    d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False, select: str = "a",
-    select_range: tuple[float, float] | None = None, tol: float | None = None, key: None = None,
-) -> Array | tuple[Array, ...]:  # fmt: skip
+    d: ArrayLike,
+    e: ArrayLike,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[float, float] | None = None,
+    tol: float | None = None,
+    key: None = None,
+) -> Array | tuple[Array, ...]:
     """Eigenvalues, in ascending order, and eigenvectors of a Hermitian tridiagonal matrix.
 
     The matrix is made dense, so that memory grows with n^2.
@@ -188,9 +217,13 @@ def lu(
 
 
 def qr(
-    a: ArrayLike, overwrite_a: bool = False, lwork: None = None, mode: str = "full", pivoting: bool = False,
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: None = None,
+    mode: str = "full",
+    pivoting: bool = False,
     check_finite: bool = True,
-) -> tuple[Array, ...]:  # fmt: skip
+) -> tuple[Array, ...]:
     """The decomposition ``a = Q @ R``; with `pivoting`, ``a[:, p] = Q @ R``.
 
     Args:
@@ -208,9 +241,14 @@ def qr(
 
 
 def qr_multiply(
-    a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False, conjugate: bool = False,
-    overwrite_a: bool = False, overwrite_c: bool = False,
-) -> tuple[Array, ...]:  # fmt: skip
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Array, ...]:
     """The decomposition of `qr` (economic), and the product of Q with `c`.
 
     Args:
@@ -323,9 +361,13 @@ def hessenberg(
 
 @one_program(static=("side", "method", "eps", "max_iterations"))
 def polar(
-    a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float | None = None,
+    a: ArrayLike,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
     max_iterations: int | None = None,
-) -> tuple[Array, Array]:  # fmt: skip
+) -> tuple[Array, Array]:
     """The polar decomposition ``a = u @ p`` (right) or ``a = p @ u`` (left), p positive semidefinite.
 
     Args:

@@ -32,9 +32,15 @@ def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
 
 
 def solve_triangular(
-    a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False,
-    overwrite_b: bool = False, debug: None = None, check_finite: bool = True,
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: None = None,
+    check_finite: bool = True,
+) -> Array:
     """The solution of ``a @ x = b`` for triangular matrices.
 
     Args:
@@ -92,9 +98,12 @@ def _lu_solve(lu, pivots, b, *, trans):
 
 
 def lu_solve(
-    lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int = 0, overwrite_b: bool = False,
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
     check_finite: bool = True,
-) -> Array:  # fmt: skip
+) -> Array:
     """The solution of ``a @ x = b`` from the result of `lu_factor`.
 
     Args:
@@ -109,9 +118,15 @@ def lu_solve(
 
 
 def solve(
-    a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
-    debug: bool = False, check_finite: bool = True, assume_a: str = "gen",
-) -> Array:  # fmt: skip
+    a: ArrayLike,
+    b: ArrayLike,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Array:
     """The solution of ``a @ x = b``.
 
     Args:

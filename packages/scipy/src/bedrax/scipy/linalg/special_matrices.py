@@ -16,9 +16,23 @@ from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, concrete_int, inexact, promoted
 
 __all__ = [
-    "block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler", "fiedler_companion", "hadamard",
-    "hankel", "helmert", "hilbert", "invhilbert", "invpascal", "leslie", "pascal", "toeplitz",
-]  # fmt: skip
+    "block_diag",
+    "circulant",
+    "companion",
+    "convolution_matrix",
+    "dft",
+    "fiedler",
+    "fiedler_companion",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hilbert",
+    "invhilbert",
+    "invpascal",
+    "leslie",
+    "pascal",
+    "toeplitz",
+]
 
 
 def _size(name: str, n, least: int = 0) -> int:

@@ -235,9 +235,17 @@ def bicgstab(
 
 
 def gmres(
-    A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, restart: int = 20,
-    maxiter: int | None = None, M: Any = None, solve_method: str = "batched",
-) -> tuple[Array, ...]:  # fmt: skip
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Any = None,
+    solve_method: str = "batched",
+) -> tuple[Array, ...]:
     """The solution of ``A x = b`` by generalized minimal residuals, for any A.
 
     Args:

@@ -84,9 +84,11 @@ def _from_matrix(m):
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
         parts = {
-            i: 1 - trace + 2 * d[i], j: m[..., j, i] + m[..., i, j], k: m[..., k, i] + m[..., i, k],
+            i: 1 - trace + 2 * d[i],
+            j: m[..., j, i] + m[..., i, j],
+            k: m[..., k, i] + m[..., i, k],
             3: m[..., k, j] - m[..., j, k],
-        }  # fmt: skip
+        }
         candidates.append(jnp.stack([parts[n] for n in range(4)], axis=-1))
     skew = [m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]]
     candidates.append(jnp.stack([*skew, 1 + trace], axis=-1))

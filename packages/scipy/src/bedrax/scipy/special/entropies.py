@@ -12,9 +12,19 @@ from bedrax.numpy.logsumexp import logsumexp
 from bedrax.scipy.defining import floats, special
 
 __all__ = [
-    "boxcox", "boxcox1p", "entr", "expit", "kl_div", "log_softmax", "logit", "logsumexp", "rel_entr", "softmax",
-    "xlog1py", "xlogy",
-]  # fmt: skip
+    "boxcox",
+    "boxcox1p",
+    "entr",
+    "expit",
+    "kl_div",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "rel_entr",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+]
 
 
 @special(lambda out, x, y: jnp.log(y), lambda out, x, y: x / y)

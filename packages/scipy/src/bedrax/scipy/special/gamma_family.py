@@ -16,9 +16,24 @@ from bedrax.numpy.arguments import aligned, array, concrete_int, inexact
 from bedrax.scipy.defining import floats, special, widened
 
 __all__ = [
-    "bernoulli", "beta", "betainc", "betaln", "comb", "digamma", "factorial", "gamma", "gammainc", "gammaincc",
-    "gammaln", "gammasgn", "loggamma", "multigammaln", "poch", "polygamma", "zeta",
-]  # fmt: skip
+    "bernoulli",
+    "beta",
+    "betainc",
+    "betaln",
+    "comb",
+    "digamma",
+    "factorial",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "loggamma",
+    "multigammaln",
+    "poch",
+    "polygamma",
+    "zeta",
+]
 
 
 def gammaln(x: ArrayLike) -> Array:

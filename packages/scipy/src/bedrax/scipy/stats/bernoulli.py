@@ -25,6 +25,11 @@ def _ppf(q, p):
 
 
 logpmf, pmf, cdf, ppf = discrete(
-    __name__, "the Bernoulli distribution", "logpmf pmf cdf:k! ppf:q!", parameters="p",
-    logpmf=_logpmf, cdf=_cdf, ppf=_ppf,
-)  # fmt: skip
+    __name__,
+    "the Bernoulli distribution",
+    "logpmf pmf cdf:k! ppf:q!",
+    parameters="p",
+    logpmf=_logpmf,
+    cdf=_cdf,
+    ppf=_ppf,
+)

@@ -19,7 +19,9 @@ def _quantile(q):
 
 
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf = location_scale(
-    __name__, "the Cauchy distribution", "logpdf pdf cdf logcdf sf logsf ppf isf",
+    __name__,
+    "the Cauchy distribution",
+    "logpdf pdf cdf logcdf sf logsf ppf isf",
     logpdf=lambda z: -math.log(math.pi) - jnp.log1p(z * z),
     cdf=lambda z: _tail(-z),
     sf=_tail,
@@ -27,4 +29,4 @@ logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf = location_scale(
     logsf=lambda z: jnp.where(z < 0, jnp.log1p(-_tail(-z)), jnp.log(_tail(z))),
     ppf=lambda q: jnp.where(q > 0.5, -_quantile(1 - q), _quantile(q)),
     isf=lambda q: jnp.where(q > 0.5, _quantile(1 - q), -_quantile(q)),
-)  # fmt: skip
+)

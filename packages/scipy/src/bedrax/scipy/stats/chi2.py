@@ -14,9 +14,12 @@ def _logpdf(z, df):
 
 
 logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
-    __name__, "the chi-squared distribution", "logpdf pdf cdf logcdf sf logsf", parameters="df",
+    __name__,
+    "the chi-squared distribution",
+    "logpdf pdf cdf logcdf sf logsf",
+    parameters="df",
     support=lambda df: (0, math.inf, 1),
     logpdf=_logpdf,
     cdf=lambda z, df: special.gammainc(df / 2, z / 2),
     sf=lambda z, df: special.gammaincc(df / 2, z / 2),
-)  # fmt: skip
+)

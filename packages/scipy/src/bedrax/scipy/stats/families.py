@@ -22,20 +22,26 @@ from bedrax.core.one_program import one_program
 from bedrax.scipy.defining import floats
 
 _WHAT = {
-    "logpdf": "The logarithm of the density at `x`.", "pdf": "The density at `x`.",
-    "logpmf": "The logarithm of the probability of `k`.", "pmf": "The probability of `k`.",
+    "logpdf": "The logarithm of the density at `x`.",
+    "pdf": "The density at `x`.",
+    "logpmf": "The logarithm of the probability of `k`.",
+    "pmf": "The probability of `k`.",
     "cdf": "The probability of a value up to `{0}`.",
     "logcdf": "The logarithm of the probability of a value up to `{0}`.",
     "sf": "The probability of a value above `{0}`.",
     "logsf": "The logarithm of the probability of a value above `{0}`.",
     "ppf": "The value with probability `{0}` below it; NaN where `{0}` is not in [0, 1].",
     "isf": "The value with probability `{0}` above it; NaN where `{0}` is not in [0, 1].",
-}  # fmt: skip
+}
 # The values of a function below the support and above it.
 _OUTSIDE = {
-    "logpdf": (-jnp.inf, -jnp.inf), "pdf": (0, 0), "cdf": (0, 1), "logcdf": (-jnp.inf, 0), "sf": (1, 0),
+    "logpdf": (-jnp.inf, -jnp.inf),
+    "pdf": (0, 0),
+    "cdf": (0, 1),
+    "logcdf": (-jnp.inf, 0),
+    "sf": (1, 0),
     "logsf": (0, -jnp.inf),
-}  # fmt: skip
+}
 
 
 def _exp(x):
@@ -106,9 +112,16 @@ def _stated_or_derived(name: str, stated: dict[str, Callable]) -> Callable:
 
 
 def location_scale(
-    module: str, distribution: str, names: str, *, parameters: str = "", support: Callable[..., Any] | None = None, scaled: bool = True,
-    first: str | None = None, **stated: Callable[..., Any],
-) -> list[Callable[..., Any]]:  # fmt: skip
+    module: str,
+    distribution: str,
+    names: str,
+    *,
+    parameters: str = "",
+    support: Callable[..., Any] | None = None,
+    scaled: bool = True,
+    first: str | None = None,
+    **stated: Callable[..., Any],
+) -> list[Callable[..., Any]]:
     """The functions of a continuous distribution.
 
     Args:
@@ -139,9 +152,12 @@ def location_scale(
             evaluate = _inside(name, formula, count, support, scaled)
         title = f"{distribution.split()[-1]}.{name}"
         return named(
-            lambda *args: evaluate(*floats(title, *args)), name, module,
-            [(argument, inspect.Parameter.empty), *tail], _documentation(name, argument, distribution, tail),
-        )  # fmt: skip
+            lambda *args: evaluate(*floats(title, *args)),
+            name,
+            module,
+            [(argument, inspect.Parameter.empty), *tail],
+            _documentation(name, argument, distribution, tail),
+        )
 
     return [function(name) for name in names.split()]
 
@@ -187,7 +203,7 @@ def _inverse(formula: Callable, count: int) -> Callable:
 
 def discrete(
     module: str, distribution: str, names: str, *, parameters: str, **stated: Callable[..., Any]
-) -> list[Callable[..., Any]]:  # fmt: skip
+) -> list[Callable[..., Any]]:
     """The functions of a distribution of integers; arguments as for `location_scale`.
 
     A formula gets ``k - loc`` and the parameters, and gives the values outside of the support itself. In `names`,

@@ -23,6 +23,11 @@ def _cdf(x, beta):
 
 
 logpdf, pdf, cdf = location_scale(
-    __name__, "the generalized normal distribution", "logpdf pdf cdf", parameters="beta", scaled=False,
-    logpdf=_logpdf, cdf=_cdf,
-)  # fmt: skip
+    __name__,
+    "the generalized normal distribution",
+    "logpdf pdf cdf",
+    parameters="beta",
+    scaled=False,
+    logpdf=_logpdf,
+    cdf=_cdf,
+)

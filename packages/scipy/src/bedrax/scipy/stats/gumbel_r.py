@@ -16,10 +16,13 @@ def log_complement(u: Array) -> Array:
 
 
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf = location_scale(
-    __name__, "the right-skewed Gumbel distribution", "logpdf pdf cdf logcdf sf logsf ppf", first="p",
+    __name__,
+    "the right-skewed Gumbel distribution",
+    "logpdf pdf cdf logcdf sf logsf ppf",
+    first="p",
     logpdf=lambda z: -z - jnp.exp(-z),
     logcdf=lambda z: -jnp.exp(-z),
     sf=lambda z: -jnp.expm1(-jnp.exp(-z)),
     logsf=lambda z: log_complement(jnp.exp(-z)),
     ppf=lambda q: -jnp.log(-jnp.log(q)),
-)  # fmt: skip
+)

@@ -13,10 +13,13 @@ def _logpdf(z):
 
 # SciPy's `ppf` and `isf` have the argument q; here it is x, as in the public signature.
 logpdf, pdf, cdf, sf, ppf, isf = location_scale(
-    __name__, "the logistic distribution", "logpdf pdf cdf sf ppf isf", first="x",
+    __name__,
+    "the logistic distribution",
+    "logpdf pdf cdf sf ppf isf",
+    first="x",
     logpdf=_logpdf,
     cdf=special.expit,
     sf=lambda z: special.expit(-z),
     ppf=special.logit,
     isf=lambda q: -special.logit(q),
-)  # fmt: skip
+)

@@ -8,7 +8,9 @@ from bedrax.scipy.stats.families import location_scale
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf = location_scale(
-    __name__, "the normal distribution", "logpdf pdf cdf logcdf sf logsf ppf isf",
+    __name__,
+    "the normal distribution",
+    "logpdf pdf cdf logcdf sf logsf ppf isf",
     logpdf=lambda z: -0.5 * (z * z + math.log(2 * math.pi)),
     cdf=special.ndtr,
     logcdf=special.log_ndtr,
@@ -16,4 +18,4 @@ logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf = location_scale(
     logsf=lambda z: special.log_ndtr(-z),
     ppf=special.ndtri,
     isf=lambda q: -special.ndtri(q),
-)  # fmt: skip
+)

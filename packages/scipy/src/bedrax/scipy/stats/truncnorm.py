@@ -26,10 +26,13 @@ def _log_mass(a, b):
 
 
 logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
-    __name__, "the truncated normal distribution", "logpdf pdf cdf logcdf sf logsf", parameters="a b",
+    __name__,
+    "the truncated normal distribution",
+    "logpdf pdf cdf logcdf sf logsf",
+    parameters="a b",
     # An inner point of a half-line or a line is where the density is not too small.
     support=lambda a, b: (a, b, jnp.clip(0, a, b)),
     logpdf=lambda z, a, b: -0.5 * (z * z + math.log(2 * math.pi)) - _log_mass(a, b),
     logcdf=lambda z, a, b: _log_mass(a, z) - _log_mass(a, b),
     logsf=lambda z, a, b: _log_mass(z, b) - _log_mass(a, b),
-)  # fmt: skip
+)

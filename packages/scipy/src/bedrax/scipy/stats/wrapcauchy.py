@@ -16,6 +16,11 @@ def _logpdf(x, c):
 
 
 logpdf, pdf = location_scale(
-    __name__, "the wrapped Cauchy distribution", "logpdf pdf", parameters="c", scaled=False,
-    support=lambda c: (0, 2 * math.pi, 1), logpdf=_logpdf,
-)  # fmt: skip
+    __name__,
+    "the wrapped Cauchy distribution",
+    "logpdf pdf",
+    parameters="c",
+    scaled=False,
+    support=lambda c: (0, 2 * math.pi, 1),
+    logpdf=_logpdf,
+)

@@ -36,4 +36,4 @@ CASES = [
     OpCase(p.pure_callback_p, "batches", _pure("broadcast_all"), (arg((3,)),), oracle=_on_host, grad=()),
     OpCase(p.io_callback_p, "unordered", _io, (arg((3,)),), oracle=lambda x: x * 2, grad=()),
     OpCase(p.debug_callback_p, "unordered", _watched, (arg((3,)),), oracle=np.sin),
-]  # fmt: skip
+]

@@ -12,4 +12,4 @@ UNSAMPLED = {
     prim: "inside the transformation that maps its axis; its tests are in batching's test_collectives.py"
     for name, prim in vars(p).items()
     if name.endswith("_p")
-}  # fmt: skip
+}

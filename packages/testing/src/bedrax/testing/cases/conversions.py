@@ -51,12 +51,36 @@ _bits("i8 i4", "int4", [np.int8([0x21, -1])], lambda x: np.array([[1, 2], [-1, -
 _bits("i4 i8", "int8", [np.array([[1, 2], [-1, -1]], ml_dtypes.int4)], lambda x: np.int8([0x21, -1]))
 
 _fewer = p.reduce_precision_p
-_add(_fewer, "bf16 grid", lambda x: p.reduce_precision(x, 8, 7), [arg((6,))], grad=(),
-     oracle=lambda x: x.astype(ml_dtypes.bfloat16).astype("f"))  # fmt: skip
-_add(_fewer, "f16 grid", lambda x: p.reduce_precision(x, 5, 10), [np.float32([1.0001, 70000, -1e-9, 3.3333, np.nan, -np.inf])],
-     grad=(), oracle=lambda x: np.float32([1, np.inf, -0.0, np.float16(3.3333), np.nan, -np.inf]))  # fmt: skip
-_add(_fewer, "f64", lambda x: p.reduce_precision(x, 8, 23), [arg((3,), "float64")], grad=(),
-     oracle=lambda x: x.astype("f").astype("d"))  # fmt: skip
-_add(_fewer, "bf16", lambda x: p.reduce_precision(x, 4, 3), [arg((5,), "bfloat16", 0.1, 4)], grad=(),
-     oracle=lambda x: x.astype(ml_dtypes.float8_e4m3fn).astype("f"))  # fmt: skip
+_add(
+    _fewer,
+    "bf16 grid",
+    lambda x: p.reduce_precision(x, 8, 7),
+    [arg((6,))],
+    grad=(),
+    oracle=lambda x: x.astype(ml_dtypes.bfloat16).astype("f"),
+)
+_add(
+    _fewer,
+    "f16 grid",
+    lambda x: p.reduce_precision(x, 5, 10),
+    [np.float32([1.0001, 70000, -1e-9, 3.3333, np.nan, -np.inf])],
+    grad=(),
+    oracle=lambda x: np.float32([1, np.inf, -0.0, np.float16(3.3333), np.nan, -np.inf]),
+)
+_add(
+    _fewer,
+    "f64",
+    lambda x: p.reduce_precision(x, 8, 23),
+    [arg((3,), "float64")],
+    grad=(),
+    oracle=lambda x: x.astype("f").astype("d"),
+)
+_add(
+    _fewer,
+    "bf16",
+    lambda x: p.reduce_precision(x, 4, 3),
+    [arg((5,), "bfloat16", 0.1, 4)],
+    grad=(),
+    oracle=lambda x: x.astype(ml_dtypes.float8_e4m3fn).astype("f"),
+)
 _add(_fewer, "identity", lambda x: p.reduce_precision(x, 11, 52), [arg((3,))], oracle=lambda x: x)

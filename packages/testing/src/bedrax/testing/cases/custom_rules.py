@@ -60,7 +60,7 @@ CASES = [
     OpCase(p.custom_vjp_call_p, "scaled", _scaled, (_X, _Y), oracle=np.multiply, grad=(), needs=_AD),
     OpCase(p.linear_call_p, "quotient", _quotient, (_X, arg((2, 3), low=1.0)), oracle=np.divide, needs=_AD),
     OpCase(p.remat_opt_p, "wave", _forward_rule, (_X, _Y), oracle=lambda x, y: (np_wave(x, y), np.cos(x))),
-]  # fmt: skip
+]
 
 UNSAMPLED = {
     p.custom_lin_p: "it stands in linear programs only, until they are transposed: records of custom_vjp_call reach it"

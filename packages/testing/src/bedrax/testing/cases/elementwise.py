@@ -130,8 +130,14 @@ _add(
     fun=_polynomial,
     second=False,
 )
-_add(p.polynomial_p, "loop of arrays", [arg((2, 3)), arg((2, 3)), arg(), arg((2, 3)), arg()],
-     lambda x, a, b, c, d: a + x * (b + x * (c + x * d)), fun=_looped, second=False)  # fmt: skip
+_add(
+    p.polynomial_p,
+    "loop of arrays",
+    [arg((2, 3)), arg((2, 3)), arg(), arg((2, 3)), arg()],
+    lambda x, a, b, c, d: a + x * (b + x * (c + x * d)),
+    fun=_looped,
+    second=False,
+)
 _add(
     p.polynomial_p,
     "c64",
@@ -147,16 +153,35 @@ _add(
     _horner,
     fun=_polynomial,
 )
-_add(p.polynomial_p, "bf16", [arg((3,), "bfloat16", -1, 1), *[arg((), "bfloat16") for _ in range(3)]],
-     lambda x, *c: _wide(_horner)(x, *c), fun=_polynomial, grad=(), atol=0.05)  # fmt: skip
+_add(
+    p.polynomial_p,
+    "bf16",
+    [arg((3,), "bfloat16", -1, 1), *[arg((), "bfloat16") for _ in range(3)]],
+    lambda x, *c: _wide(_horner)(x, *c),
+    fun=_polynomial,
+    grad=(),
+    atol=0.05,
+)
 _add(p.square_p, "c64", [arg((3,), "complex64")], np.square)
 for _n in (0, 1, 3, -2):
-    _add(p.integer_pow_p, f"f32^{_n}", [arg((3,), low=0.5)], lambda x, n=_n: x**n,
-         fun=lambda x, n=_n: p.integer_pow(x, n))  # fmt: skip
+    _add(
+        p.integer_pow_p,
+        f"f32^{_n}",
+        [arg((3,), low=0.5)],
+        lambda x, n=_n: x**n,
+        fun=lambda x, n=_n: p.integer_pow(x, n),
+    )
 _add(p.integer_pow_p, "c64", [arg((2,), "complex64")], lambda x: x**3, fun=lambda x: p.integer_pow(x, 3))
 _add(p.integer_pow_p, "i32", [arg((4,), "int32", -5, 5)], lambda x: x**5, fun=lambda x: p.integer_pow(x, 5))
-_add(p.integer_pow_p, "bf16", [arg((4,), "bfloat16")], _wide(lambda x: x**3),
-     fun=lambda x: p.integer_pow(x, 3), grad=(), rtol=0.03)  # fmt: skip
+_add(
+    p.integer_pow_p,
+    "bf16",
+    [arg((4,), "bfloat16")],
+    _wide(lambda x: x**3),
+    fun=lambda x: p.integer_pow(x, 3),
+    grad=(),
+    rtol=0.03,
+)
 _add(p.copy_p, "f32", [arg((3,))], lambda x: x)
 _add(p.stop_gradient_p, "f32", [arg((3,))], lambda x: x, grad=())
 
@@ -172,9 +197,7 @@ _add(p.complex_p, "f64", [arg((), "float64"), arg((2,), "float64")], lambda x, y
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
-for _prim, _oracle in (
-    (p.add_p, np.add), (p.sub_p, np.subtract), (p.mul_p, np.multiply), (p.add_any_p, np.add),
-):  # fmt: skip
+for _prim, _oracle in ((p.add_p, np.add), (p.sub_p, np.subtract), (p.mul_p, np.multiply), (p.add_any_p, np.add)):
     _add(_prim, "f32", [arg((2, 3)), arg((2, 3))], _oracle)
     if _prim is not p.add_any_p:
         _add(_prim, "left scalar", [arg(), arg((2, 3))], _oracle)
@@ -183,12 +206,21 @@ for _prim, _oracle in (
     _add(_prim, "c64", [arg((3,), "complex64"), arg((3,), "complex64")], _oracle)
     _add(_prim, "u8", [np.uint8([250, 3]), np.uint8([10, 5])], _oracle)
     _add(_prim, "bf16", [arg((3,), "bfloat16"), arg((3,), "bfloat16")], _wide(_oracle), grad=())
-_add(p.mul_p, "out_dtype", [arg((3,), "bfloat16"), arg((), "bfloat16")], _wide(np.multiply),
-     fun=lambda x, y: p.mul(x, y, out_dtype=np.float32), grad=())  # fmt: skip
-_add(p.add_p, "i4", [np.array([7, -8], ml_dtypes.int4), np.array([1, -1], ml_dtypes.int4)],
-     lambda x, y: np.array([-8, 7], ml_dtypes.int4))  # fmt: skip
-_add(p.mul_p, "f8", [arg((3,), "float8_e4m3fn"), arg((3,), "float8_e4m3fn")], _wide(np.multiply), grad=(),
-     rtol=0.13)  # fmt: skip
+_add(
+    p.mul_p,
+    "out_dtype",
+    [arg((3,), "bfloat16"), arg((), "bfloat16")],
+    _wide(np.multiply),
+    fun=lambda x, y: p.mul(x, y, out_dtype=np.float32),
+    grad=(),
+)
+_add(
+    p.add_p,
+    "i4",
+    [np.array([7, -8], ml_dtypes.int4), np.array([1, -1], ml_dtypes.int4)],
+    lambda x, y: np.array([-8, 7], ml_dtypes.int4),
+)
+_add(p.mul_p, "f8", [arg((3,), "float8_e4m3fn"), arg((3,), "float8_e4m3fn")], _wide(np.multiply), grad=(), rtol=0.13)
 _INT_MIN = -(2**31)
 _NUM, _DEN = np.int32([7, -7, 7, -7, 5, _INT_MIN, 0]), np.int32([2, 2, -2, -2, 0, -1, 3])
 _add(p.div_p, "f32", [arg((3,)), arg((3,), low=0.5)], np.divide)
@@ -209,15 +241,19 @@ _add(p.pow_p, "int scalar", [np.float32([-2, 2]), np.int32(3)], lambda x, y: x**
 _add(p.pow_p, "int huge", [np.float32([-1, -1]), np.int32([2**25 + 1, 2**25])], lambda x, y: [-1, 1], grad=())
 _add(p.pow_p, "int bf16", [np.array([-1], ml_dtypes.bfloat16), np.int32([257])], lambda x, y: [-1], grad=())
 _add(p.pow_p, "zero", [np.float32([0, 0]), np.float32([0, 2])], np.power, grad=())
-_add(p.pow_p, "c64 zero", [np.complex64([0, 0, 0]), np.complex64([1 + 1j, 0, 2])], lambda x, y: [0, 1, 0],
-     grad=())  # fmt: skip
+_add(p.pow_p, "c64 zero", [np.complex64([0, 0, 0]), np.complex64([1 + 1j, 0, 2])], lambda x, y: [0, 1, 0], grad=())
 _add(p.pow_p, "c64", [arg((3,), "complex64", 0.3), arg((3,), "complex64")], np.power, rtol=1e-4)
 _add(p.atan2_p, "f32", [arg((4,)), arg((4,))], np.arctan2)
 _add(p.atan2_p, "scalar", [arg((4,)), arg()], np.arctan2)
 _add(p.atan2_p, "c64", [arg((3,), "complex64", 0.3), arg((3,), "complex64", 0.3)], rtol=1e-4)
 _add(p.nextafter_p, "f32", [np.float32([0, 1, 1]), np.float32([1, 0, 2])], np.nextafter, grad=())
-_add(p.nextafter_p, "bf16", [np.array([1], ml_dtypes.bfloat16), np.array([2], ml_dtypes.bfloat16)],
-     lambda x, y: np.array([1.0078125]), grad=())  # fmt: skip
+_add(
+    p.nextafter_p,
+    "bf16",
+    [np.array([1], ml_dtypes.bfloat16), np.array([2], ml_dtypes.bfloat16)],
+    lambda x, y: np.array([1.0078125]),
+    grad=(),
+)
 
 # ---- order ---------------------------------------------------------------------------------------
 
@@ -225,9 +261,14 @@ for _prim, _oracle in ((p.max_p, np.maximum), (p.min_p, np.minimum)):
     _add(_prim, "f32", [arg((4,)), arg((4,))], _oracle)
     _add(_prim, "scalar", [arg((4,)), arg()], _oracle)
     _add(_prim, "nan", [np.float32([NAN, 1, INF]), np.float32([1, NAN, 2])], _oracle, grad=())
-    _add(_prim, "zeros", [np.float32([0, -0.0, -0.0]), np.float32([-0.0, 0, -0.0])],
-         lambda x, y, top=_prim is p.max_p: [INF, INF, -INF] if top else [-INF, -INF, -INF],
-         fun=lambda x, y, f=_prim.bind: p.div(np.ones(3, "f"), f(x, y)), grad=())  # fmt: skip
+    _add(
+        _prim,
+        "zeros",
+        [np.float32([0, -0.0, -0.0]), np.float32([-0.0, 0, -0.0])],
+        lambda x, y, top=_prim is p.max_p: [INF, INF, -INF] if top else [-INF, -INF, -INF],
+        fun=lambda x, y, f=_prim.bind: p.div(np.ones(3, "f"), f(x, y)),
+        grad=(),
+    )
     _add(_prim, "u8", [np.uint8([200, 3]), np.uint8([100, 5])], _oracle)
     _add(_prim, "bool", [np.array([True, False]), np.array([False, False])], _oracle)
     _add(_prim, "c64", [np.complex64([1 + 2j, 2]), np.complex64([1 + 3j, 1])], _oracle, grad=())
@@ -235,34 +276,49 @@ for _prim, _oracle in ((p.max_p, np.maximum), (p.min_p, np.minimum)):
     _add(_prim, "bf16", [arg((3,), "bfloat16"), arg((3,), "bfloat16")], _wide(_oracle), grad=())
 _X, _Y = np.float32([1, 2, NAN, 0.0, -1]), np.float32([1, 3, 1, -0.0, -2])
 for _prim, _oracle in (
-    (p.eq_p, np.equal), (p.ne_p, np.not_equal), (p.ge_p, np.greater_equal), (p.gt_p, np.greater),
-    (p.le_p, np.less_equal), (p.lt_p, np.less),
-):  # fmt: skip
+    (p.eq_p, np.equal),
+    (p.ne_p, np.not_equal),
+    (p.ge_p, np.greater_equal),
+    (p.gt_p, np.greater),
+    (p.le_p, np.less_equal),
+    (p.lt_p, np.less),
+):
     _add(_prim, "f32", [_X, _Y], _oracle, grad=())
     _add(_prim, "scalar", [arg((2, 2), "int32"), arg((), "int32")], _oracle)
     _add(_prim, "u64", [np.uint64([1, 2**63]), np.uint64([2, 1])], _oracle)
     _add(_prim, "bool", [np.array([True, False]), np.array([True, True])], _oracle)
-    _add(_prim, "i4", [np.array([-8, 7], ml_dtypes.int4), np.array([7, 7], ml_dtypes.int4)],
-         lambda x, y, f=_oracle: f(x.astype(int), y.astype(int)))  # fmt: skip
+    _add(
+        _prim,
+        "i4",
+        [np.array([-8, 7], ml_dtypes.int4), np.array([7, 7], ml_dtypes.int4)],
+        lambda x, y, f=_oracle: f(x.astype(int), y.astype(int)),
+    )
 for _prim, _oracle in ((p.eq_p, np.equal), (p.ne_p, np.not_equal)):
     _add(_prim, "c64", [np.complex64([1 + 2j, 2]), np.complex64([1 + 2j, 2j])], _oracle, grad=())
 _TOTAL = np.float32([-NAN, -INF, -1, -0.0, 0.0, 1, INF, NAN])
 _RANK = np.arange(8)
 for _prim, _oracle in ((p.eq_to_p, np.equal), (p.le_to_p, np.less_equal), (p.lt_to_p, np.less)):
     for _shift in (0, 1, 5):
-        _add(_prim, f"f32 {_shift}", [_TOTAL, np.roll(_TOTAL, _shift)],
-             lambda x, y, f=_oracle, s=_shift: f(_RANK, np.roll(_RANK, s)), grad=())  # fmt: skip
-    _add(_prim, "bf16",
-         [_TOTAL[1:].astype(ml_dtypes.bfloat16), np.roll(_TOTAL[1:], 2).astype(ml_dtypes.bfloat16)],
-         lambda x, y, f=_oracle: f(_RANK[1:], np.roll(_RANK[1:], 2)), grad=())  # fmt: skip
+        _add(
+            _prim,
+            f"f32 {_shift}",
+            [_TOTAL, np.roll(_TOTAL, _shift)],
+            lambda x, y, f=_oracle, s=_shift: f(_RANK, np.roll(_RANK, s)),
+            grad=(),
+        )
+    _add(
+        _prim,
+        "bf16",
+        [_TOTAL[1:].astype(ml_dtypes.bfloat16), np.roll(_TOTAL[1:], 2).astype(ml_dtypes.bfloat16)],
+        lambda x, y, f=_oracle: f(_RANK[1:], np.roll(_RANK[1:], 2)),
+        grad=(),
+    )
     _add(_prim, "i32", [arg((4,), "int32"), arg((), "int32")], _oracle)
 
 # ---- bits ----------------------------------------------------------------------------------------
 
 _BITS_X, _BITS_Y = np.int32([5, -7, 0, 2**30]), np.int32([3, 12, -1, 6])
-for _prim, _oracle in (
-    (p.and_p, np.bitwise_and), (p.or_p, np.bitwise_or), (p.xor_p, np.bitwise_xor),
-):  # fmt: skip
+for _prim, _oracle in ((p.and_p, np.bitwise_and), (p.or_p, np.bitwise_or), (p.xor_p, np.bitwise_xor)):
     _add(_prim, "i32", [_BITS_X, _BITS_Y], _oracle)
     _add(_prim, "bool", [np.array([True, True]), np.array([False, True])], _oracle)
     _add(_prim, "scalar", [arg((2, 2), "uint8", 0, 255), arg((), "uint8", 0, 255)], _oracle)
@@ -281,34 +337,56 @@ _SHIFTED = np.int32([-5, -5, -5, 7])
 _add(p.shift_left_p, "i32", [_SHIFTED, _AMOUNT], lambda x, y: np.int32([-40, _INT_MIN, 0, 0]))
 _add(p.shift_right_logical_p, "i32", [_SHIFTED, _AMOUNT], lambda x, y: np.int32([(2**32 - 5) >> 3, 1, 0, 0]))
 _add(p.shift_right_arithmetic_p, "i32", [_SHIFTED, _AMOUNT], lambda x, y: np.int32([-1, -1, -1, 0]))
-_add(p.shift_right_arithmetic_p, "u8", [np.uint8([0x80, 0x40]), np.uint8([1, 1])],
-     lambda x, y: np.uint8([0xC0, 0x20]))  # fmt: skip
+_add(p.shift_right_arithmetic_p, "u8", [np.uint8([0x80, 0x40]), np.uint8([1, 1])], lambda x, y: np.uint8([0xC0, 0x20]))
 for _prim in (p.shift_left_p, p.shift_right_logical_p):
-    _add(_prim, "u8", [np.uint8([255, 3]), np.uint8(2)],
-         lambda x, y, f=_prim is p.shift_left_p: np.uint8([252, 12]) if f else np.uint8([63, 0]))  # fmt: skip
-_add(p.mulhi_p, "i32", [np.int32([2**30, -(2**30), 7]), np.int32([8, 12, 9])],
-     lambda x, y: np.int32([2, -3, 0]))  # fmt: skip
-_add(p.mulhi_p, "u32", [np.uint32([2**32 - 1, 5]), np.uint32([2**32 - 1, 2**31])],
-     lambda x, y: np.uint32([2**32 - 2, 2]))  # fmt: skip
-_add(p.mulhi_p, "i64", [np.int64([-(2**62), 2**62 + 12345]), np.int64([12, -(2**40) - 77])],
-     lambda x, y: np.int64([int(a) * int(b) >> 64 for a, b in zip(x, y, strict=True)]))  # fmt: skip
-_add(p.mulhi_p, "u64", [np.uint64([2**64 - 1, 2**63 + 99]), np.uint64([2**64 - 1, 2**50 + 3])],
-     lambda x, y: np.uint64([int(a) * int(b) >> 64 for a, b in zip(x, y, strict=True)]))  # fmt: skip
+    _add(
+        _prim,
+        "u8",
+        [np.uint8([255, 3]), np.uint8(2)],
+        lambda x, y, f=_prim is p.shift_left_p: np.uint8([252, 12]) if f else np.uint8([63, 0]),
+    )
+_add(p.mulhi_p, "i32", [np.int32([2**30, -(2**30), 7]), np.int32([8, 12, 9])], lambda x, y: np.int32([2, -3, 0]))
+_add(
+    p.mulhi_p, "u32", [np.uint32([2**32 - 1, 5]), np.uint32([2**32 - 1, 2**31])], lambda x, y: np.uint32([2**32 - 2, 2])
+)
+_add(
+    p.mulhi_p,
+    "i64",
+    [np.int64([-(2**62), 2**62 + 12345]), np.int64([12, -(2**40) - 77])],
+    lambda x, y: np.int64([int(a) * int(b) >> 64 for a, b in zip(x, y, strict=True)]),
+)
+_add(
+    p.mulhi_p,
+    "u64",
+    [np.uint64([2**64 - 1, 2**63 + 99]), np.uint64([2**64 - 1, 2**50 + 3])],
+    lambda x, y: np.uint64([int(a) * int(b) >> 64 for a, b in zip(x, y, strict=True)]),
+)
 _add(p.mulhi_p, "i8", [np.int8([-128, 100]), np.int8([127, 100])], lambda x, y: np.int8([-64, 39]))
 
 # ---- choice --------------------------------------------------------------------------------------
 
 _add(p.clamp_p, "scalars", [np.float32(-0.5), arg((5,)), np.float32(0.7)], lambda a, x, b: np.clip(x, a, b))
-_add(p.clamp_p, "arrays", [arg((4,), low=-2, high=-0.5), arg((4,)), arg((4,), low=0.5, high=1)],
-     lambda a, x, b: np.clip(x, a, b))  # fmt: skip
-_add(p.clamp_p, "crossed", [np.float32(2), np.float32([0, NAN]), np.float32(1)], lambda a, x, b: [1, NAN],
-     grad=())  # fmt: skip
+_add(
+    p.clamp_p,
+    "arrays",
+    [arg((4,), low=-2, high=-0.5), arg((4,)), arg((4,), low=0.5, high=1)],
+    lambda a, x, b: np.clip(x, a, b),
+)
+_add(p.clamp_p, "crossed", [np.float32(2), np.float32([0, NAN]), np.float32(1)], lambda a, x, b: [1, NAN], grad=())
 _add(p.clamp_p, "u8", [np.uint8(3), arg((5,), "uint8", 0, 9), np.uint8(5)], lambda a, x, b: np.clip(x, a, b))
 _add(p.select_n_p, "bool", [arg((2, 3), "bool"), arg((2, 3)), arg((2, 3))], lambda w, x, y: np.where(w, y, x))
 _add(p.select_n_p, "scalar", [np.array(True), arg((2, 3)), arg((2, 3))], lambda w, x, y: y)
 _add(p.select_n_p, "rank 0", [np.array(True), arg(), arg()], lambda w, x, y: y)
-_add(p.select_n_p, "int", [np.int32([-1, 0, 1, 2, 5])] + [arg((5,)) for _ in range(3)],
-     lambda w, *xs: np.choose(np.clip(w, 0, 2), xs))  # fmt: skip
-_add(p.select_n_p, "c64", [arg((3,), "bool"), arg((3,), "complex64"), arg((3,), "complex64")],
-     lambda w, x, y: np.where(w, y, x))  # fmt: skip
+_add(
+    p.select_n_p,
+    "int",
+    [np.int32([-1, 0, 1, 2, 5])] + [arg((5,)) for _ in range(3)],
+    lambda w, *xs: np.choose(np.clip(w, 0, 2), xs),
+)
+_add(
+    p.select_n_p,
+    "c64",
+    [arg((3,), "bool"), arg((3,), "complex64"), arg((3,), "complex64")],
+    lambda w, x, y: np.where(w, y, x),
+)
 _add(p.select_n_p, "one", [np.array(False), arg((3,), "bfloat16")], lambda w, x: x, grad=())

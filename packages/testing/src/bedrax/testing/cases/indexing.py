@@ -60,32 +60,46 @@ def _loop(combine):
 rows: Final = arg((4, 1), "int32", -1, 4)  # out of bounds, and repeated
 some_rows: Final = np.array([[2], [0]], np.int32)
 SCATTERS = {
-    p.scatter_p: (p.scatter, lambda x, u: u), p.scatter_add_p: (p.scatter_add, np.add),
-    p.scatter_sub_p: (p.scatter_sub, np.subtract), p.scatter_mul_p: (p.scatter_mul, np.multiply),
-    p.scatter_min_p: (p.scatter_min, np.minimum), p.scatter_max_p: (p.scatter_max, np.maximum),
-}  # fmt: skip
+    p.scatter_p: (p.scatter, lambda x, u: u),
+    p.scatter_add_p: (p.scatter_add, np.add),
+    p.scatter_sub_p: (p.scatter_sub, np.subtract),
+    p.scatter_mul_p: (p.scatter_mul, np.multiply),
+    p.scatter_min_p: (p.scatter_min, np.minimum),
+    p.scatter_max_p: (p.scatter_max, np.maximum),
+}
 
 
 def _scatter_cases():
     for prim, (function, combine) in SCATTERS.items():
         yield OpCase(
-            prim, "rows", _scatter(function, ROWS), (arg((3, 2), distinct=True), rows, arg((4, 2), low=-1.9, distinct=True)),
-            oracle=_loop(combine), grad=(0,) if prim is p.scatter_mul_p else None,
-        )  # fmt: skip
+            prim,
+            "rows",
+            _scatter(function, ROWS),
+            (arg((3, 2), distinct=True), rows, arg((4, 2), low=-1.9, distinct=True)),
+            oracle=_loop(combine),
+            grad=(0,) if prim is p.scatter_mul_p else None,
+        )
         yield OpCase(
-            prim, "unique", _scatter(function, ROWS, unique_indices=True, mode="promise_in_bounds"),
-            (arg((3, 2), distinct=True), some_rows, arg((2, 2), low=-1.8, distinct=True)), oracle=_loop(combine),
+            prim,
+            "unique",
+            _scatter(function, ROWS, unique_indices=True, mode="promise_in_bounds"),
+            (arg((3, 2), distinct=True), some_rows, arg((2, 2), low=-1.8, distinct=True)),
+            oracle=_loop(combine),
             batch=(0, 2),
-        )  # fmt: skip
+        )
         yield OpCase(
-            prim, "clipped_windows", _scatter(function, WINDOWS, mode="clip"),
+            prim,
+            "clipped_windows",
+            _scatter(function, WINDOWS, mode="clip"),
             (arg((3, 2, 4), distinct=True), arg((2, 2), "int32", -1, 5), arg((2, 2, 2), low=-1.95, distinct=True)),
             grad=() if prim is p.scatter_mul_p else None,
-        )  # fmt: skip
+        )
         yield OpCase(
-            prim, "paired", _scatter(function, PAIRED), (arg((2, 4, 3), "int32", -9, 9), arg((3, 2, 1), "uint8", 0, 5),
-            arg((3, 2, 3), "int32", -9, 9)),
-        )  # fmt: skip
+            prim,
+            "paired",
+            _scatter(function, PAIRED),
+            (arg((2, 4, 3), "int32", -9, 9), arg((3, 2, 1), "uint8", 0, 5), arg((3, 2, 3), "int32", -9, 9)),
+        )
 
 
 CASES = [

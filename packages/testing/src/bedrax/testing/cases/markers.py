@@ -21,7 +21,7 @@ CASES = [
     OpCase(p.hint_p, "of_a_product", lambda x: p.hint(lax.mul(x, x), (("k", "1"),)), (arg((3,)),), oracle=np.square),
     OpCase(p.dce_sink_p, "unused", _sunk, (arg((3,)),), oracle=np.square),
     OpCase(p.platform_index_p, "of_three", _by_platform, (arg((2, 3)),), oracle=np.sin),
-]  # fmt: skip
+]
 
 UNSAMPLED = {
     p.create_token_p: "a token is no array; its tests are in core's test_markers.py",

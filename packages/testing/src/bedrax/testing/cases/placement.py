@@ -20,8 +20,13 @@ def _alike(x, y):
 CASES = [
     OpCase(p.shard_alike_p, "two", _alike, (arg((3,)), arg((3,))), oracle=lambda x, y: (np.sin(x), y)),
     OpCase(p.reshard_p, "memories", lambda x: _there_and_back(lax.sin(x)), (arg((3,)),), oracle=np.sin),
-    OpCase(p.reshard_p, "anywhere", lambda x: p.reshard_p.bind(x, to=p.anywhere, src=None), (arg((2, 3), "int32"),),
-           oracle=lambda x: x),
-]  # fmt: skip
+    OpCase(
+        p.reshard_p,
+        "anywhere",
+        lambda x: p.reshard_p.bind(x, to=p.anywhere, src=None),
+        (arg((2, 3), "int32"),),
+        oracle=lambda x: x,
+    ),
+]
 
 UNSAMPLED = {p.inspect_sharding_p: "it has no results; its tests are in xla_backend's test_pictures.py"}

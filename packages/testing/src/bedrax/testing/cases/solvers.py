@@ -31,8 +31,12 @@ def _symmetric(d, b):
     from bedrax.autodiff import custom_linear_solve
 
     return custom_linear_solve(
-        lambda x: (lax.mul(d, x[0]), lax.neg(x[1])), b, lambda _, y: ((lax.div(y[0], d), lax.neg(y[1])), np.int32(7)),
-        symmetric=True, has_aux=True)  # fmt: skip
+        lambda x: (lax.mul(d, x[0]), lax.neg(x[1])),
+        b,
+        lambda _, y: ((lax.div(y[0], d), lax.neg(y[1])), np.int32(7)),
+        symmetric=True,
+        has_aux=True,
+    )
 
 
 _MATRIX = (4 * np.eye(3) + np.array([[0, 1, 2], [-1, 0.5, 0], [0.3, 1, -1]])).astype(np.float32)
@@ -40,9 +44,17 @@ _MATRIX = (4 * np.eye(3) + np.array([[0, 1, 2], [-1, 0.5, 0], [0.3, 1, -1]])).as
 _solve = functools.partial(OpCase, solvers.linear_solve_p, needs="bedrax.autodiff")
 
 CASES = [
-    _solve( "general", _general, (_MATRIX, arg((3,))), oracle=np.linalg.solve),
-    _solve( "right_side", lambda b: _general(_MATRIX.astype(b.dtype), b), (arg((3,)),),
-           oracle=lambda b: np.linalg.solve(_MATRIX, b)),
-    _solve( "symmetric_aux", lambda d, b, c: (lambda out: [*out[0], out[1]])(_symmetric(d, (b, c))),
-           (arg((3,), low=1, high=2), arg((3,)), arg(())), oracle=lambda d, b, c: (b / d, -c, np.int32(7))),
-]  # fmt: skip
+    _solve("general", _general, (_MATRIX, arg((3,))), oracle=np.linalg.solve),
+    _solve(
+        "right_side",
+        lambda b: _general(_MATRIX.astype(b.dtype), b),
+        (arg((3,)),),
+        oracle=lambda b: np.linalg.solve(_MATRIX, b),
+    ),
+    _solve(
+        "symmetric_aux",
+        lambda d, b, c: (lambda out: [*out[0], out[1]])(_symmetric(d, (b, c))),
+        (arg((3,), low=1, high=2), arg((3,)), arg(())),
+        oracle=lambda d, b, c: (b / d, -c, np.int32(7)),
+    ),
+]

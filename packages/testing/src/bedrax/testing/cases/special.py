@@ -43,29 +43,117 @@ for _prim, _fun, _name, (_low, _high), _far in (
 
 _M = np.float32([0, 1, 2, 5])
 _add(
-    p.polygamma_p, "f32", p.polygamma, [_M, arg((4,), low=0.4, high=4)], oracle=_scipy("polygamma"), grad=(1,),
+    p.polygamma_p,
+    "f32",
+    p.polygamma,
+    [_M, arg((4,), low=0.4, high=4)],
+    oracle=_scipy("polygamma"),
+    grad=(1,),
     rtol=1e-4,
-)  # fmt: skip
-_add(p.polygamma_p, "scalar", p.polygamma, [np.float32(1), arg((4,), low=0.4, high=14)], oracle=_scipy("polygamma"), grad=(1,), rtol=1e-4)  # fmt: skip
-_add(p.polygamma_p, "bad order", p.polygamma, [np.float32([0.5, -1]), np.float32([1, 1])], oracle=lambda m, x: [_NAN, _NAN], grad=())  # fmt: skip
-_add(p.zeta_p, "f32", p.zeta, [arg((4,), low=1.5, high=6), arg((4,), low=0.3, high=20)], oracle=_scipy("zeta"), grad=(1,), rtol=1e-5)  # fmt: skip
-_add(p.zeta_p, "f64", p.zeta, [arg((4,), "float64", 1.1, 6), arg((), "float64", 0.3, 5)], oracle=_scipy("zeta"), grad=(1,), rtol=1e-12)  # fmt: skip
-_add(p.zeta_p, "edges", p.zeta, [np.float32([1, 0.5, 2, 2]), np.float32([1, 1, 0, -1])], grad=(),
-     oracle=lambda x, q: [_INF, _NAN, _INF, _INF])  # fmt: skip
+)
+_add(
+    p.polygamma_p,
+    "scalar",
+    p.polygamma,
+    [np.float32(1), arg((4,), low=0.4, high=14)],
+    oracle=_scipy("polygamma"),
+    grad=(1,),
+    rtol=1e-4,
+)
+_add(
+    p.polygamma_p,
+    "bad order",
+    p.polygamma,
+    [np.float32([0.5, -1]), np.float32([1, 1])],
+    oracle=lambda m, x: [_NAN, _NAN],
+    grad=(),
+)
+_add(
+    p.zeta_p,
+    "f32",
+    p.zeta,
+    [arg((4,), low=1.5, high=6), arg((4,), low=0.3, high=20)],
+    oracle=_scipy("zeta"),
+    grad=(1,),
+    rtol=1e-5,
+)
+_add(
+    p.zeta_p,
+    "f64",
+    p.zeta,
+    [arg((4,), "float64", 1.1, 6), arg((), "float64", 0.3, 5)],
+    oracle=_scipy("zeta"),
+    grad=(1,),
+    rtol=1e-12,
+)
+_add(
+    p.zeta_p,
+    "edges",
+    p.zeta,
+    [np.float32([1, 0.5, 2, 2]), np.float32([1, 1, 0, -1])],
+    grad=(),
+    oracle=lambda x, q: [_INF, _NAN, _INF, _INF],
+)
 
 _A = np.float64([0.1, 0.5, 1, 3, 3, 10, 50, 50, 200, 5000, 1e5])
 _X = np.float64([0.05, 2, 0.7, 2.5, 9, 9, 40, 55, 190, 5050, 1e5])
 for _prim, _fun, _name in ((p.igamma_p, p.igamma, "gammainc"), (p.igammac_p, p.igammac, "gammaincc")):
-    _add(_prim, "f32", _fun, [arg((4,), low=0.3, high=5), arg((4,), low=0.3, high=5)], oracle=_scipy(_name), rtol=1e-5,
-         second=False, grad_rtol=1e-5)  # fmt: skip
-    _add(_prim, "second in x", _fun, [np.float32([0.7, 2.5]), arg((2,), low=0.5, high=5)], oracle=_scipy(_name), rtol=1e-5, grad=(1,))  # fmt: skip
+    _add(
+        _prim,
+        "f32",
+        _fun,
+        [arg((4,), low=0.3, high=5), arg((4,), low=0.3, high=5)],
+        oracle=_scipy(_name),
+        rtol=1e-5,
+        second=False,
+        grad_rtol=1e-5,
+    )
+    _add(
+        _prim,
+        "second in x",
+        _fun,
+        [np.float32([0.7, 2.5]), arg((2,), low=0.5, high=5)],
+        oracle=_scipy(_name),
+        rtol=1e-5,
+        grad=(1,),
+    )
     _add(_prim, "f64", _fun, [_A, _X], oracle=_scipy(_name), rtol=1e-11, atol=1e-300, grad=())
     # Elements that converge soon must not drift while others go on.
-    _add(_prim, "mixed speeds", _fun, [np.float32([1, 1, 1e6]), np.float32([2.5, 0.5, 1e6 + 100])], oracle=_scipy(_name), rtol=1e-4, grad=())  # fmt: skip
+    _add(
+        _prim,
+        "mixed speeds",
+        _fun,
+        [np.float32([1, 1, 1e6]), np.float32([2.5, 0.5, 1e6 + 100])],
+        oracle=_scipy(_name),
+        rtol=1e-4,
+        grad=(),
+    )
     _add(_prim, "large f32", _fun, [_A.astype("f"), _X.astype("f")], oracle=_scipy(_name), rtol=3e-4, grad=())
-    _add(_prim, "huge", _fun, [np.float64([1e7, 1e7, 1e9]), np.float64([1e7 + 3000, 1e7 - 100, 1e9])], oracle=_scipy(_name), rtol=1e-7, grad=())  # fmt: skip
-    _add(_prim, "edges", _fun, [np.float32([1, 1, -1, 1, _NAN]), np.float32([0, _INF, 1, -1, 1])], oracle=_scipy(_name), grad=())  # fmt: skip
-    _add(_prim, "bf16", _fun, [arg((3,), "bfloat16", 0.5, 4), arg((3,), "bfloat16", 0.5, 4)], oracle=_scipy(_name), grad=())  # fmt: skip
+    _add(
+        _prim,
+        "huge",
+        _fun,
+        [np.float64([1e7, 1e7, 1e9]), np.float64([1e7 + 3000, 1e7 - 100, 1e9])],
+        oracle=_scipy(_name),
+        rtol=1e-7,
+        grad=(),
+    )
+    _add(
+        _prim,
+        "edges",
+        _fun,
+        [np.float32([1, 1, -1, 1, _NAN]), np.float32([0, _INF, 1, -1, 1])],
+        oracle=_scipy(_name),
+        grad=(),
+    )
+    _add(
+        _prim,
+        "bf16",
+        _fun,
+        [arg((3,), "bfloat16", 0.5, 4), arg((3,), "bfloat16", 0.5, 4)],
+        oracle=_scipy(_name),
+        grad=(),
+    )
 
 
 def _slope(a, x):
@@ -89,20 +177,82 @@ _GA, _GX = np.float64([0.5, 0.5, 2, 2, 30, 30]), np.float64([0.2, 3, 1, 6, 25, 4
 _add(p.igamma_grad_a_p, "f64", p.igamma_grad_a, [_GA, _GX], oracle=_slope, rtol=1e-7, grad=(1,))
 _add(p.igamma_grad_a_p, "f32", p.igamma_grad_a, [_GA.astype("f"), _GX.astype("f")], oracle=_slope, rtol=1e-4, grad=())
 _add(p.random_gamma_grad_p, "f64", p.random_gamma_grad, [_GA, _GX], oracle=_sample_slope, rtol=1e-6, grad=())
-_add(p.random_gamma_grad_p, "f32", p.random_gamma_grad, [_GA.astype("f"), _GX.astype("f")], oracle=_sample_slope, rtol=2e-4, grad=())  # fmt: skip
-_add(p.random_gamma_grad_p, "huge", p.random_gamma_grad, [np.float64([2e6]), np.float64([2e6 + 2000])], oracle=lambda a, x: 1 + (x - a) / (2 * a), rtol=1e-6, grad=())  # fmt: skip
+_add(
+    p.random_gamma_grad_p,
+    "f32",
+    p.random_gamma_grad,
+    [_GA.astype("f"), _GX.astype("f")],
+    oracle=_sample_slope,
+    rtol=2e-4,
+    grad=(),
+)
+_add(
+    p.random_gamma_grad_p,
+    "huge",
+    p.random_gamma_grad,
+    [np.float64([2e6]), np.float64([2e6 + 2000])],
+    oracle=lambda a, x: 1 + (x - a) / (2 * a),
+    rtol=1e-6,
+    grad=(),
+)
 
 _beta = p.regularized_incomplete_beta_p
-_add(_beta, "f32", p.betainc, [arg((4,), low=0.3, high=5), arg((4,), low=0.3, high=5), arg((4,), low=0.1, high=0.9)],
-     oracle=_scipy("betainc"), grad=(2,), rtol=1e-5)  # fmt: skip
-_add(_beta, "scalars", p.betainc, [np.float32(2), np.float32(3.5), arg((4,), low=0.1, high=0.9)], oracle=_scipy("betainc"), grad=(2,), rtol=1e-5)  # fmt: skip
-_add(_beta, "f64", p.betainc, [np.float64([0.1, 50, 500, 3]), np.float64([5, 40, 700, 0.01]), np.float64([0.5, 0.5, 0.42, 0.99])],
-     oracle=_scipy("betainc"), grad=(), rtol=1e-11)  # fmt: skip
-_add(_beta, "large f32", p.betainc, [np.float32([2000, 50, 3, 9000]), np.float32([3000, 60, 5000, 0.5]), np.float32([0.41, 0.4, 5e-4, 0.9999])],
-     oracle=_scipy("betainc"), grad=(), rtol=1e-4)  # fmt: skip
-_add(_beta, "edges", p.betainc, [np.float32([0, 1, 1, 1, 1, -1, _INF, 0]), np.float32([1, 0, 1, 1, 1, 1, 1, 0]), np.float32([0.5, 0.5, 0, 1, 2, 0.5, 0.5, 0.5])],
-     oracle=lambda a, b, x: [1, 0, 0, 1, _NAN, _NAN, 0, _NAN], grad=())  # fmt: skip
-_add(_beta, "f16", p.betainc, [arg((3,), "float16", 0.5, 4), arg((3,), "float16", 0.5, 4), arg((3,), "float16", 0.1, 0.9)], oracle=_scipy("betainc"), grad=())  # fmt: skip
+_add(
+    _beta,
+    "f32",
+    p.betainc,
+    [arg((4,), low=0.3, high=5), arg((4,), low=0.3, high=5), arg((4,), low=0.1, high=0.9)],
+    oracle=_scipy("betainc"),
+    grad=(2,),
+    rtol=1e-5,
+)
+_add(
+    _beta,
+    "scalars",
+    p.betainc,
+    [np.float32(2), np.float32(3.5), arg((4,), low=0.1, high=0.9)],
+    oracle=_scipy("betainc"),
+    grad=(2,),
+    rtol=1e-5,
+)
+_add(
+    _beta,
+    "f64",
+    p.betainc,
+    [np.float64([0.1, 50, 500, 3]), np.float64([5, 40, 700, 0.01]), np.float64([0.5, 0.5, 0.42, 0.99])],
+    oracle=_scipy("betainc"),
+    grad=(),
+    rtol=1e-11,
+)
+_add(
+    _beta,
+    "large f32",
+    p.betainc,
+    [np.float32([2000, 50, 3, 9000]), np.float32([3000, 60, 5000, 0.5]), np.float32([0.41, 0.4, 5e-4, 0.9999])],
+    oracle=_scipy("betainc"),
+    grad=(),
+    rtol=1e-4,
+)
+_add(
+    _beta,
+    "edges",
+    p.betainc,
+    [
+        np.float32([0, 1, 1, 1, 1, -1, _INF, 0]),
+        np.float32([1, 0, 1, 1, 1, 1, 1, 0]),
+        np.float32([0.5, 0.5, 0, 1, 2, 0.5, 0.5, 0.5]),
+    ],
+    oracle=lambda a, b, x: [1, 0, 0, 1, _NAN, _NAN, 0, _NAN],
+    grad=(),
+)
+_add(
+    _beta,
+    "f16",
+    p.betainc,
+    [arg((3,), "float16", 0.5, 4), arg((3,), "float16", 0.5, 4), arg((3,), "float16", 0.1, 0.9)],
+    oracle=_scipy("betainc"),
+    grad=(),
+)
 _add(p.erfc_p, "float8", p.erfc, [arg((5,), "float8_e4m3fn")], oracle=_scipy("erfc"), grad=())
 for _accuracy in (AccuracyMode.HIGHEST, Tolerance(ulps=2)):
     _highest = lambda x, accuracy=_accuracy: p.erfc(x, accuracy=accuracy)

@@ -19,22 +19,38 @@ def check_credentials(credentials: dict[str, Any]) -> None:
 
 
 def serve(
-    address: str, count: int, heartbeat: int, registration: int, shutdown: int, recoverable: bool,
+    address: str,
+    count: int,
+    heartbeat: int,
+    registration: int,
+    shutdown: int,
+    recoverable: bool,
     credentials: dict[str, Any],
-) -> Any:  # fmt: skip
+) -> Any:
     """The service at an address, for `count` processes. Time-outs are in seconds."""
     return _jax.get_distributed_runtime_service(
-        address, count, heartbeat_timeout=heartbeat, cluster_register_timeout=registration, shutdown_timeout=shutdown,
-        recoverable=recoverable, **credentials,
-    )  # fmt: skip
+        address,
+        count,
+        heartbeat_timeout=heartbeat,
+        cluster_register_timeout=registration,
+        shutdown_timeout=shutdown,
+        recoverable=recoverable,
+        **credentials,
+    )
 
 
 def client(address: str, number: int, init: int, heartbeat: int, shutdown: int, credentials: dict[str, Any]) -> Any:
     """A client, not yet connected. If the run is lost, it ends its process; the message names the lost one."""
     return _jax.get_distributed_runtime_client(
-        address, number, init_timeout=init, heartbeat_timeout=heartbeat, shutdown_timeout=shutdown,
-        shutdown_on_destruction=False, use_compression=True, **credentials,
-    )  # fmt: skip
+        address,
+        number,
+        init_timeout=init,
+        heartbeat_timeout=heartbeat,
+        shutdown_timeout=shutdown,
+        shutdown_on_destruction=False,
+        use_compression=True,
+        **credentials,
+    )
 
 
 def preemption_sync_manager() -> Any:

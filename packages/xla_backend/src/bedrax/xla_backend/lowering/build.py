@@ -103,8 +103,15 @@ class Builder:
 
     # ---- making operations ----
 
-    def emit(self, name: str, operands: Sequence[Any], /, result_types: Any = None, regions: Sequence[Any] = (),
-             **attributes: Any) -> Any:  # fmt: skip
+    def emit(
+        self,
+        name: str,
+        operands: Sequence[Any],
+        /,
+        result_types: Any = None,
+        regions: Sequence[Any] = (),
+        **attributes: Any,
+    ) -> Any:
         """Append one operation and return its value, or a list of values.
 
         Args:
@@ -247,8 +254,11 @@ class Builder:
                 return v
             return self.emit("stablehlo.broadcast_in_dim", (v,), result, broadcast_dimensions=tuple(dimensions))
         return self.emit(
-            "stablehlo.dynamic_broadcast_in_dim", (v, self.shape_tensor(shape)), result,
-            broadcast_dimensions=tuple(dimensions))  # fmt: skip
+            "stablehlo.dynamic_broadcast_in_dim",
+            (v, self.shape_tensor(shape)),
+            result,
+            broadcast_dimensions=tuple(dimensions),
+        )
 
     def transpose(self, v: Any, permutation: Sequence[int]) -> Any:
         """`v` with its dimensions permuted."""
@@ -263,9 +273,7 @@ class Builder:
         """A slice. The bounds may be symbolic."""
         starts, limits = tuple(starts), tuple(limits)
         strides = (1,) * len(starts) if strides is None else tuple(strides)
-        shape = tuple([
-            dims.stride_dim(b - a, 1, s) for a, b, s in zip(starts, limits, strides, strict=True)
-        ])  # fmt: skip
+        shape = tuple([dims.stride_dim(b - a, 1, s) for a, b, s in zip(starts, limits, strides, strict=True)])
         result = types.ranked(_sizes(shape), v.type.element_type)
         if all(map(dims.is_constant_shape, (starts, limits, strides))):
             return self.emit(
@@ -287,9 +295,14 @@ class Builder:
         )
 
     def pad(
-        self, v: Any, value: Any, low: Sequence[Any], high: Sequence[Any], interior: Sequence[int],
+        self,
+        v: Any,
+        value: Any,
+        low: Sequence[Any],
+        high: Sequence[Any],
+        interior: Sequence[int],
         shape: Sequence[Any] | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Padding with the rank-0 `value`. Symbolic amounts pad to `shape` (default: the shape of the result)."""
         low, high, interior = tuple(low), tuple(high), tuple(interior)
         if all(dims.is_constant_shape(t) for t in (low, high)) and v.type.has_static_shape:
@@ -298,8 +311,13 @@ class Builder:
             ]
             result = types.ranked(shape, v.type.element_type)
             return self.emit(
-                "stablehlo.pad", (v, value), result, edge_padding_low=low, edge_padding_high=high,
-                interior_padding=interior)  # fmt: skip
+                "stablehlo.pad",
+                (v, value),
+                result,
+                edge_padding_low=low,
+                edge_padding_high=high,
+                interior_padding=interior,
+            )
         operands = (v, value, *(self.shape_tensor(t) for t in (low, high, interior)))
         result = None if shape is None else tensor_type(tuple(shape), self.dtype(v))
         return self.emit("stablehlo.dynamic_pad", operands, result)
@@ -311,9 +329,12 @@ class Builder:
             kind = _comparison_kind(self.dtype(x))
         result = types.ranked(x.type.shape, types.i1_type)
         return self.emit(
-            "stablehlo.compare", (x, y), result,
+            "stablehlo.compare",
+            (x, y),
+            result,
             comparison_direction=types.parse(f"#stablehlo<comparison_direction {direction}>"),
-            compare_type=types.parse(f"#stablehlo<comparison_type {kind}>"))  # fmt: skip
+            compare_type=types.parse(f"#stablehlo<comparison_type {kind}>"),
+        )
 
     def select(self, predicate: Any, x: Any, y: Any) -> Any:
         """`x` where `predicate` is true, else `y`. Rank-0 operands are broadcast."""

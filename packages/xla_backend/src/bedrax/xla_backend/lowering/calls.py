@@ -49,5 +49,10 @@ def _composite(ctx, *operands, jaxpr, name, version, attributes):
     results = [ctx.type_of(v.aval) for v in jaxpr.outvars]
     program.function(symbol, types, results, lambda block, arguments: ctx.inline_in(block, jaxpr, arguments))
     return ctx.emit(
-        "stablehlo.composite", operands, name=name, decomposition=ctx.symbol(symbol), version=ctx.i32(version),
-        composite_attributes=dict(attributes))  # fmt: skip
+        "stablehlo.composite",
+        operands,
+        name=name,
+        decomposition=ctx.symbol(symbol),
+        version=ctx.i32(version),
+        composite_attributes=dict(attributes),
+    )

@@ -26,9 +26,15 @@ def _exchange(ctx, op: str, x, names, groups, result=None, regions=(), **attribu
     rows = np.asarray(_manual(ctx).groups(names, groups), np.int64)
     flat = ctx.parse("unit") if op != "stablehlo.all_to_all" else None
     return ctx.emit(
-        op, (x,), x.type if result is None else result, regions, replica_groups=rows,
-        channel_handle=_channel(ctx), use_global_device_ids=flat, **attributes,
-    )  # fmt: skip
+        op,
+        (x,),
+        x.type if result is None else result,
+        regions,
+        replica_groups=rows,
+        channel_handle=_channel(ctx),
+        use_global_device_ids=flat,
+        **attributes,
+    )
 
 
 def _channel(ctx):
@@ -88,8 +94,15 @@ def _reduce_scatter(ctx, x, *, scatter_dimension, axis_name, axis_index_groups, 
     shape[scatter_dimension] //= axis_size
     region = ctx.reducer_region("stablehlo.add", ctx.dtype(x))
     out = _exchange(
-        ctx, "stablehlo.reduce_scatter", x, _names(axis_name), axis_index_groups, ctx.tensor_type(tuple(shape), ctx.dtype(x)),
-        (region,), scatter_dimension=scatter_dimension)  # fmt: skip
+        ctx,
+        "stablehlo.reduce_scatter",
+        x,
+        _names(axis_name),
+        axis_index_groups,
+        ctx.tensor_type(tuple(shape), ctx.dtype(x)),
+        (region,),
+        scatter_dimension=scatter_dimension,
+    )
     return out if tiled else ctx.reshape(out, (*shape[:scatter_dimension], *shape[scatter_dimension + 1 :]))
 
 
@@ -102,15 +115,25 @@ def _all_to_all(ctx, x, *, split_axis, concat_axis, axis_name, axis_index_groups
         split, concat = split_axis + (at <= split_axis), at
     else:
         split, concat = split_axis, concat_axis
-    size = len(axis_index_groups[0]) if axis_index_groups else int(
-        np.prod([_manual(ctx).mesh.shape[n] for n in _names(axis_name)])
-    )  # fmt: skip
+    size = (
+        len(axis_index_groups[0])
+        if axis_index_groups
+        else int(np.prod([_manual(ctx).mesh.shape[n] for n in _names(axis_name)]))
+    )
     shape = list(x.type.shape)
     shape[split] //= size
     shape[concat] *= size
     (out,) = _exchange(
-        ctx, "stablehlo.all_to_all", x, _names(axis_name), axis_index_groups, [ctx.tensor_type(tuple(shape), ctx.dtype(x))],
-        split_dimension=split, concat_dimension=concat, split_count=size)  # fmt: skip
+        ctx,
+        "stablehlo.all_to_all",
+        x,
+        _names(axis_name),
+        axis_index_groups,
+        [ctx.tensor_type(tuple(shape), ctx.dtype(x))],
+        split_dimension=split,
+        concat_dimension=concat,
+        split_count=size,
+    )
     if tiled:
         return out
     shape = list(out.type.shape)

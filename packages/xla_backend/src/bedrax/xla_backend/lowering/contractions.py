@@ -92,9 +92,11 @@ def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_
         return _with_algorithm(ctx, lhs, rhs, precision, attributes)
     storage, result = dtypes_of_product(ctx, x.dtype, y.dtype, out.dtype)
     value = ctx.emit(
-        "stablehlo.dot_general", [ctx.convert(lhs, storage), ctx.convert(rhs, storage)],
-        ctx.tensor_type(out.shape, result), **attributes,
-    )  # fmt: skip
+        "stablehlo.dot_general",
+        [ctx.convert(lhs, storage), ctx.convert(rhs, storage)],
+        ctx.tensor_type(out.shape, result),
+        **attributes,
+    )
     if result in dtypes.complex_dtypes and out.dtype not in dtypes.complex_dtypes:
         real = np.dtype(np.float32 if result == np.complex64 else np.float64)
         value = ctx.emit("stablehlo.real", [value], ctx.tensor_type(out.shape, real))
@@ -121,7 +123,10 @@ def _with_algorithm(ctx, lhs, rhs, algorithm, attributes):
     result = out.dtype if outs is None or out.dtype in map(np.dtype, outs) else np.dtype(outs[0])
     text = _algorithm_text(algorithm, *types, result)
     value = ctx.emit(
-        "stablehlo.dot_general", [ctx.convert(lhs, types[0]), ctx.convert(rhs, types[1])],
-        ctx.tensor_type(out.shape, result), algorithm=ctx.parse(text), **attributes,
-    )  # fmt: skip
+        "stablehlo.dot_general",
+        [ctx.convert(lhs, types[0]), ctx.convert(rhs, types[1])],
+        ctx.tensor_type(out.shape, result),
+        algorithm=ctx.parse(text),
+        **attributes,
+    )
     return ctx.convert(value, out.dtype)

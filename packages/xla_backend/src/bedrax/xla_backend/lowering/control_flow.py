@@ -109,8 +109,11 @@ def _row(ctx, xs, index, aval, zero):
     shape, dtype = base.shape, base.dtype
     if dims.is_constant_shape(shape):
         cut = ctx.emit(
-            "stablehlo.dynamic_slice", (xs, index, *[zero] * len(shape)), ctx.tensor_type((1, *shape), dtype),
-            slice_sizes=(1, *shape))  # fmt: skip
+            "stablehlo.dynamic_slice",
+            (xs, index, *[zero] * len(shape)),
+            ctx.tensor_type((1, *shape), dtype),
+            slice_sizes=(1, *shape),
+        )
     else:
         starts = ctx.vector([index, *[zero] * len(shape)])
         cut = ctx.window(xs, starts, (1, *shape), ctx.tensor_type((1, *shape), dtype))

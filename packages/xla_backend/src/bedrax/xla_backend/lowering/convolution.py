@@ -19,21 +19,35 @@ from bedrax.xla_backend.tables import lowering_rules, platform_rule
 def _numbers_text(numbers) -> str:
     parts = []
     for side, (first, second), spec in zip(
-        ("input", "kernel", "output"), (("batch", "feature"), ("output_feature", "input_feature"), ("batch", "feature")),
-        numbers, strict=True,
-    ):  # fmt: skip
+        ("input", "kernel", "output"),
+        (("batch", "feature"), ("output_feature", "input_feature"), ("batch", "feature")),
+        numbers,
+        strict=True,
+    ):
         parts += [
-            f"{side}_{first}_dimension = {spec[0]}", f"{side}_{second}_dimension = {spec[1]}",
+            f"{side}_{first}_dimension = {spec[0]}",
+            f"{side}_{second}_dimension = {spec[1]}",
             f"{side}_spatial_dimensions = {[*spec[2:]]}",
-        ]  # fmt: skip
+        ]
     return f"#stablehlo.conv<raw {', '.join(parts)}>"
 
 
 @lowering_rules.rule(conv_general_dilated_p)
 def _conv(
-    ctx, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count=1,
-    batch_group_count=1, precision=None, preferred_element_type=None,
-):  # fmt: skip
+    ctx,
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count=1,
+    batch_group_count=1,
+    precision=None,
+    preferred_element_type=None,
+):
     (x, k), out = ctx.avals_in, ctx.avals_out[0]
     if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
         raise ValueError(
@@ -43,16 +57,26 @@ def _conv(
         return ctx.full(out.shape, 0, out.dtype)  # empty sums; StableHLO has no windows without elements
     if not ctx.is_static((feature_group_count, batch_group_count)):  # attributes of StableHLO's operation
         params = dict(
-            window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
-            dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
-            batch_group_count=batch_group_count, precision=precision, preferred_element_type=out.dtype,
-        )  # fmt: skip
+            window_strides=window_strides,
+            padding=padding,
+            lhs_dilation=lhs_dilation,
+            rhs_dilation=rhs_dilation,
+            dimension_numbers=dimension_numbers,
+            feature_group_count=feature_group_count,
+            batch_group_count=batch_group_count,
+            precision=precision,
+            preferred_element_type=out.dtype,
+        )
         return ctx.lower_fun(sum_of_products, lhs, rhs, **params)
     attributes = dict(
-        window_strides=window_strides, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
-        dimension_numbers=ctx.parse(_numbers_text(dimension_numbers)), feature_group_count=feature_group_count,
-        batch_group_count=batch_group_count, precision_config=precision_config(ctx, precision),
-    )  # fmt: skip
+        window_strides=window_strides,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=ctx.parse(_numbers_text(dimension_numbers)),
+        feature_group_count=feature_group_count,
+        batch_group_count=batch_group_count,
+        precision_config=precision_config(ctx, precision),
+    )
     static = all(isinstance(p, int) for pair in padding for p in pair)
 
     def convolve(a, b, dtype):
@@ -120,9 +144,19 @@ def _conv_cpu(ctx, lhs, rhs, **params):
 
 
 def _depthwise(
-    lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
-    batch_group_count, precision, preferred_element_type,
-):  # fmt: skip
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    precision,
+    preferred_element_type,
+):
     """The sum of one product per element of the kernel. XLA fuses it into one loop over the result."""
     numbers, n = dimension_numbers, len(window_strides)
     given = product_dtype(aval_of(lhs).dtype, aval_of(rhs).dtype)

@@ -20,11 +20,21 @@ class Caller(Builder):
 
     __slots__ = ()
 
-    def custom_call(self, target: str, operands: Sequence[Any], result_types: Any = None, backend_config: Any = None,
-                    api_version: int = 4, has_side_effect: bool = False, operand_layouts: Any = None,
-                    result_layouts: Any = None, operand_output_aliases: dict[int, int] | None = None,
-                    called_computations: Sequence[str] = (), extra_attributes: dict[str, Any] | None = None,
-                    result_shapes: Sequence[Any] | None = None) -> Any:  # fmt: skip
+    def custom_call(
+        self,
+        target: str,
+        operands: Sequence[Any],
+        result_types: Any = None,
+        backend_config: Any = None,
+        api_version: int = 4,
+        has_side_effect: bool = False,
+        operand_layouts: Any = None,
+        result_layouts: Any = None,
+        operand_output_aliases: dict[int, int] | None = None,
+        called_computations: Sequence[str] = (),
+        extra_attributes: dict[str, Any] | None = None,
+        result_shapes: Sequence[Any] | None = None,
+    ) -> Any:
         """A call of a function that XLA finds by name.
 
         Args:
@@ -77,16 +87,29 @@ class Caller(Builder):
             return v
         free = f"unspecified_dims=[{','.join(map(str, unconstrained))}]" if unconstrained else None
         return self.emit(
-            "stablehlo.custom_call", (v,), v.type, call_target_name="Sharding", api_version=types.i32(1),
-            backend_config=free, **{"mhlo.sharding": str(sharding)})  # fmt: skip
+            "stablehlo.custom_call",
+            (v,),
+            v.type,
+            call_target_name="Sharding",
+            api_version=types.i32(1),
+            backend_config=free,
+            **{"mhlo.sharding": str(sharding)},
+        )
 
     def add_host_callback(self, function: Any) -> int:
         """Index of `function` among the executable's host callbacks."""
         self.program.host_callbacks.append(function)
         return len(self.program.host_callbacks) - 1
 
-    def host_callback(self, function: Callable[..., Any], operands: Sequence[Any], result_types: Sequence[Any], effect: Any = None,
-                      has_side_effect: bool = True, device: Any = None) -> list[Any]:  # fmt: skip
+    def host_callback(
+        self,
+        function: Callable[..., Any],
+        operands: Sequence[Any],
+        result_types: Sequence[Any],
+        effect: Any = None,
+        has_side_effect: bool = True,
+        device: Any = None,
+    ) -> list[Any]:
         """Call ``function(*arrays) -> sequence of arrays`` on the host at run time. Returns a value per result.
 
         Args:
@@ -116,8 +139,13 @@ class Caller(Builder):
             position = None if manual is not None else self.program.position(device)
             once = self.program.partitioner.on_one(self.program, position, len(results))
         out = self.custom_call(
-            target, [*tokens, *operands], results, config_of_call, has_side_effect=has_side_effect,
-            extra_attributes=once)  # fmt: skip
+            target,
+            [*tokens, *operands],
+            results,
+            config_of_call,
+            has_side_effect=has_side_effect,
+            extra_attributes=once,
+        )
         if effect is not None:
             self.set_token(effect, out[0])
         out = out[len(tokens) :]

@@ -129,12 +129,16 @@ class _Translation:
         with types.context:
             signature = types.ir.FunctionType.get([v.type for v in given], returned, types.context)
         body = types.ir.Operation.create(
-            "func.func", regions=1, loc=types.unknown, ip=self._end(),
+            "func.func",
+            regions=1,
+            loc=types.unknown,
+            ip=self._end(),
             attributes={
-                "sym_name": types.string(name), "function_type": types.ir.TypeAttr.get(signature, types.context),
+                "sym_name": types.string(name),
+                "function_type": types.ir.TypeAttr.get(signature, types.context),
                 "sym_visibility": types.string("private"),
             },
-        )  # fmt: skip
+        )
         types.ir.Operation.create(
             "func.return", operands=list(ends.operands), loc=types.unknown, ip=types.ir.InsertionPoint(ends)
         )
@@ -142,9 +146,13 @@ class _Translation:
         place.append_to(body.regions[0])
         self.blocks(body, within)
         call = types.ir.Operation.create(
-            "func.call", results=returned, operands=given, attributes={"callee": types.symbol(name)}, loc=types.unknown,
+            "func.call",
+            results=returned,
+            operands=given,
+            attributes={"callee": types.symbol(name)},
+            loc=types.unknown,
             ip=types.ir.InsertionPoint(op),
-        )  # fmt: skip
+        )
         for old, v, (mesh, spec, _) in zip(op.results, call.results, outputs, strict=True):
             block, whole = split(mesh, _NOTHING, v.type.rank, within), split(mesh, spec, v.type.rank, around)
             old.replace_all_uses_with(_converted(op, v, "SPMDShardToFullShape", block, whole, old.type))
@@ -201,13 +209,19 @@ def _text_of(op: Any, attribute: str) -> str:
 def _annotated(before: Any, v: Any, target: str, place: Any, result: Any, free: Any = ()) -> Any:
     """`v` through a custom call for the partitioner, which may split the dimensions `free` further."""
     attributes = {
-        "call_target_name": types.string(target), "api_version": types.i32(1), "mhlo.sharding": types.string(str(place)),
+        "call_target_name": types.string(target),
+        "api_version": types.i32(1),
+        "mhlo.sharding": types.string(str(place)),
         "backend_config": types.string(f"unspecified_dims=[{','.join(map(str, free))}]" if free else ""),
-    }  # fmt: skip
+    }
     return types.ir.Operation.create(
-        "stablehlo.custom_call", results=[result], operands=[v], attributes=attributes, loc=types.unknown,
+        "stablehlo.custom_call",
+        results=[result],
+        operands=[v],
+        attributes=attributes,
+        loc=types.unknown,
         ip=types.ir.InsertionPoint(before),
-    ).result  # fmt: skip
+    ).result
 
 
 def _converted(before: Any, v: Any, target: str, given: Any, wanted: Any, result: Any) -> Any:

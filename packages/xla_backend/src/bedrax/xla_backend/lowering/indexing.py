@@ -78,15 +78,32 @@ def _gather(ctx, operand, indices, *, dimension_numbers, slice_sizes, indices_ar
 
 def _scatter_rule(prim, combiner):
     def rule(
-        ctx, operand, indices, updates, *, dimension_numbers, indices_are_sorted, unique_indices, mode,
-        update_jaxpr=None, update_consts=(),
-    ):  # fmt: skip
+        ctx,
+        operand,
+        indices,
+        updates,
+        *,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        update_jaxpr=None,
+        update_consts=(),
+    ):
         n, (x, i, u) = dimension_numbers, ctx.avals_in
         if not n.scatter_dims_to_operand_dims:
             return ctx.lower_fun(
-                _scatter_at_origin(prim), operand, indices, updates, dimension_numbers=n, unique_indices=unique_indices,
-                indices_are_sorted=indices_are_sorted, mode=mode, update_jaxpr=update_jaxpr, update_consts=update_consts,
-            )  # fmt: skip
+                _scatter_at_origin(prim),
+                operand,
+                indices,
+                updates,
+                dimension_numbers=n,
+                unique_indices=unique_indices,
+                indices_are_sorted=indices_are_sorted,
+                mode=mode,
+                update_jaxpr=update_jaxpr,
+                update_consts=update_consts,
+            )
         indices, dtype = _wide_indices(ctx, indices, i, x.shape)
         if mode is p.GatherScatterMode.CLIP and n.scatter_dims_to_operand_dims:
             sizes = p.window_sizes(x.ndim, u.shape, n)
@@ -107,9 +124,13 @@ def _scatter_rule(prim, combiner):
         else:
             region = ctx.region([scalar, scalar], lambda old, new: combiner(ctx, old, new))
         return ctx.emit(
-            "stablehlo.scatter", [operand, indices, updates], scatter_dimension_numbers=numbers,
-            indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, regions=[region],
-        )  # fmt: skip
+            "stablehlo.scatter",
+            [operand, indices, updates],
+            scatter_dimension_numbers=numbers,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            regions=[region],
+        )
 
     lowering_rules.add(prim, rule)
 
@@ -150,10 +171,13 @@ def _lax_order(prim, op: str):
 
 
 for _prim, _combiner in (
-    (p.scatter_p, None), (p.scatter_add_p, _op("stablehlo.add")), (p.scatter_sub_p, _op("stablehlo.subtract")),
-    (p.scatter_mul_p, _op("stablehlo.multiply")), (p.scatter_min_p, _lax_order(elementwise.min_p, "stablehlo.minimum")),
+    (p.scatter_p, None),
+    (p.scatter_add_p, _op("stablehlo.add")),
+    (p.scatter_sub_p, _op("stablehlo.subtract")),
+    (p.scatter_mul_p, _op("stablehlo.multiply")),
+    (p.scatter_min_p, _lax_order(elementwise.min_p, "stablehlo.minimum")),
     (p.scatter_max_p, _lax_order(elementwise.max_p, "stablehlo.maximum")),
-):  # fmt: skip
+):
     _scatter_rule(_prim, _combiner)
 
 
@@ -171,9 +195,11 @@ def _dynamic_slice(ctx, operand, *starts, slice_sizes):
         return ctx.emit("stablehlo.dynamic_slice", [operand, *starts], slice_sizes=tuple(slice_sizes))
     i32 = np.dtype(np.int32)
     begin = ctx.emit(
-        "stablehlo.concatenate", [ctx.reshape(ctx.convert(s, i32), (1,)) for s in starts],
-        ctx.tensor_type((len(starts),), i32), dimension=0,
-    )  # fmt: skip
+        "stablehlo.concatenate",
+        [ctx.reshape(ctx.convert(s, i32), (1,)) for s in starts],
+        ctx.tensor_type((len(starts),), i32),
+        dimension=0,
+    )
     return ctx.window(operand, begin, slice_sizes)
 
 

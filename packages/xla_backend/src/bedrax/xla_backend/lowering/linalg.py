@@ -108,8 +108,15 @@ def _run(ctx, kernel: Kernel, operands, params: dict, row_major: bool = False) -
     results = kernel.results(ctx) if kernel.results else [(a.shape, a.dtype) for a in ctx.avals_out]
     results = [*results, (batch, _INT)] if kernel.fails else results
     out = _call(
-        ctx, _target(ctx, kernel.target), operands, results, config, aliases=kernel.aliases, batch=len(batch),
-        row_major=row_major)  # fmt: skip
+        ctx,
+        _target(ctx, kernel.target),
+        operands,
+        results,
+        config,
+        aliases=kernel.aliases,
+        batch=len(batch),
+        row_major=row_major,
+    )
     if kernel.fails:
         *out, info = out
         floats = [i for i, v in enumerate(out) if dtypes.is_inexact(ctx.dtype(v))]
@@ -164,9 +171,16 @@ def _call(
     if rule is not None:
         attributes["sdy.sharding_rule"] = ctx.parse(rule)
     outs = ctx.custom_call(
-        target, operands, [ctx.tensor_type(s, np.dtype(d)) for s, d in results], config or {},
-        operand_layouts=[layout(s) for s in shapes_in], result_layouts=[layout(s) for s in shapes_out],
-        operand_output_aliases=aliases, extra_attributes=attributes, result_shapes=shapes_out)  # fmt: skip
+        target,
+        operands,
+        [ctx.tensor_type(s, np.dtype(d)) for s, d in results],
+        config or {},
+        operand_layouts=[layout(s) for s in shapes_in],
+        result_layouts=[layout(s) for s in shapes_out],
+        operand_output_aliases=aliases,
+        extra_attributes=attributes,
+        result_shapes=shapes_out,
+    )
     if not static:
         ctx.program.shapes.update(zip(outs, shapes_out, strict=True))
     return outs
@@ -227,9 +241,11 @@ def _with_permutation(ctx, out):
 
 
 _LU = dict(
-    results=lambda ctx: [(a.shape, a.dtype) for a in ctx.avals_out[:2]], aliases=_IN_PLACE, fails="GE",
+    results=lambda ctx: [(a.shape, a.dtype) for a in ctx.avals_out[:2]],
+    aliases=_IN_PLACE,
+    fails="GE",
     finish=_with_permutation,
-)  # fmt: skip
+)
 _row(p.lu_p, "cpu", "lapack getrf", **_LU)
 _row(p.lu_p, "gpu", "{v}solver_getrf_ffi", **_LU)
 _row(p.lu_pivots_to_permutation_p, "gpu", "{v}_lu_pivots_to_permutation", rank=1)
@@ -244,8 +260,14 @@ _row(p.ormqr_p, "cpu", "lapack ormqr", _all, aliases={0: 2})
 _row(p.ormqr_p, "gpu", "{v}solver_ormqr_ffi", _all, aliases={0: 2})
 
 
-_row(p.hessenberg_p, "cpu", "lapack gehrd",
-     lambda ctx: {"low": np.int32(1), "high": np.int32(ctx.avals_in[0].shape[-1])}, aliases=_IN_PLACE, fails="EQ")  # fmt: skip
+_row(
+    p.hessenberg_p,
+    "cpu",
+    "lapack gehrd",
+    lambda ctx: {"low": np.int32(1), "high": np.int32(ctx.avals_in[0].shape[-1])},
+    aliases=_IN_PLACE,
+    fails="EQ",
+)
 _row(p.tridiagonal_p, "cpu", "lapack sytrd", _triangle_read, aliases=_IN_PLACE, fails="EQ")
 _row(p.tridiagonal_p, "gpu", "{v}solver_sytrd_ffi", _all, aliases=_IN_PLACE, fails="EQ")
 
@@ -304,10 +326,12 @@ def _symmetric_config(ctx, *, lower, algorithm, **_):
 
 
 _EIGH = dict(
-    config=_symmetric_config, aliases=_IN_PLACE, fails="EQ",
+    config=_symmetric_config,
+    aliases=_IN_PLACE,
+    fails="EQ",
     results=lambda ctx: [(ctx.avals_in[0].shape, ctx.avals_in[0].dtype), _real_values(ctx)],
     finish=lambda ctx, out, *, subset_by_index, **_: [_range(ctx, v, subset_by_index) for v in out],
-)  # fmt: skip
+)
 _row(p.eigh_p, "cpu", "lapack syevd", **_EIGH)
 _row(p.eigh_p, "gpu", "{v}solver_syevd_ffi", **_EIGH)
 
@@ -364,9 +388,15 @@ def _schur_results(ctx):
 
 
 _row(
-    p.schur_p, "cpu", "lapack gees", _schur_config, results=_schur_results, aliases=_IN_PLACE, fails="EQ",
+    p.schur_p,
+    "cpu",
+    "lapack gees",
+    _schur_config,
+    results=_schur_results,
+    aliases=_IN_PLACE,
+    fails="EQ",
     finish=lambda ctx, out, *, compute_schur_vectors, **_: out[: 1 + compute_schur_vectors],
-)  # fmt: skip
+)
 
 
 # ---- singular values ---------------------------------------------------------------------------------------
@@ -382,8 +412,11 @@ _SVD_ROUTINES = {
 @platform_rule(p.svd_p, "cpu", "gpu")
 def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     if _empty(ctx):
-        return _of_nothing(ctx, [x], dict(
-            full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=None))  # fmt: skip
+        return _of_nothing(
+            ctx,
+            [x],
+            dict(full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=None),
+        )
     m, n = ctx.avals_in[0].shape[-2:]
     if ctx.platform != "cpu" and algorithm in (None, _SVD.DEFAULT):
         algorithm = _SVD.JACOBI if max(m, n) <= 1024 else _SVD.QR
@@ -398,8 +431,12 @@ def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
 
 def _svd_on_cpu(ctx, x, routine: str, full_matrices, compute_uv):
     kernel = Kernel(
-        f"lapack {routine}", {"mode": _letter("N" if not compute_uv else "A" if full_matrices else "S")},
-        results=lambda ctx: _svd_results(ctx, full_matrices, "s u vh"), aliases=_IN_PLACE, fails="EQ")  # fmt: skip
+        f"lapack {routine}",
+        {"mode": _letter("N" if not compute_uv else "A" if full_matrices else "S")},
+        results=lambda ctx: _svd_results(ctx, full_matrices, "s u vh"),
+        aliases=_IN_PLACE,
+        fails="EQ",
+    )
     x, bad = ctx.lower_fun(matrices.finite_or_zero, x, avals=ctx.avals_in)
     return _nan_where_failed(ctx, bad, _run(ctx, kernel, [x], {})[1:])
 
@@ -411,9 +448,11 @@ def _svd_results(ctx, full: bool, order: str) -> list:
     k = dims.min_dim(m, n)
     rows, columns = (m, n) if full else (k, k)
     found = {
-        "s": ((*batch, k), _real_values(ctx)[1]), "u": ((*batch, m, rows), aval.dtype), "vh": ((*batch, columns, n), aval.dtype),
+        "s": ((*batch, k), _real_values(ctx)[1]),
+        "u": ((*batch, m, rows), aval.dtype),
+        "vh": ((*batch, columns, n), aval.dtype),
         "v": ((*batch, n, columns), aval.dtype),
-    }  # fmt: skip
+    }
     return [(aval.shape, aval.dtype), *[found[name] for name in order.split()]]
 
 
@@ -451,15 +490,22 @@ def _triangular_solve(ctx, a, b, *, left_side, lower, transpose_a, conjugate_a, 
     a = _conjugated(ctx, a, conjugate_a and not transpose_a)
     kind = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
     return ctx.emit(
-        "stablehlo.triangular_solve", [a, b], left_side=left_side, lower=lower, unit_diagonal=unit_diagonal,
-        transpose_a=ctx.parse(f"#stablehlo<transpose {kind}>"))  # fmt: skip
+        "stablehlo.triangular_solve",
+        [a, b],
+        left_side=left_side,
+        lower=lower,
+        unit_diagonal=unit_diagonal,
+        transpose_a=ctx.parse(f"#stablehlo<transpose {kind}>"),
+    )
 
 
 def _trsm_config(ctx, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
     letters = {
-        "side": "L" if left_side else "R", "uplo": "L" if lower else "U", "diag": "U" if unit_diagonal else "N",
+        "side": "L" if left_side else "R",
+        "uplo": "L" if lower else "U",
+        "diag": "U" if unit_diagonal else "N",
         "trans_x": "N" if not transpose_a else "C" if conjugate_a else "T",
-    }  # fmt: skip
+    }
     return {name: _letter(c) for name, c in letters.items()}
 
 
@@ -482,9 +528,11 @@ def _tridiagonal_results(ctx):
 
 
 _GTSV = {
-    "cpu": Kernel("lapack gtsv", {}, _tridiagonal_results, {0: 0, 1: 1, 2: 2, 3: 3}, "EQ", 1, lambda ctx, out, **_: out[3:]),
+    "cpu": Kernel(
+        "lapack gtsv", {}, _tridiagonal_results, {0: 0, 1: 1, 2: 2, 3: 3}, "EQ", 1, lambda ctx, out, **_: out[3:]
+    ),
     "cuda": Kernel("cusparse_gtsv2_ffi", {}, aliases={0: 3}, rank=1),
-}  # fmt: skip
+}
 _GTSV_PERTURBED = {
     "cpu": Kernel("tridiagonal_solve_perturbed_ffi", {}, rank=1),
     "cuda": Kernel("cu_tridiagonal_solve_perturbed", {}, rank=1),

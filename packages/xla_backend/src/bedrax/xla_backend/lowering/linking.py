@@ -34,9 +34,12 @@ def specialize(artifact: bytes, in_types: Sequence[Any], platform_index: int | N
         index = arguments.pop(0)
         attribute = types.splat(platform_index, types.dtype_of(index.type.element_type), ())
         constant = ir.Operation.create(
-            "stablehlo.constant", results=[attribute.type], attributes={"value": attribute}, loc=types.unknown,
+            "stablehlo.constant",
+            results=[attribute.type],
+            attributes={"value": attribute},
+            loc=types.unknown,
             ip=ir.InsertionPoint.at_block_begin(block),
-        )  # fmt: skip
+        )
         index.replace_all_uses_with(constant.result)
         block.erase_argument(0)
         if "arg_attrs" in main.attributes:
@@ -134,9 +137,15 @@ def call_function(ctx: Any, symbol: str, operands: Sequence[Any]) -> list[Any]:
     signature = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     operands = [_as_type(ctx, v, t) for v, t in zip(operands, signature.inputs, strict=True)]
     op = ir.Operation.create(
-        "func.call", list(signature.results), operands, {"callee": types.symbol(symbol)}, None, 0, ctx.location,
+        "func.call",
+        list(signature.results),
+        operands,
+        {"callee": types.symbol(symbol)},
+        None,
+        0,
+        ctx.location,
         ctx.block.ip,
-    )  # fmt: skip
+    )
     wanted = [types.token_type() for _ in range(len(op.results) - len(ctx.avals_out))] + [
         types.type_of(a) for a in ctx.avals_out
     ]

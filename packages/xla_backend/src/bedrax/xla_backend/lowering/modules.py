@@ -117,9 +117,15 @@ def lower(
         return values
 
     add_main(
-        program, jaxpr, kept, arg_attrs, res_attrs, begin=begin, ordered=ordered,
+        program,
+        jaxpr,
+        kept,
+        arg_attrs,
+        res_attrs,
+        begin=begin,
+        ordered=ordered,
         extra=[types.tensor_type((), _I32)] if several else [],
-    )  # fmt: skip
+    )
     if program.scratch is not None:
         program.scratch.erase()
         program.scratch = None
@@ -143,9 +149,11 @@ def _dimension_values(ctx, avals, values, names) -> dict[str, Any]:
     def assertion(relation, x, y, message, details):
         holds = ctx.compare(value(x), value(y), "EQ" if relation == "==" else "GE")
         attributes = {
-            "call_target_name": types.string("shape_assertion"), "has_side_effect": True,
-            "api_version": types.i32(2), "error_message": types.string(message),
-        }  # fmt: skip
+            "call_target_name": types.string("shape_assertion"),
+            "has_side_effect": True,
+            "api_version": types.i32(2),
+            "error_message": types.string(message),
+        }
         ctx.emit("stablehlo.custom_call", [holds, *map(value, details)], [], **attributes)
 
     found = shape_poly.solve_dims([a.shape for a in avals], size, assertion=assertion, names=names)

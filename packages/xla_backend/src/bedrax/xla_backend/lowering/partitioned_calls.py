@@ -190,8 +190,13 @@ def _partitioned(ctx, *operands, jaxpr, **params):
     _calls[key.encode()] = call
     ctx.keep_alive(call)
     return ctx.emit(
-        "stablehlo.custom_call", operands, call_target_name=_TARGET, api_version=ctx.i32(2),
-        backend_config=types.string(key), **attributes)  # fmt: skip
+        "stablehlo.custom_call",
+        operands,
+        call_target_name=_TARGET,
+        api_version=ctx.i32(2),
+        backend_config=types.string(key),
+        **attributes,
+    )
 
 
 def _rule(ctx, operands, *, sharding_rule, static_args, **_) -> str:

@@ -39,9 +39,11 @@ def split(mesh: Any, spec: PartitionSpec, rank: int, manual: tuple[str, ...]) ->
     if len(kinds) == 1 and all(c == 1 for c in counts[:-1]):
         return runtime.HloSharding.manual() if manual else runtime.HloSharding.replicate()
     return runtime.HloSharding.iota_tile(
-        dims=counts, reshape_dims=list(mesh.axis_sizes),
-        transpose_perm=[mesh.axis_names.index(n) for n in order], subgroup_types=kinds,
-    )  # fmt: skip
+        dims=counts,
+        reshape_dims=list(mesh.axis_sizes),
+        transpose_perm=[mesh.axis_names.index(n) for n in order],
+        subgroup_types=kinds,
+    )
 
 
 class Gspmd:

@@ -14,8 +14,13 @@ def _reshard(ctx, x, *, to, src):
         kind is not None and ctx.platform != "cpu" and _elsewhere(to, src, kind)
     ):  # on the CPU, all memories are the same
         x = ctx.emit(
-            "stablehlo.custom_call", (x,), call_target_name="annotate_device_placement", has_side_effect=True,
-            api_version=ctx.i32(1), **{"mhlo.frontend_attributes": {"_xla_buffer_placement": kind}})  # fmt: skip
+            "stablehlo.custom_call",
+            (x,),
+            call_target_name="annotate_device_placement",
+            has_side_effect=True,
+            api_version=ctx.i32(1),
+            **{"mhlo.frontend_attributes": {"_xla_buffer_placement": kind}},
+        )
     if to.layout is not None:
         order = to.layout.major_to_minor[::-1]
         x = ctx.custom_call("LayoutConstraint", (x,), operand_layouts=[order], result_layouts=[order])
@@ -50,6 +55,12 @@ def _inspect(ctx, x, *, callback):
     ctx.keep_alive(found)
     address = types.ir.StringAttr.get(runtime.encode_inspect_sharding_callback(found), types.context)
     ctx.emit(
-        "stablehlo.custom_call", (x,), x.type, call_target_name="InspectSharding", has_side_effect=True,
-        api_version=ctx.i32(1), backend_config=address)  # fmt: skip
+        "stablehlo.custom_call",
+        (x,),
+        x.type,
+        call_target_name="InspectSharding",
+        has_side_effect=True,
+        api_version=ctx.i32(1),
+        backend_config=address,
+    )
     return []

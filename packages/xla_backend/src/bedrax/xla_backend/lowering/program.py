@@ -49,8 +49,14 @@ class Program:
       find_rule: ``(primitive, platform) -> rule``.
     """
 
-    def __init__(self, name: str, platform: str, num_partitions: int = 1,
-                 lower_equation: Callable[..., Any] | None = None, devices: Sequence[Any] = ()) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        platform: str,
+        num_partitions: int = 1,
+        lower_equation: Callable[..., Any] | None = None,
+        devices: Sequence[Any] = (),
+    ) -> None:
         self.name = name
         self.devices: tuple[Any, ...] = tuple(devices)
         self.partitioner: Any = Gspmd()
@@ -108,8 +114,18 @@ class Program:
         self._symbols.add(found)
         return found
 
-    def function(self, symbol: str, in_types: list[Any], out_types: list[Any], body: Callable[..., Any], public: bool = False, arg_attrs: list[Any] | None=None,
-                 res_attrs: list[Any] | None=None, at_begin: bool = False, names: Sequence[str] = ()) -> None:  # fmt: skip
+    def function(
+        self,
+        symbol: str,
+        in_types: list[Any],
+        out_types: list[Any],
+        body: Callable[..., Any],
+        public: bool = False,
+        arg_attrs: list[Any] | None = None,
+        res_attrs: list[Any] | None = None,
+        at_begin: bool = False,
+        names: Sequence[str] = (),
+    ) -> None:
         """Add a function. ``body(block, arguments)`` returns the results; `names` are those of the last arguments."""
         with _context:
             function_type = ir.FunctionType.get(list(in_types), list(out_types), _context)
@@ -167,15 +183,21 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
             if type(v) is Literal:
                 aval = v.aval
                 values.append(
-                    block.constant(v.val, aval.dtype) if isinstance(aval.dtype, np.dtype) and not aval.shape
+                    block.constant(v.val, aval.dtype)
+                    if isinstance(aval.dtype, np.dtype) and not aval.shape
                     else array_constant(block, v.val, aval)
-                )  # fmt: skip
+                )
             else:
                 values.append(env[v])
         ctx = LoweringContext(
-            block, prim, [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], eqn.params,
-            _location(prim, eqn.params.get("name"), eqn.source_info), eqn.effects,
-        )  # fmt: skip
+            block,
+            prim,
+            [v.aval for v in eqn.invars],
+            [v.aval for v in eqn.outvars],
+            eqn.params,
+            _location(prim, eqn.params.get("name"), eqn.source_info),
+            eqn.effects,
+        )
         try:
             if moving and eqn in moving:
                 out = ctx.lower_fun(element_types.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
@@ -213,10 +235,11 @@ def _as_typed(ctx: LoweringContext, eqn, out: Any) -> Any:
         return out
     several = type(out) is list or type(out) is tuple
     found = [
-        value if getattr(v.aval, "split", None) is None
+        value
+        if getattr(v.aval, "split", None) is None
         else ctx.program.partitioner.constrained(ctx, value, v.aval.split)
         for v, value in zip(eqn.outvars, out if several else [out], strict=True)
-    ]  # fmt: skip
+    ]
     return found if several else found[0]
 
 
@@ -360,11 +383,21 @@ class LoweringContext(Caller):
         if symbol is None:
             symbol = program._functions[jaxpr] = program.unique_symbol(name)
             program.function(
-                symbol, [type_of(v.aval) for v in jaxpr.invars], [type_of(v.aval) for v in jaxpr.outvars],
-                lambda block, arguments: inline(block, jaxpr, arguments))  # fmt: skip
+                symbol,
+                [type_of(v.aval) for v in jaxpr.invars],
+                [type_of(v.aval) for v in jaxpr.outvars],
+                lambda block, arguments: inline(block, jaxpr, arguments),
+            )
         op = _create(
-            "func.call", [type_of(v.aval) for v in jaxpr.outvars], operands, {"callee": types.symbol(symbol)}, None,
-            0, self.location, self.block.ip)  # fmt: skip
+            "func.call",
+            [type_of(v.aval) for v in jaxpr.outvars],
+            operands,
+            {"callee": types.symbol(symbol)},
+            None,
+            0,
+            self.location,
+            self.block.ip,
+        )
         if pairs:
             hints.mark(op, pairs)
         return list(op.results)
@@ -397,9 +430,17 @@ class LoweringContext(Caller):
 
 
 def add_main(
-    program: Program, jaxpr: Jaxpr, kept: Sequence[int], arg_attrs: Sequence[dict[str, Any]], res_attrs: Sequence[dict[str, Any]], *,
-    hoisted: Sequence[bool] | None = None, extra: Sequence[Any] = (), begin: Callable[..., Any] | None = None, ordered: Sequence[Any] = (),
-) -> None:  # fmt: skip
+    program: Program,
+    jaxpr: Jaxpr,
+    kept: Sequence[int],
+    arg_attrs: Sequence[dict[str, Any]],
+    res_attrs: Sequence[dict[str, Any]],
+    *,
+    hoisted: Sequence[bool] | None = None,
+    extra: Sequence[Any] = (),
+    begin: Callable[..., Any] | None = None,
+    ordered: Sequence[Any] = (),
+) -> None:
     """Add the main function: it takes `extra`, tokens, the hoisted constants, and the kept arguments of a program.
 
     kept: positions of the arguments that it takes; no equation uses the others.
@@ -426,12 +467,16 @@ def add_main(
     tokens = [types.token_type() for _ in ordered]
     names = jaxpr.debug_info.arg_names if jaxpr.debug_info else None
     program.function(
-        "main", [*extra, *tokens, *(types.type_of(v.aval) for v in taken)],
-        [*tokens, *(types.type_of(v.aval) for v in jaxpr.outvars)], body,
-        public=True, arg_attrs=[types.ffi_attribute(a) for a in arg_attrs],
-        res_attrs=[types.ffi_attribute(a) for a in res_attrs], at_begin=True,
+        "main",
+        [*extra, *tokens, *(types.type_of(v.aval) for v in taken)],
+        [*tokens, *(types.type_of(v.aval) for v in jaxpr.outvars)],
+        body,
+        public=True,
+        arg_attrs=[types.ffi_attribute(a) for a in arg_attrs],
+        res_attrs=[types.ffi_attribute(a) for a in res_attrs],
+        at_begin=True,
         names=[names[i] for i in kept] if names and len(names) == len(jaxpr.invars) else (),
-    )  # fmt: skip
+    )
 
 
 _traced: dict[Any, tuple[Any, ...]] = {}

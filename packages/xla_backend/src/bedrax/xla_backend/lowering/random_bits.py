@@ -38,10 +38,13 @@ def _bit_generator(ctx, key, *, shape, dtype, algorithm):
         state, bits = ctx.emit("stablehlo.rng_bit_generator", (key,), results, **options)
     else:  # becomes the other form when the sizes are known
         state, bits = ctx.emit(
-            "stablehlo.custom_call", (key, ctx.shape_tensor(shape)), results,
-            call_target_name="stablehlo.dynamic_rng_bit_generator", api_version=types.i32(1),
+            "stablehlo.custom_call",
+            (key, ctx.shape_tensor(shape)),
+            results,
+            call_target_name="stablehlo.dynamic_rng_bit_generator",
+            api_version=types.i32(1),
             **options,
-        )  # fmt: skip
+        )
     if key_aval.dtype == _U32:
         pairs = ctx.emit("stablehlo.bitcast_convert", (state,), ctx.tensor_type((2, 2), _U32))
         state = ctx.reshape(pairs, (4,))
@@ -51,6 +54,7 @@ def _bit_generator(ctx, key, *, shape, dtype, algorithm):
 @lowering_rules.rule(p.rng_uniform_p)
 def _uniform(ctx, a, b, *, shape):
     return ctx.emit(
-        "stablehlo.rng", (a, b, ctx.constant(np.asarray(shape, np.int64))),
+        "stablehlo.rng",
+        (a, b, ctx.constant(np.asarray(shape, np.int64))),
         rng_distribution=ctx.parse("#stablehlo<rng_distribution UNIFORM>"),
-    )  # fmt: skip
+    )

@@ -86,9 +86,12 @@ def reduce_over(
     """One of the supported reductions, of any value."""
     init = ctx.constant(p.identities[prim](dtype), dtype)
     return ctx.emit(
-        "stablehlo.reduce", [x, init], ctx.tensor_type(out_shape, dtype),
-        regions=[combiner_region(ctx, prim, dtype)], dimensions=axes,
-    )  # fmt: skip
+        "stablehlo.reduce",
+        [x, init],
+        ctx.tensor_type(out_shape, dtype),
+        regions=[combiner_region(ctx, prim, dtype)],
+        dimensions=axes,
+    )
 
 
 def _position(extreme):

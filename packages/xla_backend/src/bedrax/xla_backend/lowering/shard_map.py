@@ -29,10 +29,13 @@ from bedrax.xla_backend.tables import lowering_rules
 def _annotated(ctx, v: Any, target: str, sharding: Any, result: Any, open_dims: Sequence[int]) -> Any:
     """`v` through a custom call of the partitioner, which may split the dimensions `open_dims` further."""
     return ctx.emit(
-        "stablehlo.custom_call", (v,), result, call_target_name=target,
+        "stablehlo.custom_call",
+        (v,),
+        result,
+        call_target_name=target,
         backend_config=f"unspecified_dims=[{','.join(map(str, open_dims))}]" if open_dims else "",
         **{"mhlo.sharding": str(sharding)},
-    )  # fmt: skip
+    )
 
 
 @lowering_rules.rule(shard_map_p)
@@ -61,10 +64,16 @@ def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_v
             program.manual = outer
 
     region = Region(
-        [*operands, *every], (*in_specs, *map(PartitionSpec, named)),
+        [*operands, *every],
+        (*in_specs, *map(PartitionSpec, named)),
         [*map(type_of, jaxpr.in_avals), *[ctx.tensor_type((1,), np.dtype(np.int32))] * len(named)],
-        out_specs, [type_of(a) for a in jaxpr.out_avals], ctx.avals_out, mesh, around, manual,
-    )  # fmt: skip
+        out_specs,
+        [type_of(a) for a in jaxpr.out_avals],
+        ctx.avals_out,
+        mesh,
+        around,
+        manual,
+    )
     ordered = sorted((e for e in jaxpr.effects if e in ordered_effects), key=str)
     count = len(operands)
 
@@ -173,9 +182,11 @@ _NOTHING = PartitionSpec()
 def _numbered(jaxpr) -> set:
     """The axes whose device index the program, or a composition in it, uses."""
     return {
-        n for e in all_equations(jaxpr) if e.primitive in (axis_index_p, ragged_all_to_all_p)
+        n
+        for e in all_equations(jaxpr)
+        if e.primitive in (axis_index_p, ragged_all_to_all_p)
         for n in named_axes[e.primitive](e.params)
-    }  # fmt: skip
+    }
 
 
 class Manual:

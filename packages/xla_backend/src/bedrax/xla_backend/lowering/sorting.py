@@ -35,9 +35,13 @@ def _sort_op(ctx, operands, dimension: int, is_stable: bool, less, num_results: 
     scalars = [ctx.tensor_type((), ctx.dtype(v)) for v in operands]
     region = ctx.region([t for t in scalars for _ in range(2)], lambda *args: less(args[::2], args[1::2]))
     return ctx.emit(
-        "stablehlo.sort", operands, [v.type for v in operands], regions=[region], dimension=dimension,
+        "stablehlo.sort",
+        operands,
+        [v.type for v in operands],
+        regions=[region],
+        dimension=dimension,
         is_stable=is_stable,
-    )[:num_results]  # fmt: skip
+    )[:num_results]
 
 
 # -- the general comparator -------------------------------------------------------------------
@@ -148,9 +152,13 @@ def _take(ctx, x, index, axis: int):
         f" start_indices_batching_dims = {others}, start_index_map = [{axis}], index_vector_dim = {rank}>"
     )
     return ctx.emit(
-        "stablehlo.gather", [x, ctx.reshape(index, (*shape, 1))], x.type, dimension_numbers=numbers,
-        slice_sizes=(1,) * rank, indices_are_sorted=False,
-    )  # fmt: skip
+        "stablehlo.gather",
+        [x, ctx.reshape(index, (*shape, 1))],
+        x.type,
+        dimension_numbers=numbers,
+        slice_sizes=(1,) * rank,
+        indices_are_sorted=False,
+    )
 
 
 @platform_rule(p.sort_p, "cpu")

@@ -6,11 +6,7 @@ from bedrax.core import dtypes
 from bedrax.lax.primitives import special as p
 from bedrax.xla_backend.tables import lowering_rules, nary, unary
 
-unary(
-    p.erf_inv_p, "chlo.erf_inv",
-    p.lgamma_p, "chlo.lgamma",
-    p.digamma_p, "chlo.digamma",
-)  # fmt: skip
+unary(p.erf_inv_p, "chlo.erf_inv", p.lgamma_p, "chlo.lgamma", p.digamma_p, "chlo.digamma")
 
 
 @lowering_rules.rule(p.erf_p, kind="chlo.erf")
@@ -34,7 +30,4 @@ def _erfc(ctx, x, *, accuracy=None):
     return ctx.convert(out, aval.dtype)
 
 
-nary(
-    p.polygamma_p, "chlo.polygamma",
-    p.zeta_p, "chlo.zeta",
-)  # fmt: skip
+nary(p.polygamma_p, "chlo.polygamma", p.zeta_p, "chlo.zeta")

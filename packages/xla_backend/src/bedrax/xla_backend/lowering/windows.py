@@ -55,11 +55,16 @@ def _reduce_window(ctx, operands, inits, result_types, region, windows: Windows)
         rank = len(shape)
         windows = windows._replace(padding=((0, 0),) * rank, base_dilation=(1,) * rank)
     return ctx.emit(
-        "stablehlo.reduce_window", [*operands, *inits], result_types, regions=[region],
-        window_dimensions=windows.window_dimensions, window_strides=windows.window_strides,
-        base_dilations=windows.base_dilation, window_dilations=windows.window_dilation,
+        "stablehlo.reduce_window",
+        [*operands, *inits],
+        result_types,
+        regions=[region],
+        window_dimensions=windows.window_dimensions,
+        window_strides=windows.window_strides,
+        base_dilations=windows.base_dilation,
+        window_dilations=windows.window_dilation,
         padding=_pads(windows.padding),
-    )  # fmt: skip
+    )
 
 
 def _pads(padding) -> np.ndarray:
@@ -78,9 +83,13 @@ def _known(ctx, x, **params):
     wide = accumulator(whole, dtype)
     init = ctx.constant(reductions.identities[whole](wide), wide)
     out = _reduce_window(
-        ctx, [ctx.convert(x, wide)], [init], ctx.tensor_type(ctx.avals_out[0].shape, wide),
-        combiner_region(ctx, whole, wide), _within(Windows(**params), ctx.avals_in[0].shape),
-    )  # fmt: skip
+        ctx,
+        [ctx.convert(x, wide)],
+        [init],
+        ctx.tensor_type(ctx.avals_out[0].shape, wide),
+        combiner_region(ctx, whole, wide),
+        _within(Windows(**params), ctx.avals_in[0].shape),
+    )
     return ctx.convert(out, dtype)
 
 
@@ -106,18 +115,25 @@ def _select_and_gather_add(ctx, tangents, operand, *, select_prim, **params):
 
     out = ctx.avals_out[0]
     return _reduce_window(
-        ctx, [operand, tangents], [worst, zero], [ctx.tensor_type(out.shape, aval.dtype), out],
-        ctx.region([scalar, t_scalar] * 2, pick), Windows(**params),
-    )[1]  # fmt: skip
+        ctx,
+        [operand, tangents],
+        [worst, zero],
+        [ctx.tensor_type(out.shape, aval.dtype), out],
+        ctx.region([scalar, t_scalar] * 2, pick),
+        Windows(**params),
+    )[1]
 
 
 def _select_and_scatter(ctx, operand, source, init, select_region, scatter_region, params):
     windows = Windows.of(**params)
     return ctx.emit(
-        "stablehlo.select_and_scatter", [operand, source, init], regions=[select_region, scatter_region],
-        window_dimensions=windows.window_dimensions, window_strides=windows.window_strides,
+        "stablehlo.select_and_scatter",
+        [operand, source, init],
+        regions=[select_region, scatter_region],
+        window_dimensions=windows.window_dimensions,
+        window_strides=windows.window_strides,
         padding=_pads(windows.padding),
-    )  # fmt: skip
+    )
 
 
 @rule(p.select_and_scatter_add_p)

@@ -1,3 +1,5 @@
 from bedrax.extend.unsupported import (
-    CausalMask as CausalMask, MultiHeadMask as MultiHeadMask, NumpyMask as NumpyMask,  # keras
-)  # fmt: skip
+    CausalMask as CausalMask,
+    MultiHeadMask as MultiHeadMask,
+    NumpyMask as NumpyMask,  # keras
+)
