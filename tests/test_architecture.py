@@ -217,6 +217,23 @@ def test_every_folder_that_the_environment_adds_to_the_path_exists():
         assert not missing, f"{file.name} names folders that do not exist: {missing}"
 
 
+def test_the_formatter_leaves_out_only_tables():
+    # A table of rows that the formatter would break into their elements may keep its own lines.
+    files = [
+        *ROOT.glob("*.py"),
+        *(f for d in ("packages", "tests", "tools", "examples", "benchmarks") for f in (ROOT / d).rglob("*.py*")),
+    ]
+    mark = "# fmt: " + "skip"
+    found = [
+        file
+        for file in files
+        if file.suffix in (".py", ".pyi")
+        for line in file.read_text().splitlines()
+        if mark in line
+    ]
+    assert 10 < len(found) <= 60
+
+
 def test_no_package_owns_the_namespace():
     # One such file would hide every other member of the namespace.
     assert not list(ROOT.glob("packages/*/src/bedrax/__init__.py"))
