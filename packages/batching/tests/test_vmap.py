@@ -127,12 +127,12 @@ def test_names_give_collectives():
         (
             lambda: vmap(total, in_axes=None)(X),
             ValueError,
-            "vmap: nothing says how large the mapped axis is: in_axes maps no argument, in vmap(total, in_axes=None,",
+            "vmap: the size of the mapped axis is unknown: in_axes maps no argument, in vmap(total, in_axes=None,",
         ),
         (
             lambda: vmap(lambda: 1)(),
             ValueError,
-            "vmap: nothing says how large the mapped axis is: there are no arrays among the arguments, in vmap(",
+            "vmap: the size of the mapped axis is unknown: there are no arrays among the arguments, in vmap(",
         ),
         (
             lambda: vmap(total, out_axes=None)(M),

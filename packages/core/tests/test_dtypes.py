@@ -94,7 +94,7 @@ def test_values_without_dtype():
 
 
 def test_explicit_64_bit_requests_warn():
-    with pytest.warns(UserWarning, match="float64, asked for in zeros, is not available: float32 is taken") as caught:
+    with pytest.warns(UserWarning, match="float64, requested in zeros, is not available: float32 is taken") as caught:
         assert dtypes.explicit_dtype("float64", "zeros") == np.float32
     assert caught[0].filename == __file__
     with config.explicit_x64_dtypes("error"), pytest.raises(ValueError, match="int64 is not available"):

@@ -21,10 +21,10 @@ PHRASES = [
     (
         errors.TracerBoolConversionError,
         errors.ConcretizationTypeError,
-        "Python asks whether a traced array of type float32[3] is true.",
+        "Python needs the boolean value of a traced array of type float32[3].",
     ),
-    (errors.TracerArrayConversionError, TypeError, "NumPy asks for the numbers of a traced array of type float32[3]"),
-    (errors.TracerIntegerConversionError, TypeError, "the integer that a traced array of type float32[3] holds"),
+    (errors.TracerArrayConversionError, TypeError, "NumPy needs the elements of a traced array of type float32[3]"),
+    (errors.TracerIntegerConversionError, TypeError, "the integer value of a traced array of type float32[3]"),
 ]
 
 
@@ -50,7 +50,7 @@ def test_bare_tracers_and_lazy_origins():
     class Bare:
         aval = Aval((), "bool")
 
-    assert "traced array of type bool[] is true." in str(errors.TracerBoolConversionError(Bare()))
+    assert "boolean value of a traced array of type bool[]." in str(errors.TracerBoolConversionError(Bare()))
     assert "because of f" in str(errors.TracerBoolConversionError(Traced(origin=lambda: "because of f")))
     assert "float(x)" in str(errors.ConcretizationTypeError(Bare(), "float(x) was called"))
 

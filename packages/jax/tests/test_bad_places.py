@@ -72,7 +72,7 @@ batch = jax.device_put(np.ones((2, 8, 8), np.float32), NamedSharding(mesh, P(Non
 for argument in (W, jnp.asarray(W), y_whole, y_whole, jax.device_put(W, NamedSharding(mesh, P(None, None)))):
     assert (whole(argument) == 2 * W).all()
 assert (jax.vmap(whole)(jax.device_put(W, NamedSharding(mesh, P("x")))) == 2 * W).all()  # the mapped axis may be split
-assert (jax.jit(lambda x: whole(x))(y) == 2 * W).all()  # inside a program it says what happens
+assert (jax.jit(lambda x: whole(x))(y) == 2 * W).all()  # inside a program it is a constraint
 assert (jax.jit(double, in_shardings=NamedSharding(mesh, P(("x",))))(y) == 2 * W).all()
 
 def with_pjit():

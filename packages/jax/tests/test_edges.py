@@ -70,7 +70,7 @@ IMPOSSIBLE = {
     "bits": lambda n: jax.random.bits(jax.random.key(0), (n,)),
     "split": lambda n: jax.random.split(jax.random.key(0), n),
     "inside": lambda n: jax.jit(lambda x: jnp.broadcast_to(x, (n,)).sum())(1.0),
-    "beside 0": lambda n: jnp.zeros((n, 0)).sum(),
+    "next to 0": lambda n: jnp.zeros((n, 0)).sum(),
     "resize": lambda n: jax.image.resize(jnp.ones((2, 2)), (n, 2), "linear"),
     "bincount": lambda n: jnp.bincount(jnp.arange(3), length=n),
     "histogram": lambda n: jnp.histogram(jnp.ones(3), bins=n),

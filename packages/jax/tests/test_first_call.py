@@ -12,7 +12,7 @@ import numpy as np
 
 ONES = np.ones(3, np.float32)
 MESH = lambda: jax.make_mesh((1,), ("i",))
-# Each is run by itself, as the first thing that a process asks for.
+# Each is the first call of a process of its own.
 FIRST = {
     "jit": lambda f: jax.jit(f)(2.0),
     "make_jaxpr": lambda f: jax.core.eval_jaxpr(program := jax.make_jaxpr(f)(2.0), program.consts, 2.0)[0],
@@ -55,7 +55,7 @@ for name, first in FIRST.items():
     if not child:  # nothing is loaded yet that minds
         try:
             got = float(first(F))
-            print(name, "says", got)
+            print(name, "returned", got)
         except BaseException as error:
             print(name, "fails:", type(error).__name__, error)
         sys.stdout.flush()
@@ -67,5 +67,5 @@ for name, first in FIRST.items():
 def test_whatever_comes_first():
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", PROGRAM], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    wrong = [line for line in done.stdout.splitlines() if not line.endswith(" says 9.0")]
+    wrong = [line for line in done.stdout.splitlines() if not line.endswith(" returned 9.0")]
     assert not wrong, wrong

@@ -55,7 +55,7 @@ def test_every_option_is_read_or_says_why_not():
         if flag.inert is None
         and not re.search(rf"\b{variable(flag)}\b(\.(value|global_value|local_value)\b|[,)\]}}:])", code)
     ]
-    assert not silent, f"options that nobody reads and that do not say so (`inert=`): {silent}"
+    assert not silent, f"options that no module reads and that are not marked `inert=`: {silent}"
 
 
 def variable(flag):

@@ -56,7 +56,7 @@ def test_weak_types_of_the_carry_settle():
         (lambda: lax.scan(3, 0.0, X), TypeError, "f is a function"),
         (lambda: lax.scan(keep, 0.0, (X, X[:2])), ValueError, "leading axes have lengths 3, 2; they must be equal"),
         (lambda: lax.scan(keep, 0.0, X, length=4), ValueError, "but the leading axes have lengths"),
-        (lambda: lax.scan(keep, 0.0), ValueError, "neither xs nor length says how many steps there are"),
+        (lambda: lax.scan(keep, 0.0), ValueError, "the number of steps is unknown"),
         (lambda: lax.scan(keep, 0.0, {"a": 3.0}), ValueError, "has no leading axis to scan over, it is"),
         (
             lambda: lax.scan(keep, 0.0, X, unroll=-1),

@@ -92,7 +92,7 @@ def test_conversions():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert lax.convert_element_type(np.complex64(1j), bool)
-    with pytest.warns(UserWarning, match="float64, asked for in convert_element_type"):
+    with pytest.warns(UserWarning, match="float64, requested in convert_element_type"):
         assert lax.convert_element_type(F, np.float64).dtype == np.float32
     assert lax.convert_element_type(F, float).dtype == np.float32
     with config.enable_x64(True):

@@ -189,7 +189,7 @@ def test_databases_become_one(tmp_path):
 
 
 def test_databases_are_copied_one_at_a_time(monkeypatch):
-    """TensorStore loses values of two copies at once into one transaction: b"" in about one of 4,000 runs."""
+    """TensorStore loses values of two concurrent copies into one transaction: b"" in about one of 4,000 runs."""
     running, most = 0, []
 
     async def copied(source, target, copy=tensorstore_specs._copied):

@@ -97,7 +97,7 @@ def test_device_put_and_get_of_trees():
     assert xla.device_put(x) is x
     y = xla.device_put(x, may_alias=False)
     assert y.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
-    with pytest.raises(ValueError, match="says where arrays are"):
+    with pytest.raises(ValueError, match="expected a device, a sharding or a PartitionSpec, got"):
         xla.device_put(x, "cpu")
     with pytest.raises(TypeError):
         xla.device_put(object())

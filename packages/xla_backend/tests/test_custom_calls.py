@@ -67,7 +67,7 @@ def misfits(op, names) -> list[str]:
     """The faults of a custom call, as messages."""
     target = attribute(op, "call_target_name").strip('"')
     if target not in names:
-        return [f"{target}: nobody registers it"]
+        return [f"{target}: no library registers it"]
     wrong, wanted = [], names[target]
     config = re.findall(r'(\w+) = (".*?"|\w+)(?: : (\w+))?', attribute(op, "backend_config"))
     given = " ".join(f"{n}:{t or ('str' if v.startswith(chr(34)) else 'i1')}" for n, v, t in config)
@@ -116,7 +116,7 @@ def test_what_does_not_fit_is_found():
     op = next(calls := calls_of(case, "cuda"))
     good = NAMES["cuda"]["cusolver_syevd_ffi"]
     assert misfits(op, {"cusolver_syevd_ffi": good}) == []
-    assert "nobody" in misfits(op, {})[0]
+    assert "no library" in misfits(op, {})[0]
     assert "attributes" in misfits(op, {"cusolver_syevd_ffi": good + " more:i1"})[0]
     assert list(wrong_layouts(op, 7))
     assert list(calls) == []

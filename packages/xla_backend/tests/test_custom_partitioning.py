@@ -26,13 +26,13 @@ A = np.arange(64, dtype=np.float32).reshape(8, 8)
 B = np.cos(A)
 put = lambda x, *spec: xla.device_put(x, NamedSharding(mesh, P(*spec)))
 matmul = lambda a, b: lax.dot_general(a, b, (((1,), (0,)), ((), ())))
-asked = []
+requested = []
 
 # A product whose contracted axis is split: each device's part is summed by its own collective.
 def partition(mesh, args, result):
     a, b = args
     assert a.shape == b.shape == result.shape == (8, 8) and a.dtype == np.float32
-    asked.append((a.sharding.spec, result.sharding.spec))
+    requested.append((a.sharding.spec, result.sharding.spec))
     own = lambda s: NamedSharding(mesh, P(*s))
     def lower(a, b):
         assert a.shape == (8, 2) and b.shape == (2, 4)
@@ -50,7 +50,7 @@ def split(mesh, args, result):
     return NamedSharding(mesh, P(None, args[1].sharding.spec[1])), NamedSharding(mesh, P(("x", "y")))
 
 def whole_partition(mesh, args, result):
-    asked.append(args[0].sharding.spec)
+    requested.append(args[0].sharding.spec)
     mesh, lower, out, given = partition(mesh, args, result[0])
     return mesh, lower, out, given
 
@@ -63,7 +63,7 @@ scaled = custom_partitioning(scaled.fun, static_argnums=(1,))
 
 wanted = []
 def each(by, mesh, args, result):
-    asked.append((by, result["y"].sharding.spec))
+    requested.append((by, result["y"].sharding.spec))
     return mesh, lambda x: {"y": lax.mul(x["x"], np.float32(by + 1))}, result["y"].sharding, ({"x": result["y"].sharding},)
 def user(by, mesh, result):
     wanted.append(result["y"].sharding.spec)
@@ -75,22 +75,22 @@ scaled.def_partition(each, lambda by, mesh, args, result: {"y": args[0]["x"].sha
 
 for shardy in (True, False):
     with flags.use_shardy_partitioner(shardy):
-        asked.clear()
+        requested.clear()
         y, places = xla.jit(lambda a, b: product(a, b))(put(A, None, "x"), put(B, "x", "y"))
-        assert P(None, "x") in asked, asked
+        assert P(None, "x") in requested, requested
         np.testing.assert_allclose(y, A @ B, rtol=1e-4, atol=1e-4)
         assert y.sharding.is_equivalent_to(NamedSharding(mesh, P(None, "y")), 2), y.sharding
         np.testing.assert_array_equal(places, np.arange(8))
-        # a result that nobody uses
+        # a result without uses
         y = xla.jit(lambda a, b: product(a, b)[0])(put(A, None, "x"), put(B, "x", "y"))
         np.testing.assert_allclose(y, A @ B, rtol=1e-4, atol=1e-4)
         # arrives split otherwise: the partitioner moves it
         y, _ = xla.jit(lambda a, b: product(lax.sin(a), b))(put(A, "y"), put(B))
         np.testing.assert_allclose(y, np.sin(A) @ B, rtol=1e-4, atol=1e-4)
         # what the devices run is what `partition` returned: it multiplies by one more
-        asked.clear()
+        requested.clear()
         out = xla.jit(lambda x: scaled({"x": x}, 3.0)["y"])(put(A, "x", "y"))
-        assert asked == [(3.0, P("x", "y"))], asked
+        assert requested == [(3.0, P("x", "y"))], requested
         np.testing.assert_array_equal(out, A * 4)
         out = xla.jit(lambda x: scaled({"x": x}, 3.0)["y"], out_shardings=NamedSharding(mesh, P("y")))(put(A))
         np.testing.assert_array_equal(out, A * 4)
@@ -120,7 +120,7 @@ for shardy in (True, False):
             assert "for one device" in str(error), error
         else:
             raise AssertionError
-assert wanted, "GSPMD never asked how a user wants the result"
+assert wanted, "GSPMD never requested how a user splits the result"
 """
 
 

@@ -391,17 +391,17 @@ def test_effects():
         ex.deserialize(blob[:4] + bytes(4) + blob[8:])
 
 
-class Told(effects.Effect):
+class FirstEffect(effects.Effect):
     __eq__ = lambda self, other: type(other) is type(self)
     __hash__ = lambda self: hash(type(self))
 
 
-class ToldToo(Told):
+class LaterEffect(FirstEffect):
     pass
 
 
 for _registry in (effects.lowerable_effects, effects.ordered_effects, effects.control_flow_allowed_effects):
-    _registry.add_type(Told)
+    _registry.add_type(FirstEffect)
 
 tell_p = Primitive("tell", "calls")
 tell_p.abstract(lambda x, *, effect: x)
@@ -414,8 +414,8 @@ def _tell(ctx, x, *, effect):
     return ctx.emit("stablehlo.add", [x, x])
 
 
-def told(x):
-    return tell_p.bind(tell_p.bind(tell_p.bind(x, effect=ToldToo()), effect=Told()), effect=ToldToo())
+def with_effects(x):
+    return tell_p.bind(tell_p.bind(tell_p.bind(x, effect=LaterEffect()), effect=FirstEffect()), effect=LaterEffect())
 
 
 def plain(exported):
@@ -432,16 +432,19 @@ def plain(exported):
 )
 def test_ordered_effects_are_tokens(given, platforms, arguments):
     """Tokens come after the index of the platform and before the arguments, likewise among the results."""
-    exported = ex.export(jit(told), platforms=platforms)(given)
+    exported = ex.export(jit(with_effects), platforms=platforms)(given)
     assert 'tensor<3xf32> loc("x")' in exported.mlir_module() or 'tensor<?xf32> loc("x")' in exported.mlir_module()
     text = plain(exported).replace('jax.global_constant = "_platform_index"', "G")
     assert f"@main({arguments})" in text.replace("!stablehlo.token {jax.token = true}", "!T")
     again = round_trip(exported)
-    assert again.ordered_effects == exported.ordered_effects == (Told(), ToldToo()) and again.unordered_effects == ()
+    assert (
+        again.ordered_effects == exported.ordered_effects == (FirstEffect(), LaterEffect())
+        and again.unordered_effects == ()
+    )
     np.testing.assert_array_equal(np.asarray(again.call(arange(3))), 8 * arange(3))
 
     twice = ex.export(jit(lambda x: again.call(again.call(x))))(ShapeDtypeStruct((3,), F32))
-    assert twice.ordered_effects == (Told(), ToldToo())
+    assert twice.ordered_effects == (FirstEffect(), LaterEffect())
     np.testing.assert_array_equal(np.asarray(round_trip(twice).call(arange(3))), 64 * arange(3))
     main = [line.strip() for line in plain(twice).split("func.func private")[0].splitlines()]
     calls = [line for line in main if " call @" in line]
@@ -451,8 +454,8 @@ def test_ordered_effects_are_tokens(given, platforms, arguments):
 
 def test_ordered_effects_of_many_devices_are_refused():
     split = NamedSharding(AbstractMesh((2,), ("a",)), PartitionSpec("a"))
-    with pytest.raises(ValueError, match="'told' is for 2 devices and has the ordered effects .*Told"):
-        ex.export(jit(told))(ShapeDtypeStruct((4,), np.float32, sharding=split))
+    with pytest.raises(ValueError, match="'with_effects' is for 2 devices and has the ordered effects .*FirstEffect"):
+        ex.export(jit(with_effects))(ShapeDtypeStruct((4,), np.float32, sharding=split))
 
 
 def test_callbacks_are_named():

@@ -39,9 +39,9 @@ PROGRAMS = {
         from bedrax.xla_backend.layout import Format, Layout
         where = NamedSharding(tall, P("x"))
         M = np.ones((8, 8), np.float32)
-        asked = Format(Layout((0, 1)), where)
-        assert xla.with_sharding_constraint(xla.device_put(M, where), asked).sharding == where
-        refuses(lambda: xla.with_sharding_constraint(xla.device_put(M, d[3]), asked), "is constrained to")
+        requested = Format(Layout((0, 1)), where)
+        assert xla.with_sharding_constraint(xla.device_put(M, where), requested).sharding == where
+        refuses(lambda: xla.with_sharding_constraint(xla.device_put(M, d[3]), requested), "is constrained to")
     """,
     "set_mesh_places_what_nothing_else_places": """
         from bedrax.parallel import AxisType
@@ -57,7 +57,7 @@ PROGRAMS = {
                         assert y.sharding.mesh == mesh and y.sharding.is_fully_replicated and y.committed, y.sharding
                         assert y.devices() == set(d)
                     np.testing.assert_array_equal(f(X), X + 1)
-                    # What is committed, or asked to be elsewhere, is there.
+                    # What is committed, or requested to be elsewhere, is there.
                     assert f(there).devices() == {d[5]}
                     assert xla.device_put(X, d[2]).devices() == {d[2]}
                     assert f(xla.device_put(X, NamedSharding(mesh, P("x")))).sharding.spec == P("x")

@@ -234,9 +234,9 @@ PROGRAMS = {
                     lax.axis_index("x"))
                 assert (np.asarray(jit(over(flags, P("x"), P("x"), axis_names={"x"}))(x)) == (A > 0)).all()
                 assert sorted(marks) == [(i, (2, 8)) for i in range(4)], marks
-                told = lambda v: (debug_callback(print, v, ordered=True), v)[1]
+                watched = lambda v: (debug_callback(print, v, ordered=True), v)[1]
                 try:
-                    jit(over(told, P("x"), P("x"), axis_names={"x"}))(x)
+                    jit(over(watched, P("x"), P("x"), axis_names={"x"}))(x)
                 except NotImplementedError as e:
                     assert "('y',)" in str(e) and "ordered=False" in str(e), e
                 else:
@@ -310,7 +310,7 @@ PROGRAMS = {
             mapped(lambda a: linalg.lu(a)[0], P("x"))(m), vmap(lambda a: linalg.lu(a)[0])(m), rtol=1e-4, atol=1e-5)
         solved = mapped(lambda a: linalg.triangular_solve(linalg.cholesky(a), a, left_side=True, lower=True))(m)
         np.testing.assert_allclose(solved, np.linalg.cholesky(m).transpose(0, 2, 1), rtol=1e-3, atol=1e-4)
-        # Each device has a number of rounds of its own: nobody waits for the others.
+        # Each device has a number of rounds of its own: no device waits for the others.
         rounds = lambda v: lax.while_loop(lambda c: lax.lt(lax.reduce_max(c, (0,)), 100.0), lambda c: lax.mul(c, 2.0), v)
         start = np.arange(1, 5, dtype=np.float32)
         close(mapped(rounds)(start), [v * 2 ** np.ceil(np.log2(100 / v)) for v in start])

@@ -251,7 +251,7 @@ def _axis_size(leaves, dims, in_tree, call: _Call):
     if not sizes:
         if given is None:
             nothing = "in_axes maps no argument" if leaves else "there are no arrays among the arguments"
-            raise ValueError(f"vmap: nothing says how large the mapped axis is: {nothing}, in {call}. Pass axis_size.")
+            raise ValueError(f"vmap: the size of the mapped axis is unknown: {nothing}, in {call}. Pass axis_size.")
         return given
     first = given if given is not None else sizes[0]
     if all(s is first or core_dims.same_dim(s, first) for s in sizes):

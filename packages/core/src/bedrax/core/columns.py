@@ -139,7 +139,7 @@ class Column(dict[Any, Any]):
         if prim in self.absences:
             raise NotImplementedError(f"{self.name} of primitive '{prim}' is not defined: {self.absences[prim]}")
         family = prim.family if self.package else ""
-        place = f"{self.package}.{family}" if family else f"a call of the column's `add` beside '{prim}'"
+        place = f"{self.package}.{family}" if family else f"a call of the column's `add` in the module of '{prim}'"
         called = f" as `{self.signature}`" if self.signature else ""
         raise NotImplementedError(
             f"primitive '{prim}' has no rule in the column '{self.name}'; it would be registered in {place}{called}"

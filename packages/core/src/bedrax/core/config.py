@@ -572,7 +572,7 @@ enable_x64: Final = flag(
 explicit_x64_dtypes: Final = flag(
     "jax_explicit_x64_dtypes",
     "warn",
-    "what to do when a 64-bit type is asked for by name while x64 is off",
+    "the reaction to a 64-bit type that is requested by name while x64 is off",
     choices=("warn", "error", "allow"),
     keyed=True,
 )

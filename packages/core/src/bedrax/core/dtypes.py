@@ -278,19 +278,19 @@ def check_user_dtype_supported(dtype: Any, where: str | None = None) -> None:
     """
     if _x64.value or (isinstance(dtype, type) and dtype in _PYTHON_DTYPES) or dtype is None:
         return
-    asked = as_dtype(dtype)
-    narrowed = _NARROWED.get(asked) if isinstance(asked, np.dtype) else None
+    requested = as_dtype(dtype)
+    narrowed = _NARROWED.get(requested) if isinstance(requested, np.dtype) else None
     if narrowed is None:
         return
     mode = config.explicit_x64_dtypes.value
     if mode == "allow":
         return
-    place = f", asked for in {where}," if where else ""
+    place = f", requested in {where}," if where else ""
     how = "Set the option jax_enable_x64, or the environment variable JAX_ENABLE_X64, to have 64-bit types."
     if mode == "error":
-        raise ValueError(f"{asked.name}{place} is not available. {how}")
+        raise ValueError(f"{requested.name}{place} is not available. {how}")
     warnings.warn(
-        f"{asked.name}{place} is not available: {narrowed.name} is taken. {how}",
+        f"{requested.name}{place} is not available: {narrowed.name} is taken. {how}",
         UserWarning,
         stacklevel=source.stacklevel(),
     )

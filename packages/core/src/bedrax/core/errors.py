@@ -128,7 +128,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
     def __init__(self, tracer: Any) -> None:
         JAXTypeError.__init__(
             self,
-            f"Python asks whether a traced array of type {shaped(tracer)} is true.{origin_of(tracer)}\n"
+            f"Python needs the boolean value of a traced array of type {shaped(tracer)}.{origin_of(tracer)}\n"
             "To choose by a traced value, use jnp.where, lax.cond or lax.while_loop instead of if and while.",
         )
 
@@ -154,7 +154,7 @@ class TracerArrayConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(
-            f"NumPy asks for the numbers of a traced array of type {shaped(tracer)} (by __array__).{origin_of(tracer)}\n"
+            f"NumPy needs the elements of a traced array of type {shaped(tracer)} (by __array__).{origin_of(tracer)}\n"
             "Use the function of jax.numpy instead of the one of NumPy; an array of NumPy that is indexed by a traced "
             "value has to be made an array with jnp.asarray first."
         )
@@ -182,10 +182,10 @@ class TracerIntegerConversionError(JAXTypeError):
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(
-            f"Python asks for the integer that a traced array of type {shaped(tracer)} holds (by __index__)."
+            f"Python needs the integer value of a traced array of type {shaped(tracer)} (by __index__)."
             f"{origin_of(tracer)}\n"
-            "To index a Python sequence, make it an array first; a traced trip count needs lax.fori_loop; a number "
-            "that is part of the program belongs into static_argnums."
+            "To index a Python sequence, make it an array first; a traced trip count needs lax.fori_loop; name a number "
+            "that is part of the program in static_argnums."
         )
 
 

@@ -345,27 +345,27 @@ def reporting(uses: Sequence[Use], operands: int, how: Reports) -> Reporting:
     if rounds:
         ins = [*(Wire(CARRY, source, tuple(range(len(uses)))) for source in reports), *ins]
     test = None
-    for use, (program, says) in zip(uses, found, strict=True):
-        if use.results == (None,) and says:
+    for use, (program, has_report) in zip(uses, found, strict=True):
+        if use.results == (None,) and has_report:
             test = program, use.operands
     bodies = []
-    for number, (use, (program, says)) in enumerate(zip(uses, found, strict=True)):
+    for number, (use, (program, has_report)) in enumerate(zip(uses, found, strict=True)):
         takes, gives = sources("operand", use.operands), sources("result", use.results)
         if use.results == (None,):
-            bodies.append(Body(dce_with(program, [False] * (n * says) + [True])[0], takes, gives))
+            bodies.append(Body(dce_with(program, [False] * (n * has_report) + [True])[0], takes, gives))
             continue
         again = [o for o in test[1] if o not in use.operands] if test else []
         if rounds:
-            program = _round(use, program, says, test, again, how)
+            program = _round(use, program, has_report, test, again, how)
             ins = [*ins, *(Wire(CONSTANT, source, (number,)) for source in sources("again", again))]
             takes = [*reports, *takes, *sources("again", again)]
-        elif not says:
+        elif not has_report:
             program = program_of(lambda *xs, own=program: [*how.none(how.types), *run(own, *xs)], program.in_avals)
         bodies.append(Body(program, takes, [*reports, *gives]))
     return Reporting(held(uses, bodies, ins, outs), rounds, test)
 
 
-def _round(use: Use, program: Jaxpr, says: bool, test: tuple | None, again: list, how: Reports) -> Jaxpr:
+def _round(use: Use, program: Jaxpr, has_report: bool, test: tuple | None, again: list, how: Reports) -> Jaxpr:
     """A round that joins its report to the one it takes; then the test of the next round reports."""
     n, edge = len(how.types), len(how.types) + len(use.operands)
     carried = {o: use.results.index(r) for o, r in use.carries}
@@ -373,7 +373,7 @@ def _round(use: Use, program: Jaxpr, says: bool, test: tuple | None, again: list
     def step(*values):
         report, args, consts = values[:n], values[n:edge], dict(zip(again, values[edge:], strict=True))
         out = run(program, *args)
-        if says:
+        if has_report:
             report, out = how.join(report, out[:n]), out[n:]
         if test is not None:
             given = [out[carried[o]] if o in carried else consts[o] for o in test[1]]

@@ -26,8 +26,8 @@ def programs_in(eqn: Eqn) -> Iterator[Jaxpr]:
 def speaking(jaxpr: Jaxpr, *columns: Column) -> list[Eqn]:
     """Return the equations of primitives that have another rule than `nothing` in one of the columns."""
     primitives = set(map(primitive_of, jaxpr.eqns))
-    said = {p for column in columns for p in primitives if column[p] is not nothing}
-    return [e for e in jaxpr.eqns if e.primitive in said] if said else []
+    found = {p for column in columns for p in primitives if column[p] is not nothing}
+    return [e for e in jaxpr.eqns if e.primitive in found] if found else []
 
 
 def all_equations(jaxpr: Jaxpr) -> Iterator[Eqn]:

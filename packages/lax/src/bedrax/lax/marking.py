@@ -15,7 +15,7 @@ from bedrax.lax.primitives.calls import program_order_p, xla_metadata_call_p
 Pairs = tuple[tuple[str, str], ...]
 
 # A program traced under hints differs from one without them, so hints are part of every key.
-_in_force = config.state("hints_in_force", (), "what `set_xla_metadata` says in this thread")
+_in_force = config.state("hints_in_force", (), "the metadata that `set_xla_metadata` adds in this thread")
 
 
 def pairs_of(what: str, metadata: Mapping[str, Any]) -> Pairs:

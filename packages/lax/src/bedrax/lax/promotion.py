@@ -288,7 +288,7 @@ def _check_rank_promotion(name: str, shapes: Sequence[tuple]) -> None:
     listed = " ".join(map(str, shapes))
     text = (
         f"rank promotion: jnp.{name} broadcasts operands of different ranks, of shapes {listed}, which"
-        " jax_numpy_rank_promotion='warn' reports; set it to 'allow' if that is meant"
+        " jax_numpy_rank_promotion='warn' reports; set it to 'allow' if this promotion is intended"
     )
     if mode == "warn":
         warnings.warn(text, UserWarning, stacklevel=source.stacklevel())

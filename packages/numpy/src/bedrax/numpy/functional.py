@@ -76,7 +76,7 @@ def vectorize(
         given = [lax.asarray(operand("vectorize", x, i)) for i, x in enumerate(given)]
         inputs, outputs = ([()] * len(given), None) if terms is None else terms
         if len(inputs) != len(given):
-            raise TypeError(f"vectorize: {len(given)} arrays, but signature {signature} says {len(inputs)}")
+            raise TypeError(f"vectorize: {len(given)} arrays, but signature {signature} has {len(inputs)}")
         sizes: dict[str, Any] = {}
         _core_sizes(given, inputs, sizes)
 
@@ -95,7 +95,7 @@ def vectorize(
 def _check_results(results: tuple, terms: Sequence, sizes: dict, signature: str | None) -> None:
     """Raise where results do not have the core dimensions that the signature promises."""
     if len(results) != len(terms):
-        raise TypeError(f"vectorize: {len(results)} results, but signature {signature} says {len(terms)}")
+        raise TypeError(f"vectorize: {len(results)} results, but signature {signature} has {len(terms)}")
     for r, term in zip(results, terms, strict=True):
         shape = getattr(r, "shape", ())
         if len(shape) != len(term):

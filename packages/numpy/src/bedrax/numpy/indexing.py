@@ -89,7 +89,7 @@ def _refuse_outside(plan: Plan, starts: Sequence[Any], wrap: bool) -> None:
             given = start - size if wrap and start < 0 else start
             raise IndexError(
                 f"index {given} is out of bounds for axis {axis} with size {size}; it is refused because"
-                " jax_check_static_indices is set: x.at[...].get(mode=...) says what to read there instead"
+                " jax_check_static_indices is set: pass a mode for such indices: x.at[...].get(mode=...)"
             )
 
 

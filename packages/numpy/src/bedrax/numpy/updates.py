@@ -219,7 +219,7 @@ def _values(x: Any, values: Any, name: str) -> Any:
     if common != dtype and not _fits(dtype, aval.dtype, weak):
         warnings.warn(
             f"x.at[...].{name}: values of {aval.dtype} do not fit an array of {dtype} and are cut; convert them with"
-            f" astype({dtype}) if that is meant. This will be an error.",
+            f" astype({dtype}) if this conversion is intended. This will be an error.",
             FutureWarning,
             stacklevel=source.stacklevel(),
         )

@@ -114,7 +114,7 @@ async def combine_kvstores(
     )
     target, *sources = opened
     transaction = tensorstore.Transaction(atomic=False)
-    for source in sources:  # one at a time: two copies at once into one transaction lose values, about 1 of 4,000
+    for source in sources:  # in turn: concurrent copies into one transaction lose about 1 of 4,000 values
         await _copied(source, target.with_transaction(transaction))
     await transaction.commit_async()
 

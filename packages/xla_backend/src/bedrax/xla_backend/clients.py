@@ -237,7 +237,7 @@ def _register_cuda(name: str) -> None:
     extension = runtime.plugin_extension("cuda", "cuda_plugin_extension")
     if extension is None:
         raise ImportError(
-            f"the package {name.replace('jax_plugins.xla_', 'jax-')}-plugin, of the version of jaxlib, is missing beside"
+            f"the package {name.replace('jax_plugins.xla_', 'jax-')}-plugin, of the version of jaxlib, is missing next to"
             f" {library}"
         )
     c_api = register_plugin(
@@ -288,7 +288,7 @@ def _start_clients() -> None:
         unknown = [n for n in wanted if n not in _factories and platforms.of(n).family != "gpu"]
         if unknown:
             raise RuntimeError(
-                f"Unknown backend: {unknown[0]!r}, asked for by jax_platforms={','.join(wanted)!r}."
+                f"Unknown backend: {unknown[0]!r}, requested by jax_platforms={','.join(wanted)!r}."
                 f" Known are {sorted(_factories)}{_failure_text()}"
             )
         if not order:

@@ -468,9 +468,9 @@ class LoadedProgram:
         self.in_layouts = [None] * len(self.kept_positions)
         if where.layouts is not None:
             found = self.executable.get_parameter_layouts()[len(self.lowered.const_args) :]
-            asked = [where.layouts[0][i] for i in self.kept_positions]
+            requested = [where.layouts[0][i] for i in self.kept_positions]
             self.in_layouts = [
-                None if a is None else Layout.from_pjrt_layout(have) for a, have in zip(asked, found, strict=True)
+                None if a is None else Layout.from_pjrt_layout(have) for a, have in zip(requested, found, strict=True)
             ]
 
     def _shardings_of_many(self, where: Placement, physical) -> None:

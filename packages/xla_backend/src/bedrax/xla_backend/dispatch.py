@@ -37,12 +37,12 @@ from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl
 from bedrax.xla_backend.running import (
     LazyNames,
-    asked_of,
     bind_placed,
     first_run,
     make_pjit,
     make_runner,
     refuse_tracers,
+    requested_of,
     to_run,
     tree_of_list,
 )
@@ -116,7 +116,7 @@ class XlaExecutor(executors.Executor):
     def _apply_unhashable(self, prim, args, params):
         program = _single_equation(prim, args, params)
         tree = _tree_of_results(prim, program)
-        return first_run(program, args, _params(program, prim.name), tree, placement.asked_by(prim, params))[0]
+        return first_run(program, args, _params(program, prim.name), tree, placement.requested_by(prim, params))[0]
 
     def _eager_runner(self, prim, params):
         programs: dict[Any, Any] = {}
@@ -128,8 +128,8 @@ class XlaExecutor(executors.Executor):
             jaxpr = programs.get(key)
             if jaxpr is None:
                 jaxpr = programs[key] = _single_equation(prim, args, params)
-            asked = placement.asked_by(prim, params)
-            return first_run(jaxpr, args, _params(jaxpr, prim.name), _tree_of_results(prim, jaxpr), asked)
+            requested = placement.requested_by(prim, params)
+            return first_run(jaxpr, args, _params(jaxpr, prim.name), _tree_of_results(prim, jaxpr), requested)
 
         return make_runner(prim.name, miss)
 
@@ -270,7 +270,7 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
             if config.disable_jit.value:
                 return jitted.fun(*args, **kwargs), None
             call = jitted.trace_call(args, kwargs)
-            asked = asked_of(jitted, call)
+            requested = requested_of(jitted, call)
             references = tracing.references is not None and tracing.references.concern(call.args, call.jaxpr)
             if (
                 references
@@ -278,12 +278,12 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
                 or current.trace is not eval_trace
                 or any(isinstance(x, Tracer) for x in call.args)
             ):
-                return call.results(bind_placed(jitted, call, asked)), None
+                return call.results(bind_placed(jitted, call, requested)), None
             names = LazyNames(call.out_tree)
-            told = None if tracing.watch is None else tracing.watch(core_jitting.jit_p, call.args, call.params)
-            out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, asked, names)
-            if told is not None:
-                return told(out), None
+            reported = None if tracing.watch is None else tracing.watch(core_jitting.jit_p, call.args, call.params)
+            out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, requested, names)
+            if reported is not None:
+                return reported(out), None
             return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
         except SystemError as error:
             _explain_depth(error, args, kwargs)

@@ -17,7 +17,7 @@ from bedrax.core.ir import Jaxpr, Var
 from bedrax.xla_backend import clients, stages
 from bedrax.xla_backend.compile import LoadedProgram, LoweredProgram, compile_options
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.placement import NOTHING_ASKED, Placement
+from bedrax.xla_backend.placement import NOTHING_REQUESTED, Placement
 
 __all__ = ["deserialize_and_load", "serialize"]
 
@@ -160,5 +160,5 @@ def deserialize_and_load(
     call = SimpleNamespace(
         jaxpr=jaxpr, in_tree=in_tree, out_tree=out_tree, params={"donated_invars": saved.donated}, args=[]
     )
-    traced = stages.Traced(function, call, NOTHING_ASKED)
+    traced = stages.Traced(function, call, NOTHING_REQUESTED)
     return stages.Compiled(traced, LoadedProgram(lowered, executable))

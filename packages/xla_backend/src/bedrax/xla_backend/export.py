@@ -360,7 +360,7 @@ def _export(traced, platforms: tuple[str, ...], disabled: tuple) -> Exported:
         raise NotImplementedError(
             f"export: {traced.fun_name} takes a reference, which no other process has; export a function of its value"
         )
-    _, arguments, results = placement.claims(traced.jaxpr, call.args, traced._asked)
+    _, arguments, results = placement.claims(traced.jaxpr, call.args, traced._requested)
     return export_program(
         traced.jaxpr,
         traced.fun_name,
@@ -404,7 +404,7 @@ def export_program(
     ordered = tuple(effects.ordered_effects.filter_in(happens))
     in_avals, out_avals = tuple(jaxpr.in_avals), tuple(jaxpr.out_avals)
     arguments, results = shardings or ((None,) * len(in_avals), (None,) * len(out_avals))
-    devices = placement.device_count(jaxpr, placement.Asked(arguments, results))
+    devices = placement.device_count(jaxpr, placement.Requested(arguments, results))
     alone = effects.shardable_ordered_effects.filter_not_in(ordered)
     if devices > 1 and alone:
         raise ValueError(

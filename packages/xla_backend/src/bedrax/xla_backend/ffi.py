@@ -203,8 +203,10 @@ def ffi_call(
             custom_call_api_version=custom_call_api_version,
             legacy_backend_config=legacy_backend_config,
         )
-        told = [None if not a.is_array or a.split is None else x.sharding for a, x in zip(avals, leaves, strict=True)]
-        return pytree.tree_unflatten(tree, [placed(x, where) for x, where in zip(out, told, strict=True)])
+        in_types = [
+            None if not a.is_array or a.split is None else x.sharding for a, x in zip(avals, leaves, strict=True)
+        ]
+        return pytree.tree_unflatten(tree, [placed(x, where) for x, where in zip(out, in_types, strict=True)])
 
     return call
 

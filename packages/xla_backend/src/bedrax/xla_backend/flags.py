@@ -39,7 +39,9 @@ default_device: Final = flag(
 platforms: Final = flag("jax_platforms", None, "comma-separated platforms to start, most preferred first")
 platform_name: Final = flag("jax_platform_name", "", "the default platform (older spelling)")
 xla_backend: Final = flag("jax_xla_backend", "", "the default platform (the oldest spelling)")
-num_cpu_devices: Final = flag("jax_num_cpu_devices", -1, "how many CPU devices to make (-1: one, or as XLA_FLAGS says)")
+num_cpu_devices: Final = flag(
+    "jax_num_cpu_devices", -1, "the number of CPU devices (-1: one, or the number in XLA_FLAGS)"
+)
 cpu_collectives_implementation: Final = flag(
     "jax_cpu_collectives_implementation",
     "gloo",
@@ -55,7 +57,7 @@ cpu_get_global_topology_timeout_minutes: Final = flag(
 )
 cpu_enable_async_dispatch: Final = flag("jax_cpu_enable_async_dispatch", True, "CPU computations run asynchronously")
 transfer_guard: Final = flag(
-    "jax_transfer_guard", None, "what to do about transfers that nobody asked for, in all directions", choices=_GUARD
+    "jax_transfer_guard", None, "the reaction to implicit transfers in all directions", choices=_GUARD
 )
 transfer_guard_host_to_device: Final = flag(
     "jax_transfer_guard_host_to_device", None, "the same, of transfers to devices", choices=_GUARD
@@ -168,7 +170,7 @@ dump_ir_modes: Final = flag(
     check=lambda text: isinstance(text, str) and {m.strip() for m in text.split(",")} <= {"stablehlo", "jaxpr"},
 )
 include_debug_info_in_dumps: Final = flag(
-    "jax_include_debug_info_in_dumps", True, "what is written there says where operations come from"
+    "jax_include_debug_info_in_dumps", True, "whether the files contain the source lines of operations"
 )
 hlo_source_file_canonicalization_regex: Final = flag(
     "jax_hlo_source_file_canonicalization_regex",

@@ -90,8 +90,8 @@ def to_sharding(x: Any, sharding: Any, committed: bool = True) -> Array:
 
 def placed_type(aval: ShapedArray, sharding: Any) -> ShapedArray:
     """The type of an array with a sharding."""
-    told = sharding.sharding_of_type(aval)
-    return aval if told == aval.split else aval.update(sharding=told)
+    split = sharding.sharding_of_type(aval)
+    return aval if split == aval.split else aval.update(sharding=split)
 
 
 def _move(x, sharding, committed: bool):
@@ -446,7 +446,7 @@ device_put_p = sharding_constraint_p = reshard_p
 # ---- devices of programs ----
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """The shardings and device passed to `jit`, one sharding (or None) per flat argument and result.
 
     `by` names the parameter that places the results, for messages.
@@ -458,20 +458,22 @@ class Asked(NamedTuple):
     by: str = "out_shardings"
 
 
-NOTHING_ASKED = Asked()
+NOTHING_REQUESTED = Requested()
 
 
-def asked_by(prim: tracing.Primitive, params: dict[str, Any]) -> Asked:
+def requested_by(prim: tracing.Primitive, params: dict[str, Any]) -> Requested:
     """The shardings in the params of an operation that is evaluated eagerly. `shard_map` has those of its results.
 
     The params decide if all axes of a mesh of devices are manual. Explicit axes stand in the types.
     """
     if prim is not shard_map_p or not isinstance(params["mesh"], Mesh):
-        return NOTHING_ASKED
+        return NOTHING_REQUESTED
     mesh = params["mesh"]
     if mesh.explicit_axes or set(params["manual"]) != set(mesh.axis_names):
-        return NOTHING_ASKED
-    return Asked(results=tuple(NamedSharding(mesh, spec) for spec in params["out_specs"]), by="the mesh of shard_map")
+        return NOTHING_REQUESTED
+    return Requested(
+        results=tuple(NamedSharding(mesh, spec) for spec in params["out_specs"]), by="the mesh of shard_map"
+    )
 
 
 class Placement(NamedTuple):
@@ -574,15 +576,17 @@ def _line(eqn) -> str:
     return f" at {file}:{line}"
 
 
-def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Claim], tuple[Any, ...], tuple[Any, ...]]:
+def claims(
+    program: Jaxpr, args: Sequence[Any], requested: Requested
+) -> tuple[list[Claim], tuple[Any, ...], tuple[Any, ...]]:
     """All claims on the devices of a call of a program, and the shardings of its arguments and results.
 
     Args:
       args: the flat arguments, values or `ShapeDtypeStruct`s.
     """
     found = []
-    arguments = list(asked.arguments or (None,) * len(args))
-    results = tuple(asked.results or (None,) * len(program.outvars))
+    arguments = list(requested.arguments or (None,) * len(args))
+    results = tuple(requested.results or (None,) * len(program.outvars))
     for i, x in enumerate(args):
         place = arguments[i]
         if place is None:
@@ -593,9 +597,9 @@ def claims(program: Jaxpr, args: Sequence[Any], asked: Asked) -> tuple[list[Clai
                 place = arguments[i] = Format(place.layout, committed_sharding(x))
         if place is not None:
             found.append(Claim(place, lambda i=i: argument_name(program, i)))
-    found += [Claim(place, lambda: asked.by) for place in results if place is not None]
-    if asked.device is not None:
-        found.append(Claim(make_single_device_sharding(asked.device), lambda: "device (or backend) of jit"))
+    found += [Claim(place, lambda: requested.by) for place in results if place is not None]
+    if requested.device is not None:
+        found.append(Claim(make_single_device_sharding(requested.device), lambda: "device (or backend) of jit"))
     found += claims_inside(program)
     return found, tuple(arguments), results
 
@@ -629,7 +633,7 @@ def _check_placed(x: Any, place: Any, who: Callable[[], str]) -> None:
         if layout is Layout.AUTO:
             raise ValueError(
                 f"{who()} is committed to the layout {found}, its in_shardings say Layout.AUTO; lower with a"
-                " jax.ShapeDtypeStruct, and put the array with device_put where Compiled.input_formats says"
+                " jax.ShapeDtypeStruct, and put the array with device_put to the formats in Compiled.input_formats"
             )
         if found != layout:
             raise ValueError(
@@ -671,13 +675,13 @@ class WithoutDevices(ValueError):
     """All shardings are over abstract meshes."""
 
 
-def choose_placement(program: Jaxpr, args: Sequence[Any], asked: Asked = NOTHING_ASKED) -> Placement:
+def choose_placement(program: Jaxpr, args: Sequence[Any], requested: Requested = NOTHING_REQUESTED) -> Placement:
     """The placement of a program, from shardings, committed arguments, captured arrays, and the program itself.
 
     Raises:
       ValueError: they differ; the message names two of them and their devices. `WithoutDevices`: none has devices.
     """
-    found, arguments, results = claims(program, args, asked)
+    found, arguments, results = claims(program, args, requested)
     first, several, mesh, abstract = None, False, None, None
     for claim in found:
         assignment = claim.place.assignment
@@ -751,13 +755,13 @@ def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | N
     return (tuple(found[0]), tuple(found[1])) if any(any(part) for part in found) else None
 
 
-def device_count(program: Jaxpr, asked: Asked) -> int:
+def device_count(program: Jaxpr, requested: Requested) -> int:
     """Number of devices of a program, independent of the actual devices. Used by `export` and by `lower` for reading.
 
     Raises:
       ValueError: two claims differ.
     """
-    found = claims(program, (None,) * len(program.invars), asked)[0]
+    found = claims(program, (None,) * len(program.invars), requested)[0]
     counts = {c.place.num_devices: c for c in found if getattr(c.place, "num_devices", 1) > 1}
     if len(counts) > 1:
         (m, a), (n, b) = list(counts.items())[:2]

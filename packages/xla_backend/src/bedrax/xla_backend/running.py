@@ -19,7 +19,7 @@ from bedrax.pytree import PyTreeDef
 from bedrax.xla_backend import clients, placement
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
-from bedrax.xla_backend.placement import NOTHING_ASKED, Asked
+from bedrax.xla_backend.placement import NOTHING_REQUESTED, Requested
 from bedrax.xla_backend.sharding import make_single_device_sharding
 
 
@@ -63,11 +63,11 @@ def load(
     jaxpr: Jaxpr,
     args: Sequence[Any],
     params: dict[str, Any],
-    asked: Asked = NOTHING_ASKED,
+    requested: Requested = NOTHING_REQUESTED,
     names: LazyNames | None = None,
 ) -> compile_module.LoadedProgram:
     """The executable for a program and the places of its arguments; compiled once for each."""
-    where = placement.choose_placement(jaxpr, args, asked)
+    where = placement.choose_placement(jaxpr, args, requested)
     key = (
         "xla",
         where,
@@ -112,11 +112,11 @@ def first_run(
     args: Sequence[Any],
     params: dict[str, Any],
     tree: Any,
-    asked: Asked = NOTHING_ASKED,
+    requested: Requested = NOTHING_REQUESTED,
     names: Any = None,
 ) -> tuple[Any, Any]:
     """The result of a miss of C++ dispatch: the results as a tree, and the data for further runs in C++."""
-    program = load(jaxpr, args, params, asked, names)
+    program = load(jaxpr, args, params, requested, names)
     out = pytree.tree_unflatten(tree, run_loaded(program, jaxpr, args))
     return out, program.fastpath(tree, out)
 
@@ -135,14 +135,14 @@ def tree_of_list(n: int) -> PyTreeDef:
     return pytree.tree_structure([0] * n)
 
 
-def asked_of(jitted: Callable[..., Any], call: TracedCall) -> Asked:
+def requested_of(jitted: Callable[..., Any], call: TracedCall) -> Requested:
     """The places in the options of `jit`, by flat argument and result of a traced call."""
     options = jitted.options
     device = options["device"]
     if options["backend"] is not None:
         device = clients.get_backend(options["backend"]).local_devices()[0]
     if options["in_shardings"] is None and options["out_shardings"] is None:
-        return NOTHING_ASKED if device is None else Asked(device=device)
+        return NOTHING_REQUESTED if device is None else Requested(device=device)
     given = options["in_shardings"]
     given = (given, None) if isinstance(given, tuple) else given
     types = call.jaxpr.in_avals[call.arg_offset :]
@@ -158,12 +158,12 @@ def asked_of(jitted: Callable[..., Any], call: TracedCall) -> Asked:
             )
     if arguments is not None:
         arguments = (None,) * call.arg_offset + arguments
-    return Asked(arguments, results, device)
+    return Requested(arguments, results, device)
 
 
-def bind_placed(jitted: Callable[..., Any], call: TracedCall, asked: Asked) -> list[Any]:
+def bind_placed(jitted: Callable[..., Any], call: TracedCall, requested: Requested) -> list[Any]:
     """Bind a traced call under a trace. Its places become operations on its arguments and results."""
-    one = None if asked.device is None else make_single_device_sharding(asked.device)
+    one = None if requested.device is None else make_single_device_sharding(requested.device)
 
     def at(values, places, bind):
         places = places or (one,) * len(values)
@@ -178,10 +178,10 @@ def bind_placed(jitted: Callable[..., Any], call: TracedCall, asked: Asked) -> l
     def result(i, x, s):
         return reshard_p.bind(x, to=s, src=None)
 
-    if asked is NOTHING_ASKED:
+    if requested is NOTHING_REQUESTED:
         return jitted.bind(call)
-    args = at(call.args, asked.arguments, result if asked.arguments is None else argument)
-    return at(jitted.bind(call._replace(args=args)), asked.results, result)
+    args = at(call.args, requested.arguments, result if requested.arguments is None else argument)
+    return at(jitted.bind(call._replace(args=args)), requested.results, result)
 
 
 def to_run(call: TracedCall) -> dict[Any, Any]:

@@ -313,9 +313,7 @@ def _resolved(where: Any, what: str) -> Any:
             return NamedSharding(mesh, where)
         except ValueError as error:
             raise type(error)(f"{what}: {error}") from None
-    raise ValueError(
-        f"{what}: a device, a sharding or a PartitionSpec says where arrays are, got {where!r} of type {type(where)}"
-    )
+    raise ValueError(f"{what}: expected a device, a sharding or a PartitionSpec, got {where!r} of type {type(where)}")
 
 
 @functools.lru_cache(4096)

@@ -20,7 +20,7 @@ from bedrax.xla_backend import clients, placement, platforms, running
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import mlir, runtime
 from bedrax.xla_backend.layout import Format, Layout
-from bedrax.xla_backend.placement import Asked
+from bedrax.xla_backend.placement import Requested
 
 CompilerOptions = dict[str, Any]
 
@@ -93,7 +93,7 @@ def trace(jitted: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
             f"{jitted.name} closes over references, or values of another transformation, and cannot be staged on its own:"
             " pass them as arguments"
         )
-    return Traced(jitted, call._replace(params=running.to_run(call)), running.asked_of(jitted, call))
+    return Traced(jitted, call._replace(params=running.to_run(call)), running.requested_of(jitted, call))
 
 
 class Traced(Stage):
@@ -104,10 +104,10 @@ class Traced(Stage):
       out_info: types of the results, as a pytree of `ShapeDtypeStruct`.
     """
 
-    def __init__(self, jitted: Callable[..., Any], call: TracedCall, asked: Asked) -> None:
+    def __init__(self, jitted: Callable[..., Any], call: TracedCall, requested: Requested) -> None:
         self._jitted = jitted
         self._call = call
-        self._asked = asked
+        self._requested = requested
         self.jaxpr: Jaxpr = call.jaxpr
         self.out_tree: Any | Any = call.out_tree
         self.fun_name: Any = jitted.name
@@ -116,8 +116,8 @@ class Traced(Stage):
         self._pure, self._written = self.jaxpr, ()  # the program to lower, and the arguments of its further results
         if any(a.mutable for a in self.jaxpr.in_avals):
             self._pure, self._written = tracing.references.pure(self.jaxpr)
-            if asked.results is not None:
-                self._asked = asked._replace(results=(*asked.results, *[None] * len(self._written)))
+            if requested.results is not None:
+                self._requested = requested._replace(results=(*requested.results, *[None] * len(self._written)))
 
     @property
     def lojax(self) -> Any:
@@ -133,10 +133,10 @@ class Traced(Stage):
 
     @property
     def out_info(self) -> Any:
-        asked = self._asked.results or (None,) * len(self.jaxpr.outvars)
+        requested = self._requested.results or (None,) * len(self.jaxpr.outvars)
         out = [
             avals.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s) if a.is_array else a
-            for a, s in zip(self.jaxpr.out_avals, asked, strict=bool(not self._written))
+            for a, s in zip(self.jaxpr.out_avals, requested, strict=bool(not self._written))
         ]
         return pytree.tree_unflatten(self.out_tree, out)
 
@@ -178,16 +178,16 @@ class Traced(Stage):
           ValueError: shardings are over an `AbstractMesh` only, and there are no `lowering_platforms`.
         """
         call, params = self._call, self._call.params
-        asked = [p for name in lowering_platforms or () for p in platforms.members(name)[:1]]
+        requested = [p for name in lowering_platforms or () for p in platforms.members(name)[:1]]
         names = [*running.result_names(self.out_tree), *(f"reference[{i}]" for i in self._written)]
         where = None
         try:
-            where = placement.choose_placement(self._pure, call.args, self._asked)
+            where = placement.choose_placement(self._pure, call.args, self._requested)
         except placement.WithoutDevices:
-            if not asked:
+            if not requested:
                 raise
-        if where is None or len(asked) > 1:
-            return Lowered(self, self._lower_to_read(asked, names))
+        if where is None or len(requested) > 1:
+            return Lowered(self, self._lower_to_read(requested, names))
         lowered = compile_module.lower(
             self._pure,
             "jit_" + self.fun_name,
@@ -195,19 +195,19 @@ class Traced(Stage):
             params["donated_invars"],
             params["keep_unused"],
             params["compiler_options"],
-            platform=asked[0] if asked else None,
+            platform=requested[0] if requested else None,
             embed_constants=True,
             result_names=names,
         )
         return Lowered(self, lowered)
 
-    def _lower_to_read(self, asked: Sequence[str], result_names: Sequence[str]) -> Any:
+    def _lower_to_read(self, requested: Sequence[str], result_names: Sequence[str]) -> Any:
         """The module for platforms and a number of devices, which need not be available."""
         from bedrax.xla_backend.lowering import modules  # MLIR is loaded by the first program
 
         jaxpr, params = self._pure, self._call.params
-        _, arguments, results = placement.claims(jaxpr, self._call.args, self._asked)
-        count = placement.device_count(jaxpr, placement.Asked(arguments, results))
+        _, arguments, results = placement.claims(jaxpr, self._call.args, self._requested)
+        count = placement.device_count(jaxpr, placement.Requested(arguments, results))
         used = [True] * len(jaxpr.invars) if params["keep_unused"] else compile_module.kept_arguments(jaxpr)
         kept = modules.solvable_arguments(jaxpr, used)
 
@@ -223,7 +223,7 @@ class Traced(Stage):
         return modules.lower(
             jaxpr,
             "jit_" + self.fun_name,
-            asked,
+            requested,
             kept,
             count,
             result_names=result_names,

@@ -111,7 +111,7 @@ def _composite_jvp(primals, tangents, *, jaxpr, **params):
 
 not_transposable(p.composite_p, why="its derivative is that of its decomposition, which is transposed instead")
 
-_BY_HAND = "the devices' programs are somebody's; give the function a derivative by jax.custom_vjp around it"
+_BY_HAND = "each device runs a program of its own; define the derivative of the function with jax.custom_vjp"
 jvp_rules.absent(p.custom_partitioning_p, why=_BY_HAND)
 transpose_rules.absent(p.custom_partitioning_p, why=_BY_HAND)
 

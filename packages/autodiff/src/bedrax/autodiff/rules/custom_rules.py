@@ -34,9 +34,9 @@ def _own_arguments(what: str, primals, tangents, num_consts: int) -> tuple:
     """The arguments that a rule takes. Raises if a value that the function closes over has a tangent."""
     if any(flags(tangents[:num_consts])):
         raise UnexpectedTracerError(
-            f"a {what} function is differentiated with respect to a closed-over value, of which its rule knows nothing:"
-            " it says how to differentiate with respect to the arguments. Pass the value as an argument, and let the rule"
-            " take it."
+            f"a {what} function is differentiated with respect to a closed-over value. Its rule"
+            " differentiates with respect to the arguments only. Pass the value as an argument, and extend the rule to"
+            " this argument."
         )
     return primals[num_consts:], tangents[num_consts:]
 

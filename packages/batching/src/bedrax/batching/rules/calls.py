@@ -19,6 +19,6 @@ def _composite(axis, args, dims, *, jaxpr, name, version, attributes):
 batch_rules.add(p.optimization_barrier_p, lambda axis, args, dims: (p.optimization_barrier_p.bind(*args), dims))
 batch_rules.absent(
     p.custom_partitioning_p,
-    why="its devices' programs know no mapped axis; jax.custom_batching.custom_vmap says what to do",
+    why="its programs for the devices have no mapped axis; define a batching rule with jax.custom_batching.custom_vmap",
 )
 elementwise(p.name_p)

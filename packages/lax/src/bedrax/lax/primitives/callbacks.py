@@ -123,7 +123,7 @@ class FlatCallback:
             x = np.asarray(x)
             batch = x.ndim - len(aval.shape)
             if batch < 0 or (dims.is_constant_shape(aval.shape) and x.shape[batch:] != aval.shape):
-                raise ValueError(f"result {i} of {self} has shape {x.shape}; result_shape_dtypes says {aval.shape}")
+                raise ValueError(f"result {i} of {self} has shape {x.shape}; result_shape_dtypes has {aval.shape}")
             results.append(x if x.dtype == aval.dtype else x.astype(aval.dtype))
         return results
 

@@ -509,7 +509,7 @@ def _one_sided(name: str, what: str) -> Callable[..., NoReturn]:
     def call(*_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(
             f"jax.lax.{name} is not supported: it is one half of an exchange between devices, {what}, which XLA offers on"
-            " TPU alone and which has no derivative. Use ppermute, which says both halves."
+            " TPU alone and which has no derivative. Use ppermute: it sends and receives."
         )
 
     call.__name__ = call.__qualname__ = name

@@ -281,7 +281,7 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
             if not dims.same_dim(n, length):
                 raise ValueError(f"scan: length={length}, but the leading axes have lengths {sizes}; make them equal")
     elif not sizes:
-        raise ValueError("scan: neither xs nor length says how many steps there are; pass length")
+        raise ValueError("scan: the number of steps is unknown: xs has no arrays and length is None; pass length")
     else:
         length = sizes[0]
         for n in sizes:

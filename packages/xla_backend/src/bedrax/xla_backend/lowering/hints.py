@@ -16,8 +16,8 @@ def mark(op: Any, pairs: Sequence[tuple[str, str]]) -> None:
     have = {}
     if _NAME in op.attributes:
         have = {named.name: named.attr for named in ir.DictAttr(op.attributes[_NAME])}
-    said = {k: types.string(v) for k, v in pairs}
-    op.attributes[_NAME] = ir.DictAttr.get({**said, **have}, types.context)
+    new = {k: types.string(v) for k, v in pairs}
+    op.attributes[_NAME] = ir.DictAttr.get({**new, **have}, types.context)
 
 
 def mark_all(results: Any, operands: Sequence[Any], pairs: Sequence[tuple[str, str]]) -> None:

@@ -172,7 +172,7 @@ def _partitioned(ctx, *operands, jaxpr, **params):
         return ctx.inline_jaxpr(jaxpr, *operands)
     if manual is not None:
         raise NotImplementedError(
-            "custom_partitioning: inside a shard_map that leaves axes to the compiler, nobody asks how it is partitioned;"
+            "custom_partitioning: the compiler does not call the partitioning functions inside a shard_map that leaves axes to it;"
             " map all axes of the mesh, or none"
         )
     keys = [str(a) for a in (*ctx.avals_in, *ctx.avals_out) if not isinstance(a.dtype, np.dtype)]
