@@ -419,8 +419,8 @@ def differential(session):
 
 @nox.session(default=False)
 def ecosystem(session):
-    """Run libraries from PyPI on this `jax`; `-- --suites` their own tests; `--page` also on upstream, and writes the
-    page."""
+    """Run libraries from PyPI on this `jax`; `-- --suites` shares of their own tests, `--suites --whole` all; `--page`
+    also on upstream, and writes the page."""
     requirements = ["-r", "examples/ecosystem/requirements.txt"]
     sync(session, "--package=jax")
     session.install(*requirements)  # our `jax` is there, so theirs is not installed

@@ -1,8 +1,10 @@
 """Run each program of `programs/` in its own process, and print a row of the table for each.
 
 `python -m examples.ecosystem [--suites FOLDER] [--page] [--peer PYTHON] [NAME ...]`: `--suites` runs the libraries' own
-tests instead, from source distributions in a folder (missing ones are downloaded). `--peer` is the Python of a second
-environment; its results stand next to ours. `--page` writes the rows into the tables of README.md.
+tests instead, from source distributions in a folder (missing ones are downloaded): shares of them, or all with `--whole`;
+a name is that of a library, or of a file in it, such as `flax/tests/struct_test.py`. `--peer` is the Python of a second
+environment; its results stand next to ours. `--page` writes the rows into the tables of README.md, and the results of
+suites into suites.json; `--missing` runs only files that suites.json lacks.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ import re
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 from . import suites
@@ -71,13 +72,13 @@ def purpose(name: str) -> str:
     return (PROGRAMS / f"{name}.py").read_text().split('"""')[1].split("\n")[0].rstrip(".")
 
 
-def replaced(page: str, row: str, mark: str = MARK) -> str:
-    """`page` with `row` in the table between two marks. The table has one row for each pair of first cells, in their
+def replaced(page: str, row: str) -> str:
+    """`page` with `row` in the table of programs. The table has one row for each pair of first cells, in their
     order."""
-    before, table, after = page.split(mark)
+    before, table, after = page.split(MARK)
     head, rule, *rows = table.strip().split("\n")
     kept = {tuple(cell.strip() for cell in line.split("|")[1:3]): line for line in [*rows, row]}
-    return f"{before}{mark}\n\n" + "\n".join([head, rule, *(kept[k] for k in sorted(kept))]) + f"\n\n{mark}{after}"
+    return f"{before}{MARK}\n\n" + "\n".join([head, rule, *(kept[k] for k in sorted(kept))]) + f"\n\n{MARK}{after}"
 
 
 def ours() -> str:
@@ -93,12 +94,12 @@ def theirs(python: str | None) -> str:
     return subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout
 
 
-def publish(row: str, options: argparse.Namespace, mark: str = MARK) -> None:
+def publish(row: str, options: argparse.Namespace) -> None:
     """Print a row. With `--page`, also write it into README.md now, so that an interrupted run keeps its results."""
     print(row, flush=True)
     if options.page:
         page = HERE / "README.md"
-        page.write_text(replaced(page.read_text(), row, mark))
+        page.write_text(replaced(page.read_text(), row))
 
 
 def programs(options: argparse.Namespace) -> list[str]:
@@ -116,37 +117,45 @@ def programs(options: argparse.Namespace) -> list[str]:
     return failed
 
 
-def counted(counts: Counter[str]) -> str:
-    """The counts as text, such as `12 passed, 1 failed`."""
-    return ", ".join(f"{counts[state]} {state}" for state in ("passed", "failed", "skipped") if counts[state])
-
-
 def own_suites(options: argparse.Namespace) -> list[str]:
-    """Run shares of the libraries' own tests. Returns the tests with an unexplained failure here and none upstream."""
-    unexplained, peer = [], theirs(options.peer)
-    for name in options.names or sorted(suites.SHARES):
+    """Run the libraries' own tests. Returns the tests that fail here and not upstream, without a known reason."""
+    unexplained, upstream = [], theirs(options.peer).rstrip(": ")
+    wanted: dict[str, list[str]] = {}
+    for name in options.names or [n for n in sorted(suites.SHARES) if options.whole or suites.SHARES[n]]:
+        library, _, file = name.partition("/")
+        wanted.setdefault(library, []).extend([file] if file else [])
+    for name, chosen in wanted.items():
         root = suites.source(name, importlib.metadata.version(name), options.suites)
-        counts, failed = suites.run(sys.executable, root, suites.SHARES[name])
-        there, failed_there = suites.run(options.peer, root, suites.SHARES[name]) if options.peer else (Counter(), {})
-        both = [test for test in failed if test in failed_there]
-        reasons, rest = suites.explained(name, {test: why for test, why in failed.items() if test not in failed_there})
-        notes = [f"{len(both)} fail on both"] * bool(both)
-        notes += [f"{n}: {why}" for why, n in reasons.items()] + [f"{len(rest)} not explained"] * bool(rest)
-        share = suites.SHARES[name].replace("_test.py", "").replace(" ", ", ")
-        cells = [
-            name,
-            ours(),
-            root.name.rpartition("-")[2],
-            share,
-            counted(counts),
-            peer + counted(there),
-            "; ".join(notes),
-        ]
-        publish(f"| {' | '.join(cells)} |", options, SUITES_MARK)
-        for test, why in failed.items():
-            print("   ", test, "|", why, "| on both" * (test in failed_there), flush=True)
-        unexplained += [f"{name}: {test}" for test in rest]
+        everything = suites.files(root)
+        chosen = chosen or (everything if options.whole else suites.files(root, suites.SHARES[name]))
+        about = {"version": importlib.metadata.version(name), "of": len(everything)}
+        about |= {"upstream": upstream} if upstream else {}
+        for file in chosen:
+            sides = {"here": sys.executable} | ({"upstream": options.peer} if options.peer else {})
+            done = suites.recorded(suites.read(), name, ours(), about).get(file, {})
+            new = {}
+            for side in [s for s in sides if not (options.missing and s in done)]:
+                start = time.perf_counter()
+                new[side] = suites.run(sides[side], root, file, options.limit, suites.DEVICES.get(name, 1))
+                seconds = time.perf_counter() - start
+                print(f"{name}/{file} {side}: {suites.counts([new[side]])}, {seconds:.0f} s", flush=True)
+                for test, why in new[side].get("failed", {}).items():
+                    print("   ", test, "|", why, flush=True)
+            if options.page and new:
+                record = suites.read()
+                suites.recorded(record, name, ours(), about)[file] = done | new
+                suites.write(record)
+                write_suites(record)
+            unexplained += [f"{name}: {t}" for t in suites.alone(done | new) if suites.reason(name, t) == "open"]
     return unexplained
+
+
+def write_suites(record: dict) -> None:
+    """Write the table of the suites into README.md."""
+    page = HERE / "README.md"
+    before, table, after = page.read_text().split(SUITES_MARK)
+    lines = [*table.strip().split("\n")[:2], *suites.rows(record)]
+    page.write_text(f"{before}{SUITES_MARK}\n\n" + "\n".join(lines) + f"\n\n{SUITES_MARK}{after}")
 
 
 def main() -> int:
@@ -154,6 +163,9 @@ def main() -> int:
     parser.add_argument(
         "--suites", type=Path, metavar="FOLDER", help="run the libraries' own tests; the folder of their sources"
     )
+    parser.add_argument("--whole", action="store_true", help="run all files of the suites")
+    parser.add_argument("--missing", action="store_true", help="run only files that suites.json lacks")
+    parser.add_argument("--limit", type=float, default=suites.LIMIT, help="seconds that a file of a suite may take")
     parser.add_argument("--peer", help="the Python of another environment with the same libraries")
     parser.add_argument("--page", action="store_true", help="write the table into README.md")
     parser.add_argument("names", nargs="*")

@@ -42,7 +42,7 @@ def test_a_row_replaces_the_one_of_its_name():
     assert new == page.replace("| b | 3.11 | 1 |", "| b | 3.11 | 3 |\n| b | 3.13 | 5 |\n| c | 3.11 | 4 |")
 
 
-def test_results_of_a_suite(tmp_path, monkeypatch):
+def test_results_of_a_file_of_a_suite(tmp_path, monkeypatch):
     (tmp_path / "conftest.py").write_text("")
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
@@ -51,18 +51,64 @@ def test_results_of_a_suite(tmp_path, monkeypatch):
         "def test_known(): assert 0\n"
         "@pytest.mark.skip\ndef test_other(): pass\n"
     )
-    counts, failed = suites.run(sys.executable, tmp_path, "test_it.py", 120)
-    assert (
-        counts == {"passed": 1, "failed": 2, "skipped": 1} and runner.counted(counts) == "1 passed, 2 failed, 1 skipped"
-    )
-    assert failed["test_it.test_bad"] == "ValueError: of shape (3,)"
+    here = suites.run(sys.executable, tmp_path, "test_it.py", 120)
+    bad = {"test_it.test_bad": "ValueError: of shape (3,)"}
+    assert here == {"passed": 1, "skipped": 1, "failed": bad | {"test_it.test_known": "assert 0"}}
+    assert suites.counts([here, here]) == "2 passed, 4 failed, 2 skipped"
+    there = {"passed": 2, "failed": {"test_it.test_known": "another message"}}
+    assert suites.alone({"here": here, "upstream": there}) == bad
+    assert suites.alone({"here": here}) == here["failed"]
+    assert suites.alone({"here": here, "upstream": {"failed": {"the whole file": "no end"}}}) == {}
     monkeypatch.setattr(suites, "KNOWN", {("optax", "test_known"): "a reason"})
-    assert suites.explained("optax", failed) == ({"a reason": 1}, {"test_it.test_bad": "ValueError: of shape (3,)"})
-    assert suites.run(sys.executable, tmp_path, "no_such_file.py", 120)[0]["passed"] == 0
+    assert [suites.reason("optax", test) for test in here["failed"]] == ["open", "a reason"]
 
 
-def test_the_table_of_suites_is_of_the_shares():
+@pytest.mark.parametrize(
+    "body, state",
+    [
+        ("import os; os.abort()", "pytest wrote no report and ended with status -6"),
+        ("import time; time.sleep(60)", "no end after 3 s"),
+    ],
+)
+def test_a_file_of_a_suite_that_does_not_end_well(tmp_path, body, state):
+    (tmp_path / "test_it.py").write_text(f"def test_it(): {body}")
+    limit = 3 if "sleep" in body else 60
+    assert suites.run(sys.executable, tmp_path, "test_it.py", limit) == {"failed": {"the whole file": state}}
+
+
+def test_files_of_a_suite(tmp_path):
+    for name in ("conftest.py", "of/a_test.py", "of/b.py", "of/c/test_d.py", "e_test.py", "docs/f_test.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert suites.files(tmp_path) == ["e_test.py", "of/a_test.py", "of/c/test_d.py"]
+    assert suites.files(tmp_path, "of/c e_test.py") == ["e_test.py", "of/c/test_d.py"]
+
+
+def test_a_message_names_no_folder_of_this_machine():
+    line = "No such file: '/home/me/x-1/y.py' <f at 0x7f00aabb1122> of a/b\nmore"
+    assert suites.first_line(line) == "No such file: 'y.py' <f at 0x...> of a/b"
+
+
+def test_the_record_keeps_results_of_one_version():
+    about = {"version": "1.0", "of": 2, "upstream": "0.9"}
+    record = {}
+    suites.recorded(record, "a", "3.11 / 0.8", about)["a_test.py"] = {"here": {"passed": 1}, "upstream": {"passed": 1}}
+    assert suites.recorded(record, "a", "3.11 / 0.8", about) == {
+        "a_test.py": {"here": {"passed": 1}, "upstream": {"passed": 1}}
+    }
+    assert suites.rows(record) == ["| a | 3.11 / 0.8 | 1.0 | 1 of 2 | 1 passed | 0.9: 1 passed |  |"]
+    suites.recorded(record, "a", "3.11 / 0.8", about)["b_test.py"] = {"here": {"failed": {"b_test.b": "it"}}}
+    assert suites.rows(record) == [
+        "| a | 3.11 / 0.8 | 1.0 | all 2 | 1 passed, 1 failed | 0.9: 1 passed (1 files) | 1: open |"
+    ]
+    assert suites.recorded(record, "a", "3.11 / 0.8", about | {"version": "1.1"}) == {}
+
+
+def test_the_table_of_suites_is_written_from_the_record():
     page = (runner.HERE / "README.md").read_text().split(runner.SUITES_MARK)[1]
-    rows = [line.split("|")[1].strip() for line in page.strip().split("\n")[2:]]
-    assert set(rows) | {name for name, _ in suites.KNOWN} <= set(suites.SHARES)
-    assert rows == sorted(rows)
+    record = suites.read()
+    assert page.strip().split("\n")[2:] == suites.rows(record)
+    assert {*record, *(name for name, _ in suites.KNOWN)} <= set(suites.SHARES)
+    for name, part in suites.KNOWN:  # each known failure of a library in the record is there
+        each = [file for suite in record.get(name, {}).values() for file in suite["files"].values()]
+        assert not each or any(part in test for file in each for test in suites.alone(file)), (name, part)
