@@ -1,4 +1,4 @@
-"""Reads parameters off an installed upstream jax, for `tests/surface/interface.json`.
+"""Reads parameters and classes off an installed upstream jax, for `tests/surface/interface.json`.
 
     UPSTREAMS_PYTHON tools/upstream_interface.py
 
@@ -48,6 +48,16 @@ def is_function(path: str) -> bool:
     return callable(value) and not (isinstance(value, type) and issubclass(value, BaseException))
 
 
+def is_class(path: str) -> bool:
+    """Whether `isinstance` takes what has this name: a class, or a union of classes."""
+    module, _, name = path.rpartition(".")
+    try:
+        isinstance(object(), getattr(importlib.import_module(module), name))
+    except TypeError:
+        return False
+    return True
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     table = json.loads(TABLE.read_text())
@@ -62,6 +72,9 @@ def main() -> None:
             with contextlib.suppress(TypeError, ValueError):  # inspect knows no parameters
                 found[path] = parameters(path)
     table["parameters"] = found
+    paths = {module: [f"{module}.{name}" for name in public.split()] for module, public in table["names"].items()}
+    classes = {m: " ".join(p.rpartition(".")[2] for p in of if is_class(p)) for m, of in paths.items()}
+    table["classes"] = {module: names for module, names in classes.items() if names}
     TABLE.write_text(json.dumps(table, indent=1) + "\n")
 
 

@@ -1,7 +1,8 @@
 """Upstream's interface, and where this one differs: names that are missing, parameters that are others.
 
-`interface.json` has the public names of upstream's modules and the parameters of their functions and classes
-(`tools/upstream_interface.py` reads these). Here an ``=`` after a name stands for a default.
+`interface.json` has the public names of upstream's modules, the parameters of their functions and classes, and the
+names that `isinstance` takes (`tools/upstream_interface.py` reads these). Here an ``=`` after a name stands for a
+default.
 """
 
 from __future__ import annotations
@@ -56,6 +57,13 @@ DIFFERENT: dict[str, tuple[str, ...]] = {
     "a pair, of which upstream renames the argument": ("jax.interpreters.partial_eval.PartialVal",),
     "a private parameter of upstream's own tests": ("jax.extend.backend.clear_backends",),
 }  # fmt: skip
+
+# Why `isinstance` does not take a name here: reason -> paths.
+NOT_CLASSES: dict[str, tuple[str, ...]] = {
+    "a function that returns a context manager, which programs enter and do not compare": tuple(
+        f"jax.extend.source_info_util.{name}" for name in ("set_name_stack", "transform_name_stack", "user_context")
+    )
+}
 
 
 def find(path: str) -> Any:
@@ -141,3 +149,14 @@ def different() -> Iterator[tuple[str, str]]:
             how = "it is not there" if function is None else unlike(upstream, function)
             if how is not None:
                 yield path, how
+
+
+def not_classes() -> Iterator[str]:
+    """The paths that `isinstance` takes upstream and does not take here."""
+    for path in (f"{module}.{name}" for module, names in TABLE["classes"].items() for name in names.split()):
+        value = find(path)
+        if value is not None and unsupported.why(path) is None:
+            try:
+                isinstance(object(), value)
+            except TypeError:
+                yield path

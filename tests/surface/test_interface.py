@@ -3,7 +3,7 @@
 import interface
 import jax
 import pytest
-from interface import DIFFERENT, TABLE
+from interface import DIFFERENT, NOT_CLASSES, TABLE
 
 from bedrax.extend import unsupported
 
@@ -31,6 +31,13 @@ def test_parameters_are_upstreams_or_have_a_reason():
     wrong = {path: how for path, how in found.items() if path not in table}
     assert not wrong, f"take them, refuse them, or give the reason in interface.DIFFERENT: {wrong}"
     assert sorted(table) == sorted(found), "these are as upstream's now, or twice in the table"
+
+
+def test_isinstance_takes_what_it_takes_upstream():
+    wrong, allowed = set(interface.not_classes()), {path for paths in NOT_CLASSES.values() for path in paths}
+    assert not wrong - allowed, f"make them classes or unions of classes without parameters: {sorted(wrong - allowed)}"
+    assert not allowed - wrong, f"isinstance takes these now: {sorted(allowed - wrong)}"
+    assert len(TABLE["classes"]["jax.numpy"].split()) > 5
 
 
 @pytest.mark.parametrize(

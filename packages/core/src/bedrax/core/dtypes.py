@@ -465,21 +465,10 @@ def short_name(dtype: Any) -> str:
     return getattr(dtype, "name", None) or str(dtype)
 
 
-def iinfo(int_type: Any) -> Any:
-    """Limits of an integer type: `min`, `max`, `bits`, `dtype`, as `numpy.iinfo` has them."""
-    dtype = _numpy_dtype(_value_dtype(int_type))
-    return (ml_dtypes.iinfo if dtype in narrow_int_dtypes else np.iinfo)(dtype)
-
-
-def finfo(dtype: Any) -> Any:
-    """Limits of a floating type (of the real part, for complex): `eps`, `max`, `tiny`..., as in `numpy.finfo`."""
-    return ml_dtypes.finfo(_numpy_dtype(_value_dtype(dtype)))
-
-
-def _value_dtype(x: Any) -> Any:
-    if is_python_scalar(x):
-        return type(x)
-    return getattr(x, "dtype", x) if not isinstance(x, type) else x
+# Limits of an integer type: `min`, `max`, `bits`, `dtype`. These two are classes, which programs give to isinstance.
+iinfo = ml_dtypes.iinfo
+# Limits of a floating type (of the real part, for complex): `eps`, `max`, `tiny`..., as in `numpy.finfo`.
+finfo = ml_dtypes.finfo
 
 
 def to_inexact_dtype(dtype: Any) -> Any:
