@@ -1,7 +1,9 @@
 """The examples in docstrings of a few modules run; `nox -s documents` runs those of all."""
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 import run_documents
 import run_mission
-from mission_blocks import DOCUMENTS, Row
 
 
 @pytest.mark.parametrize("text", [">>> 1 + 1\n3", "```python\n1 / 0\n```", "```python\n>>> 1 + 1\n3\n```"])
@@ -80,42 +81,40 @@ broken(
 print("result", TWO)
 ```
 """
-ROWS = (Row(0, "010", prints="2"), Row(1, why="cut off"), Row(2, before="TWO = 2", prints="result 2"))
-
-
-def complaints(rows, text=MISSION, fenced=True):
-    return run_mission.run_document(text, rows, fenced)
+ROWS = {"0": {"indent": "010", "prints": "2"}, "1": {"skip": "cut off"}, "2": {"before": "TWO = 2"}}
 
 
 def test_blocks_of_a_mission_document_run():
-    assert complaints(ROWS) == (2, 1, [])
+    assert run_mission.run_document(MISSION, ROWS) == (2, [])
 
 
 @pytest.mark.parametrize(
-    "rows, message",
+    "change, message",
     [
-        (ROWS[:2], "block 2 has no row"),
-        ((*ROWS, Row(3)), "row 3 has no block"),
-        ((ROWS[0], Row(1), ROWS[2]), "SyntaxError"),
-        ((Row(0, "00"), *ROWS[1:]), "2 levels of indentation for 3 lines"),
-        ((Row(0, "010", prints="3"), *ROWS[1:]), "'3' should be printed, got '2'"),
-        ((Row(0, "010", raises="wrong"), *ROWS[1:]), "an error with 'wrong' is expected, got None"),
-        ((Row(0, "010", warns="old"), *ROWS[1:]), "a warning with 'old' is expected"),
-        ((Row(0, "010", edits=(("nowhere", ""),)), *ROWS[1:]), "'nowhere' occurs nowhere"),
+        ({"3": {}}, "row 3 has no block"),
+        ({"0": {"indnt": "010"}}, "row 0: unknown ['indnt']"),
+        ({"1": {}}, "SyntaxError"),
+        ({"0": {"indent": "00"}}, "2 levels of indentation for 3 lines"),
+        ({"0": {"indent": "010", "prints": "3"}}, "'3' should be printed, got '2'"),
+        ({"0": {"indent": "010", "raises": "wrong"}}, "an error with 'wrong' is expected, got None"),
+        ({"0": {"indent": "010", "warns": "old"}}, "a warning with 'old' is expected"),
+        ({"0": {"indent": "010", "edits": [["nowhere", ""]]}}, "'nowhere' occurs nowhere"),
     ],
 )
-def test_a_wrong_block_or_row_is_reported(rows, message):
-    _, _, wrong = complaints(rows)
-    assert len(wrong) == 1 and message in wrong[0], wrong
+def test_a_wrong_block_or_row_is_reported(change, message):
+    _, wrong = run_mission.run_document(MISSION, ROWS | change)
+    assert any(message in problem for problem in wrong), wrong
 
 
-def test_code_without_fences_has_rows_by_lines():
+def test_rows_of_a_document_without_fences_name_lines():
     text = "Words, and a call:\n\nx = 1\nprint(x)\n\nMore words.\ny = 2\n"
-    assert complaints((Row((3, 4), prints="1"), Row((7, 7))), text, fenced=False) == (2, 0, [])
-    _, _, wrong = complaints((Row((3, 4)), Row((5, 5))), text, fenced=False)
-    assert wrong == ["rows (5, 5) hold nothing", "line 7 looks like code, and has no row: y = 2"]
+    assert run_mission.run_document(text, {"3-4": {"prints": "1"}, "7-7": {}}) == (2, [])
+    assert run_mission.run_document(text, {"5-5": {}}) == (0, ["row 5-5 has no block"])
 
 
-def test_every_block_that_does_not_run_has_a_reason():
-    rows = [row for table, _ in DOCUMENTS.values() for row in table]
-    assert len({row.why for row in rows if row.why}) > 5 and sum(not row.why for row in rows) == 100
+def test_every_row_of_the_mission_is_well_formed():
+    for rows in tomllib.loads(run_mission.TABLE.read_text()).values():
+        for row in rows.values():
+            assert row.keys() <= run_mission.KEYS
+            compile(row.get("before", ""), "<before>", "exec")
+            assert all(len(edit) == 2 and re.compile(edit[0]) for edit in row.get("edits", ()))
