@@ -95,13 +95,11 @@ def isolated(session, package):
 
 @nox.session
 def layers(session):
-    """Check that imports go only downward, to declared requirements, without rings; print sizes. Installs no
-    package."""
+    """Check that imports go only downward, to declared requirements, without rings. Installs no package."""
     sync(session, "--only-group=layers")
     session.run("lint-imports", "--no-logo", "--no-cache", env={"PYTHONPATH": SEARCH})
     contracts = ["tests/test_architecture.py", "tests/test_inside_packages.py"]
     session.run("pytest", *contracts, *session.posargs, env={"PYTHONPATH": SEARCH})
-    session.run("python", "tools/sizes.py")
 
 
 @nox.session

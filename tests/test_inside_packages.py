@@ -1,6 +1,6 @@
-"""Checks that the import contracts do not make: module names in strings, imports inside functions.
+"""Checks that the import contracts do not make: names of modules in strings.
 
-The tests read the sources and import none of them. The limits only fall.
+The tests read the sources and import none of them.
 """
 
 import ast
@@ -16,8 +16,6 @@ SOURCES = sorted(ROOT.glob("packages/*/src/**/*.py"))
 
 # Calls that take the name of a module to import it later.
 MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "install_on_demand", "offer", "provide"}
-# First-party imports inside functions, in all packages.
-LATE_IMPORTS = 45
 
 
 @functools.cache
@@ -67,21 +65,6 @@ def named_modules(path):
     return list(walk(tree(path), ""))
 
 
-def late_imports(path):
-    """The lines of first-party imports inside functions."""
-
-    def walk(node, inside):
-        for child in ast.iter_child_nodes(node):
-            if inside and isinstance(child, ast.Import | ast.ImportFrom):
-                names = [a.name for a in child.names] if isinstance(child, ast.Import) else [child.module or ""]
-                if any(name.split(".")[0] in ("bedrax", "jax") for name in names):
-                    yield child.lineno
-            function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            yield from walk(child, inside or function)
-
-    return list(walk(tree(path), False))
-
-
 @pytest.mark.parametrize("folder", sorted({owner(path) for path in SOURCES}))
 def test_strings_name_only_modules_below(folder):
     upward = []
@@ -103,19 +86,3 @@ def test_strings_name_modules_only_where_they_are_imported_later():
         if call not in MAY_NAME_MODULES
     ]
     assert not found, f"name modules in calls of {sorted(MAY_NAME_MODULES)} only:\n" + "\n".join(found)
-
-
-def test_first_party_imports_inside_functions_become_fewer():
-    lines = [f"{shown(path)}:{line}" for path in SOURCES for line in late_imports(path)]
-    assert len(lines) <= LATE_IMPORTS, (
-        f"{len(lines)} imports inside functions, {LATE_IMPORTS} may be; import at the top unless that would load"
-        " an expensive module that few callers need:\n" + "\n".join(lines)
-    )
-
-
-def test_signatures_are_asked_for_in_one_place():
-    """`inspect.signature` evaluates annotations from Python 3.14 on, and fails where their names are not there."""
-    asking = [
-        str(f.relative_to(ROOT)) for f in SOURCES if re.search(r"inspect\.signature|getfullargspec", f.read_text())
-    ]
-    assert asking == ["packages/core/src/bedrax/core/signatures.py"]

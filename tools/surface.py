@@ -30,7 +30,6 @@ def page() -> str:
     """Return the text of the page."""
     import known_gaps
     import modes
-    import not_covered
     import records
 
     functions = dict(records.public_functions())
@@ -50,12 +49,6 @@ def page() -> str:
     for (name, mode), why in sorted(known_gaps.KNOWN_GAPS.items()):
         reasons.setdefault(why, []).append(f"`{name}` ({mode})")
     lines += [f"- {why}: {', '.join(where)}" for why, where in reasons.items()] or ["None."]
-    lines += ["", "## Names that are no functions of arrays", ""]
-    lines.append("Classes, transformations, and names for libraries. A test names each of them, except these.")
-    lines += [
-        "",
-        *(f"- {why}: {', '.join(f'`{n}`' for n in names.split())}" for why, names in not_covered.NOT_COVERED.items()),
-    ]
     return "\n".join(lines) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 A record has a function's arguments. NumPy values among them are arrays: they are traced, batched, differentiated.
 Everything else is a constant. `PARAMETERS` makes the record of a function from the names of its parameters; for other
-functions, `CALLS` has the arguments. `ELSEWHERE` has the names that are no functions of arrays, with the tests that
+functions, `CALLS` has the arguments. `ELSEWHERE` has the other names, with the tests that
 call them.
 """
 
@@ -342,22 +342,21 @@ CALLS |= methods.calls(call, M, N, V, INTS, BOOLS, SQUARE)
 AT = {name: (function, given) for name, function, given in methods.at_records(call, M, HALF)}
 CALLS |= {name: given for name, (_, given) in AT.items()}
 
-# Names that are no functions of arrays, or that have their own tests: the test file that calls each.
+_FILES = "packages/jax/tests/test_files_and_refusals.py"
+# Names that are no functions of arrays, or that need more than arguments: the test that calls each.
 ELSEWHERE: dict[str, str] = {
-    "numpy.load": "packages/jax/tests",
-    "numpy.save": "packages/jax/tests",
-    "numpy.savez": "packages/jax/tests",
-    "numpy.fromfile": "packages/jax/tests",
-    "numpy.fromiter": "packages/jax/tests",
-    "random.Key": "packages/jax/tests",
-    "lax.rng_uniform": "packages/numpy_backend/tests",
-    "numpy.trim_zeros": "packages/numpy/tests",
-    "lax.pcast": "packages/parallel/tests",
-    "lax.psend": "packages/jax/tests",
-    "lax.precv": "packages/jax/tests",
-    "lax.ragged_all_to_all": "packages/xla_backend/tests",
-    "nn.scaled_dot_general": "packages/nn/tests",
-    "nn.scaled_matmul": "packages/nn/tests",
+    **{f"numpy.{name}": f"{_FILES}::test_arrays_in_files" for name in ("load", "save", "savez")},
+    **{
+        name: f"{_FILES}::test_what_is_refused_says_why"
+        for name in ("numpy.fromfile", "numpy.fromiter", "lax.psend", "lax.precv")
+    },
+    "random.Key": "packages/random/tests/test_samplers.py::test_the_type_of_keys",
+    "lax.rng_uniform": "packages/numpy_backend/tests/test_random_bits.py::test_rng_uniform_is_in_range",
+    "numpy.trim_zeros": "packages/numpy/tests/test_arrays.py::test_call_is_numpys",
+    "lax.pcast": "packages/parallel/tests/test_shard_map.py::test_types_of_what_varies",
+    "lax.ragged_all_to_all": "packages/xla_backend/tests/test_shard_map.py::test_programs",
+    "nn.scaled_dot_general": "packages/nn/tests/test_attention.py::test_scaled_formats",
+    "nn.scaled_matmul": "packages/nn/tests/test_attention.py::test_scaled_matmul",
 }
 
 _STATS = (

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import types
 import warnings
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +20,6 @@ from bedrax.processes import distributed
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.compile import compile_options
 
-ROOT = Path(__file__).parents[2]
 X = np.ones(3, np.float32)
 
 
@@ -253,28 +251,30 @@ OBSERVED = {
 }  # fmt: skip
 
 
+_OPTIONS = "packages/xla_backend/tests/test_options.py"
+_CACHE = "packages/xla_backend/tests/test_compilation_cache.py"
 # option -> the test that observes it.
 TESTED = {
-    "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_lifetimes.py",
-    "jax_enable_checks": "packages/autodiff/tests/test_closure.py",
-    "jax_explain_cache_misses": "packages/jax/tests/test_options.py",
-    "jax_traceback_filtering": "packages/core/tests/test_source.py",
-    "jax_logging_level": "packages/core/tests/test_config.py",
-    "jax_debug_log_modules": "packages/core/tests/test_config.py",
-    "jax_debug_leaked_clients_on_clear_backends": "packages/xla_backend/tests/test_clients.py",
-    "jax_transfer_guard": "packages/xla_backend/tests/test_options.py",
-    "jax_transfer_guard_host_to_device": "packages/xla_backend/tests/test_options.py",
-    "jax_transfer_guard_device_to_host": "packages/xla_backend/tests/test_options.py",
-    "jax_array_garbage_collection_guard": "packages/xla_backend/tests/test_options.py",
-    "jax_thread_guard": "packages/processes/tests/run_of_two.py",
-    "jax_log_compiles": "packages/jax/tests/test_options.py",
-    "jax_dump_ir_to": "packages/xla_backend/tests/test_options.py",
-    "jax_transfer_guard_device_to_device": "tests/surface/test_options_act.py",
-    "jax_use_shardy_partitioner": "packages/xla_backend/tests/test_placement.py",
-    "jax_default_device": "packages/xla_backend/tests/test_placement.py",
-    "jax_compilation_cache_dir": "packages/xla_backend/tests/test_compilation_cache.py",
-    "jax_compilation_cache_check_contents": "packages/xla_backend/tests/test_compilation_cache.py",
-    "jax_persistent_cache_min_compile_time_secs": "packages/xla_backend/tests/test_compilation_cache.py",
+    "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_jit_and_errors.py::test_checking_leaks_finds_them_at_once",
+    "jax_enable_checks": "packages/core/tests/test_kernel.py::test_what_is_derived_from_a_program_is_checked_where_it_is_asked_for",
+    "jax_explain_cache_misses": "packages/jax/tests/test_options.py::test_cache_misses_are_explained",
+    "jax_traceback_filtering": "packages/core/tests/test_source.py::test_our_frames_are_removed",
+    "jax_logging_level": "packages/core/tests/test_config.py::test_logging",
+    "jax_debug_log_modules": "packages/core/tests/test_config.py::test_logging",
+    "jax_debug_leaked_clients_on_clear_backends": "packages/xla_backend/tests/test_clients.py::test_who_holds_on_to_a_client_is_told",
+    "jax_transfer_guard": f"{_OPTIONS}::test_a_guard_refuses_transfers_that_nobody_asked_for",
+    "jax_transfer_guard_host_to_device": f"{_OPTIONS}::test_a_guard_refuses_transfers_that_nobody_asked_for",
+    "jax_transfer_guard_device_to_host": f"{_OPTIONS}::test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime",
+    "jax_array_garbage_collection_guard": f"{_OPTIONS}::test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime",
+    "jax_thread_guard": "packages/processes/tests/test_runs.py::test_the_thread_guard_refuses_computations_of_all_processes_in_other_threads",
+    "jax_log_compiles": "packages/jax/tests/test_behaviour.py::test_compilations_are_logged_for_those_who_ask",
+    "jax_dump_ir_to": f"{_OPTIONS}::test_programs_are_written_to_a_folder",
+    "jax_transfer_guard_device_to_device": "tests/surface/test_options_act.py::test_transfers_between_devices_are_guarded",
+    "jax_use_shardy_partitioner": "packages/xla_backend/tests/test_placement.py::test_eight_cpu_devices",
+    "jax_default_device": "packages/xla_backend/tests/test_placement.py::test_eight_cpu_devices",
+    "jax_compilation_cache_dir": f"{_CACHE}::test_a_program_is_compiled_once_for_all_processes",
+    "jax_compilation_cache_check_contents": f"{_CACHE}::test_an_entry_can_be_compared_with_what_is_compiled_now",
+    "jax_persistent_cache_min_compile_time_secs": f"{_CACHE}::test_fast_compilations_are_not_kept",
     **dict.fromkeys(
         (
             "jax_mtls_cert_file",
@@ -283,21 +283,20 @@ TESTED = {
             "jax_mtls_peer_uri_prefix",
             "jax_distributed_verify_secure_credentials",
         ),
-        "packages/processes/tests/test_one_process.py",
+        "packages/processes/tests/test_one_process.py::test_certificates_of_options",
     ),
 }
 AT_START = ("jax_platforms", "jax_platform_name", "jax_xla_backend")
 
 
 @pytest.mark.parametrize("prefix", ["jax", BRIDGE])
-def test_every_option_is_seen_to_act(prefix):
+def test_every_option_is_seen_to_act(prefix, absent_tests):
     known = {name for name in (*OBSERVED, *TESTED, *AT_START) if name.partition("_")[0] == prefix}
     without = {f.name for f in config.all_flags() if f.inert is not None and not isinstance(f._inert, str)}
     known -= without  # with the jaxlib that is installed
     assert not flags(prefix).keys() - known, "observe it, or give it a reason in a table of inert options"
     assert not known - flags(prefix).keys()
-    missing = [n for n, f in TESTED.items() if n.removeprefix("jax_") not in (ROOT / f).read_text()]
-    assert not missing
+    assert not absent_tests(TESTED.values())
 
 
 def marks(name):

@@ -1,30 +1,19 @@
 """Every option of `jax.config` has an effect, or a stated reason why not."""
 
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
-import bedrax
 from bedrax.core import config
 from bedrax.parallel import meshes
 
 
 def flags():
     return [flag for flag in config.all_flags() if not flag.name.startswith("test_")]
-
-
-def sources():
-    """The code of all packages, without the declarations of options."""
-    for folder in bedrax.__path__:
-        for path in Path(folder).rglob("*.py"):
-            text = path.read_text()
-            yield re.sub(r'^\w+ = flag\(\s*"\w+"', "", text, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("text", ["1", "", "no such value"])
@@ -45,25 +34,6 @@ def test_what_functions_set_is_no_option():
     environment = {**os.environ, **dict.fromkeys(names, "1")}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
     assert done.stdout.strip() == "True", done.stderr
-
-
-def test_every_option_is_read_or_says_why_not():
-    code = "\n".join(sources())
-    silent = [
-        flag.name
-        for flag in flags()
-        if flag.inert is None
-        and not re.search(rf"\b{variable(flag)}\b(\.(value|global_value|local_value)\b|[,)\]}}:])", code)
-    ]
-    assert not silent, f"options that no module reads and that are not marked `inert=`: {silent}"
-
-
-def variable(flag):
-    """The names of the variables that hold a flag, as a pattern."""
-    modules = [m for m in list(sys.modules.values()) if getattr(m, "__name__", "").startswith("bedrax.")]
-    names = {name for m in modules for name, value in vars(m).items() if value is flag} - {"_flag"}
-    assert names, f"{flag.name} is held by no module"
-    return f"({'|'.join(names)})"
 
 
 def test_an_option_without_effect_changes_no_key():
