@@ -68,6 +68,15 @@ PROGRAMS = {
     "filled_like_an_array": """
         import bedrax.numpy as jnp
         from bedrax import random
+        from bedrax.core import avals
+        class Described:
+            def __init__(self, x):
+                self.shape, self.dtype, self.sharding = x.shape, x.dtype, x.sharding
+        class Converted:
+            def __init__(self, x):
+                self.x = x
+            def __jax_array__(self):
+                return self.x
         M = jnp.ones((8, 8))
         for where in (NamedSharding(tall, P("x", "y")), NamedSharding(wide, P()), NamedSharding(tall, P(None, "x")),
                       xla.sharding.make_single_device_sharding(d[3])):
@@ -75,6 +84,10 @@ PROGRAMS = {
             for y in (jnp.zeros_like(x), jnp.ones_like(x), jnp.empty_like(x), jnp.full_like(x, 2.0), lax.full_like(x, 2),
                       jnp.zeros_like(x, dtype=np.int32)):
                 assert y.sharding == where and y.committed, (y.sharding, where)
+            # An object with the shape of the array and its sharding, or with `__jax_array__`, is as the array.
+            for like in (Described(x), Converted(x), avals.ShapeDtypeStruct(x.shape, x.dtype, sharding=where)):
+                for y in (jnp.zeros_like(like), jnp.ones_like(like, shape=(8, 8)), jnp.full_like(like, 2, dtype=int)):
+                    assert y.sharding == where and y.committed, (like, y.sharding, where)
             # Another shape, or a place of its own, is not that of the array; nor is what a program computes.
             for y in (jnp.zeros_like(x, shape=(2, 2)), xla.jit(lambda: jnp.zeros_like(x).sum() + 1)()):
                 assert y.shape in ((2, 2), ()), y
@@ -83,7 +96,9 @@ PROGRAMS = {
             assert jnp.zeros_like(keys).shape == (8, 8)
             np.testing.assert_array_equal(jnp.full_like(x, 2.0), np.full((8, 8), 2))
         assert not jnp.zeros_like(M).committed and jnp.zeros_like(np.ones(3)).devices() == {d[0]}
-        assert jnp.zeros_like(x, shape=(2, 2)).devices() == {d[0]}
+        assert jnp.zeros_like(x, shape=(2, 2)).devices() == {d[3]}  # one device holds any shape
+        assert jnp.zeros_like(xla.device_put(M, NamedSharding(wide, P())), shape=(2, 2)).devices() == {d[0]}
+        assert not jnp.zeros_like(Converted(M)).committed
         def inside(x):
             return jnp.zeros_like(x) + x
         np.testing.assert_array_equal(grad(lambda x: inside(x).sum())(x), np.ones((8, 8)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
-from bedrax.core.avals import ShapedArray, aval_of, is_valid_value
+from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.tracing import trace_state_clean
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax.primitives import conversions
@@ -62,11 +62,14 @@ def full_like(
 ) -> Array:
     """`full` with the shape and dtype of `x` (an array, or any object with a shape and a dtype).
 
-    Eagerly, a result with the shape of a committed array gets the sharding of that array.
+    Eagerly, a result with the shape of `x` gets its sharding: that of a committed array, or the attribute ``sharding``
+    of another object. A result with another shape gets it only if it is one device.
     """
-    if sharding is None and shape is None and isinstance(x, Array) and trace_state_clean():
-        sharding = x.sharding if getattr(x, "committed", False) else None
-    split = getattr(aval_of(x), "split", None) if sharding is None and shape is None and is_valid_value(x) else None
+    if sharding is None and not isinstance(x, AbstractValue) and trace_state_clean() and getattr(x, "committed", True):
+        sharding = getattr(x, "sharding", None)
+        if sharding is not None and shape is not None and dims.canonical_shape(shape) != tuple(x.shape):
+            sharding = sharding if len(sharding.device_set) == 1 else None
+    split = getattr(aval_of(x), "split", None) if sharding is None and shape is None and isinstance(x, Array) else None
     if split is not None:
         return moved(full_like(free(x), fill_value, dtype, aval_of(x).shape), split)
     if shape is None or dtype is None:

@@ -291,7 +291,7 @@ def _broadcast_checked(x: Array, shape: tuple, name: str) -> Array:
 
 def _like(x: Any, dtype: Any, shape: Any, value: Any, name: str, device: Any, out_sharding: Any) -> Array:
     if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-        x = aval_of(operand(name, x))
+        x = operand(name, x)
     if dtype is not None:
         dtype = dtypes.explicit_dtype(dtype, name)
     if shape is not None:
