@@ -104,7 +104,7 @@ def layers(session):
 
 @nox.session
 def lint(session):
-    """Check the formatting, the code, the spelling and the choice of words; `-- --fix` repairs formatting and code.
+    """Check formatting, code, generated stubs, spelling and choice of words; `-- --fix` repairs formatting and code.
 
     `tools/plain_words.toml` lists the paths whose words are not checked yet.
     """
@@ -112,6 +112,7 @@ def lint(session):
     fix = "--fix" in session.posargs
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
+    session.run("python", "tools/face.py", "--check")
     session.run("codespell")
     session.run("codespell", "--toml=tools/plain_words.toml")
 

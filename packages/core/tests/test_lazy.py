@@ -1,32 +1,28 @@
-"""`attach_stub`: a module has the names that its stub imports, at first use."""
+"""`attach`: a module imports the names of its table at their first use."""
 
-import ast
-import importlib.util
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 
-from bedrax.core import lazy
-
 SHOP = {
-    "shop/__init__.py": "from bedrax.core.lazy import attach_stub\n"
-    "__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)\n",
-    "shop/__init__.pyi": '''
-        """A docstring, a comment, and lines in brackets are fine."""
-        from shelf import apple as apple, pear as _pear, _hidden as _hidden  # fruit
-        from shelf import (
-            crate,
-        )
-        from . import till as till
-        from .scales import scales as scales
-        from more import *
-        from os import path as path
+    "shop/__init__.py": """
+        from bedrax.core.lazy import attach
 
-        birne = _pear
-    ''',
+        __getattr__, __dir__, __all__ = attach(
+            __name__,
+            {
+                "shelf": ("apple", "_hidden"),
+                ".": ("till",),
+                ".scales": ("scales",),
+                "more": "*",
+                "os": ("path",),
+            },
+            renamed={"shelf": {"birne": "pear"}},
+            hidden={"shelf": ("crate",)},
+        )
+    """,
     "shop/till.py": "coins = 3",
     "shop/scales.py": "scales = 'a function, not the module'\nother = 1",
     "shelf.py": "print('shelf is imported')\napple, pear, _hidden, crate = 1, 2, 3, 4",
@@ -63,7 +59,7 @@ def test_names_are_found_when_they_are_asked_for(shop):
     assert not error
     assert lines == [
         "['apple', 'birne', 'flour', 'path', 'scales', 'till']",
-        "['crate']",  # without `as` it is no public name, as for a type checker
+        "['crate']",
         "shelf is imported",
         "1 2 3 4 3 5 /",
         "True False False",
@@ -88,9 +84,13 @@ def test_star_imports_are_what_is_public(shop):
 
 
 BAKERY = {
-    "bakery.py": "from bedrax.core.lazy import attach_stub\n"
-    "__getattr__, __dir__, __all__ = attach_stub(__name__, __file__, extra='shop[oven]')",
-    "bakery.pyi": "from oven.hot import bread as bread\nfrom broken import roll as roll",
+    "bakery.py": """
+        from bedrax.core.lazy import attach
+
+        __getattr__, __dir__, __all__ = attach(
+            __name__, {"oven.hot": ("bread",), "broken": ("roll",)}, extra="shop[oven]"
+        )
+    """,
     "broken.py": "import something_else",
 }
 
@@ -110,44 +110,27 @@ def test_what_is_missing_says_what_to_install(shop, name, message):
 
 
 def test_a_module_that_needs_what_is_missing_is_no_attribute(shop):
-    files = {f"street/{name.replace('bakery', 'shop')}": text for name, text in BAKERY.items() if "bakery" in name}
-    files["street/shop.py"] += "\n__getattr__('bread')"
-    files["street/__init__.py"] = BAKERY["bakery.py"].replace(", extra='shop[oven]'", "")
-    files["street/__init__.pyi"] = "from . import shop as shop"
+    text = textwrap.dedent(BAKERY["bakery.py"])
+    files = {
+        "street/__init__.py": text.replace('{"oven.hot": ("bread",), "broken": ("roll",)}', '{".": ("shop",)}'),
+        "street/shop.py": text.replace("shop[oven]", "street[oven]") + "\n__getattr__('bread')",
+        "broken.py": BAKERY["broken.py"],
+    }
+    files["street/__init__.py"] = files["street/__init__.py"].replace(', extra="shop[oven]"', "")
     lines, _ = shop("import street; print(hasattr(street, 'shop'))", **files)
     assert lines[-1] == "False"
     _, error = shop("import street; street.shop", **files)
     assert "AttributeError: module 'street' has no attribute 'shop': street.shop needs an extra" in error
 
 
-def test_a_stub_holds_nothing_but_imports(shop):
-    for line, text in enumerate(
-        ("", '"""Bread\nand"""  # cakes\n', "from oven import hot\n", "from oven import (\n    hot,\n)\n")
-    ):
-        _, error = shop("import bakery", **{**BAKERY, "bakery.pyi": f"{text}def bread() -> int: ..."})
-        assert f"bakery.pyi:{(1, 3, 2, 4)[line]}: a stub that is attached holds imports only" in error
-
-
-STUBS = sorted(Path(__file__).parents[2].glob("*/src/**/*.pyi"))
-
-
-@pytest.mark.skipif(len(STUBS) < 100, reason="the other packages are not there")
-def test_stubs_mean_what_they_mean_to_python():
-    for stub in STUBS:
-        text = stub.read_text(encoding="utf-8")
-        if "attach_stub" not in stub.with_suffix(".py").read_text(encoding="utf-8") or "import *" in text:
-            continue
-        places, public = lazy._read(str(stub), "a.b.c")
-        expected, aliases = {}, set()
-        for node in ast.parse(text).body:
-            if isinstance(node, ast.ImportFrom):
-                home = importlib.util.resolve_name("." * node.level + (node.module or ""), "a.b.c")
-                expected |= {n.asname or n.name: f"{home} {n.name}" for n in node.names}
-                aliases |= {n.asname for n in node.names if n.asname}
-            elif isinstance(node, ast.Assign):
-                expected[node.targets[0].id] = expected[node.value.id]
-                aliases.add(node.targets[0].id)
-        assert (places, public) == (expected, aliases), stub
+def test_the_later_home_is_taken(shop):
+    table = '{"first": "*", "second": ("flour",)}'
+    files = {"first.py": "__all__ = ['flour', 'salt']\nflour = salt = 1", "second.py": "flour = 2"}
+    files["larder.py"] = (
+        f"from bedrax.core.lazy import attach\n__getattr__, __dir__, __all__ = attach(__name__, {table})"
+    )
+    lines, error = shop("import larder; print(larder.flour, larder.salt, larder.__all__)", **files)
+    assert (lines, error) == (["2 1 ['flour', 'salt']"], "")
 
 
 def test_many_threads_may_ask_at_once(shop):

@@ -1,4 +1,4 @@
-"""The stubs of the house: every name is in the module that its stub imports it from, and is public there."""
+"""The generated stubs of the house: every name is in the module that its stub imports it from, and is public there."""
 
 import ast
 import importlib
@@ -22,7 +22,7 @@ FILES = {
     for file in sorted(folder.rglob("*.py"))
 }
 # Only type checkers read the other stubs.
-STUBS = {module: file.with_suffix(".pyi") for module, file in FILES.items() if "attach_stub(" in file.read_text()}
+STUBS = {module: file.with_suffix(".pyi") for module, file in FILES.items() if "attach(" in file.read_text()}
 STUBS = {module: stub for module, stub in STUBS.items() if stub.exists()}
 WITHOUT_TF = importlib.util.find_spec("tensorflow") is None
 NEEDS = {"jax2tf": "tensorflow", "array_serialization": "tensorstore"}  # part of a module's name: its import
@@ -75,6 +75,15 @@ def test_type_checkers_see_the_same_names(module):
     assert not renamed
     named = [ours or theirs for _, theirs, ours in imports(module) if theirs != "*"]
     assert len(named) == len(set(named)), "a name twice"
+    public = {ours for _, theirs, ours in imports(module) if ours == theirs}
+    public |= {
+        target.id
+        for node in ast.parse(STUBS[module].read_text()).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+    }
+    public |= {name for home, theirs, _ in imports(module) if theirs == "*" for name in imported(home).__all__}
+    assert sorted(name for name in public if name[0] != "_") == imported(module).__all__
 
 
 @pytest.mark.parametrize("module", MODULES)

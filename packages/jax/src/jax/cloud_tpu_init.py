@@ -1,3 +1,5 @@
-from bedrax.core.lazy import attach_stub
+"""No names: a TPU needs no preparation by the module."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, {})

@@ -1,3 +1,23 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.dtypes`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.core.dtypes": (
+            "TypePromotionError",
+            "bfloat16",
+            "canonicalize_dtype",
+            "extended",
+            "finfo",
+            "float0",
+            "iinfo",
+            "issubdtype",
+            "itemsize_bits",
+            "prng_key",
+            "scalar_type_of",
+        ),
+        "bedrax.lax.lattice": ("result_type",),
+    },
+)

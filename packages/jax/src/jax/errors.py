@@ -1,3 +1,23 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.errors`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.core.errors": (
+            "ConcretizationTypeError",
+            "InconclusiveDimensionOperation",
+            "JAXIndexError",
+            "JAXTypeError",
+            "JaxprTypeError",
+            "TracerArrayConversionError",
+            "TracerBoolConversionError",
+            "TracerIntegerConversionError",
+            "UnexpectedTracerError",
+        ),
+        "bedrax.numpy.index_plans": ("NonConcreteBooleanIndexError",),
+        "bedrax.random.reuse": ("KeyReuseError",),
+        "bedrax.xla_backend": ("JaxRuntimeError",),
+    },
+)

@@ -1,3 +1,7 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.ops`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__, {"bedrax.numpy.segments": ("segment_max", "segment_min", "segment_prod", "segment_sum")}
+)

@@ -1,3 +1,29 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.profiler`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.xla_backend.profiler": (
+            "ProfileData",
+            "ProfileEvent",
+            "ProfileLine",
+            "ProfileOptions",
+            "ProfilePlane",
+            "ProfileSession",
+            "StepTraceAnnotation",
+            "TraceAnnotation",
+            "annotate_function",
+            "device_memory_profile",
+            "export_profile_data",
+            "register_subprocess",
+            "save_device_memory_profile",
+            "start_server",
+            "start_trace",
+            "stop_server",
+            "stop_trace",
+            "trace",
+        )
+    },
+)

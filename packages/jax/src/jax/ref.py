@@ -1,3 +1,21 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.ref`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.state": (
+            "AbstractRef",
+            "Ref",
+            "addupdate",
+            "empty_ref",
+            "free_ref",
+            "freeze",
+            "get",
+            "new_ref",
+            "set",
+            "swap",
+        )
+    },
+)

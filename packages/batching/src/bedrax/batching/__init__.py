@@ -4,9 +4,12 @@ import os
 
 import bedrax.numpy_backend  # noqa: F401  # the executor of arrays without devices
 from bedrax.core import offers, source
-from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import attach
 
 offers.offer("vmap", "bedrax.batching", "vmap")
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {".api": ("vmap",), ".custom_batching": ("custom_vmap", "sequential_vmap"), ".tables": ("AxisData", "batch_rules")},
+)

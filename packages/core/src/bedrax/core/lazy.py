@@ -1,8 +1,9 @@
-"""Modules whose names are imported on first use (PEP 562), declared in the stub that type checkers read."""
+"""Modules whose names are imported on first use (PEP 562), declared in a table of names and their homes."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -10,49 +11,69 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 # Name with its module, or module -> text of the DeprecationWarning when it is looked up, or imported.
 deprecated: dict[str, str] = {}
 
+Names = Mapping[str, "tuple[str, ...] | str"]
+_NONE: Mapping[str, Any] = {}
 
-def attach_stub(
-    module: str, file: str, extra: str = ""
+
+def attach(
+    module: str,
+    names: Names,
+    *,
+    renamed: Mapping[str, Mapping[str, str]] = _NONE,
+    hidden: Names = _NONE,
+    extra: str = "",
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``__getattr__, __dir__, __all__`` for a module whose names its stub (``.pyi``) lists.
+    """Return ``__getattr__, __dir__, __all__`` for a module whose names have homes in other modules.
 
-    The stub consists of imports, with the same meaning as for a type checker:
+    A home is the name of a module, or a relative one (``".inner"``). Each name is imported at its first lookup.
+    The home ``"."`` is the package: its names are submodules. The names ``"*"`` are all names in the
+    ``__all__`` of the home, which is imported now. If two homes have the same name, the later one is taken.
 
-    * ``from home import name as name``: a public name, imported from `home` at first use.
-      Without ``as`` it is found as well, but is not in ``__all__``.
-    * ``from . import inner as inner``: a submodule, imported at first use.
-    * ``from home import *``: all that the ``__all__`` of `home` names; `home` is imported now.
-    * ``local = name``: one of these under another name, which is public.
+    A name that is also a submodule's (``".inner": ("inner",)``) is imported now: if the submodule were imported
+    later, it would take the name.
 
-    Examples for docstrings are in the text file (``.txt``) of the same name, see `read_examples`.
-
-    A name that is also a submodule's (``from .inner import inner as inner``) is imported now:
-    if the submodule were imported later, it would take the name.
+    `tools/face.py` writes the stub (``.pyi``) of the module from its call of this function.
 
     Args:
       module: its ``__name__``.
-      file: its ``__file__``.
+      names: home -> names. Those that do not start with an underscore are in ``__all__``.
+      renamed: home -> {name in this module: name in the home}.
+      hidden: home -> names that are found and are not in ``__all__``.
       extra: the package to install if a home is missing, as in ``"jax[tf]"``.
+
+    Raises (at a lookup):
+      AttributeError: the module has no such name, or it is a submodule that needs an absent library.
+      ModuleNotFoundError: a home needs `extra`.
     """
-    stub, _ = os.path.splitext(file)
-    package = module if os.path.basename(stub) == "__init__" else module.rpartition(".")[0]
-    places, public = _read(stub + ".pyi", package)
-    examples = read_examples(stub + ".txt")
+    package = vars(sys.modules[module])["__package__"]
+
+    def located(home: str) -> str:
+        return importlib.util.resolve_name(home, package) if home[0] == "." else home
+
+    places: dict[str, str] = {}
+    originals: dict[str, str] = {}
+    for home, some in names.items():
+        home = located(home)
+        places.update(dict.fromkeys(importlib.import_module(home).__all__ if some == "*" else some, home))
+    for home, pairs in renamed.items():
+        places.update(dict.fromkeys(pairs, located(home)))
+        originals.update(pairs)
+    public = sorted([name for name in places if name[0] != "_"])
+    for home, some in hidden.items():
+        places.update(dict.fromkeys(some, located(home)))
     if module in deprecated:
         warnings.warn(deprecated[module], DeprecationWarning, stacklevel=3)  # the line that imports it
-    if sys.modules[module].__doc__ is None:
-        sys.modules[module].__doc__ = f"`{module}`: the public names, from the layers that own them."
 
     def get(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        home, original = places[name].split()
+        home, original = places[name], originals.get(name, name)
         try:
             if home == module:
                 value = importlib.import_module(f"{module}.{original}")
@@ -68,6 +89,7 @@ def attach_stub(
                 raise
             text = f"{module} needs an extra: install {extra} ({error})"
             raise ModuleNotFoundError(text, name=error.name) from None
+        examples = read_examples(os.path.splitext(sys.modules[module].__file__ or "")[0] + ".txt")
         ours = not module.startswith("bedrax.") and getattr(value, "__qualname__", None) == name
         _present(value, module if ours else "", examples.get(name) or examples.get(getattr(value, "__name__", ""), ""))
         if (text := deprecated.get(f"{module}.{name}")) and home != module:
@@ -76,11 +98,11 @@ def attach_stub(
             sys.modules[module].__dict__[name] = value
         return value
 
-    for home in dict.fromkeys([place.split()[0] for place in places.values()]):
+    for home in dict.fromkeys(places.values()):
         inside, _, name = home.rpartition(".")
-        if inside == module and places.get(name, "").startswith(f"{home} "):
+        if inside == module and places.get(name) == home:
             get(name)
-    return get, sorted(places).copy, [n for n in sorted(public) if n[0] != "_"]
+    return get, lambda: sorted(places), public
 
 
 def _present(value: Any, module: str, example: str) -> None:
@@ -94,6 +116,7 @@ def _present(value: Any, module: str, example: str) -> None:
             value.__module__ = module
 
 
+@functools.cache
 def read_examples(path: str) -> dict[str, str]:
     """Return the doctest after each line ``== name`` of a file; the text before the first name precedes each."""
     if not os.path.exists(path):
@@ -102,37 +125,3 @@ def read_examples(path: str) -> dict[str, str]:
         start, *parts = re.split(r"^== (\w+)\n", text.read(), flags=re.MULTILINE)
     indented = [f"  {start.lstrip()}{example.strip()}".replace("\n", "\n  ") for example in parts[1::2]]
     return dict(zip(parts[::2], indented))
-
-
-_LEFT_OUT = re.compile(r'"""(?s:.*?)"""|#[^\n]*')
-_STATEMENT = re.compile(r"from\s+(\.*)([\w.]*)\s+import\s+(?:\(([^()]*)\)|([^\n()]+))|(\w+)\s*=\s*(\w+)|(\S)")
-
-
-def _read(stub: str, package: str) -> tuple[dict[str, str], set[str]]:
-    """Return the names of a stub: the home of each ("module name"), and the public ones."""
-    places: dict[str, str] = {}  # strings, not pairs: the garbage collector counts tuples
-    public: set[str] = set()
-    with open(stub, encoding="utf-8") as file:
-        text = _LEFT_OUT.sub(lambda found: "\n" * found[0].count("\n"), file.read())
-    for found in _STATEMENT.finditer(text):  # `ast` would take five times as long at every import of a package
-        dots, module, several, some, local, name, other = found.groups()
-        if other:
-            line = text.count("\n", 0, found.start()) + 1
-            raise SyntaxError(f"{stub}:{line}: a stub that is attached holds imports only")
-        if local:
-            places[local] = places[name]
-            public.add(local)
-            continue
-        home = importlib.util.resolve_name(dots + module, package)
-        for entry in (several or some).split(","):
-            match entry.split():
-                case ["*"]:
-                    exported = importlib.import_module(home).__all__
-                    places.update((n, f"{home} {n}") for n in exported)
-                    public.update(exported)
-                case [name, "as", local]:
-                    places[local] = f"{home} {name}"
-                    public.add(local)
-                case [name]:
-                    places[name] = f"{home} {name}"
-    return places, public

@@ -1,5 +1,34 @@
 """`jax._src.core`: names that Flax and NumPyro use."""
 
-from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        # Flax, linen.fp8_ops: ShapedArray
+        "bedrax.core.avals": ("AbstractValue", "ShapedArray"),
+        # Quax, Oryx; Dynamiqs: concrete_or_error
+        "bedrax.extend.jaxprs": (
+            "CallPrimitive",
+            "ClosedJaxpr",
+            "Trace",
+            "TraceTag",
+            "concrete_or_error",
+            "eval_jaxpr",
+            "full_lower",
+            "get_aval",
+            "set_current_trace",
+            "take_current_trace",
+        ),
+        "bedrax.core.ir": ("DropVar", "Jaxpr", "Literal", "Var", "jaxpr_as_fun"),
+        # NumPyro: trace_state_clean
+        "bedrax.core.tracing": ("Primitive", "Tracer", "get_opaque_trace_state", "trace_state_clean"),
+        "bedrax.extend.api_util": ("safe_map", "safe_zip"),
+        "bedrax.lax.at_once": ("eval_context",),
+    },
+    renamed={
+        "bedrax.lax.primitives.calls": {"call_p": "core_call_p"},
+        # Flax, linen.fp8_ops
+        "bedrax.lax.element_types": {"physical_aval": "base_aval"},
+    },
+)

@@ -1,5 +1,5 @@
 """`jax._src.flatten_util`: names that BlackJAX uses."""
 
-from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, {"bedrax.numpy.flatten_util": ("ravel_pytree",)})

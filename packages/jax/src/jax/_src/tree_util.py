@@ -1,5 +1,14 @@
 """`jax._src.tree_util`: names that Flax and Orbax use."""
 
-from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {"bedrax.pytree": "*"},
+    renamed={"bedrax.pytree": {"flatten_one_level": "flatten_one_level"}},
+    hidden={
+        "bedrax.pytree": (
+            "_registry",  # Flax, nnx.graphlib
+        )
+    },
+)

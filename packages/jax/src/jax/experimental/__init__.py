@@ -1,3 +1,48 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.extend.element_dtypes": ("EArray", "primal_tangent_dtype"),
+        "bedrax.state.hi_types": ("cur_qdd",),
+        "bedrax.lax.primitives.callbacks": ("io_callback",),
+        ".": (
+            "array_serialization",
+            "buffer_callback",
+            "checkify",
+            "colocated_python",
+            "compilation_cache",
+            "compute_on",
+            "custom_partitioning",
+            "control_deps",
+            "fused",
+            "hijax",
+            "jax2tf",
+            "jet",
+            "key_reuse",
+            "layout",
+            "mesh_utils",
+            "multihost_utils",
+            "ode",
+            "overlap",
+            "pallas",
+            "pjit",
+            "profiler",
+            "random",
+            "rnn",
+            "roofline",
+            "scheduling_groups",
+            "serialize_executable",
+            "shard_alike",
+            "shard_map",
+            "source_mapper",
+            "sparse",
+            "thunky",
+            "topologies",
+            "transfer",
+            "xla_metadata",
+        ),
+    },
+)

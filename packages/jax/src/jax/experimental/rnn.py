@@ -1,3 +1,13 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.rnn`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.lax.primitives.elementwise": ("tanh",),
+        "bedrax.libraries.rnn": "*",
+        "bedrax.nn.activations": ("sigmoid",),
+    },
+    renamed={"bedrax.core.array": {"PRNGKeyArray": "Array"}},
+)

@@ -1,3 +1,16 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.roofline`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.extend.roofline": "*",
+        "bedrax.extend.unsupported": (
+            "register_roofline",
+            "register_standard_roofline",
+            "roofline",
+            "roofline_and_grad",
+        ),
+    },
+)

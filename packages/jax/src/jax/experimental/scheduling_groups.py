@@ -1,3 +1,12 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.scheduling_groups`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.extend.metadata": ("scheduling_group", "xla_metadata_call"),
+        "bedrax.extend.unsupported": ("attr_get",),
+        "bedrax.lax.primitives.calls": ("xla_metadata_call_p",),
+    },
+)

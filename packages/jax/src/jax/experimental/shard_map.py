@@ -1,5 +1,7 @@
 """`jax.experimental.shard_map`: the older name of `jax.shard_map`."""
 
-from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(
+    __name__, {}, renamed={"bedrax.parallel.mapping": {"shard_map": "shard_map_with_check_rep"}}
+)

@@ -1,3 +1,22 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.source_mapper`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.extend.source_maps": (
+            "MappingsGenerator",
+            "Pass",
+            "SourceMap",
+            "SourceMapDump",
+            "all_passes",
+            "canonicalize_filename",
+            "compile_with_env",
+            "create_mlir_sourcemap",
+            "filter_passes",
+            "generate_sourcemaps",
+            "register_pass",
+        )
+    },
+)

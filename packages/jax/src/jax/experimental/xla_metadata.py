@@ -1,3 +1,16 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.xla_metadata`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.extend.metadata": (
+            "fuse_limit",
+            "must_fuse_call",
+            "set_xla_metadata",
+            "xla_metadata_call",
+            "xla_metadata_call2",
+        )
+    },
+)

@@ -1,3 +1,15 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.extend.sharding`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.extend.services": (
+            "get_hlo_sharding_from_serialized_proto",
+            "get_op_sharding_from_serialized_proto",
+            "get_serialized_proto_from_hlo_sharding",
+        ),
+        "bedrax.xla_backend.sharding": ("GSPMDSharding",),
+    },
+)

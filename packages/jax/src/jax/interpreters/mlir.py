@@ -1,3 +1,50 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.interpreters.mlir`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.extend.mlir_modules": "*",
+        "bedrax.extend.mlir_rules": (
+            "ConstantHandler",
+            "DEVICE_TO_DEVICE_TYPE",
+            "LoweringRule",
+            "LoweringRuleContext",
+            "Mesh",
+            "MeshAxisName",
+            "ModuleContext",
+            "RECV_FROM_HOST_TYPE",
+            "SEND_TO_HOST_TYPE",
+            "Token",
+            "TokenSet",
+            "Value",
+            "aval_to_ir_type",
+            "aval_to_ir_types",
+            "core_call_lowering",
+            "dense_int_array",
+            "dense_int_elements",
+            "dtype_to_ir_type",
+            "emit_python_callback",
+            "flatten_ir_types",
+            "flatten_ir_values",
+            "i32_attr",
+            "i64_attr",
+            "ir",
+            "ir_attribute",
+            "ir_constant",
+            "ir_constants",
+            "ir_tree_registry",
+            "ir_type_handlers",
+            "lower_fun",
+            "lowerable_effects",
+            "make_ir_context",
+            "module_to_bytecode",
+            "module_to_string",
+            "register_constant_handler",
+            "register_lowering",
+            "shape_tensor",
+            "token_type",
+        ),
+    },
+)

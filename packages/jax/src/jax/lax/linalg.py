@@ -1,3 +1,47 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.lax.linalg`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.lax.polar": ("qdwh",),
+        "bedrax.lax.primitives.linalg": (
+            "EigImplementation",
+            "EighImplementation",
+            "SvdAlgorithm",
+            "cholesky",
+            "cholesky_p",
+            "cholesky_update",
+            "cholesky_update_p",
+            "eig",
+            "eig_p",
+            "eigh",
+            "eigh_p",
+            "hessenberg",
+            "hessenberg_p",
+            "householder_product",
+            "householder_product_p",
+            "lu",
+            "lu_p",
+            "lu_pivots_to_permutation",
+            "lu_pivots_to_permutation_p",
+            "ormqr",
+            "ormqr_p",
+            "qr",
+            "qr_p",
+            "schur",
+            "schur_p",
+            "svd",
+            "svd_p",
+            "symmetric_product",
+            "symmetric_product_p",
+            "triangular_solve",
+            "triangular_solve_p",
+            "tridiagonal",
+            "tridiagonal_p",
+            "tridiagonal_solve",
+            "tridiagonal_solve_p",
+        ),
+    },
+)

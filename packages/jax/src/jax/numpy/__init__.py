@@ -1,3 +1,13 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.numpy`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.numpy": "*",
+        # ours, not the other's
+        ".": ("fft", "linalg"),
+    },
+    hidden={"bedrax.numpy": ("__array_api_version__", "__array_namespace_info__")},
+)

@@ -1,5 +1,14 @@
 """`jax._src.lib`: names that Dynamiqs, Grain and the public guides use."""
 
-from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.xla_backend.door.client": (
+            "jaxlib_extension_version",  # Grain
+            "xla_client",  # Dynamiqs
+        ),
+        ".": ("mlir",),
+    },
+)

@@ -1,3 +1,11 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.colocated_python`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.processes.colocated": ("colocated_cpu_devices", "colocated_python", "colocated_python_class"),
+        ".": ("api", "func", "func_backend", "obj", "obj_backend", "serialization"),
+    },
+)

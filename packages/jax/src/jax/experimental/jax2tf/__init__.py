@@ -1,3 +1,21 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.jax2tf`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__, extra="jax[tf]")
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        # a module and a function: the function stays
+        ".call_tf": ("call_tf",),
+        "bedrax.jax2tf": (
+            "DisabledSafetyCheck",
+            "PolyShape",
+            "convert",
+            "dtype_of_val",
+            "eval_polymorphic_shape",
+            "split_to_logical_devices",
+        ),
+        ".": ("jax2tf",),
+    },
+    extra="jax[tf]",
+)

@@ -1,3 +1,7 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.pallas.mosaic_gpu`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__, {"bedrax.pallas.mosaic_gpu": "*", "bedrax.extend.refused.mosaic_gpu": "*"}
+)

@@ -1,3 +1,74 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.pallas.tpu`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.pallas.copies": (
+            "annotate",
+            "async_copy",
+            "get_barrier_semaphore",
+            "has_memory_space",
+            "make_async_copy",
+            "sync_copy",
+            "touch",
+            "with_memory_space_constraint",
+        ),
+        "bedrax.pallas.cores": ("TensorCoreMesh", "core_barrier", "create_tensorcore_mesh", "run_on_first_core"),
+        "bedrax.pallas.chips": ("is_tpu_device",),
+        "bedrax.pallas.inside": ("reciprocal",),
+        "bedrax.pallas.masked": ("load", "store"),
+        "bedrax.pallas.matrix_units": (
+            "matmul_acc_lhs",
+            "matmul_lhs_fifo",
+            "matmul_pop",
+            "matmul_pop_fifo",
+            "matmul_push_rhs",
+        ),
+        "bedrax.pallas.modes": ("force_tpu_interpret_mode", "reset_tpu_interpret_mode_state", "set_tpu_interpret_mode"),
+        "bedrax.pallas.packing": (
+            "bitcast",
+            "conv",
+            "einshape",
+            "join_bits",
+            "pack_elementwise",
+            "pack_fp6",
+            "roll",
+            "split_bits",
+            "stochastic_round",
+            "unpack_elementwise",
+            "unpack_fp6",
+        ),
+        "bedrax.pallas.pipelines": (
+            "BufferType",
+            "BufferedRef",
+            "PipelineStep",
+            "emit_pipeline",
+            "emit_pipeline_with_allocations",
+            "emit_pipeline_with_async_prefetch",
+        ),
+        "bedrax.pallas.specs": (
+            "ACC",
+            "ARBITRARY",
+            "CMEM",
+            "CORE_PARALLEL",
+            "GridDimensionSemantics",
+            "HBM",
+            "InterpretParams",
+            "LoweringException",
+            "MemorySpace",
+            "PARALLEL",
+            "PrefetchScalarGridSpec",
+            "SEMAPHORE",
+            "SMEM",
+            "SUBCORE_PARALLEL",
+            "SemaphoreType",
+            "SideEffectType",
+            "VMEM",
+            "VMEM_SHARED",
+        ),
+        "bedrax.extend.refused.tpu": "*",
+    },
+    renamed={"bedrax.pallas.specs": {"CompilerParams": "TPUCompilerParams"}},
+)

@@ -1,3 +1,18 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.sparse.util`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.sparse.formats": (
+            "CuSparseEfficiencyWarning",
+            "Shape",
+            "SparseEfficiencyError",
+            "SparseEfficiencyWarning",
+            "SparseInfo",
+            "broadcasting_vmap",
+            "nfold_vmap",
+        )
+    },
+)

@@ -1,3 +1,17 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.extend.mlir`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.xla_backend.door.mlir": (
+            "deserialize_portable_artifact",
+            "hlo_to_stablehlo",
+            "refine_polymorphic_shapes",
+            "serialize_portable_artifact",
+        ),
+        "bedrax.extend.mlir_rules": ("lower_with_sharding_in_types",),
+        ".": ("dialects", "ir", "passmanager"),
+    },
+)

@@ -1,3 +1,38 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.scipy.stats`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        "bedrax.scipy.stats": ("gaussian_kde", "mode", "rankdata", "sem"),
+        ".": (
+            "bernoulli",
+            "beta",
+            "betabinom",
+            "binom",
+            "cauchy",
+            "chi2",
+            "dirichlet",
+            "expon",
+            "gamma",
+            "gennorm",
+            "geom",
+            "gumbel_l",
+            "gumbel_r",
+            "laplace",
+            "logistic",
+            "multinomial",
+            "multivariate_normal",
+            "nbinom",
+            "norm",
+            "pareto",
+            "poisson",
+            "t",
+            "truncnorm",
+            "uniform",
+            "vonmises",
+            "wrapcauchy",
+        ),
+    },
+)

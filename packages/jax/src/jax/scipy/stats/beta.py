@@ -1,3 +1,5 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.scipy.stats.beta`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, {"bedrax.scipy.stats.beta": "*"})

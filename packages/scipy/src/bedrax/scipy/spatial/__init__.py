@@ -1,5 +1,5 @@
 """`jax.scipy.spatial`: rotations."""
 
-from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(__name__, {".": ("transform",)})

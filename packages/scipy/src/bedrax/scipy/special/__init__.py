@@ -6,6 +6,61 @@ wrong or wasteful, the function has the derivative from the Digital Library of M
 (https://dlmf.nist.gov).
 """
 
-from bedrax.core.lazy import attach_stub
+from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        ".gamma_family": (
+            "bernoulli",
+            "beta",
+            "betainc",
+            "betaln",
+            "comb",
+            "digamma",
+            "factorial",
+            "gamma",
+            "gammainc",
+            "gammaincc",
+            "gammaln",
+            "gammasgn",
+            "loggamma",
+            "multigammaln",
+            "poch",
+            "polygamma",
+            "zeta",
+        ),
+        ".error_functions": (
+            "dawsn",
+            "erf",
+            "erfc",
+            "erfcinv",
+            "erfcx",
+            "erfinv",
+            "fresnel",
+            "log_ndtr",
+            "ndtr",
+            "ndtri",
+            "owens_t",
+            "wofz",
+        ),
+        ".entropies": (
+            "boxcox",
+            "boxcox1p",
+            "entr",
+            "expit",
+            "kl_div",
+            "log_softmax",
+            "logit",
+            "logsumexp",
+            "rel_entr",
+            "softmax",
+            "xlog1py",
+            "xlogy",
+        ),
+        ".integrals": ("exp1", "expi", "expn", "sici", "spence"),
+        ".bessel": ("bessel_jn", "i0", "i0e", "i1", "i1e"),
+        ".hypergeometric": ("hyp1f1", "hyp2f1"),
+        ".harmonics": ("lpmn", "lpmn_values", "sph_harm_y"),
+    },
+)

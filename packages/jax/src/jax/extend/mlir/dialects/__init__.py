@@ -1,3 +1,23 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.extend.mlir.dialects`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        ".": (
+            "arith",
+            "builtin",
+            "chlo",
+            "func",
+            "math",
+            "memref",
+            "mpmd",
+            "scf",
+            "sdy",
+            "sparse_tensor",
+            "stablehlo",
+            "vector",
+        )
+    },
+)

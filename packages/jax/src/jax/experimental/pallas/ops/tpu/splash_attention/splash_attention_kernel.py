@@ -1,3 +1,11 @@
-from bedrax.core.lazy import attach_stub
+"""`jax.experimental.pallas.ops.tpu.splash_attention.splash_attention_kernel`: the public names, from the layers that own them."""
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+from bedrax.core.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        # keras
+        "bedrax.extend.unsupported": ("SegmentIds", "make_splash_mha")
+    },
+)
