@@ -340,6 +340,67 @@ PROGRAMS = {
                 assert h(A).sharding.spec == spec, (spec, h(A).sharding)
         check(over(lambda v: lax.psum(v, "y"), P("x", "y"), P("x"), mesh=typed), A)
     """,
+    "frames of a known call": """
+        import gc
+        import sys
+        import weakref
+
+        def frames(f, *args):
+            "The Python functions that the fourth call with these arguments enters."
+            for _ in range(3):
+                f(*args)
+            entered = []
+            sys.setprofile(lambda frame, event, _: entered.append(frame.f_code) if event == "call" else None)
+            try:
+                f(*args)
+            finally:
+                sys.setprofile(None)
+            return len(entered)
+
+        def total(v):
+            return lax.add(v, lax.psum(v, both))
+
+        both = ("x", "y")
+        explicit = mesh.update(axis_types=(AxisType.Explicit,) * 2)
+        for where in (mesh, explicit):
+            known = shard_map(total, mesh=where, in_specs=P(both), out_specs=P(both))
+            apart, whole = device_put(A, NamedSharding(where, P(both))), device_put(A, d[0])
+            assert frames(known, apart) <= 80
+            assert frames(known, A) <= 180  # the argument is cut and put on the devices
+            assert known(apart).sharding == known(A).sharding == NamedSharding(where, P(both))
+            assert frames(lambda v: shard_map(total, mesh=where, in_specs=P(both), out_specs=P(both))(v), apart) <= 260
+            with set_mesh(where):
+                assert frames(smap(lambda v: lax.psum(v, "x"), in_axes=0, out_axes=None, axis_name="x"), A) <= 260
+
+        # Each of these is part of the signature.
+        mapped = lambda *specs, **options: shard_map(total, mesh=mesh, in_specs=specs[0], out_specs=specs[1], **options)
+        close(mapped(P(both), P(both))(A), A + np.tile(A.sum(0), (8, 1)))
+        close(mapped(P(None, both), P(None, both))(A), A + np.tile(A.sum(1)[:, None], (1, 8)))
+        for bad, error in ((lambda: mapped(P(both), P())(A), ValueError), (lambda: mapped((P(),) * 2, P())(A), ValueError)):
+            for _ in range(2):  # also when the program is known
+                try:
+                    bad()
+                except error:
+                    continue
+                raise AssertionError("no error")
+        specs = [P(both)]  # read at each call
+        changing = mapped(specs, P(both))
+        first = changing(A)
+        specs[0] = P()
+        close(changing(A)[:8], A + 8 * A)
+        close(first, A + np.tile(A.sum(0), (8, 1)))
+
+        # Nothing keeps the function or a value of a trace.
+        held = weakref.ref(total)
+        def closes_over(w):
+            return over(lambda v: lax.mul(lax.psum(v, "x"), w), P("x"), P())(A)
+        for w in (S, np.float32(2)):
+            close(jit(closes_over)(w), w * A.reshape(4, 2, 8).sum(0))
+            close(grad(lambda w: lax.reduce_sum(closes_over(w), (0, 1)))(w), A.sum())
+        del total, known, mapped, changing
+        gc.collect()
+        assert held() is None
+    """,
     "collectives of pmap": """
         X = np.arange(8 * 8 * 2, dtype=np.float32).reshape(8, 8, 2)
         halves = [[0, 2, 4, 6], [1, 7, 5, 3]]

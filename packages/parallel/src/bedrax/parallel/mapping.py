@@ -6,19 +6,20 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from bedrax import pytree
-from bedrax.core import executors, staging
+from bedrax.core import caches, executors, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
-from bedrax.core.staging import function_name
+from bedrax.core.staging import function_name, of_a_trace
+from bedrax.core.tracing import Tracer
 from bedrax.core.typing import Decorator, P, R
 from bedrax.lax.primitives.placement import moved
 from bedrax.parallel import explicit, meshes, rules  # noqa: F401  (rules: the primitive's rows)
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
-from bedrax.parallel.primitives import inside, manual_sizes, names_in, parts_of, shard_map_p
+from bedrax.parallel.primitives import inside, manual_sizes, names_in, parts_of, shard_map_p, whole_type
 from bedrax.parallel.specs import Infer, PartitionSpec, axes_of, refuse_partial_sums
 
 __all__ = ["shard_map", "smap"]
@@ -84,13 +85,13 @@ def shard_map(
     @functools.wraps(f)
     @api_boundary
     def mapped(*args):
-        def specs(leaves, tree):
-            return _flat_specs("in_specs", in_specs, pytree.tree_unflatten(tree, leaves), f)
+        def flat_specs(what, given, types, tree):
+            return _flat_specs(what, given, pytree.tree_unflatten(tree, types), f)
 
-        def result_specs(types, tree):
-            return _flat_specs("out_specs", out_specs, pytree.tree_unflatten(tree, types), f)
-
-        return map_blocks(f, args, None if in_specs is Infer else specs, result_specs, mesh, axis_names, check_vma)
+        specs = functools.partial(flat_specs, "in_specs", in_specs)
+        result_specs = functools.partial(flat_specs, "out_specs", out_specs)
+        own = None if in_specs is Infer else specs
+        return map_blocks(f, args, own, result_specs, mesh, axis_names, check_vma, (in_specs, out_specs))
 
     return mapped
 
@@ -129,11 +130,9 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
     @functools.wraps(f)
     @api_boundary
     def mapped(*args):
-        def in_specs(leaves, tree):
-            return specs("in_axes", in_axes, [aval_of(x) for x in leaves], tree)
-
+        in_specs = None if in_axes is Infer else functools.partial(specs, "in_axes", in_axes)
         out_specs = functools.partial(specs, "out_axes", out_axes)
-        return map_blocks(f, args, None if in_axes is Infer else in_specs, out_specs, None, {axis_name}, True)
+        return map_blocks(f, args, in_specs, out_specs, None, {axis_name}, True, (smap, in_axes, out_axes))
 
     return mapped
 
@@ -158,28 +157,83 @@ def map_blocks(
     mesh: Any,
     axis_names: Any,
     check_vma: bool,
+    specs: Any = None,
 ) -> Any:
     """Trace a function of blocks, and apply it to whole arrays.
 
     Args:
-      in_specs: ``(leaves of the arguments, their tree) -> a spec for each``; None: the split in the arguments' types.
+      in_specs: ``(types of the leaves of the arguments, their tree) -> a spec for each``; None: the split in the
+        arguments' types.
       out_specs: ``(types of the results, their tree) -> a spec for each``.
+      specs: a pytree on which alone `in_specs` and `out_specs` depend. The traced function is then kept for further
+        calls with arguments of these types. None: it is not kept.
     """
+    leaves, tree = pytree.tree_flatten(args)
+    types = tuple([aval_of(x) for x in leaves])
+    known, key = caches.traces.of(f), None
+    if specs is not None:
+        with_types, structure = pytree.tree_flatten(specs)
+        names = axis_names if type(axis_names) is str else frozenset(axis_names)
+        options = (structure, tuple(map(type, with_types)), *with_types, mesh, names, bool(check_vma))
+        key = (map_blocks, tree, types, options, executors.get(), caches.context())
+    try:
+        found = None if key is None else known.get(key)
+    except TypeError:  # an argument that has no hash: an error that `_traced` reports
+        found = key = None
+    if found is None:
+        found = _traced(f, args, types, tree, in_specs, out_specs, mesh, axis_names, check_vma)
+        if key is not None and not any(map(of_a_trace, found.consts)):
+            known.keep(key, found)
+    out = shard_map_p.bind(*found.consts, *leaves, **found.params)
+    if found.places is not None:
+        out = [
+            x if not isinstance(x, Tracer) and x.sharding == place else moved(x, place)
+            for x, place in zip(out, found.places, strict=True)
+        ]
+    return pytree.tree_unflatten(found.tree, out)
+
+
+class _Traced(NamedTuple):
+    """A traced function of blocks, for arguments of given types.
+
+    Attributes:
+      consts: the values that it closes over.
+      params: those of `shard_map_p`.
+      tree: the structure of its results.
+      places: the shardings of its results, if they have a split over explicit axes; else None.
+    """
+
+    consts: list[Any]
+    params: dict[str, Any]
+    tree: Any
+    places: list[Any] | None
+
+
+def _traced(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    types: tuple[Any, ...],
+    tree: Any,
+    in_specs: Callable[..., Any] | None,
+    out_specs: Callable[..., Any],
+    mesh: Any,
+    axis_names: Any,
+    check_vma: bool,
+) -> _Traced:
     where = _mesh(mesh)
     manual = _manual(where, axis_names)
     sizes = manual_sizes(where, manual)
-    leaves, tree = pytree.tree_flatten(args)
-    own = tuple(_inferred(f, leaves, where, manual) if in_specs is None else in_specs(leaves, tree))
-    types = []
-    for i, (x, spec) in enumerate(zip(leaves, own, strict=True)):
+    own = tuple(_inferred(f, types, where, manual) if in_specs is None else in_specs(types, tree))
+    blocks = []
+    for i, (aval, spec) in enumerate(zip(types, own, strict=True)):
         name = functools.partial(_argument, f, args, i)
-        _check_spec("in_specs", spec, len(aval_of(x).shape), where, manual, name)
-        explicit.check_blocks(aval_of(x), spec)
-        types.append(_block_type(aval_of(x), spec, sizes, check_vma, name))
+        _check_spec("in_specs", spec, len(aval.shape), where, manual, name)
+        explicit.check_blocks(aval, spec)
+        blocks.append(_block_type(aval, spec, sizes, check_vma, name))
     params = dict(mesh=where, manual=manual, check_vma=bool(check_vma))
     in_tree = pytree.tree_structure((args, {}))
     with inside(params), _mesh_inside(where, manual):
-        program, consts, out_tree = staging.trace_function(f, in_tree, tuple(types))
+        program, consts, out_tree = staging.trace_function(f, in_tree, tuple(blocks))
     explicit.check_collectives(program)
     results = tuple(out_specs(program.out_avals, out_tree))
     for i, (aval, spec) in enumerate(zip(program.out_avals, results, strict=True)):
@@ -187,19 +241,20 @@ def map_blocks(
         _check_spec("out_specs", spec, len(aval.shape), where, manual, name)
         if check_vma:
             _check_equal(aval, spec, manual, name)
-    out = shard_map_p.bind(
-        *consts, *leaves, jaxpr=program, in_specs=(PartitionSpec(),) * len(consts) + own, out_specs=results, **params
-    )
-    return pytree.tree_unflatten(out_tree, _typed(out, results, where))
+    params.update(jaxpr=program, in_specs=(PartitionSpec(),) * len(consts) + own, out_specs=results)
+    return _Traced(consts, params, out_tree, _places(program, params))
 
 
-def _typed(xs: Sequence[Any], specs: Sequence[PartitionSpec], mesh: Any) -> Sequence[Any]:
-    """Results over explicit axes, with types that have their split."""
-    executor = executors.get()
+def _places(program: Any, params: dict[str, Any]) -> list[Any] | None:
+    """The shardings of results that have a split over explicit axes, or None."""
+    executor, mesh = executors.get(), params["mesh"]
     if not mesh.explicit_axes or meshes.get_abstract_mesh().manual_axes or not executor.devices():
-        return xs
+        return None
     with meshes.set_mesh(mesh) if isinstance(mesh, Mesh) else meshes.use_abstract_mesh(mesh):
-        return [moved(x, executor.resolve(s, "out_specs of shard_map", aval_of(x))) for x, s in zip(xs, specs)]
+        return [
+            executor.resolve(spec, "out_specs of shard_map", whole_type(aval, spec, mesh, params["manual"]))
+            for spec, aval in zip(params["out_specs"], program.out_avals, strict=True)
+        ]
 
 
 # ---- the mesh
@@ -279,7 +334,7 @@ def _flat_specs(what: str, specs: Any, tree: Any, f: Callable) -> list[Partition
     return [PartitionSpec() if s is None else s for s in found]
 
 
-def _inferred(f: Callable, leaves: Sequence[Any], mesh: Any, manual: tuple[str, ...]) -> list[PartitionSpec]:
+def _inferred(f: Callable, types: Sequence[Any], mesh: Any, manual: tuple[str, ...]) -> list[PartitionSpec]:
     """The split of the mapped axes according to types. Only types of Explicit axes have it."""
     silent = [n for n in manual if n not in mesh.explicit_axes]
     if silent:
@@ -287,7 +342,7 @@ def _inferred(f: Callable, leaves: Sequence[Any], mesh: Any, manual: tuple[str, 
             f"shard_map: the types of the arguments of {function_name(f)} do not say how they are split over the axes"
             f" {silent}, as they do for axes of type Explicit; pass in_specs"
         )
-    found = [getattr(aval_of(x).split, "spec", PartitionSpec()) for x in leaves]
+    found = [getattr(aval.split, "spec", PartitionSpec()) for aval in types]
     return [PartitionSpec(*(tuple(n for n in axes_of(e) if n in manual) for e in spec)) for spec in found]
 
 
@@ -309,7 +364,8 @@ def _result(f: Callable, tree: Any, index: int) -> str:
 
 def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Sequence[str], name: Callable) -> None:
     names = names_in(spec)
-    refuse_partial_sums(spec, f"shard_map: {what} has for {name()} ")
+    if spec.unreduced or spec.reduced:
+        refuse_partial_sums(spec, f"shard_map: {what} has for {name()} ")
     if len(spec) > rank:
         raise ValueError(
             f"shard_map: {what} has {spec}, of {len(spec)} entries, for {name()}, of rank {rank}; write at most {rank}"

@@ -114,8 +114,8 @@ def _mapped(fun: Callable, call: Callable, given: tuple, dims: Sequence, out_axe
         values = [x if d is None else expand_dims(x, (d,)) for x, d in zip(values, out_dims, strict=True)]
         return pytree.tree_unflatten(out_tree, values)
 
-    def in_specs(leaves, _):
-        return [axis_spec("in_axes", d, len(aval_of(x).shape), name, fun) for x, d in zip(leaves, dims, strict=True)]
+    def in_specs(types, _):
+        return [axis_spec("in_axes", d, len(t.shape), name, fun) for t, d in zip(types, dims, strict=True)]
 
     def out_specs(types, _):
         return [axis_spec("out_axes", d, len(t.shape), name, fun) for t, d in zip(types, out_dims, strict=True)]

@@ -69,12 +69,19 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
     aval = placed_type(ShapedArray(value.shape, dtype, weak_type), sharding)
     if type(sharding) is SingleDeviceSharding:
         return _batched_device_put(aval, sharding, [value], [device_of(sharding)], committed)
-    sharding.shard_shape(value.shape)  # raises if the shape is not divisible
-    parts, places = [], []
-    for device, index in sharding.addressable_devices_indices_map(value.shape).items():
-        parts.append(value[index])
-        places.append(device)
-    return _batched_device_put(aval, sharding, parts, places, committed)
+    places, indices = _shards(sharding, value.shape)
+    return _batched_device_put(aval, sharding, [value[index] for index in indices], places, committed)
+
+
+@functools.lru_cache(4096)
+def _shards(sharding: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
+    """The devices of this process that hold parts of an array of `shape`, and the slices of the parts."""
+    sharding.shard_shape(shape)  # raises if the shape is not divisible
+    found = sharding.addressable_devices_indices_map(shape)
+    return list(found), list(found.values())
+
+
+clients.forget.append(_shards.cache_clear)
 
 
 def to_sharding(x: Any, sharding: Any, committed: bool = True) -> Array:
@@ -464,12 +471,12 @@ NOTHING_REQUESTED = Requested()
 def requested_by(prim: tracing.Primitive, params: dict[str, Any]) -> Requested:
     """The shardings in the params of an operation that is evaluated eagerly. `shard_map` has those of its results.
 
-    The params decide if all axes of a mesh of devices are manual. Explicit axes stand in the types.
+    The params decide if all axes of a mesh of devices are manual.
     """
     if prim is not shard_map_p or not isinstance(params["mesh"], Mesh):
         return NOTHING_REQUESTED
     mesh = params["mesh"]
-    if mesh.explicit_axes or set(params["manual"]) != set(mesh.axis_names):
+    if set(params["manual"]) != set(mesh.axis_names):
         return NOTHING_REQUESTED
     return Requested(
         results=tuple(NamedSharding(mesh, spec) for spec in params["out_specs"]), by="the mesh of shard_map"
