@@ -1,6 +1,12 @@
 """Functions, primitives and arrays are pickled and sent to other processes."""
 
+import contextlib
+import importlib
+import inspect
+import operator
 import pickle
+import pkgutil
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +59,35 @@ def test_where_users_find_it():
     assert jnp.ones(1).__array_namespace__() is jnp
     for name in ("ConcretizationTypeError", "UnexpectedTracerError", "TracerBoolConversionError"):
         assert getattr(jax.errors, name).__module__ == "jax.errors"
-    for module, name in ((jax, "vmap"), (jnp, "where"), (jax.nn, "gelu"), (lax, "cond")):
-        found = getattr(module, name)
-        assert getattr(__import__(found.__module__, fromlist=[name]), name) is found
-        assert found.__module__.startswith("jax")
+
+
+def modules_of_the_face():
+    for found in pkgutil.walk_packages(jax.__path__, "jax.", onerror=lambda name: None):
+        if "._" not in found.name:
+            with warnings.catch_warnings(), contextlib.suppress(ImportError):  # ImportError: an extra is not installed
+                warnings.simplefilter("ignore", DeprecationWarning)
+                yield importlib.import_module(found.name)
+
+
+def test_every_function_and_class_is_found_by_its_module_and_name():
+    wrong, count = [], 0
+    for module in (jax, *modules_of_the_face()):
+        for name in getattr(module, "__all__", ()):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                value = getattr(module, name)
+            home = str(getattr(value, "__module__", ""))
+            if not (inspect.isclass(value) or inspect.isroutine(value)) or home.partition(".")[0] not in (
+                "bedrax",
+                "jax",
+            ):
+                continue
+            count += 1
+            found = operator.attrgetter(value.__qualname__)
+            try:
+                same = found(importlib.import_module(home)) is value
+            except AttributeError:
+                same = False
+            wrong += [] if same else [f"{module.__name__}.{name} says that it is {home}.{value.__qualname__}"]
+    assert not wrong
+    assert count > 2000

@@ -118,13 +118,19 @@ def _public_functions() -> tuple[dict, dict]:
     global _found
     modules = [
         (name, module)
-        for name, module in sorted(sys.modules.items(), reverse=True)  # those of jax come first
+        for name, module in sorted(sys.modules.items(), key=_rank)
         if module is not None and name.partition(".")[0] in ("jax", "bedrax")
     ]
     size = sum([len(vars(module)) for _, module in modules])
     if _found is None or _found[0] != size:
         _found = (size, *_read(modules))
     return _found[1:]
+
+
+def _rank(item: tuple[str, ModuleType]) -> tuple[bool, bool, int, str]:
+    """Modules of jax come first, private ones last, and ``jax`` before ``jax.numpy``."""
+    name = item[0]
+    return name.startswith("bedrax"), "._" in name, name.count("."), name
 
 
 _found: tuple[int, dict[Any, Any], dict[Any, Any]] | None = None  # number of names, functions, objects
@@ -138,7 +144,7 @@ def _read(modules: list[tuple[str, ModuleType]]) -> tuple[dict, dict]:
         for attribute, value in list(vars(module).items()):
             if attribute.startswith("_") or attribute not in public or isinstance(value, type) or not callable(value):
                 continue
-            name = _name_of(value, module_name, attribute)
+            name = _name_of(module_name, attribute)
             for layer in _layers(value):
                 if isinstance(layer, FunctionType):
                     by_code.setdefault(layer.__code__, []).append((name, layer))
@@ -154,10 +160,7 @@ def _layers(value: Any) -> Iterator[Any]:
         value = value.func if isinstance(value, functools.partial) else getattr(value, "__wrapped__", None)
 
 
-def _name_of(value: Any, module: str, attribute: str) -> str:
-    own = getattr(value, "__module__", None)
-    if isinstance(own, str) and own.startswith("jax") and getattr(value, "__name__", "") == attribute:
-        module = own
+def _name_of(module: str, attribute: str) -> str:
     if module.startswith("bedrax."):
         module = f"jax.{module.removeprefix('bedrax.')}"
     return f"{_SHORT.get(module, module)}.{attribute}"

@@ -90,8 +90,7 @@ def attach(
             text = f"{module} needs an extra: install {extra} ({error})"
             raise ModuleNotFoundError(text, name=error.name) from None
         examples = read_examples(os.path.splitext(sys.modules[module].__file__ or "")[0] + ".txt")
-        ours = not module.startswith("bedrax.") and getattr(value, "__qualname__", None) == name
-        _present(value, module if ours else "", examples.get(name) or examples.get(getattr(value, "__name__", ""), ""))
+        _present(value, examples.get(name) or examples.get(getattr(value, "__name__", ""), ""))
         if (text := deprecated.get(f"{module}.{name}")) and home != module:
             warnings.warn(text, DeprecationWarning, stacklevel=2)  # each time: the name is not kept
         else:
@@ -105,15 +104,13 @@ def attach(
     return get, lambda: sorted(places), public
 
 
-def _present(value: Any, module: str, example: str) -> None:
-    """Give functions and classes of Bedrax the (first) module where users find them, and an example."""
-    if str(getattr(value, "__module__", "")).partition(".")[0] not in ("bedrax", module.partition(".")[0] or "jax"):
+def _present(value: Any, example: str) -> None:
+    """Give functions and classes of Bedrax an example."""
+    if str(getattr(value, "__module__", "")).partition(".")[0] not in ("bedrax", "jax"):
         return  # another library's
     with contextlib.suppress(AttributeError, TypeError):  # those of C++
         if example and ">>> " not in (text := inspect.cleandoc(value.__doc__ or "")):
             value.__doc__ = f"{text}\n\nExamples:\n\n{example}".lstrip()
-        if module and str(getattr(value, "__module__", "")).startswith("bedrax."):
-            value.__module__ = module
 
 
 @functools.cache

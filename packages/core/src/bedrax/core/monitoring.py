@@ -22,7 +22,9 @@ class _Functions(NamedTuple):
     record: _Recorder
 
 
-def _functions(kind: str) -> _Functions:
+def _functions(kind: str, *names: str) -> _Functions:
+    """Return the functions of a kind of events, which get these names."""
+
     def register(callback: Callable[..., None]) -> None:
         _listeners[kind].append(callback)
 
@@ -38,13 +40,23 @@ def _functions(kind: str) -> _Functions:
     register.__doc__ = f"Call ``callback(event, ...)`` for every {kind} event from now on."
     unregister.__doc__ = f"Stop calling a listener of {kind} events."
     record.__doc__ = f"Tell the listeners of a {kind} event: its name, its values, and metadata by keyword."
-    return _Functions(register, unregister, record)
+    functions = _Functions(register, unregister, record)
+    for function, name in zip(functions, names, strict=True):
+        function.__name__ = function.__qualname__ = name
+    return functions
 
 
-_event = _functions("event")
-_duration = _functions("duration")
-_time_span = _functions("time_span")
-_scalar = _functions("scalar")
+_event = _functions("event", "register_event_listener", "unregister_event_listener", "record_event")
+_duration = _functions(
+    "duration",
+    "register_event_duration_secs_listener",
+    "unregister_event_duration_listener",
+    "record_event_duration_secs",
+)
+_time_span = _functions(
+    "time_span", "register_event_time_span_listener", "unregister_event_time_span_listener", "record_event_time_span"
+)
+_scalar = _functions("scalar", "register_scalar_listener", "unregister_scalar_listener", "record_scalar")
 
 register_event_listener: Final = _event.register
 unregister_event_listener: Final = _event.unregister

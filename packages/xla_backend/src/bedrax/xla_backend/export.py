@@ -332,8 +332,8 @@ def export(
         that are not stable.
       NotImplementedError: the program calls back into Python.
     """
-    if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith(("bedrax.", "jax.")):
-        fun_jit = jit(fun_jit)  # functions of the library need not be jitted; their module is jax after their first use
+    if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith("bedrax."):
+        fun_jit = jit(fun_jit)  # functions of the library need not be jitted
     if not hasattr(fun_jit, "trace"):
         raise ValueError(f"export needs a function made by jit, got {fun_jit!r}; write export(jit(f))")
     if _override_lowering_rules is not None:

@@ -91,8 +91,8 @@ reasons: dict[str, str] = {
 }
 
 
-def _make(path: str) -> Any:
-    """A class (for a name with a capital first letter) or a function that raises when it is called."""
+def _make(path: str, module: str) -> Any:
+    """A class (for a name with a capital first letter) or a function of `module` that raises when it is called."""
     name, text = path.rpartition(".")[2], f"{path}: {reasons[path]}"
     doc = f"Not supported: raises NotImplementedError. {reasons[path][0].upper()}{reasons[path][1:]}."
 
@@ -100,9 +100,9 @@ def _make(path: str) -> Any:
         raise NotImplementedError(text)
 
     if name[0].isupper():
-        return type(name, (), {"__init__": refuse, "__doc__": doc, "__module__": __name__})
+        return type(name, (), {"__init__": refuse, "__doc__": doc, "__module__": module})
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = doc
+    refuse.__doc__, refuse.__module__ = doc, module
     return refuse
 
 
@@ -110,10 +110,11 @@ def names_of(module: str) -> tuple[Callable[[str], Any], list[str]]:
     """``__getattr__, __all__`` for the unsupported names of a module of the face."""
     found = [path.rpartition(".")[2] for path in reasons if path.rpartition(".")[0] == module]
     made: dict[str, Any] = {}
+    home = f"{__name__}.{module.rpartition('.')[2]}"
 
     def get(name: str) -> Any:
         if name not in found:
             raise AttributeError(f"{module} has no refused name {name!r}")
-        return made.setdefault(name, _make(f"{module}.{name}"))
+        return made.setdefault(name, _make(f"{module}.{name}", home))
 
     return get, found
