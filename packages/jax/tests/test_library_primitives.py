@@ -29,6 +29,7 @@ def scaled_difference():
         return [hlo.subtract(hlo.multiply(x, factor), y)]
 
     def jvp(primals, tangents, *, scale):
+        assert type(primals) is tuple and type(tangents) is tuple
         tangents = [t.instantiate() if type(t) is ad.Zero else ad.instantiate_zeros(t) for t in tangents]
         return bind(*primals, scale), bind(*tangents, scale)
 
@@ -229,3 +230,39 @@ def test_custom_functions_inside_derivative_rules():
     for transform in (lambda f: f, jax.jit):
         np.testing.assert_allclose(transform(jax.grad(sine))(1.0), np.cos(1.0), rtol=1e-6)
         np.testing.assert_allclose(transform(jax.grad(jax.grad(sine)))(1.0), -np.sin(1.0), rtol=1e-6)
+
+
+def test_equations_are_bound_again_with_their_params():
+    @jax.custom_jvp
+    def halved(x):
+        return x / 2
+
+    halved.defjvp(lambda primals, tangents: (halved(*primals), 3 * tangents[0]))
+
+    @jax.custom_vjp
+    def doubled(x):
+        return 2 * x
+
+    doubled.defvjp(lambda x: (doubled(x), None), lambda _, ct: (5 * ct,))
+
+    def read(program, *args):
+        values = dict(zip(program.jaxpr.invars, args, strict=True)) | dict(
+            zip(program.jaxpr.constvars, program.consts, strict=True)
+        )
+        look_up = lambda x: x.val if isinstance(x, jax.extend.core.Literal) else values[x]
+        for eqn in program.jaxpr.eqns:
+            outs = eqn.primitive.bind(*map(look_up, eqn.invars), **eqn.primitive.get_bind_params(eqn.params))
+            values |= zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs], strict=True)
+        return look_up(program.jaxpr.outvars[0])
+
+    for fun, slope in (
+        (halved, 3.0),
+        (doubled, 5.0),
+        (jax.checkpoint(jnp.sin), np.cos(2.0)),
+        (jax.jit(jnp.sin), np.cos(2.0)),
+        (lambda x: jax.lax.scan(lambda c, _: (2 * c, None), x, length=3)[0], 8.0),
+        (lambda x: jax.lax.cond(x > 0, jnp.sin, jnp.cos, x), np.cos(2.0)),
+    ):
+        again = partial(read, jax.make_jaxpr(fun)(2.0))
+        np.testing.assert_allclose(again(2.0), fun(2.0), rtol=1e-6)
+        np.testing.assert_allclose(jax.grad(again)(2.0), slope, rtol=1e-6)

@@ -6,7 +6,9 @@ import pytest
 import bedrax.numpy as jnp
 from bedrax.autodiff import grad, jvp, vjp
 from bedrax.batching import vmap
+from bedrax.core import config
 from bedrax.numpy import linalg
+from bedrax.pytree import tree_leaves
 
 
 def draw(*shape, dtype=np.float32, seed=0):
@@ -278,3 +280,30 @@ def test_polynomials():
     same(jnp.polyfit(x, y, 1, w=w, cov="unscaled"), np.polyfit(x, y, 1, w=w, cov="unscaled"))
     same(jnp.polyfit(x, draw(6, 2), 1, w=w), np.polyfit(x, draw(6, 2), 1, w=w))
     same(tuple(jnp.polyfit(x, y, 2, full=True)[:4]), tuple(np.polyfit(x, y, 2, full=True)[:4]))
+
+
+STRICT = {
+    **{
+        name: getattr(linalg, name)
+        for name in "cholesky cond det eig eigh eigvals eigvalsh inv matrix_norm matrix_rank norm pinv qr slogdet svd"
+        " svdvals trace vector_norm".split()
+    },
+    "lstsq": lambda a: linalg.lstsq(a, a),
+    "matrix_power": lambda a: linalg.matrix_power(a, -3),
+    "multi_dot": lambda a: linalg.multi_dot([a, a, a]),
+    "solve": lambda a: linalg.solve(a, a),
+    "tensorsolve": lambda a: linalg.tensorsolve(a, a[0]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("name", STRICT)
+def test_operands_of_one_dtype_need_no_promotion(name, dtype):
+    a = matrices(3, 3, dtype=dtype)
+    a = a @ a.conj().T  # positive definite, for Cholesky's decomposition
+    expected = STRICT[name](a)
+    with config.numpy_dtype_promotion("strict"):
+        found = STRICT[name](a)
+        jvp(STRICT[name], (a,), (a,)) if name not in ("matrix_rank", "eig") else None
+    for f, e in zip(tree_leaves(found), tree_leaves(expected), strict=True):
+        np.testing.assert_allclose(f, e, rtol=1e-5, atol=1e-5)

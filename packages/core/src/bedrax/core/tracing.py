@@ -477,6 +477,10 @@ class Primitive:
                 return done
         return trace.process(self, args, params)
 
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the params that `bind` takes for an equation with `params`: the same, in a new dictionary."""
+        return dict(params)
+
     def result_types(self, types: Sequence[AbstractValue], params: dict[str, Any]) -> Any:
         """Return the types by the shape rule, and by the sharding rule if types of operands have a split.
 

@@ -67,6 +67,10 @@ class TableView(MutableMapping[Any, Any]):
         return dict.__len__(self.table)
 
 
+def _of_tuples(rule):
+    return lambda primals, tangents, **params: rule(tuple(primals), tuple(tangents), **params)
+
+
 def _without_axis(rule):
     return lambda axis, args, dims, **params: rule(tuple(args), tuple(dims), **params)
 
@@ -75,7 +79,7 @@ def _with_parts_of_axis(rule):
     return lambda axis, args, dims, **params: rule(axis.size, axis.name, None, tuple(args), tuple(dims), **params)
 
 
-primitive_jvps: Final = TableView(ad_tables.jvp_rules)
+primitive_jvps: Final = TableView(ad_tables.jvp_rules, _of_tuples)
 primitive_transposes: Final = TableView(ad_tables.transpose_rules)
 primitive_batchers: Final = TableView(batch_rules, _without_axis)
 axis_primitive_batchers: Final = TableView(batch_rules, _with_parts_of_axis)

@@ -317,8 +317,12 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
         u, s, vh = svd(a, full_matrices=False)
         kept = s >= jnp.asarray(rcond, real) * s[0]
         rank = jnp.sum(kept)
-        inverse = jnp.where(kept, 1, 0).astype(real) / jnp.where(kept, s, 1)
-        x = matmul(adjoint(vh), inverse[:, None] * matmul(adjoint(u), b, precision="highest"), precision="highest")
+        inverse = jnp.where(kept, 1, 0).astype(real) / jnp.where(kept, s, jnp.ones((), real))
+        x = matmul(
+            adjoint(vh),
+            inverse[:, None].astype(a.dtype) * matmul(adjoint(u), b, precision="highest"),
+            precision="highest",
+        )
     if numpy_resid and (int(rank) < n or m <= n):
         residuals = jnp.zeros((0,), real)
     else:
