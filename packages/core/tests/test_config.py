@@ -11,6 +11,7 @@ import pytest
 from bedrax.core import config as options
 from bedrax.core import offers
 from bedrax.core.config import config
+from bedrax.core.context import UNSET, Variable, global_trace_context, trace_context
 
 # One flag of each kind, declared once.
 some_bytes = options.flag("test_bytes", 32, "a number of bytes")
@@ -84,7 +85,7 @@ def test_nested_overrides_come_back():
         with x64(False):
             assert x64.value is False
         assert x64.value is True
-    assert x64.value is False and x64.local_value is options.UNSET
+    assert x64.value is False and x64.local_value is UNSET
 
 
 def test_override_ends_when_an_error_leaves():
@@ -131,18 +132,18 @@ def test_overrides_are_of_one_thread(restored):
         seen["before"] = options.enable_x64.value
         config.update("jax_enable_x64", True)
         with options.enable_x64(False):
-            seen["context"] = options.trace_context()
+            seen["context"] = trace_context()
             inside.set()
             go_on.wait(5)
 
     inside, go_on = threading.Event(), threading.Event()
     with options.enable_x64(False):
-        mine = options.trace_context()
+        mine = trace_context()
         t = threading.Thread(target=other)
         t.start()
         assert inside.wait(5)
         assert options.enable_x64.value is False
-        assert options.trace_context() is seen["context"] is mine
+        assert trace_context() is seen["context"] is mine
         go_on.set()
         t.join()
     assert seen["before"] is False
@@ -150,52 +151,52 @@ def test_overrides_are_of_one_thread(restored):
 
 
 def test_trace_context_is_one_object_per_combination(restored):
-    base = options.trace_context()
-    assert options.trace_context() is base
+    base = trace_context()
+    assert trace_context() is base
     with options.enable_x64(True):
-        x64 = options.trace_context()
+        x64 = trace_context()
         assert x64 is not base and x64 != base and hash(x64) != hash(base)
         with some_choice("highest"):
-            assert options.trace_context() not in (base, x64)
-        assert options.trace_context() is x64
-    assert options.trace_context() is base
+            assert trace_context() not in (base, x64)
+        assert trace_context() is x64
+    assert trace_context() is base
     with options.no_tracing(True):  # not part of it
-        assert options.trace_context() is base
+        assert trace_context() is base
     config.update("jax_enable_x64", True)
-    assert options.trace_context() is x64
-    assert x64 == options.global_trace_context() and dict(x64) == {"jax_enable_x64": True}
+    assert trace_context() is x64
+    assert x64 == global_trace_context() and dict(x64) == {"jax_enable_x64": True}
     late = options.flag(f"test_late_{id(x64)}", 1, "declared when programs are cached already", keyed=True)
-    assert options.trace_context() is x64  # nothing is traced again
+    assert trace_context() is x64  # nothing is traced again
     with late(2):
-        assert dict(options.trace_context()) == {"jax_enable_x64": True, late.name: 2}
+        assert dict(trace_context()) == {"jax_enable_x64": True, late.name: 2}
 
 
 def test_trace_context_when_overrides_end_out_of_order():
-    base = options.trace_context()
+    base = trace_context()
     a, b = options.enable_x64(True), options.debug_nans(True)
     a.__enter__()
     b.__enter__()
     a.__exit__(None, None, None)
     with options.debug_nans(True):
-        expected = options.trace_context()
-    assert options.trace_context() is expected
+        expected = trace_context()
+    assert trace_context() is expected
     b.__exit__(None, None, None)
-    assert options.trace_context() is base
+    assert trace_context() is base
 
 
 def test_listeners_see_changes(restored):
     seen = []
 
-    def note(name, flag):
-        seen.append((name, flag.global_value, flag.value))
+    @options.on_change(options.debug_infs)
+    def note(flag):
+        seen.append((flag.name, flag.global_value, flag.value))
 
-    options.on_change(note)
     try:
         config.update("jax_debug_infs", True)
-        with options.debug_infs(False):
+        with options.debug_infs(False), options.debug_nans(True):
             pass
     finally:
-        options._listeners.remove(note)
+        options.debug_infs.listeners.remove(note)
     assert seen == [("jax_debug_infs", True, True), ("jax_debug_infs", True, False), ("jax_debug_infs", True, True)]
 
 
@@ -209,15 +210,15 @@ def test_enum_members_stand_for_their_values(restored):
     assert config.jax_numpy_dtype_promotion == "strict"
 
 
-def test_a_state_is_no_option(monkeypatch):
-    name = "state_of_this_test"
+def test_a_variable_of_the_context_is_no_option(monkeypatch):
+    name = "variable_of_this_test"
     monkeypatch.setenv(name.upper(), "1")
-    mine = options.state(name, (), "a tuple of numbers")
-    before = options.trace_context()
+    mine = Variable(name, ())
+    before = trace_context()
     mine.set_local((1, 2))
-    assert mine.value == (1, 2) and options.trace_context() is not before
-    mine.set_local(options.UNSET)
-    assert mine.value == () and options.trace_context() is before
+    assert mine.value == (1, 2) and trace_context() is not before
+    mine.set_local(UNSET)
+    assert mine.value == () and trace_context() is before
     assert mine not in options.all_flags() and pickle.loads(pickle.dumps(mine)) is mine
     with pytest.raises(AttributeError, match="there is no option"):
         config.update(name, (3,))
@@ -349,15 +350,15 @@ def test_one_override_entered_by_two_threads_restores_in_each_what_was_there():
         assert some_choice.value == "float32"
         may_leave.set()
         thread.join()
-    assert some_choice.local_value is options.UNSET
-    assert after == ["highest", "high", options.UNSET]
+    assert some_choice.local_value is UNSET
+    assert after == ["highest", "high", UNSET]
 
 
 def test_an_override_entered_again_while_active_restores_from_the_inside_out():
     shared = some_choice("highest")
     with shared, some_choice("high"), shared:
         assert some_choice.value == "highest"
-    assert some_choice.local_value is options.UNSET
+    assert some_choice.local_value is UNSET
 
 
 def test_blocks_may_end_in_another_order_than_they_began():
@@ -365,7 +366,7 @@ def test_blocks_may_end_in_another_order_than_they_began():
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert (some_choice.local_value, some_bytes.value) == (options.UNSET, 7)
+    assert (some_choice.local_value, some_bytes.value) == (UNSET, 7)
     second.__exit__(None, None, None)
     assert some_bytes.value == 32
 
@@ -379,7 +380,7 @@ def test_a_thread_leaves_only_what_it_has_entered():
         return some_choice.local_value
 
     with shared:
-        assert in_thread(leave) is options.UNSET
+        assert in_thread(leave) is UNSET
         assert some_choice.value == "highest"
 
 

@@ -77,7 +77,7 @@ INTERRUPTS = """
     import random, signal, sys, time
     import jax, jax.numpy as jnp, numpy as np
     from jax import lax
-    from bedrax.core import config, executors, tracing
+    from bedrax.core import config, context, executors, tracing
     from bedrax.xla_backend.door import runtime
 
     def work(k):
@@ -98,7 +98,7 @@ INTERRUPTS = """
         raise Interrupt
 
     def state():
-        return (tuple(config.trace_context()), dict(config._thread.overrides), tracing.current.trace,
+        return (context.trace_context(), context.thread.context, tracing.current.trace, len(context.thread.entered),
                 dict(tracing.current.axes), tracing.current.names, runtime.must_see_calls(), runtime._x64.value,
                 runtime._disable_jit.value)
 
@@ -117,9 +117,9 @@ INTERRUPTS = """
         signal.setitimer(signal.ITIMER_REAL, 0)
         if state() != clean:
             left += 1
-            for name in state()[1]:
-                config.find(name).set_local(config.UNSET)
-            tracing.current.trace, tracing.current.axes, tracing.current.names = clean[2], clean[3], clean[4]
+            context._install(clean[1])
+            context.thread.entered.clear()
+            tracing.current.trace, tracing.current.axes, tracing.current.names = clean[2], clean[4], clean[5]
             executors.must_see_calls(None)
         assert jax.jit(lambda x: jnp.sin(x) + k)(0.0) == k and jnp.sin(1.0).dtype == np.float32
     print(hits, left)

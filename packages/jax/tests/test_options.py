@@ -28,9 +28,9 @@ def test_every_option_is_read_from_the_environment_or_refused_by_name(text):
 
 
 def test_what_functions_set_is_no_option():
-    assert meshes._meshes not in flags() and "jax_meshes_in_force" not in config.config.values
+    assert not isinstance(meshes._concrete, config.Flag) and not {"mesh", "jax_mesh"} & config.config.values.keys()
     program = "import jax; from jax.sharding import Mesh; print(jax.sharding.get_abstract_mesh().empty)"
-    names = ("JAX_MESHES_IN_FORCE", "MESHES_IN_FORCE", "HINTS_IN_FORCE", "USER_CONTEXT_0", "BEDRAX_USER_CONTEXT_0")
+    names = ("JAX_MESH", "MESH", "MESH_BLOCKS", "HINTS_IN_FORCE", "USER_CONTEXT_0", "BEDRAX_USER_CONTEXT_0")
     environment = {**os.environ, **dict.fromkeys(names, "1")}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
     assert done.stdout.strip() == "True", done.stderr

@@ -41,7 +41,8 @@ class LoggingExecutor(executors.Executor):
     def __init__(self):
         self.log = []
         self.options = []
-        self.option_changed = lambda name, flag: self.options.append(name)
+        self.option_changed = lambda flag: self.options.append(flag.name)
+        self.context_changed = lambda context: self.options.append(dict(context.values))
         self.numpy = NumpyExecutor()
 
     def _inner(self, args):
@@ -109,11 +110,15 @@ def test_a_function_of_several_operations_is_one_program(logging):
     assert logging.log == ["program of 2"]
 
 
-def test_options_are_told(provided):
+def test_an_executor_sees_changes_of_options_and_contexts(provided):
     provided.options.clear()
-    with config.enable_x64(True):
+    with config.enable_x64(True), config.debug_nans(True):
         pass
-    assert set(provided.options) == {"jax_enable_x64"}
+    x64 = {"jax_enable_x64": True}
+    assert provided.options == [x64, x64 | {"jax_debug_nans": True}, x64, {}]
+    provided.options.clear()
+    config.config.update("jax_debug_nans", False)
+    assert provided.options == ["jax_debug_nans"]
 
 
 @pytest.mark.parametrize(

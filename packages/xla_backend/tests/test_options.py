@@ -205,3 +205,18 @@ def test_efforts_are_members_names_or_numbers(name, level):
     assert jit(lambda x: lax.neg(x), compiler_options={name: level})(1.0) == -1
     with pytest.raises(ValueError, match=r"3 is not a valid CompilerEffortLevel; it is one of UNKNOWN \(0\), O0 \(9\)"):
         compile_options(1, devices, {name: 3})
+
+
+def test_a_global_option_reaches_calls_in_a_thread_that_changes_another_one():
+    f = jit(twice)
+    x = lax.div(np.float32(1), np.float32(1))
+    with config.debug_infs(True):
+        f(x)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(config.config.update, "jax_no_execution", True).result()
+            try:
+                with pytest.raises(RuntimeError, match="jax_no_execution"):
+                    f(x)
+            finally:
+                pool.submit(config.config.update, "jax_no_execution", False).result()
+        f(x)

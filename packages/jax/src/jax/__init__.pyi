@@ -49,10 +49,10 @@ from bedrax.core.config import (
     enable_checks as enable_checks,
     enable_x64 as enable_x64,
     explain_cache_misses as explain_cache_misses,
-    make_user_context as make_user_context,
     no_tracing as no_tracing,
     numpy_dtype_promotion as numpy_dtype_promotion,
 )
+from bedrax.core.context import make_user_context as make_user_context
 from bedrax.lax.flags import (
     default_matmul_precision as default_matmul_precision,
     numpy_rank_promotion as numpy_rank_promotion,

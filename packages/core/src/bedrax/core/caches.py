@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, Final
 
-from bedrax.core import config
+from bedrax.core.context import trace_context
 from bedrax.core.tracing import current
 
 
 def context() -> tuple[Any, ...]:
     """Return the state that a trace depends on besides the function and the types of arguments: options, named axes."""
-    return config.trace_context(), tuple(current.axes.items()), current.varying
+    return trace_context(), tuple(current.axes.items()), current.varying
 
 
 class Recent:

@@ -1,9 +1,9 @@
 """Options of the system: `jax.config` for users.
 
 Every option is one `Flag`, declared once, by the package that reads it (those of the kernel at the end of this
-file). A flag has a name, a default, a kind and a meaning. It may belong to the *trace context*, the key under which
-traced and compiled programs are cached. A flag has a global value (from the environment, `config.update`, or absl)
-and may be overridden in the current thread:
+file). A flag is a variable of the context (`bedrax.core.context`) with a kind, a meaning, and a global value (from the
+environment, `config.update`, or absl). A keyed flag belongs to the key under which traced and compiled programs are
+cached. A thread may override a flag:
 
     with enable_x64(True): ...
 
@@ -17,68 +17,21 @@ import contextlib
 import difflib
 import importlib
 import importlib.util
-import itertools
 import logging
 import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
-from bedrax.core import offers
-
-
-class _Unset:
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "<unset>"
-
-
-UNSET: Any = _Unset()
-
-
-class TraceContext(tuple):
-    """The keyed flags with other values than their defaults: pairs (name, value).
-
-    There is only one object per combination of values, so hashing and comparing are by identity. A flag that is
-    declared later, with its default, changes no context.
-    """
-
-    __slots__ = ()
-
-    if not TYPE_CHECKING:  # a function of C
-        __hash__ = object.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
-
-
-class _ThreadState(threading.local):
-    context: TraceContext | None = None
-    epoch: int = -1
-
-    def __init__(self) -> None:
-        self.overrides: dict[str, Any] = {}
-        self.entered: list[tuple[object, Any]] = []
-
-    def __reduce__(self) -> str:
-        return "_thread"
-
+from bedrax.core import context, offers
+from bedrax.core.context import UNSET, Changes, Variable, thread
 
 _flags: dict[str, Flag] = {}
-_states: dict[str, Flag] = {}  # see `state`
-_keyed: list[Flag] = []
 _users_only: list[Flag] = []
-_listeners: list[Callable[[str, Flag], None]] = []
-_contexts: dict[tuple[Any, ...], TraceContext] = {}
-_thread = _ThreadState()
+_global_listeners: list[Callable[[Flag], None]] = []
 _lock = threading.RLock()
-_epoch = 0  # counts changes of global values of keyed flags
 
 
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
@@ -97,8 +50,8 @@ def _parse_bool(text: str) -> bool:
 _PARSERS: dict[type, Callable[[str], Any]] = {bool: _parse_bool, int: int, float: float, str: str, object: str}
 
 
-class Flag:
-    """One option. Calling it, `flag(value)`, gives a context manager that overrides it in this thread.
+class Flag(Variable):
+    """One option: a variable of the context with a global value.
 
     Attributes:
       name: as in `config.update(name, value)`; the environment variable is the name in capitals.
@@ -108,24 +61,18 @@ class Flag:
       inert: why this flag has no effect, or None. It may depend on what is installed.
       settled: if not None, why the global value cannot be changed any more.
       users_only: whether it applies to users' code only. It has its default while a rule of Bedrax is traced.
-      public: whether users can set it: by name, by the environment, on the command line. See `state`.
     """
 
     __slots__ = (
-        "name",
-        "default",
         "kind",
         "choices",
         "optional",
-        "keyed",
         "help",
         "_inert",
         "check",
         "settled",
         "users_only",
-        "public",
         "_global",
-        "_overrides",
         "__name__",
     )
 
@@ -142,30 +89,29 @@ class Flag:
         inert: str | Callable[[], str | None] | None = None,
         check: Callable[[Any], bool] | None = None,
         users_only: bool = False,
-        public: bool = True,
     ) -> None:
         if keyed and isinstance(inert, str):
             raise ValueError(f"{name} changes nothing, so it cannot be part of the trace context")
-        self.name: str = name
-        self.default: Any = default
+        self.name = name
+        self.default = default
         self.kind: type | type[str] = kind or (str if default is None else type(default))
-        if public and self.kind not in _PARSERS:
-            raise ValueError(f"{name} has values of type {self.kind}, which no text stands for; declare a `state`")
+        if self.kind not in _PARSERS:
+            raise ValueError(
+                f"{name} has values of type {self.kind}, which no text stands for; declare a `context.Variable`"
+            )
         self.choices: tuple[Any, ...] | None = choices or None
         self.optional: bool = default is None if optional is None else optional
-        self.keyed: bool = keyed
         self.help: str = meaning
         self._inert = inert
         self.check: Callable[[Any], bool] | None = check
         self.users_only: bool = users_only
-        self.public: bool = public
         self.settled: str | None = None
-        self._overrides = 0  # the number of threads with an override, or more
         self.__name__: str = name.removeprefix("jax_")
         self._global = default
-        text = os.environ.get(self.env) if public else None
+        text = os.environ.get(self.env)
         if text is not None:
             self._global = self._from_text(text, f"the environment variable {self.env}")
+        super().__init__(name, default, keyed=keyed)
 
     @property
     def inert(self) -> str | None:
@@ -180,55 +126,26 @@ class Flag:
     @property
     def value(self) -> Any:
         """The value in force in this thread."""
-        if self._overrides:
-            value = _thread.overrides.get(self.name, UNSET)
-            if value is not UNSET:
-                return value
-        return self._global
+        return thread.context.values.get(self.name, self._global) if self.may_be_local else self._global
 
     @property
     def global_value(self) -> Any:
         """The value of threads that do not override it."""
         return self._global
 
-    @property
-    def local_value(self) -> Any:
-        """This thread's override, or `UNSET`."""
-        return _thread.overrides.get(self.name, UNSET)
-
     def set(self, value: Any) -> None:
         """Change the global value."""
-        global _epoch
         value = self.validate(value)
         if self.settled is not None and value != self._global:
             raise RuntimeError(f"{self.name} cannot become {value!r} any more: {self.settled}")
-        if value != self.default and self.inert is not None:
-            warnings.warn(f"{self.name} has no effect: {self.inert}", UserWarning, stacklevel=3)
+        self._warn_if_inert(value)
         with _lock:
             self._global = value
             if self.keyed:
-                _epoch += 1
-        _notify(self)
+                context.globals_changed()
+        _tell_of_global_value(self)
 
-    def set_local(self, value: Any) -> None:
-        """Change the value in this thread only; `UNSET` removes the override."""
-        overrides = _thread.overrides
-        # An interrupt between two of these lines may leave a number that is too high, but none that is too low. A
-        # number that is too high costs a useless lookup only.
-        if value is UNSET:
-            if overrides.pop(self.name, UNSET) is not UNSET:
-                with _lock:
-                    self._overrides -= 1
-        else:
-            if self.name not in overrides:
-                with _lock:
-                    self._overrides += 1
-            overrides[self.name] = value
-        if self.keyed:
-            _thread.epoch = -1
-        _notify(self)
-
-    def __call__(self, value: Any = UNSET, /, **kwargs: Any) -> contextlib.AbstractContextManager[Any]:
+    def __call__(self, value: Any = UNSET, /, **kwargs: Any) -> Changes:
         if value is UNSET:
             value = kwargs.pop("disable" if self is disable_jit else "new_val", UNSET)
         if kwargs:
@@ -237,7 +154,13 @@ class Flag:
             if self.kind is not bool:
                 raise TypeError(f"{self.__name__}() needs the value that {self.name} should have inside the with block")
             value = True
-        return _Override(self, self.validate(value))
+        value = self.validate(value)
+        self._warn_if_inert(value)
+        return Changes({self: value})
+
+    def _warn_if_inert(self, value: Any) -> None:
+        if value != self.default and self.inert is not None:
+            warnings.warn(f"{self.name} has no effect: {self.inert}", UserWarning, stacklevel=3)
 
     def validate(self, value: Any) -> Any:
         """Return `value` in the flag's type. Raises ValueError if it is not one of this flag's values."""
@@ -292,128 +215,48 @@ class Flag:
         return f"<flag {self.name}={self.value!r}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (find if self.public else _state_named), (self.name,)
+        return find, (self.name,)
 
 
-def note_entered(manager: object, saved: Any) -> None:
-    """Keep the value that a context manager restores when this thread leaves it. The manager itself keeps nothing:
-    threads may share it, and a thread may enter it again while it is active."""
-    _thread.entered.append((manager, saved))
+def on_change(*flags: Flag) -> Callable[[Callable[[Flag], None]], Callable[[Flag], None]]:
+    """Decorator: call ``callback(flag)`` after each change of one of `flags`, global or of a thread.
 
-
-def end_entered(manager: object) -> Any:
-    """Return the value that `note_entered` kept when this thread last entered `manager`, and drop it.
-
-    Raises:
-      RuntimeError: this thread has not entered it.
+    It is called in the changing thread, and reads `flag.global_value` and `flag.local_value`. It is called immediately
+    for a flag that has another value than its default, from the environment or in this thread.
     """
-    entered = _thread.entered
-    for i in range(len(entered) - 1, -1, -1):
-        if entered[i][0] is manager:
-            return entered.pop(i)[1]
-    raise RuntimeError(f"this thread leaves {manager!r}, which it has not entered")
+
+    def listen(callback):
+        for flag in flags:
+            flag.listeners.append(callback)
+            if flag.value != flag.default:
+                callback(flag)
+        return callback
+
+    return listen
 
 
-class _Override(contextlib.ContextDecorator):
-    """Override of one flag in one thread; can be entered again while active, and used as a decorator."""
-
-    __slots__ = ("flag", "value")
-
-    def __init__(self, flag: Flag, value: Any) -> None:
-        self.flag = flag
-        self.value = value
-
-    def _recreate_cm(self) -> _Override:
-        return _Override(self.flag, self.value)
-
-    def __enter__(self) -> None:
-        flag = self.flag
-        if self.value != flag.default and flag.inert is not None:
-            warnings.warn(f"{flag.name} has no effect: {flag.inert}", UserWarning, stacklevel=2)
-        saved = flag.local_value
-        try:
-            note_entered(self, saved)
-            flag.set_local(self.value)
-        except BaseException:  # interrupted: the block is not entered, and __exit__ is not called
-            flag.set_local(saved)
-            with contextlib.suppress(RuntimeError):
-                end_entered(self)
-            raise
-
-    def __exit__(self, *exc_info: object) -> None:
-        saved = end_entered(self)
-        try:
-            self.flag.set_local(saved)
-        except BaseException:
-            self.flag.set_local(saved)
-            raise
+def on_global_change(callback: Callable[[Flag], None]) -> None:
+    """Call `callback(flag)` after each change of the global value of any flag, in the changing thread."""
+    _global_listeners.append(callback)
 
 
-def trace_context() -> TraceContext:
-    """Return the keyed flags of this thread: one interned tuple, compared and hashed by identity."""
-    thread = _thread
-    if thread.epoch == _epoch:
-        return thread.context  # type: ignore[return-value]
-    with _lock:
-        thread.context = _interned(
-            [(f.name, f.value) for f in _keyed if f.value is not f.default and f.value != f.default]
-        )
-        thread.epoch = _epoch
-    return thread.context
-
-
-def global_trace_context() -> TraceContext:
-    """Return the keyed flags of threads that override none."""
-    return _interned([(f.name, f.global_value) for f in _keyed if f.global_value != f.default])
-
-
-def _interned(pairs: list) -> TraceContext:
-    with _lock:
-        return _contexts.setdefault(tuple(pairs), TraceContext(pairs))
-
-
-def on_change(callback: Callable[[str, Flag], None]) -> Callable[[str, Flag], None]:
-    """Call `callback(name, flag)` after each change of a flag, global or of a thread, in the changing thread.
-
-    The callback reads `flag.global_value` and `flag.local_value`. Returns `callback`: usable as a decorator.
-    """
-    _listeners.append(callback)
-    return callback
-
-
-def _notify(flag: Flag) -> None:
-    for callback in _listeners:
-        callback(flag.name, flag)
+def _tell_of_global_value(flag: Flag) -> None:
+    for callback in (*flag.listeners, *_global_listeners):
+        callback(flag)
 
 
 def flag(name: str, default: Any, meaning: str, **options: Any) -> Flag:
     """Declare a flag."""
-    global _epoch
-    if name in _flags or name in _states:
-        raise ValueError(f"the flag {name} is declared already")
     new = Flag(name, default, meaning, **options)
     with _lock:
-        (_flags if new.public else _states)[name] = new
+        _flags[name] = new
         if new.users_only:
             _users_only.append(new)
-        if new.keyed:
-            _keyed.append(new)
-            _epoch += 1
     if new.global_value != default:  # from the environment
-        _notify(new)
+        if new.keyed:
+            context.globals_changed()
+        _tell_of_global_value(new)
     return new
-
-
-def state(name: str, default: Hashable, meaning: str) -> Flag:
-    """Declare a per-thread value that functions set. Programs depend on it: it belongs to the trace context.
-
-    It is no option: `config`, the environment and the command line do not have it.
-    """
-    return flag(name, default, meaning, kind=object, optional=True, keyed=True, public=False)
-
-
-def _state_named(name: str) -> Flag:
-    return _states[name]
 
 
 def _load_offered() -> None:
@@ -452,18 +295,6 @@ def all_flags() -> list[Flag]:
     """Return every flag, those of offered modules included."""
     _load_offered()
     return list(_flags.values())
-
-
-_contexts_of_users = itertools.count()
-
-
-def make_user_context(default_value: Hashable = None) -> Any:
-    """Return a new value that functions may depend on. A change of it makes them traced again.
-
-    Returns:
-      an object with `value`, and ``context(value)``, a context manager that sets it in this thread.
-    """
-    return state(f"user_context_{next(_contexts_of_users)}", default_value, "a user's context")
 
 
 class Config:
@@ -545,23 +376,14 @@ class Config:
 config: Final = Config()
 
 
-@contextlib.contextmanager
-def our_code() -> Iterator[None]:
+def our_code() -> Changes:
     """Context manager to trace code of Bedrax: flags that apply to users' code only have their defaults."""
-    with contextlib.ExitStack() as stack:
-        for flag in _users_only:
-            if flag.value != flag.default:
-                stack.enter_context(flag(flag.default))
-        yield
+    return Changes({flag: flag.default for flag in _users_only if flag.value != flag.default})
 
 
-@contextlib.contextmanager
-def overriding(**values: Any) -> Iterator[None]:
+def overriding(**values: Any) -> Changes:
     """Override several flags in this thread: `overriding(jax_enable_x64=True, jax_debug_nans=True)`."""
-    with contextlib.ExitStack() as stack:
-        for name, value in values.items():
-            stack.enter_context(find(name)(value))
-        yield
+    return Changes({flag: flag(value).values[flag] for flag, value in ((find(n), v) for n, v in values.items())})
 
 
 # ---- The kernel's own flags ------------------------------------------------------------------------------------
@@ -618,20 +440,15 @@ debug_log_modules: Final = flag(
 _debugged: dict[str, logging.Handler] = {}  # modules whose log is shown
 
 
-@on_change
-def _set_up_logging(name: str, flag: Flag) -> None:
+@on_change(logging_level, debug_log_modules)
+def _set_up_logging(flag: Flag) -> None:
     if flag is logging_level:
         logging.getLogger("jax").setLevel(flag.global_value)
-    elif flag is debug_log_modules:
-        wanted = {module for module in flag.global_value.split(",") if module}
-        for module in _debugged.keys() - wanted:
-            logging.getLogger(module).removeHandler(_debugged.pop(module))
-        for module in wanted - _debugged.keys():
-            _debugged[module] = logging.StreamHandler()
-            logging.getLogger(module).addHandler(_debugged[module])
-            logging.getLogger(module).setLevel(logging.DEBUG)
-
-
-for _flag in (logging_level, debug_log_modules):
-    if _flag.global_value != _flag.default:
-        _set_up_logging(_flag.name, _flag)
+        return
+    wanted = {module for module in flag.global_value.split(",") if module}
+    for module in _debugged.keys() - wanted:
+        logging.getLogger(module).removeHandler(_debugged.pop(module))
+    for module in wanted - _debugged.keys():
+        _debugged[module] = logging.StreamHandler()
+        logging.getLogger(module).addHandler(_debugged[module])
+        logging.getLogger(module).setLevel(logging.DEBUG)

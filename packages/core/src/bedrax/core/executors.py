@@ -32,7 +32,8 @@ class Executor:
 
     Attributes:
       array_types: its array classes. Instances have an attribute `aval`. The classes become `Array`s.
-      option_changed: ``(name, flag)``, called after each change of an option.
+      context_changed: ``(context)``, called after a thread replaced its context, in this thread.
+      option_changed: ``(flag)``, called after each change of the global value of an option.
       must_see_calls: for a backend that dispatches calls of jitted functions outside Python. The
         argument of this function is None if the backend may do so in this thread, True if it must not
         because a trace records every call. Returns the argument of the last call.
@@ -46,7 +47,8 @@ class Executor:
     """
 
     array_types: tuple[type, ...] = ()
-    option_changed: Callable[[str, Any], None] | None = None
+    context_changed: Callable[[Any], None] | None = None
+    option_changed: Callable[[Any], None] | None = None
     must_see_calls: Callable[[Any], Any] | None = None
 
     name = ""
@@ -147,14 +149,16 @@ def provide(executor: Executor) -> None:
     Call it when the executor is complete: other threads may use it immediately.
     """
     global must_see_calls
-    from bedrax.core import avals, config  # not at the top: to offer a backend costs nothing
+    from bedrax.core import avals, config, context  # not at the top: to offer a backend costs nothing
 
     with _lock:
         for cls in executor.array_types:
             array.add_array_type(cls)
             avals.aval_functions[cls] = operator.attrgetter("aval")
         if executor.option_changed is not None:
-            config.on_change(executor.option_changed)
+            config.on_global_change(executor.option_changed)
+        if executor.context_changed is not None:
+            context.follow(executor.context_changed)
         if executor.must_see_calls is not None:
             must_see_calls = executor.must_see_calls
         _provided[executor.rank] = executor

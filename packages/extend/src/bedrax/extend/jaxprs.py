@@ -17,9 +17,10 @@ from typing import Any, Final
 import numpy as np
 
 from bedrax.batching import trace as batching
-from bedrax.core import avals, config, dtypes, ir, tracing
+from bedrax.core import avals, dtypes, ir, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.context import end_entered, note_entered
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import user_frame
@@ -266,12 +267,12 @@ class set_current_trace:
         self.trace = trace if trace is not None else tracing.eval_trace
 
     def __enter__(self) -> Any:
-        config.note_entered(self, tracing.current.trace)
+        note_entered(self, tracing.current.trace)
         tracing.current.trace = self.trace
         return self.trace
 
     def __exit__(self, *_: Any) -> None:
-        tracing.current.trace = config.end_entered(self)
+        tracing.current.trace = end_entered(self)
 
 
 class take_current_trace:
@@ -279,12 +280,12 @@ class take_current_trace:
 
     def __enter__(self) -> Any:
         saved = tracing.current.trace
-        config.note_entered(self, saved)
+        note_entered(self, saved)
         tracing.current.trace = tracing.eval_trace
         return saved
 
     def __exit__(self, *_: Any) -> None:
-        tracing.current.trace = config.end_entered(self)
+        tracing.current.trace = end_entered(self)
 
 
 def find_top_trace(_: Any) -> tracing.Trace:

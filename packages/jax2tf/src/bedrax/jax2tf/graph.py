@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes, source
+from bedrax.core import dims, dtypes, source
+from bedrax.core.context import trace_context
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Eqn, Jaxpr, Literal
 from bedrax.core.passes import all_equations
@@ -151,7 +152,7 @@ class Context:
         All conversions share one TensorFlow function per function, types and parameters; a short program is converted
         in place.
         """
-        key = (function, tuple(self.avals_in), exact_items(params), config.trace_context())
+        key = (function, tuple(self.avals_in), exact_items(params), trace_context())
         try:
             found = _programs.get(key)
         except TypeError:  # a parameter that cannot be a key

@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import config, staging
+from bedrax.core import staging
 from bedrax.core.avals import aval_of
+from bedrax.core.context import Variable, enter, leave
 from bedrax.core.tracing import current
 from bedrax.lax.primitives.calls import program_order_p, xla_metadata_call_p
 
 Pairs = tuple[tuple[str, str], ...]
 
 # A program traced under hints differs from one without them, so hints are part of every key.
-_in_force = config.state("hints_in_force", (), "the metadata that `set_xla_metadata` adds in this thread")
+_in_force = Variable("hints_in_force", ())  # the metadata that `set_xla_metadata` adds
 
 
 def pairs_of(what: str, metadata: Mapping[str, Any]) -> Pairs:
@@ -38,11 +39,11 @@ class Hinted:
 
     def __enter__(self) -> None:
         current.names = (*current.names, self.pairs)
-        _in_force.set_local((*_in_force.value, *self.pairs))
+        enter(self, {_in_force: (*_in_force.value, *self.pairs)})
 
     def __exit__(self, *_: Any) -> None:
         current.names = current.names[:-1]
-        _in_force.set_local(_in_force.value[: len(_in_force.value) - len(self.pairs)] or config.UNSET)
+        leave(self)
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         return _Under(self, fun)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bedrax.core import config
 from bedrax.core.avals import ShapedArray
+from bedrax.core.context import trace_context
 from bedrax.core.staging import program_of
 from bedrax.lax.tables import decompositions
 from bedrax.numpy_backend.program_source import evaluate
@@ -24,7 +25,7 @@ def by_program(prim: Primitive, decomposition: Callable[..., Any]) -> Callable[.
 
     def rule(*arrays, **params):
         types = tuple((x.shape, x.dtype) for x in arrays)
-        key = (types, tuple(params.items()), config.trace_context())
+        key = (types, tuple(params.items()), trace_context())
         program = programs.get(key)
         if program is None:
             if len(programs) > 256:

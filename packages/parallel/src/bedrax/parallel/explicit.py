@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from bedrax import pytree
-from bedrax.core import config, executors, passes, staging, tables
+from bedrax.core import executors, passes, staging, tables
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
+from bedrax.core.context import Variable
 from bedrax.core.ir import Jaxpr
 from bedrax.core.tracing import Primitive, pvary_p
 from bedrax.lax.primitives import collectives, placement
@@ -115,9 +116,7 @@ def entries(aval: AbstractValue) -> tuple[Any, ...]:
 
 # ---- axes without collectives
 
-_forbidden = config.state(
-    "no_collectives_over", frozenset(), "mesh axes over which `no_collectives` forbids collectives"
-)
+_forbidden = Variable("no_collectives_over", frozenset())  # the mesh axes of `no_collectives`
 
 
 def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager[Any]:

@@ -12,12 +12,12 @@ import enum
 import functools
 import math
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bedrax.core import config
+from bedrax.core.context import UNSET, Changes, Variable, enter, leave
 from bedrax.core.typing import ArrayLike
 from bedrax.parallel import flags
 
@@ -308,12 +308,11 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
                 "`with mesh:` is not allowed, because jax_disallow_mesh_context_manager is set: write"
                 " `with jax.set_mesh(mesh):`"
             )
-        _change(entered=(*_meshes.value.entered, self))
+        enter(self, {_entered: (*_entered.value, self)})
         return self
 
     def __exit__(self, *_: Any) -> None:
-        _change(entered=_meshes.value.entered[:-1])
-        return False
+        leave(self)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -337,22 +336,10 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names!r}, axis_types={self._types_text()})"
 
 
-class Meshes(NamedTuple):
-    """The meshes of a thread: those of ``with mesh:`` blocks, of `set_mesh`, of `use_abstract_mesh`."""
-
-    entered: tuple[Mesh, ...] = ()
-    concrete: Mesh | None = None
-    abstract: AbstractMesh | None = None
-
-
-_NONE = Meshes()
-# Specs are resolved during tracing, so the meshes are part of the key of every trace and executable.
-_meshes = config.state("meshes_in_force", _NONE, "the meshes that partition specs name axes of; set by `set_mesh`")
-
-
-def _change(**changes) -> None:
-    meshes = _meshes.value._replace(**changes)
-    _meshes.set_local(config.UNSET if meshes == _NONE else meshes)
+# Specs are resolved during tracing, so the meshes of a thread are part of the key of every trace and executable.
+_entered = Variable("mesh_blocks", ())  # the meshes of the enclosing ``with mesh:`` blocks, the innermost one last
+_concrete = Variable("mesh", None)  # that of `set_mesh`
+_abstract = Variable("abstract_mesh", None)  # that of `use_abstract_mesh`
 
 
 def changed_types(mesh: _BaseMesh, kind: AxisType, axes: Sequence[str] | None) -> tuple[AxisType, ...]:
@@ -360,21 +347,14 @@ def changed_types(mesh: _BaseMesh, kind: AxisType, axes: Sequence[str] | None) -
     return tuple([kind if axes is None or n in axes else t for n, t in zip(mesh.axis_names, mesh.axis_types)])
 
 
-@contextlib.contextmanager
-def with_axis_types(kind: AxisType, axes: Sequence[str] | None) -> Iterator[None]:
+def with_axis_types(kind: AxisType, axes: Sequence[str] | None) -> Changes:
     """Context manager: some axes of the current meshes have another kind."""
-    saved = _meshes.value
 
     def changed(mesh):
         return None if mesh is None else mesh.update(axis_types=changed_types(mesh, kind, axes))
 
-    _change(
-        entered=tuple(map(changed, saved.entered)), concrete=changed(saved.concrete), abstract=changed(saved.abstract)
-    )
-    try:
-        yield
-    finally:
-        _change(**saved._asdict())
+    blocks = tuple(map(changed, _entered.value))
+    return Changes({_entered: blocks, _concrete: changed(_concrete.value), _abstract: changed(_abstract.value)})
 
 
 empty_abstract_mesh: Final = AbstractMesh((), ())
@@ -388,20 +368,21 @@ def empty_mesh() -> Mesh:
 
 def get_mesh() -> Mesh:
     """The mesh that `set_mesh` made current (an empty one without it)."""
-    return _meshes.value.concrete or empty_mesh()
+    return _concrete.value or empty_mesh()
 
 
 def get_abstract_mesh() -> AbstractMesh:
     """The current abstract mesh (an empty one without it)."""
-    _, concrete, abstract = _meshes.value
+    abstract = _abstract.value
     if abstract is not None:
         return abstract
+    concrete = _concrete.value
     return concrete.abstract_mesh if concrete is not None else empty_abstract_mesh
 
 
 def physical_mesh() -> Mesh:
     """The mesh of the innermost ``with mesh:`` block (an empty one without it)."""
-    entered = _meshes.value.entered
+    entered = _entered.value
     return entered[-1] if entered else empty_mesh()
 
 
@@ -409,7 +390,7 @@ def mesh_of_specs() -> Mesh:
     """The mesh of a bare spec: the current one, with its devices in the shape of the current abstract mesh."""
     mesh = get_mesh()
     mesh = physical_mesh() if mesh.empty else mesh
-    abstract = _meshes.value.abstract
+    abstract = _abstract.value
     return mesh if mesh.empty or abstract is None else in_shape_of(abstract, mesh)
 
 
@@ -434,20 +415,20 @@ class set_mesh:
     def __init__(self, mesh: Mesh) -> None:
         if not isinstance(mesh, Mesh):
             raise ValueError(f"set_mesh needs a jax.sharding.Mesh, got {type(mesh)}")
-        self.prev_mesh: Any = _meshes.value.concrete
-        self.prev_abstract_mesh: Any = _meshes.value.abstract
+        self.prev_mesh: Any = _concrete.value
+        self.prev_abstract_mesh: Any = _abstract.value
         self.thread: int = threading.get_ident()
-        _change(concrete=mesh)
+        _concrete.set_local(mesh)
 
     def __enter__(self) -> Any:
         if self.thread != threading.get_ident():
             raise RuntimeError(
                 "set_mesh sets the mesh of the thread that calls it: call it in the thread that enters it"
             )
-        return _meshes.value.concrete
+        return _concrete.value
 
     def __exit__(self, *_: Any) -> None:
-        _change(concrete=self.prev_mesh)
+        _concrete.set_local(UNSET if self.prev_mesh is None else self.prev_mesh)
 
 
 class use_abstract_mesh:
@@ -470,9 +451,9 @@ class use_abstract_mesh:
         self.mesh: AbstractMesh = mesh
 
     def __enter__(self) -> Any:
-        self.prev = _meshes.value.abstract
-        _change(abstract=self.mesh)
+        self.prev = _abstract.value
+        enter(self, {_abstract: self.mesh})
         return self.mesh
 
     def __exit__(self, *_: Any) -> None:
-        _change(abstract=self.prev)
+        leave(self)

@@ -40,10 +40,7 @@ def _watch(prim: Any, args: Sequence, params: dict) -> Callable | None:
     return None if found is None else found(prim, args, params)
 
 
-@on_change
-def _start(name: str, changed: Flag) -> None:
-    if changed is debug_key_reuse and changed.value:
+@on_change(debug_key_reuse)
+def _start(changed: Flag) -> None:
+    if changed.value:
         tracing.watch = _watch
-
-
-_start(debug_key_reuse.name, debug_key_reuse)  # the environment may set it

@@ -23,6 +23,7 @@ from bedrax.core import caches, config, effects, executors, source, tracing
 from bedrax.core import jitting as core_jitting
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.context import trace_context
 from bedrax.core.exact import exact_items
 from bedrax.core.facts import fact
 from bedrax.core.ir import Eqn, Jaxpr, Var
@@ -59,6 +60,7 @@ class XlaExecutor(executors.Executor):
     """Evaluates with XLA."""
 
     array_types: tuple[Any] = (ArrayImpl,)
+    context_changed: staticmethod[..., Any] = staticmethod(runtime.context_changed)
     option_changed: staticmethod[..., Any] = staticmethod(runtime.option_changed)
     must_see_calls: staticmethod[..., Any] = staticmethod(runtime.set_must_see_calls)
     name = "xla"
@@ -124,7 +126,7 @@ class XlaExecutor(executors.Executor):
         def miss(*args):
             refuse_tracers(args)
             types = tuple([aval_of(x) for x in args])
-            key = (types, config.trace_context())
+            key = (types, trace_context())
             jaxpr = programs.get(key)
             if jaxpr is None:
                 jaxpr = programs[key] = _single_equation(prim, args, params)

@@ -24,7 +24,8 @@ _GUARDED = {
 _LEVELS = {"garbage_collect_array": guard_lib.GarbageCollectionGuardLevel}
 
 
-def _set_guards(name: str, flag: config.Flag) -> None:
+@config.on_change(*{flag for options in _GUARDED.values() for flag in options})
+def _set_guards(flag: config.Flag) -> None:
     """Pass a changed option to the runtime."""
     for guarded, options in _GUARDED.items():
         if flag in options:
@@ -38,11 +39,10 @@ def _set_guards(name: str, flag: config.Flag) -> None:
 _guarded_by: tuple[int, bool] | None = None  # the thread, and whether it turned the guard on for all
 
 
-def _set_thread_guard(name: str, flag: config.Flag) -> None:
+@config.on_change(flags.thread_guard)
+def _set_thread_guard(flag: config.Flag) -> None:
     """The runtime stores the thread that turns this on, and checks launches on devices of several processes."""
     global _guarded_by
-    if flag is not flags.thread_guard:
-        return
     me = threading.get_ident()
     if flag.value:
         guard_lib.update_thread_guard_global_state(True)  # raises if another thread did
@@ -50,16 +50,6 @@ def _set_thread_guard(name: str, flag: config.Flag) -> None:
     elif _guarded_by is not None and (_guarded_by[1] or _guarded_by[0] == me):  # only the owning thread
         guard_lib.update_thread_guard_global_state(False)
         _guarded_by = None
-
-
-config.on_change(_set_guards)
-config.on_change(_set_thread_guard)
-if flags.thread_guard.value:  # from the environment
-    _set_thread_guard(flags.thread_guard.name, flags.thread_guard)
-for _options in _GUARDED.values():
-    for _flag in _options:
-        if _flag.global_value is not None:  # from the environment
-            _set_guards(_flag.name, _flag)
 
 
 def asks_for(transfer: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

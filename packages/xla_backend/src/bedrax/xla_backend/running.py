@@ -9,6 +9,7 @@ from typing import Any
 from bedrax import pytree
 from bedrax.core import config, errors, tracing
 from bedrax.core.avals import aval_of
+from bedrax.core.context import trace_context
 from bedrax.core.facts import fact
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.jitting import TracedCall, jit_p
@@ -75,7 +76,7 @@ def load(
         params["donated_invars"],
         params["keep_unused"],
         params["compiler_options"],
-        config.trace_context(),
+        trace_context(),
     )
 
     def compiled():

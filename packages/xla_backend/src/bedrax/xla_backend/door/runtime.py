@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any, Final
 
-from bedrax.core import avals, config, tracing
+from bedrax.core import avals, config, context, tracing
 from bedrax.core.avals import ShapedArray
 from bedrax.pytree.engine import load_whole, uninterrupted
 
@@ -83,34 +83,39 @@ def set_build_option(build: Any, name: str, value: float) -> None:
 
 guard_lib = _jax.guard_lib
 _State = _jax.config.Config
-_x64 = _State("bedrax_enable_x64", False, include_in_jit_key=True, include_in_trace_context=True)
-_disable_jit = _State("bedrax_disable_jit", False, include_in_jit_key=True, include_in_trace_context=True)
+# C++ reads these two, too. They are no part of its key, because the context has them.
+_x64 = _State("bedrax_enable_x64", False)
+_disable_jit = _State("bedrax_disable_jit", False)
 _post_hook = _State("bedrax_jit_post_hook", None, include_in_jit_key=True, include_in_trace_context=True)
-# All other keyed options in one object per combination of values. C++ hashes it at every call.
-_options = _State(
-    "bedrax_options", config.global_trace_context(), include_in_jit_key=True, include_in_trace_context=True
+# The keyed variables of the context: those of threads that change none, and those that this thread changed. Each is one
+# object per combination of values. C++ hashes both at every call.
+_everywhere = _State(
+    "bedrax_everywhere", context.global_trace_context(), include_in_jit_key=True, include_in_trace_context=True
 )
+_here = _State("bedrax_here", None, include_in_jit_key=True, include_in_trace_context=True)
 # Not None while the current trace must see every call (staging, named axes in scope).
 _tracing = _State("bedrax_tracing", None, include_in_jit_key=True, include_in_trace_context=True)
 
-_OWN_STATES = {"jax_enable_x64": _x64, "jax_disable_jit": _disable_jit}
+UNSET = _jax.config.unset
 
 
-def option_changed(name: str, flag: config.Flag) -> None:
-    """Pass a changed option to C++."""
-    state = _OWN_STATES.get(name)
-    if state is not None:
-        state.set_global(flag.global_value)
-        local = flag.local_value
-        state.set_local(_jax.config.unset if local is config.UNSET else local)
+def context_changed(new: context.Context) -> None:
+    """Pass the context of this thread to C++."""
+    _here.set_local(UNSET if new.own is None else new.own)
+    _x64.set_local(new.values.get(config.enable_x64.name, UNSET))
+    _disable_jit.set_local(new.values.get(config.disable_jit.name, UNSET))
+
+
+def option_changed(flag: config.Flag) -> None:
+    """Pass a changed global value to C++."""
     if flag.keyed:
-        in_force, everywhere = config.trace_context(), config.global_trace_context()
-        _options.set_global(everywhere)
-        _options.set_local(_jax.config.unset if in_force is everywhere else in_force)
+        _everywhere.set_global(context.global_trace_context())
+        _x64.set_global(config.enable_x64.global_value)
+        _disable_jit.set_global(config.disable_jit.global_value)
 
 
-for _flag in (config.enable_x64, config.disable_jit):
-    option_changed(_flag.name, _flag)
+context_changed(context.thread.context)
+option_changed(config.enable_x64)
 
 _jax.jax_jit.set_enable_x64_state(_x64)
 _jax.jax_jit.set_disable_jit_state(_disable_jit)
@@ -125,9 +130,6 @@ set_must_see_calls = _tracing.swap_local
 def must_see_calls() -> bool:
     """Whether C++ dispatch has to call Python at every call in this thread."""
     return _tracing.value is True
-
-
-UNSET = _jax.config.unset
 
 
 def set_unconstrained_marker(marker: object) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bedrax.core import config, dims, effects, source
+from bedrax.core.context import trace_context
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.staging import trace_to_jaxpr
@@ -260,10 +261,9 @@ def _lowering_bug(ctx: LoweringContext, error) -> Exception:
 _locations: dict[Any, Any] = {}
 
 
-@config.on_change
-def _forget_locations(name: str, _: config.Flag) -> None:
-    if name == flags.hlo_source_file_canonicalization_regex.name:
-        _locations.clear()
+@config.on_change(flags.hlo_source_file_canonicalization_regex)
+def _forget_locations(_: config.Flag) -> None:
+    _locations.clear()
 
 
 def _location(prim, called: Any, source_info) -> Any:
@@ -484,7 +484,7 @@ _traced: dict[Any, tuple[Any, ...]] = {}
 
 def traced(fun: Callable[..., Any], avals: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Jaxpr, bool]:
     """The jaxpr of ``fun(*avals, **kwargs)``, and whether it returns a single array."""
-    key = (fun, avals, exact_items(kwargs), config.trace_context())
+    key = (fun, avals, exact_items(kwargs), trace_context())
     try:
         found = _traced.get(key)
     except TypeError:
