@@ -114,21 +114,35 @@ def test_an_unhashable_static_argument_among_tuples_is_refused():
         f(1.0, ([],))
 
 
-def test_a_known_object_is_not_compared_again(monkeypatch):
-    """Tuples of numbers are found by identity. An equal tuple that is another object has to be compared."""
-    f, x = jax.jit(lambda x, n: x * n[0], static_argnums=1), jnp.arange(3)
+@pytest.mark.parametrize("static", [(1,), (1, 2), (0, 3)])
+def test_known_values_are_not_compared_again(monkeypatch, static):
+    """Numbers, strings and tuples of them are found by their encoding, also as new objects and at several positions."""
+
+    def call(n, y):
+        args = [n if i in static else y for i in range(4)]
+        return f(*args)
+
+    f = jax.jit(lambda *args: sum(a if isinstance(a, jax.Array) else a[0][0] for a in args), static_argnums=static)
     compared = []
     split = signatures.Signature.split
     monkeypatch.setattr(signatures.Signature, "split", lambda *args: compared.append(1) or split(*args))
-    ints, floats = (2,), (2.0,)
-    for n in (ints, floats, tuple([2]), (True,)):
-        assert f(x, n).dtype == (x * n[0]).dtype
+    values = [((2,), "a"), ((2.0,), "a"), ((True,), "a"), ((-0.0,), "a"), ((0.0,), "a"), ((2.5, None), "b")]
+
+    def check(n):
+        x = jnp.arange(3, 6)
+        out = call(n, x)
+        want = len(static) * n[0][0] + (4 - len(static)) * x
+        assert out.dtype == want.dtype and out.tolist() == want.tolist()
+
+    for n in values:
+        check(n)
     before = len(compared)
-    for n in (ints, floats) * 3:
-        assert f(x, n).dtype == (x * n[0]).dtype
+    for (n, *rest), text in values * 2:
+        check((tuple([n, *rest]), "".join(text)))
     assert len(compared) == before
     f.clear_cache()
-    assert f(x, floats).dtype == jnp.float32 and len(compared) > before
+    check(values[0])
+    assert len(compared) > before
 
 
 def test_objects_that_are_gone_are_not_taken_for_new_ones():

@@ -10,9 +10,11 @@ from __future__ import annotations
 import copyreg
 import enum
 import functools
+import operator
 import sys
 import weakref
 from collections.abc import Callable
+from itertools import chain, compress, repeat
 from marshal import dumps
 from typing import Any
 
@@ -338,10 +340,13 @@ def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
     arguments.
     """
     signature, name = jitted.signature, jitted.name
-    # The position of the only static argument, or -1. An object of numbers and strings that was passed before is found
-    # by identity, without a comparison.
-    only = signature.static_argnums[0] if len(signature.static_argnums) == 1 else -1
-    known: dict[int, tuple[Any, Callable[..., Any]]] = {}  # by id; the reference keeps the id unique
+    # Numbers, strings and tuples of them that were passed by position before are found by their encoding, which is
+    # exact (`_is_plain`).
+    positions = sorted(signature.static_argnums)
+    count = positions[-1] + 1 if positions and positions[0] >= 0 else sys.maxsize
+    pick = operator.itemgetter(*positions or (0,))
+    flags = [i not in positions for i in range(count)] if count < sys.maxsize else []
+    known: dict[bytes, Callable[..., Any]] = {}
 
     @functools.lru_cache(4096)
     def of_dynamic(key: tuple) -> Callable:
@@ -349,18 +354,21 @@ def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
         return make_pjit(name, lambda *args, **kwargs: call(*args, **kwargs)[0], call)
 
     def miss(*args, **kwargs):
-        by_position = not kwargs and 0 <= only < len(args)
+        by_position = not kwargs and len(args) >= count
         try:
-            if by_position:
-                found = known.get(id(args[only]))
+            if by_position and known:
+                try:
+                    found = known.get(dumps(pick(args), 2))
+                except ValueError:  # `marshal` does not support the value
+                    found = None
                 if found is not None:
-                    return found[1](*args[:only], *args[only + 1 :]), None
+                    return found(*compress(args, chain(flags, repeat(True)))), None
             if signature.equality_is_exact(args, kwargs):
                 return run(*args, **kwargs)
             dynamic, named, key = signature.split(args, kwargs)
             of_key = of_dynamic(key)
-            if by_position and _is_plain(args[only]):
-                _keep(known, id(args[only]), (args[only], of_key))
+            if by_position and _is_plain(pick(args)):
+                _keep(known, dumps(pick(args), 2), of_key)
             return of_key(*dynamic, **named), None
         except SystemError as error:
             _explain_depth(error, args, kwargs)
