@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+PROGRAMS = Path(__file__).with_name("programs")
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 import pythons
@@ -73,20 +75,8 @@ def test_a_command_that_does_not_run_is_not_a_python(tmp_path):
 
 def test_a_record_is_kept_for_one_jaxlib(tmp_path):
     """A record with another jaxlib replaces the row; unknown checks are an error."""
-    code = f"""
-import sys; sys.path.insert(0, {str(ROOT / "tools")!r})
-from pathlib import Path
-import importlib.metadata, pythons
-pythons.TABLE = Path({str(tmp_path / "table.json")!r})
-pythons.TABLE.write_text('{{"3.8": {{"jaxlib": "0.4.1", "passed": ["smoke"]}}}}')
-for version, what in ("1", "demo"), ("1", "tests"), ("2", "smoke"):
-    importlib.metadata.version = lambda name: version
-    pythons.record([what])
-    print(*(f"{{row['jaxlib']}}:{{'+'.join(row['passed'])}}" for row in pythons.table().values()))
-try: pythons.record(["everything"])
-except SystemExit as error: print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, PROGRAMS / "record_of_pythons.py", ROOT / "tools", tmp_path / "table.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     first, second, third, refused = done.stdout.splitlines()
     assert (first, second, third) == ("0.4.1:smoke 1:demo", "0.4.1:smoke 1:tests+demo", "0.4.1:smoke 2:smoke")
     assert re.match("expected some of tests, .*; got everything", refused)

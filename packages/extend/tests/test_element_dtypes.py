@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -22,6 +23,8 @@ from bedrax.core.staging import make_jaxpr
 from bedrax.extend import element_dtypes
 from bedrax.extend.element_dtypes import EArray, ElementDType, from_edtype_p, primal_tangent_dtype, to_edtype_p
 from bedrax.xla_backend import device_put, jit
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 jnp = pytest.importorskip("bedrax.numpy")  # above this package
 
@@ -167,28 +170,9 @@ def test_infinities():
     assert {t: element_dtypes.supports_inf(t) for t in known} == known
 
 
-SPLIT = """
-import numpy as np
-from bedrax import lax
-from bedrax.extend.element_dtypes import primal_tangent_dtype
-from bedrax.parallel import AxisType, Mesh, PartitionSpec, set_mesh, shard_map
-from bedrax.xla_backend import NamedSharding, clients, device_put, jit
-
-dtype = primal_tangent_dtype(np.int8, np.float32)
-there_and_back = lambda x: lax.convert_element_type(lax.convert_element_type(x, dtype)[::-1], np.int8)
-for kind in (AxisType.Explicit, AxisType.Auto):
-    mesh = Mesh(np.array(clients.devices("cpu")), ("i",), (kind,))
-    x = device_put(np.arange(4, dtype=np.int8), NamedSharding(mesh, PartitionSpec("i")))
-    with set_mesh(mesh):
-        same = jit(lambda x: lax.convert_element_type(lax.convert_element_type(x, dtype), np.int8))(x)
-    assert same.sharding.spec == PartitionSpec("i"), same.sharding
-coded = lax.convert_element_type(x, dtype)
-assert coded.sharding == x.sharding and coded.addressable_data(0).shape == (2,)
-by_parts = shard_map(there_and_back, mesh=mesh, in_specs=PartitionSpec("i"), out_specs=PartitionSpec("i"))
-assert list(by_parts(x)) == [1, 0, 3, 2]
-"""
+SPLIT = PROGRAMS / "split_element_dtypes.py"
 
 
 def test_arrays_that_are_split():
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
-    subprocess.run([sys.executable, "-c", SPLIT], env=environment, check=True)
+    subprocess.run([sys.executable, SPLIT], env=environment, check=True)

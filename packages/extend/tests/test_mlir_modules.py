@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from bedrax.extend import mlir_modules as modules
 from bedrax.extend import mlir_rules
 from bedrax.extend.mlir_contexts import JaxIrContext
 from bedrax.extend.mlir_rules import ir, ir_constant, register_lowering
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 ONES = np.ones(3, np.float32)
 
@@ -167,33 +170,12 @@ def test_containers_of_values_are_flattened():
     assert mlir_rules.flatten_ir_values([[1], 2, ((3, [4]),)]) == [1, 2, 3, 4]
 
 
-SPLIT = """
-import numpy as np
-from bedrax.core.tracing import Primitive
-from bedrax.extend import mlir_rules
-from bedrax.parallel import Mesh, PartitionSpec
-from bedrax.xla_backend import NamedSharding, clients, jit
-
-prim = Primitive("split_as_typed")
-prim.def_abstract_eval(lambda x: x)
-mesh = Mesh(np.array(clients.devices("cpu")), ("i",))
-whole, split = (NamedSharding(mesh, spec) for spec in (PartitionSpec(), PartitionSpec("i")))
-
-def rule(ctx, x):
-    (aval,) = ctx.avals_in
-    assert mlir_rules.lower_with_sharding_in_types(ctx, x, aval.update(sharding=None)) is x
-    return mlir_rules.lower_with_sharding_in_types(ctx, x, aval.update(sharding=split))
-
-mlir_rules.register_lowering(prim, rule)
-program = jit(prim.bind, in_shardings=whole)
-assert "sharding_constraint" in program.lower(np.ones(4, np.float32)).as_text()
-assert program(np.ones(4, np.float32)).sharding.shard_shape((4,)) == (2,)
-"""
+SPLIT = PROGRAMS / "split_library_values.py"
 
 
 def test_a_value_is_split_as_its_type_says():
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
-    subprocess.run([sys.executable, "-c", SPLIT], env=environment, check=True)
+    subprocess.run([sys.executable, SPLIT], env=environment, check=True)
 
 
 class Celsius:

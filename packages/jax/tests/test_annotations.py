@@ -3,40 +3,23 @@
 Before Python 3.14 the same holds for annotations stored as strings.
 """
 
+import __future__
+
 import sys
 import typing
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-PROGRAM = """
-def f(x: Never, y: Never = 2.0) -> Never:
-    return x * y
+PROGRAMS = Path(__file__).with_name("programs")
 
-def jvp(primals: Never, tangents: Never) -> Never:
-    return f(*primals), tangents[0] * primals[1]
-
-def fwd(x: Never, y: Never) -> Never:
-    return f(x, y), y
-
-def bwd(y: Never, g: Never) -> Never:
-    return g * y, None
-
-def rule(size: Never, mapped: Never, x: Never, y: Never) -> Never:
-    return f(x, y), True
-
-def pair(x: Never) -> Never:
-    return x, x
-
-class Scaled:
-    def __call__(self: Never, x: Never) -> Never:
-        return 2.0 * x
-"""
-FUTURE = "" if sys.version_info >= (3, 14) else "from __future__ import annotations\n"
+PROGRAM = PROGRAMS / "undefined_annotations.py"
+FUTURE = 0 if sys.version_info >= (3, 14) else __future__.annotations.compiler_flag
 SPACE: dict = {}
-exec(FUTURE + PROGRAM, SPACE)
+exec(compile(PROGRAM.read_text(), PROGRAM, "exec", FUTURE), SPACE)
 f = SPACE["f"]
 P = jax.P
 

@@ -10,12 +10,15 @@ import subprocess
 import sys
 import warnings
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import grad, jacfwd, jacrev, jit, jvp, random, tree_util, vjp, vmap
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 # ---- jit: side effects, numerics, size of programs
 
@@ -153,71 +156,16 @@ def test_committed_arrays_commit_results():
 
 
 def test_default_device_is_a_context():
-    code = """
-import jax, jax.numpy as jnp
-first, second = jax.devices()
-f = jax.jit(lambda x: x + 1)
-assert f(1.0).devices() == jnp.ones(2).devices() == {first}
-with jax.default_device(second):
-    assert jnp.ones(2).device == second
-    assert jnp.ones(2).devices() == f(1.0).devices() == (jnp.ones(2) + 1).devices() == {second}
-    assert (jax.device_put(1.0, first) + jnp.ones(2)).devices() == {first}  # committed data decides
-assert f(1.0).devices() == jnp.ones(2).devices() == {first}
-"""
+    code = PROGRAMS / "default_device.py"
     environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "2", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, code], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
 
 
 def test_what_the_faq_says_of_devices():
-    code = """
-import jax, numpy as np, pytest
-from jax import device_put, jit, numpy as jnp
-
-devices = jax.devices()
-assert len(devices) == 8 and jax.default_backend() == "cpu"
-first, third = devices[0], devices[2]
-on = lambda x: (x.devices(), x.committed)
-
-# Arrays are placed, uncommitted, on the first device.
-assert on(jnp.ones(3)) == on(jnp.arange(3)) == on(jnp.asarray(np.ones(3))) == on(jax.random.normal(jax.random.key(0))) == ({first}, False)
-# A context overrides it for a time, also for functions that were compiled before.
-add = jit(lambda a, b: a + b)
-assert on(add(1.0, 2.0)) == ({first}, False)
-with jax.default_device(third):
-    assert on(jnp.ones(3)) == on(add(1.0, 2.0)) == on(device_put(1.0)) == ({third}, False)
-    with jax.default_device(devices[5]):
-        assert on(jnp.ones(3)) == ({devices[5]}, False)
-    assert jnp.ones(3).devices() == {third}
-assert on(jnp.ones(3)) == on(add(1.0, 2.0)) == ({first}, False)
-# Computations with uncommitted data: on the default device, and uncommitted.
-a = jnp.ones(3)
-assert on(a + 1) == on(add(a, a)) == on(jnp.sin(a)) == ({first}, False)
-with jax.default_device(third):
-    assert on(a + 1) == ({third}, False)
-# device_put with a device commits; of an array that is somewhere, too.
-assert on(device_put(1, third)) == on(device_put(a, third)) == on(device_put(device_put(a, devices[1]), third)) == ({third}, True)
-# With some committed inputs: there, and committed, whatever the default device.
-c = device_put(a, third)
-for default in (first, devices[6]):
-    with jax.default_device(default):
-        for y in (c + a, a + c, c * 2, add(c, a), add(1.0, c), jnp.concatenate([a, c]), jax.grad(lambda v: (v * v).sum())(c),
-                  jax.vmap(jnp.sin)(c), jnp.zeros_like(c) + c):
-            assert on(y) == ({third}, True), y
-# Committed to two devices: an error, of operations and of jitted functions.
-d = device_put(a, devices[3])
-for wrong in (lambda: c + d, lambda: add(c, d), lambda: jnp.stack([c, d]), lambda: jit(lambda v: v + d)(c)):
-    with pytest.raises(ValueError, match=r"(?s)ids? \\[2\\].*\\[3\\]|\\[3\\].*\\[2\\]"):
-        wrong()
-# device_put without a device leaves alone what is somewhere, and places the rest uncommitted on the default device.
-assert device_put(c) is c and device_put(a) is a
-assert on(device_put(1)) == on(device_put(np.ones(3))) == ({first}, False)
-assert on(device_put({"a": c, "b": 1})["b"]) == ({first}, False)
-# What is made and then moved was made on the default device.
-assert on(device_put(jnp.zeros((2, 2)), devices[1])) == ({devices[1]}, True)
-"""
+    code = PROGRAMS / "commitment.py"
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **flags})
+    done = subprocess.run([sys.executable, code], capture_output=True, text=True, env={**os.environ, **flags})
     assert done.returncode == 0, done.stderr
 
 

@@ -9,16 +9,20 @@ import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+PROGRAMS = Path(__file__).with_name("programs")
 
-def run(code: str) -> str:
-    """The output of a fresh interpreter."""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=120)
+
+def run_program(*arguments: str) -> str:
+    """The output of a program in this folder's `programs`, or of other arguments of Python, in a new process."""
+    command = [sys.executable, "-W", "ignore", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=PROGRAMS)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -34,7 +38,7 @@ def test_versions():
 
 def loaded(code):
     """The packages, and the modules of the house, that a fresh interpreter has imported after the code."""
-    names = run(f"{code}; import sys; print(*sys.modules)").split()
+    names = run_program("-c", f"{code}; import sys; print(*sys.modules)").split()
     return {n for n in names if "." not in n or n.startswith(("jax.", "bedrax."))}
 
 
@@ -82,7 +86,7 @@ def test_a_first_program_loads_what_it_needs():
     ],
 )
 def test_submodules_are_attributes(expression):
-    assert run(f"import jax; print(bool({expression}))") == "True"
+    assert run_program("-c", f"import jax; print(bool({expression}))") == "True"
 
 
 ABSENT = r"jax\[tf\]" if sys.version_info < (3, 14) else r"wheels for Python 3\.11 to 3\.13"
@@ -182,24 +186,7 @@ def test_functions_tell_what_they_are():
 
 def test_names_of_other_libraries_are_left_as_they_are():
     """A face may offer another library's function or class. Its lookup does not modify it."""
-    code = """
-import importlib, inspect, pkgutil, sys, warnings
-import ml_dtypes, numpy, numpy.linalg, scipy.linalg, scipy.special
-warnings.simplefilter("ignore")
-places = {module: dict(vars(module)) for module in (ml_dtypes, numpy, numpy.linalg, scipy.linalg, scipy.special)}
-stated = lambda: {
-    (module.__name__, name): (getattr(value, "__doc__", None), getattr(value, "__module__", None))
-    for module, values in places.items() for name, value in values.items() if callable(value)
-}
-before = stated()
-import jax, jax.numpy, jax.dtypes, jax.scipy.linalg, jax.scipy.special
-for module in (jax, jax.numpy, jax.numpy.linalg, jax.dtypes, jax.scipy.linalg, jax.scipy.special):
-    for name in dir(module):
-        getattr(module, name, None)
-after = stated()
-print(*[key for key in before if before[key] != after[key]])
-"""
-    assert run(code) == ""
+    assert run_program("names_of_other_libraries.py") == ""
 
 
 def test_what_an_array_is():

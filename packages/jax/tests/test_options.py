@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 
 from bedrax.core import config
 from bedrax.parallel import meshes
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 
 def flags():
@@ -48,35 +51,15 @@ def test_setting_an_option_without_effect_warns():
 
 
 def test_options_work_before_their_owner_is_imported():
-    code = """
-import sys, jax
-assert "bedrax.xla_backend" not in sys.modules
-jax.config.update("jax_enable_x64", True)
-assert "bedrax.xla_backend" not in sys.modules
-jax.config.update("jax_transfer_guard", "log")
-jax.config.update("jax_default_prng_impl", "rbg")
-assert jax.config.jax_platforms == "cpu" and jax.config.jax_threefry_partitionable is False
-assert jax.random.key(0).dtype.name == "key<rbg>"
-with jax.default_matmul_precision("high"), jax.log_compiles(False):
-    assert jax.config.jax_default_matmul_precision == "high"
-"""
+    code = PROGRAMS / "options_before_their_owner.py"
     environment = {"JAX_PLATFORMS": "cpu", "JAX_THREEFRY_PARTITIONABLE": "0", "PATH": ""}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    result = subprocess.run([sys.executable, code], capture_output=True, text=True, env=environment)
     assert result.returncode == 0, result.stderr
 
 
 def test_a_late_option_traces_nothing_again():
-    code = """
-import jax, jax.numpy as jnp
-traced = []
-f = jax.jit(lambda x: (traced.append(1), x + 1)[1])
-f(jnp.ones(3))
-jax.config.values  # all owners are imported, all options are declared
-import jax.random, jax.nn, jax.scipy.stats
-f(jnp.ones(3))
-assert len(traced) == 1, traced
-"""
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    code = PROGRAMS / "late_options.py"
+    result = subprocess.run([sys.executable, code], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
 
 

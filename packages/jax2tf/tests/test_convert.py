@@ -1,12 +1,14 @@
 """`convert`: gradients, unknown dimensions, variables, saved models, TFLite, 64-bit types."""
 
 import os
+from pathlib import Path
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import subprocess
 import sys
-import textwrap
 import warnings
 
 import numpy as np
@@ -141,26 +143,7 @@ def test_tflite_runs_the_network():
 
 # ---- saved models ------------------------------------------------------------------------------------
 
-_LOADER = """
-import os, sys
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-class Refused:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("jax", "jaxlib", "bedrax"):
-            raise ImportError(name)
-sys.meta_path.insert(0, Refused())
-import numpy as np, tensorflow as tf
-data = np.load(sys.argv[2])
-model = tf.saved_model.load(sys.argv[1])
-x = tf.constant(data["x"])
-np.testing.assert_allclose(model.f(x), data["y"], rtol=1e-5, atol=1e-5)
-with tf.GradientTape() as tape:
-    tape.watch(x)
-    value = tf.reduce_sum(model.f(x) ** 2)
-np.testing.assert_allclose(tape.gradient(value, x), data["g"], rtol=1e-4, atol=1e-4)
-assert not {"jax", "jaxlib", "bedrax"} & sys.modules.keys()
-print("same")
-"""
+_LOADER = PROGRAMS / "load_saved_model.py"
 
 
 def test_saved_model_without_us(tmp_path):
@@ -179,7 +162,7 @@ def test_saved_model_without_us(tmp_path):
     np.savez(tmp_path / "data.npz", x=x, y=np.asarray(network(p, x)), g=np.asarray(gradient))
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(_LOADER), str(tmp_path / "model"), str(tmp_path / "data.npz")],
+        [sys.executable, _LOADER, str(tmp_path / "model"), str(tmp_path / "data.npz")],
         capture_output=True,
         text=True,
         env=env,

@@ -1,11 +1,13 @@
 """Gradients of any order: tapes inside and outside of functions, custom rules, saved models loaded without us."""
 
 import os
+from pathlib import Path
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -106,32 +108,7 @@ def test_hessian_of_unknown_sizes():
 # ---- saved models
 
 
-LOAD = """
-    import os, sys, json
-    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    for name in ("jax", "jaxlib", "bedrax"):  # which others would import if they find it
-        sys.modules[name] = None
-    import tensorflow as tf
-    loaded = tf.saved_model.load(sys.argv[1])
-    x = tf.constant(0.7)
-
-    def value(f, n):
-        if n == 0:
-            return f(x)
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = value(f, n - 1)
-        return tape.gradient(y, x)
-
-    found = {}
-    for name in json.loads(sys.argv[2]):
-        for n in range(int(sys.argv[3]) + 1):
-            try:
-                found.setdefault(name, []).append(float(value(getattr(loaded, name), n)))
-            except Exception as error:
-                found[name].append(str(error))
-    print("FOUND" + json.dumps(found))
-"""
+LOAD = PROGRAMS / "derivatives_of_saved_model.py"
 
 
 def save(path, functions, with_gradients=True, **options):
@@ -151,7 +128,7 @@ def load_and_differentiate(path, names, order):
     import json
 
     run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(LOAD), str(path), json.dumps(names), str(order)],
+        [sys.executable, LOAD, str(path), json.dumps(names), str(order)],
         capture_output=True,
         text=True,
         timeout=240,

@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
@@ -188,24 +191,7 @@ def test_what_tensorflow_lacks_is_named():
         native.runner(Call, ["cpu"], ())
 
 
-LOADER = """
-import sys
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("jax", "jaxlib", "bedrax"):
-            raise ModuleNotFoundError(name, name=name)
-sys.meta_path.insert(0, Blocker())
-import numpy as np, tensorflow as tf
-model = tf.saved_model.load(sys.argv[1])
-for n in (1, 3):
-    x = tf.constant(np.arange(4.0 * n, dtype=np.float32).reshape(n, 4) / 20)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = tf.reduce_sum(model.f(x))
-    np.testing.assert_allclose(y, n * np.sinh(x).sum(), rtol=1e-5)
-    np.testing.assert_allclose(tape.gradient(y, x), n * np.cosh(x), rtol=1e-5)
-print("loaded")
-"""
+LOADER = PROGRAMS / "load_native_model.py"
 
 
 def test_saved_model_stands_by_itself(tmp_path):
@@ -215,5 +201,5 @@ def test_saved_model_stands_by_itself(tmp_path):
     module.f = tf.function(f, autograph=False, input_signature=[tf.TensorSpec((None, 4))])
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     tf.saved_model.save(module, str(tmp_path), options=options)
-    result = subprocess.run([sys.executable, "-c", LOADER, str(tmp_path)], capture_output=True, text=True, check=False)
+    result = subprocess.run([sys.executable, LOADER, str(tmp_path)], capture_output=True, text=True, check=False)
     assert "loaded" in result.stdout, result.stderr

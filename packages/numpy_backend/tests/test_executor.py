@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +12,8 @@ from bedrax.core import array, config, executors, one_program
 from bedrax.core.columns import Column
 from bedrax.core.jitting import jit
 from bedrax.numpy_backend.executor import NumpyExecutor
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 
 class LoggedArray:
@@ -141,29 +143,8 @@ def test_what_an_executor_does_not_say(question, error):
 
 def test_first_use_from_many_threads():
     """In a fresh process: later threads wait until the modules are loaded."""
-    program = """
-        import sys, threading
-        sys.modules["jaxlib"] = None
-        import numpy as np
-        import bedrax.numpy_backend
-        from bedrax import lax
-        errors, start = [], threading.Barrier(8)
-        def work(i):
-            try:
-                start.wait()
-                x = np.full(3, i, np.float32)
-                y = lax.scan(lambda c, _: (lax.sin(c), None), lax.add(lax.tanh(x), x), None, length=3)[0]
-                want = np.tanh(x) + x
-                for _ in range(3): want = np.sin(want)
-                np.testing.assert_allclose(np.asarray(y), want, rtol=1e-5)
-            except BaseException as e:
-                errors.append(repr(e))
-        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-        for t in threads: t.start()
-        for t in threads: t.join()
-        print("errors", errors)
-    """
-    out = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
+    program = PROGRAMS / "first_use_from_threads.py"
+    out = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
     assert out.stdout.strip() == "errors []", out.stdout + out.stderr
 
 

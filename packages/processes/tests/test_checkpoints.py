@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from bedrax.parallel import Mesh, PartitionSpec
 from bedrax.processes import array_serialization, tensorstore_io, tensorstore_specs, tree_io
 from bedrax.xla_backend import NamedSharding, SingleDeviceSharding, clients, device_put
 from bedrax.xla_backend.array import ArrayImpl
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 VALUES = {
     "matrix": np.arange(24, dtype=np.float32).reshape(4, 6),
@@ -114,25 +117,11 @@ def test_reads_wait_for_each_other():
     assert asyncio.run(use()) <= 2 and limiter.free == 10
 
 
-SPREAD = """
-import sys
-import numpy as np
-from bedrax.core import config
-from bedrax.parallel import Mesh, PartitionSpec as P
-from bedrax.processes import tree_io
-from bedrax.xla_backend import NamedSharding, device_put, devices
-config.config.update("jax_num_cpu_devices", 8)
-mesh = Mesh(np.array(devices()).reshape(4, 2), ("a", "b"))
-value = np.arange(64.0, dtype=np.float32).reshape(8, 8)
-tree_io.save([device_put(value, NamedSharding(mesh, P("a", "b")))], sys.argv[1])
-(out,) = tree_io.load(sys.argv[1], NamedSharding(mesh, P(None, ("b", "a"))))
-assert out.sharding.spec == P(None, ("b", "a"))
-np.testing.assert_array_equal(np.asarray(out), value)
-"""
+SPREAD = PROGRAMS / "spread_checkpoint.py"
 
 
 def test_from_one_placement_to_another(tmp_path):
-    subprocess.run([sys.executable, "-c", SPREAD, str(tmp_path / "spread")], check=True)
+    subprocess.run([sys.executable, SPREAD, str(tmp_path / "spread")], check=True)
     mesh = Mesh(np.array(clients.devices("cpu")[:1]), ("x",))
     (out,) = tree_io.load(tmp_path / "spread", NamedSharding(mesh, PartitionSpec("x")))
     np.testing.assert_array_equal(np.asarray(out), np.arange(64.0).reshape(8, 8))

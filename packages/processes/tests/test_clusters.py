@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from bedrax.processes import clusters, distributed
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 
 class World:
@@ -98,15 +101,7 @@ def test_what_a_plugin_is_calls_of_the_run(monkeypatch):
     assert calls[1] == ({"memory": 1, "node_id": 2, "num_nodes": 5, "visible_devices": [1, 3]}, "the client")
 
 
-PROGRAM = """
-import bedrax.xla_backend as xla
-from bedrax.core import config
-try:
-    print([d.platform for d in xla.devices()])
-    config.config.update("jax_num_cpu_devices", 5)
-except Exception as error:
-    print(f"{type(error).__name__}: {error}")
-"""
+PROGRAM = PROGRAMS / "platforms_of_devices.py"
 
 
 @pytest.mark.parametrize(
@@ -124,8 +119,6 @@ except Exception as error:
 )
 def test_platforms_and_counts_of_devices(env, words):
     clean = {k: v for k, v in os.environ.items() if k not in ("JAX_PLATFORMS", "JAX_NUM_CPU_DEVICES", "XLA_FLAGS")}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=100, env={**clean, **env}
-    )
+    done = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True, timeout=100, env={**clean, **env})
     output = done.stdout + done.stderr
     assert not [w for w in words if w not in output], output

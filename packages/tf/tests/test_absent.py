@@ -5,24 +5,16 @@ import importlib.util
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-# Hides TensorFlow from `find_spec` and from `import`, on a machine that has it and on one that has not.
-HIDE = """
-import importlib.machinery, sys
-
-class Finder(importlib.machinery.PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name.partition(".")[0] == "tensorflow" else super().find_spec(name, path, target)
-
-sys.meta_path[:] = [Finder if f is importlib.machinery.PathFinder else f for f in sys.meta_path]
-"""
+PROGRAMS = Path(__file__).with_name("programs")
 
 
-def run(program):
-    return subprocess.run([sys.executable, "-c", HIDE + program], capture_output=True, text=True, timeout=120)
+def run(program, *arguments):
+    command = [sys.executable, PROGRAMS / program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.parametrize(
@@ -42,21 +34,14 @@ def test_the_import_says_what_is_missing(statement):
         pytest.skip(f"{owner} stands above this package")
     if "jax2tf" in statement and importlib.util.find_spec("bedrax.jax2tf") is None:
         pytest.skip("comes with the extra `tf`")
-    result = run(statement)
+    result = run("without_tensorflow.py", statement)
     last = result.stderr.strip().splitlines()[-1]
     assert result.returncode == 1, result.stderr
     assert re.fullmatch(r"ModuleNotFoundError: TensorFlow is not installed: .* Python 3\.11 to 3\.13.*", last), last
 
 
 def test_the_reason_is_that_of_the_python():
-    result = run(
-        "import sys\n"
-        "try: import bedrax.tf\n"
-        "except ImportError: pass\n"
-        "try: import bedrax.tf as t\n"
-        "except ImportError as error: assert error.name == 'tensorflow'; text = str(error)\n"
-        "print(text)"
-    )
+    result = run("reason_for_absence.py")
     new = sys.version_info[:2] > (3, 13)
     assert ("and this is Python" in result.stdout) == new and ("jax[tf]" in result.stdout) != new, result
 
@@ -73,7 +58,6 @@ def test_pythons_are_those_that_the_package_declares():
 def test_options_are_found_without_the_bridge():
     if importlib.util.find_spec("jax") is None or importlib.util.find_spec("bedrax.jax2tf") is None:
         pytest.skip("needs the interface and the bridge")
-    result = run(
-        "import jax; assert 'jax_enable_x64' in dir(jax.config)\nassert not hasattr(jax.experimental, 'jax2tf')"
-    )
+    program = "import jax; assert 'jax_enable_x64' in dir(jax.config) and not hasattr(jax.experimental, 'jax2tf')"
+    result = run("without_tensorflow.py", program)
     assert result.returncode == 0, result.stderr

@@ -7,6 +7,9 @@ import os
 import subprocess
 import sys
 import zlib
+from pathlib import Path
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 # Results whose batch is not sharded, by primitive, with the reason.
 _GATHERED = "XLA's partitioner does not split it over a batch, and gathers the operands"
@@ -20,26 +23,7 @@ ELSEWHERE = {
     ),
 }
 
-PROGRAM = """
-import sys
-import numpy as np
-import bedrax.xla_backend as xla
-from bedrax.testing import checks
-from bedrax.testing.records import all_cases
-from bedrax.xla_backend.sharding import Mesh, NamedSharding, PartitionSpec as P
-
-where = NamedSharding(Mesh(np.array(xla.devices()), ("x",)), P("x"))
-assert where.num_devices == 8
-chosen = set(sys.stdin.read().split("\\n"))
-for case in all_cases():
-    if case.id in chosen:
-        try:
-            other = checks.check_devices(case, where)
-        except Exception as error:
-            other = f"raised {type(error).__name__}: {error}"
-        if other is not None:
-            print(case.id, case.primitive, other.replace("\\n", " "), sep="\\t")
-"""
+PROGRAM = PROGRAMS / "batched_records.py"
 
 
 def sample(cases):
@@ -58,7 +42,7 @@ def test_batches_stay_spread():
     assert len(chosen) > 50
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, PROGRAM],
         input="\n".join(c.id for c in chosen),
         capture_output=True,
         text=True,

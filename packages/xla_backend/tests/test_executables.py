@@ -5,7 +5,7 @@ import pickle
 import re
 import subprocess
 import sys
-import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +19,8 @@ from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.executables import deserialize_and_load, serialize
 from bedrax.xla_backend.sharding import Space
 from bedrax.xla_backend.topologies import get_attached_topology, get_topology_desc, make_mesh
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 ONES = np.ones(3, np.float32)
 TABLE = np.arange(3, dtype=np.float32)
@@ -46,17 +48,8 @@ def test_another_process_loads_it(tmp_path):
     data, _, _ = serialize(jit(lambda x: lax.sin(x)).lower(ONES).compile())
     path = tmp_path / "program"
     path.write_bytes(pickle.dumps(data))
-    code = textwrap.dedent("""
-        import pickle, sys
-        import numpy as np
-        from bedrax import pytree
-        from bedrax.xla_backend.executables import deserialize_and_load
-        data = pickle.loads(open(sys.argv[1], "rb").read())
-        x = np.ones(3, np.float32)
-        f = deserialize_and_load(data, pytree.tree_structure(((x,), {})), pytree.tree_structure(x))
-        np.testing.assert_allclose(f(x), np.sin(x), rtol=1e-6)
-    """)
-    subprocess.run([sys.executable, "-c", code, str(path)], check=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    code = PROGRAMS / "load_executable.py"
+    subprocess.run([sys.executable, code, str(path)], check=True, env={**os.environ, "JAX_PLATFORMS": "cpu"})
 
 
 def test_programs_of_other_versions_of_jaxlib_are_refused_with_both_versions_named(monkeypatch):

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from bedrax.testing import checks
 from bedrax.testing.records import all_cases, case_params
 from bedrax.xla_backend import export
 from bedrax.xla_backend.lowering import linalg as lowering
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 X = np.random.default_rng(0).standard_normal((2, 5, 4)).astype(np.float32)
 S = X[:, :4] + 4 * np.eye(4, dtype=np.float32)
@@ -148,35 +151,11 @@ def test_complex_constants_survive_export():
     np.testing.assert_array_equal(exported.call(S), lax.eig(S)[0])
 
 
-FIRST_USE = """
-import threading
-import numpy as np
-import bedrax.xla_backend  # noqa: F401  the executor
-from bedrax.lax.primitives import linalg
-
-A = np.eye(40, dtype=np.float32) * 3 + np.ones((40, 40), np.float32)
-calls = (linalg.cholesky, linalg.qr, linalg.lu, linalg.svd, linalg.eigh, linalg.eig, linalg.schur, linalg.hessenberg)
-start, failures = threading.Barrier(16), []
-
-def run(fun):
-    start.wait()
-    try:
-        out = fun(A)
-        [np.asarray(x) for x in (out if isinstance(out, (list, tuple)) else [out])]
-    except Exception as error:
-        failures.append(error)
-
-threads = [threading.Thread(target=run, args=(fun,)) for fun in calls * 2]
-for t in threads:
-    t.start()
-for t in threads:
-    t.join()
-assert not failures, failures
-"""
+FIRST_USE = PROGRAMS / "first_linalg_from_threads.py"
 
 
 def test_kernels_are_ready_before_any_thread_calls_them():
-    done = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, FIRST_USE], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 

@@ -3,25 +3,18 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-PROGRAM = """
-import bedrax.xla_backend as xla
-from bedrax.xla_backend import clients
-print([d.platform for d in xla.devices()])
-for name, why in clients._failures.items():
-    print(name, why)
-try:
-    clients.get_backend("gpu")
-except RuntimeError as error:
-    print(error)
-"""
+PROGRAMS = Path(__file__).with_name("programs")
+
+PROGRAM = PROGRAMS / "plugin_failures.py"
 
 
 def run(folder, **environment):
     return subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, PROGRAM],
         capture_output=True,
         text=True,
         timeout=100,

@@ -1,0 +1,25 @@
+"""A value of a library's type that is split over two devices."""
+
+import numpy as np
+
+from bedrax.core.tracing import Primitive
+from bedrax.extend import mlir_rules
+from bedrax.parallel import Mesh, PartitionSpec
+from bedrax.xla_backend import NamedSharding, clients, jit
+
+prim = Primitive("split_as_typed")
+prim.def_abstract_eval(lambda x: x)
+mesh = Mesh(np.array(clients.devices("cpu")), ("i",))
+whole, split = (NamedSharding(mesh, spec) for spec in (PartitionSpec(), PartitionSpec("i")))
+
+
+def rule(ctx, x):
+    (aval,) = ctx.avals_in
+    assert mlir_rules.lower_with_sharding_in_types(ctx, x, aval.update(sharding=None)) is x
+    return mlir_rules.lower_with_sharding_in_types(ctx, x, aval.update(sharding=split))
+
+
+mlir_rules.register_lowering(prim, rule)
+program = jit(prim.bind, in_shardings=whole)
+assert "sharding_constraint" in program.lower(np.ones(4, np.float32)).as_text()
+assert program(np.ones(4, np.float32)).sharding.shard_shape((4,)) == (2,)

@@ -1,0 +1,9 @@
+"""A first program about keys alone, without jaxlib."""
+
+import sys
+
+sys.modules["jaxlib"] = None
+import bedrax.random as r
+from bedrax.core.jitting import jit
+
+assert list(jit(lambda s: r.key_data(r.key(s)))(3)) == [0, 3]
