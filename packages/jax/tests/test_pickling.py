@@ -88,6 +88,6 @@ def test_every_function_and_class_is_found_by_its_module_and_name():
                 same = found(importlib.import_module(home)) is value
             except AttributeError:
                 same = False
-            wrong += [] if same else [f"{module.__name__}.{name} says that it is {home}.{value.__qualname__}"]
+            wrong += [] if same else [f"{module.__name__}.{name} has the home {home}.{value.__qualname__}"]
     assert not wrong
     assert count > 2000

@@ -102,10 +102,10 @@ def types():
     assert typeof(put(M)).sharding.spec == P(None, None) and text(put(M, ("x", "y"))) == "f32[8@(x,y),8]"
     auto = xla.make_mesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2)
     assert typeof(xla.device_put(M, NamedSharding(auto, P("x")))).split is None
-    # what is not split has a sharding, too: of the mesh in force, and one that says nothing where it is asked for
+    # what is not split has a sharding, too: of the mesh in force, and an empty one where no axis is named
     with set_mesh(auto):
-        told = typeof(jnp.ones((2, 3))).sharding
-    assert told.spec == P(None, None) and told.mesh.axis_types == auto.axis_types
+        typed = typeof(jnp.ones((2, 3))).sharding
+    assert typed.spec == P(None, None) and typed.mesh.axis_types == auto.axis_types
     nothing = typeof(1.0).sharding
     assert (
         nothing.spec == P()
@@ -165,7 +165,7 @@ def inferred():
     from bedrax.parallel import shard_map
 
     with set_mesh(mesh):
-        whole = jnp.ones((2, 8))  # its type is of no mesh, and says that it is not split
+        whole = jnp.ones((2, 8))  # its type is of no mesh, and is not split
         f = shard_map(lambda a, b: (a * b.sum(), typeof(a).shape, typeof(b).shape)[0], out_specs=P("x", "y"))
         np.testing.assert_allclose(np.asarray(f(A, whole)), M * 16, rtol=1e-6)
         seen = []
@@ -216,8 +216,8 @@ def rules():
         for x in (make(), xla.jit(make)()):
             np.testing.assert_allclose(np.asarray(x), want, rtol=2e-4, atol=1e-4, err_msg=str(i))
             assert f"[{dims}]" in text(x), (i, text(x), dims)
-            told = typeof(x).sharding.spec
-            assert x.sharding.is_equivalent_to(NamedSharding(mesh, told), x.ndim), (i, x.sharding)
+            typed = typeof(x).sharding.spec
+            assert x.sharding.is_equivalent_to(NamedSharding(mesh, typed), x.ndim), (i, x.sharding)
 
 
 def errors():
@@ -259,9 +259,9 @@ def moving():
         for g in (f, xla.jit(f)):
             assert text(g(A)) == "f32[8@x,8]"
             np.testing.assert_allclose(g(A), np.cumsum(M @ M, 0), rtol=1e-3, atol=1e-4)
-        told = []  # called eagerly, it gets arrays: where they are they know, their types do not tell
-        auto_axes(lambda a: (told.append((text(a), a.sharding.spec, float(a[0, 0]))), a)[1], out_sharding=P("x"))(A)
-        assert told == [("f32[8,8]", P("x", "y"), float(M[0, 0]))]
+        typed = []  # called eagerly, it gets arrays: where they are they know, their types do not tell
+        auto_axes(lambda a: (typed.append((text(a), a.sharding.spec, float(a[0, 0]))), a)[1], out_sharding=P("x"))(A)
+        assert typed == [("f32[8,8]", P("x", "y"), float(M[0, 0]))]
         d = grad(lambda a: f(a).sum())(A)
         assert text(d) == "f32[8@x,8@y]"
         np.testing.assert_allclose(d, grad(lambda a: jnp.cumsum(a @ a, 0).sum())(M), rtol=1e-3, atol=1e-3)
@@ -287,10 +287,10 @@ def compiled_functions():
         call = ffi_call("lapack_spotrf_ffi", out, input_layouts=[(0, 2, 1)], output_layouts=[(0, 2, 1), None])
         return call(a, uplo=np.uint8(ord("L")))[0]
 
-    for where, told in ((None, "f32[8,8,8]"), (batch.sharding, "f32[8@x,8,8]")):
+    for where, typed in ((None, "f32[8,8,8]"), (batch.sharding, "f32[8@x,8,8]")):
         f = lambda a: cholesky(a, where)
         for g in (f, xla.jit(f)):
-            assert text(g(batch)) == told, text(g(batch))
+            assert text(g(batch)) == typed, text(g(batch))
             assert where is None or g(batch).sharding.is_equivalent_to(where, 3)
             np.testing.assert_allclose(np.tril(g(batch)), np.linalg.cholesky(batch), rtol=1e-4)
     seen = []

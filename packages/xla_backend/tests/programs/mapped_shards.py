@@ -422,7 +422,7 @@ def frames_of_a_known_call():
     explicit = mesh.update(axis_types=(AxisType.Explicit,) * 2)
     for where in (mesh, explicit):
         known = shard_map(total, mesh=where, in_specs=P(both), out_specs=P(both))
-        apart, whole = device_put(A, NamedSharding(where, P(both))), device_put(A, d[0])
+        apart = device_put(A, NamedSharding(where, P(both)))
         assert frames(known, apart) <= 80
         assert frames(known, A) <= 180  # the argument is cut and put on the devices
         assert known(apart).sharding == known(A).sharding == NamedSharding(where, P(both))
@@ -457,7 +457,7 @@ def frames_of_a_known_call():
     for w in (S, np.float32(2)):
         close(jit(closes_over)(w), w * A.reshape(4, 2, 8).sum(0))
         close(grad(lambda w: lax.reduce_sum(closes_over(w), (0, 1)))(w), A.sum())
-    del total, known, mapped, changing
+    total = known = mapped = changing = None
     gc.collect()
     assert held() is None
 
