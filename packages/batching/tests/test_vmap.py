@@ -140,13 +140,18 @@ def test_names_give_collectives():
         (
             lambda: vmap(total, out_axes=None)(M),
             ValueError,
-            "vmap: a result depends on a mapped argument, but its entry in out_axes is None, in vmap(total, in_axes=0,"
+            "vmap: the result depends on a mapped argument, but its entry in out_axes is None, in vmap(total, in_axes=0,"
             " out_axes=None)(f32[2,3]). Give it an axis (0 puts the mapped axis first).",
+        ),
+        (
+            lambda: vmap(lambda x: {"a": 1, "b": (x, x)}, out_axes={"a": None, "b": (0, None)})(M),
+            ValueError,
+            "vmap: the result['b'][1] depends on a mapped argument, but its entry in out_axes is None, in vmap(",
         ),
         (
             lambda: vmap(total, out_axes=3)(M),
             ValueError,
-            "vmap: an entry of out_axes is in range(-1, 1) for a result of rank 0, got 3, in vmap(total, in_axes=0,"
+            "vmap: the entry of out_axes for the result of rank 0 is in range(-1, 1), got 3, in vmap(total, in_axes=0,"
             " out_axes=3)(f32[2,3])",
         ),
         (lambda: vmap(3), TypeError, "vmap needs a callable, got 3 of type <class 'int'>"),

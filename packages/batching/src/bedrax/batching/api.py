@@ -85,7 +85,8 @@ def vmap(
             wanted: list[Any] = [out_axes] * len(outs)
         else:
             wanted = _prefix_axes("out_axes", out_axes, pytree.tree_unflatten(out_tree, outs), out_tree, call)
-        placed = [_placed(x, d, w, size, call, sum_match) for x, d, w in zip(outs, out_dims, wanted, strict=True)]
+        each = enumerate(zip(outs, out_dims, wanted, strict=True))
+        placed = [_placed(x, d, w, size, call, (out_tree, i), sum_match) for i, (x, d, w) in each]
         out = pytree.tree_unflatten(out_tree, placed)
         if vmappable:
             out = _changed(out, wanted, lambda x, axes: vmappable[type(x)].batch(x, axes, size))
@@ -173,24 +174,24 @@ def _argument_axes(call: _Call, in_tree) -> list:
     return _prefix_axes("in_axes", (axes, 0), (args, kwargs), in_tree, call)
 
 
-def _placed(x, dim: int | None, wanted: int | None, size, call: _Call, sums: bool = False):
+def _placed(x, dim: int | None, wanted: int | None, size, call: _Call, of: tuple, sums: bool = False):
     """A result with its mapped axis at the position of `out_axes`, or the sum over the axis."""
     if getattr(x, "leave", None) is not None:  # a reference: of the batch, if it was made inside
-        return x.leave(lambda held: _placed(*_parts(held), wanted, size, call, sums))
+        return x.leave(lambda held: _placed(*_parts(held), wanted, size, call, of, sums))
     if wanted is None:
         if dim is not None and sums:
             return reduce_sum(x, (dim,))
         if dim is not None:
             raise ValueError(
-                f"vmap: a result depends on a mapped argument, but its entry in out_axes is None, in {call}. Give it an"
-                " axis (0 puts the mapped axis first)."
+                f"vmap: the result{_key(*of)} depends on a mapped argument, but its entry in out_axes is None, in"
+                f" {call}. Give it an axis (0 puts the mapped axis first)."
             )
         return x
     rank = rank_of(x) + (dim is None)
     if not -rank <= wanted < rank:
         raise ValueError(
-            f"vmap: an entry of out_axes is in range({-rank}, {rank}) for a result of rank {rank - 1}, got {wanted}, in"
-            f" {call}"
+            f"vmap: the entry of out_axes for the result{_key(*of)} of rank {rank - 1} is in range({-rank}, {rank}),"
+            f" got {wanted}, in {call}"
         )
     return place(x, dim, wanted % rank, size)
 
@@ -238,11 +239,20 @@ def _normalize(leaves, dims, in_tree, call) -> list:
 
 
 def _path(in_tree, index: int) -> str:
-    numbered = pytree.tree_unflatten(in_tree, list(range(in_tree.num_leaves)))
-    for path, leaf in pytree.tree_flatten_with_path(numbered)[0]:
+    for path, leaf in _numbered(in_tree):
         if leaf == index:
             return ("args" if path[0].idx == 0 else "kwargs") + pytree.keystr(path[1:])
     return "argument"
+
+
+def _key(tree, index: int) -> str:
+    """The path of a leaf in a structure, such as ``['a'][0]``."""
+    return next((pytree.keystr(path) for path, leaf in _numbered(tree) if leaf == index), "")
+
+
+def _numbered(tree) -> list:
+    """The path and the number of each leaf of a structure."""
+    return pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, list(range(tree.num_leaves))))[0]
 
 
 def _axis_size(leaves, dims, in_tree, call: _Call):
