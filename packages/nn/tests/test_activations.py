@@ -9,6 +9,7 @@ import bedrax.numpy as jnp
 from bedrax import nn
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
+from bedrax.core.staging import make_jaxpr
 from bedrax.nn import flags
 
 X = np.array([-7.3, -3.2, -2, -0.9, -0.4, 0.2, 0.7, 1.6, 2.5, 6.4], np.float32)
@@ -70,6 +71,19 @@ def test_values_and_derivatives(name):
 )
 def test_derivatives_at_kinks(name, x, slope):
     assert float(grad(getattr(nn, name))(x)) == slope
+
+
+@pytest.mark.parametrize("name,ends", [("relu", "max"), ("relu6", "min")])
+def test_a_rectifier_is_a_maximum_with_the_derivative_of_a_step(name, ends):
+    f, high = getattr(nn, name), {"relu": np.inf, "relu6": 6.0}[name]
+    x = np.array([-np.inf, -1, -0.0, 0, 1, 6, 7, np.inf, np.nan], np.float32)
+    (equation,) = make_jaxpr(f)(x).eqns
+    inner = [eqn.primitive.name for eqn in equation.params["call_jaxpr"].eqns]
+    assert equation.primitive.name == "custom_jvp_call" and inner == ["max", "min"][: len(inner)] and inner[-1] == ends
+    steps = np.where((x > 0) & (x < high) | (x == high) & (high == np.inf), 1, 0)
+    np.testing.assert_array_equal(vmap(grad(f))(x), steps)
+    np.testing.assert_array_equal(vmap(grad(grad(f)))(x), np.zeros_like(x))
+    np.testing.assert_array_equal(grad(lambda x: f(x).sum())(x), steps)
 
 
 def test_relu_keeps_nan_and_integers():

@@ -382,6 +382,16 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
     return bound.args
 
 
+def _number_of_arguments(fun: Callable) -> int:
+    """How many arguments every call of a function has, all of them by position; -1 if calls differ or it is unknown."""
+    try:
+        parameters = signature_of(fun).parameters.values()
+    except (TypeError, ValueError):
+        return -1
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return len(parameters) if all(p.kind in by_position and p.default is p.empty for p in parameters) else -1
+
+
 class _Custom(Generic[P, R_co]):
     """Base of functions with derivative rules: their static arguments, and their call.
 
@@ -396,6 +406,7 @@ class _Custom(Generic[P, R_co]):
         self.nondiff_argnums: tuple[int, ...] = positions_of(nondiff_argnums, f"{type(self).__name__}: nondiff_argnums")
         self.nondiff_argnames: Sequence[str] = nondiff_argnames
         self.symbolic_zeros: bool = False
+        self._number: int | None = None  # that of `_number_of_arguments`, from the first call on
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         # The function may have rules of other kinds: `custom_vjp(custom_vmap(f))` accepts the definitions of both.
@@ -406,7 +417,15 @@ class _Custom(Generic[P, R_co]):
     def __get__(self, instance: Any, owner: type | None = None) -> Callable[..., Any]:
         return self if instance is None else functools.partial(self, instance)
 
+    def _arguments(self, args: tuple, kwargs: dict) -> tuple:
+        """The arguments of a call, by position. The signature is read at the first call: that takes long."""
+        if self._number is None:
+            self._number = _number_of_arguments(self.fun)
+        return args if len(args) == self._number and not kwargs else _bind_arguments(self.fun, args, kwargs)
+
     def _static_positions(self, count: int) -> set[int]:
+        if not self.nondiff_argnums and not self.nondiff_argnames:
+            return set()
         what = f"{type(self).__name__} of {function_name(self.fun)}: nondiff_argnums"
         positions = set(normalized(self.nondiff_argnums, count, what))
         if self.nondiff_argnames:
@@ -472,7 +491,7 @@ class custom_jvp(_Custom[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         if self.jvp is None:
             raise AttributeError(f"the custom_jvp function {function_name(self.fun)} has no rule yet; use defjvp")
-        leaves, data = self._bound(_bind_arguments(self.fun, args, kwargs), (self.jvp,))
+        leaves, data = self._bound(self._arguments(args, kwargs), (self.jvp,))
         rule = BoundJVP(*data)
         outs = custom_jvp_call_p.call(rule, leaves)
         return pytree.tree_unflatten(rule.out_tree, outs)
@@ -584,7 +603,7 @@ class custom_vjp(_Custom[P, R_co]):
         name = function_name(self.fun)
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"the custom_vjp function {name} has no rules yet; set them with defvjp")
-        args = _bind_arguments(self.fun, args, kwargs)
+        args = self._arguments(args, kwargs)
         if config.enable_checks.value:
             _bind_arguments(self.fwd, args, {})
         leaves, data = self._bound(args, (self.fwd, self.bwd))

@@ -58,9 +58,10 @@ __all__ = [
 
 def _number(value: float, like: Array) -> np.ndarray | float:
     """A number with the dtype and the weak type of `like`."""
-    if not aval_of(like).weak_type:
-        return np.asarray(value, like.dtype)
-    return float(value) if dtypes.is_inexact(like.dtype) else int(value)
+    aval = aval_of(like)
+    if not aval.weak_type:
+        return np.asarray(value, aval.dtype)
+    return float(value) if dtypes.is_inexact(aval.dtype) else int(value)
 
 
 def _numeric(name: str, x: ArrayLike) -> Array:
@@ -79,20 +80,43 @@ def identity(x: ArrayLike) -> Array:
 
 @one_program
 def relu(x: ArrayLike) -> Array:
-    """``max(x, 0)``; the derivative at 0 is 0. Complex numbers are ordered by real, then by imaginary part."""
+    """``max(x, 0)``; the derivative at 0 and at NaN is 0. Complex numbers are ordered by real, then by imaginary part."""
     x = _numeric("relu", x)
     if dtypes.is_complex(x.dtype):
         re, im = lax.real(x), lax.imag(x)
         return jnp.where((re < 0) | (re == 0) & (im <= 0), 0, x)
-    # a comparison rather than a maximum, whose derivative at a tie is 1/2; NaN stays NaN
-    return lax.select(lax.le(x, _number(0, x)), lax.full_like(x, 0), x)
+    return _rectifier("relu", math.inf)(x)
 
 
 @one_program
 def relu6(x: ArrayLike) -> Array:
-    """``min(max(x, 0), 6)``; the derivative is 0 at 0 and at 6."""
+    """``min(max(x, 0), 6)``; the derivative is 0 at 0, at 6, and at NaN."""
     (x,) = inexact("relu6", x)
-    return relu(lax.select(lax.ge(x, _number(6, x)), lax.full_like(x, 6), x))
+    return _rectifier("relu6", 6.0)(x)
+
+
+@functools.cache
+def _rectifier(name: str, high: float):
+    """The function ``min(max(x, 0), high)`` of this name. Its derivative is 1 where 0 < x < high and 0 elsewhere; at a
+    tie, those of `max` and `min` are 1/2."""
+    from bedrax.autodiff import custom_jvp
+
+    def value(x):
+        x = lax.max(x, _number(0, x))
+        return x if high == math.inf else lax.min(x, _number(high, x))
+
+    value.__name__ = value.__qualname__ = name
+    rule = custom_jvp(value)
+
+    @rule.defjvp
+    def _(primals, tangents):
+        (x,), (t,) = primals, tangents
+        inside = lax.gt(x, _number(0, x))
+        if high != math.inf:
+            inside = lax.bitwise_and(inside, lax.lt(x, _number(high, x)))
+        return rule(x), lax.select(inside, t, lax.full_like(t, 0))
+
+    return rule
 
 
 @one_program
