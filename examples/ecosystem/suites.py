@@ -58,6 +58,7 @@ KNOWN: dict[tuple[str, str], str] = {
     ("chex", "test_hard_with_stop_gradient1"): (
         "the function has jumps, and the differences of check_grads cross one with its step (with eps=1e-3 none does)"
     ),
+    ("flax", "test_vmap_and_cond_passthrough_error"): _WORDS,
     **dict.fromkeys([("dm-haiku", "branch_structure_error"), ("dm-haiku", "test_vmap_in_axes_different_size")], _WORDS),
     **dict.fromkeys([("keras", "test_associative_scan_invalid"), ("keras", "test_scan_invalid")], _WORDS),
 }
