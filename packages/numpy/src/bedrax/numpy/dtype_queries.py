@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import ml_dtypes
+
 import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
@@ -16,8 +18,8 @@ from bedrax.lax.primitives.shaping import canonical_axis
 from bedrax.lax.promotion import operand
 from bedrax.numpy.creation import place
 
-finfo = dtypes.finfo
-iinfo = dtypes.iinfo
+finfo = ml_dtypes.finfo
+iinfo = ml_dtypes.iinfo
 
 
 def result_type(*args: Any) -> np.dtype:
