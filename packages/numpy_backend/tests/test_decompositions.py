@@ -1,7 +1,9 @@
 """Every decomposition of a primitive with a NumPy rule: both give the same results, for all records."""
 
+import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.lax.tables import decompositions
 from bedrax.numpy_backend.composed import by_program
 from bedrax.numpy_backend.tables import numpy_rules
@@ -35,3 +37,13 @@ def test_decomposition_equals_rule(case, monkeypatch):
 
 def test_refusals_are_records():
     assert REFUSED.keys() <= {c.id for c in CASES}
+
+
+def test_parameters_that_are_equal_and_not_the_same_have_programs_of_their_own():
+    def decomposition(x, *, c):
+        return lax.div(x, lax.full_like(x, c)) if type(c) is float else lax.full_like(x, 5 if c is True else 7)
+
+    rule = by_program(lax.neg_p, decomposition)
+    x = np.ones(1, np.float32)
+    for _ in range(2):
+        assert [rule(x, c=c).item() for c in (0.0, -0.0, 1.0, 1, True)] == [np.inf, -np.inf, 1, 7, 5]

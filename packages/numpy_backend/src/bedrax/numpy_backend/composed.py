@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bedrax.core import config
 from bedrax.core.avals import ShapedArray
 from bedrax.core.context import trace_context
+from bedrax.core.exact import exact_items
 from bedrax.core.staging import program_of
 from bedrax.lax.tables import decompositions
 from bedrax.numpy_backend.program_source import evaluate
@@ -25,7 +26,7 @@ def by_program(prim: Primitive, decomposition: Callable[..., Any]) -> Callable[.
 
     def rule(*arrays, **params):
         types = tuple((x.shape, x.dtype) for x in arrays)
-        key = (types, tuple(params.items()), trace_context())
+        key = (types, exact_items(params), trace_context())  # 0.0 == -0.0, and 1 == True
         program = programs.get(key)
         if program is None:
             if len(programs) > 256:
