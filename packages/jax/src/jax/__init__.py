@@ -80,10 +80,10 @@ __getattr__, __dir__, __all__ = attach(
             "enable_checks",
             "enable_x64",
             "explain_cache_misses",
-            "make_user_context",
             "no_tracing",
             "numpy_dtype_promotion",
         ),
+        "bedrax.core.context": ("make_user_context",),
         "bedrax.lax.flags": ("default_matmul_precision", "numpy_rank_promotion"),
         "bedrax.random.flags": (
             "debug_key_reuse",

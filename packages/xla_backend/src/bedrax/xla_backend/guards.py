@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bedrax.core import config
+from bedrax.core.context import UNSET
 from bedrax.xla_backend import flags
 from bedrax.xla_backend.door.runtime import guard_lib
 
@@ -31,7 +32,7 @@ def _set_guards(flag: config.Flag) -> None:
         if flag in options:
             levels = _LEVELS.get(guarded, guard_lib.TransferGuardLevel)
             everywhere = next((f.global_value for f in options if f.global_value is not None), None)
-            here = next((f.local_value for f in options if f.local_value not in (None, config.UNSET)), None)
+            here = next((f.local_value for f in options if f.local_value not in (None, UNSET)), None)
             for state, value in ((guard_lib.global_state(), everywhere), (guard_lib.thread_local_state(), here)):
                 setattr(state, guarded, None if value is None else getattr(levels, value.upper()))
 
