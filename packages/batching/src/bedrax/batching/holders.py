@@ -9,7 +9,7 @@ from bedrax.batching.tables import AxisData, batch_rules, to_front
 from bedrax.batching.trace import batch_jaxpr
 from bedrax.core.holders import Lifted, arguments, lifted, of_uses, roles
 from bedrax.core.ir import Jaxpr
-from bedrax.core.tables import CARRY, ROW, Use, programs, with_programs
+from bedrax.core.tables import CARRY, ROW, Use, Wire, programs, with_programs
 from bedrax.core.tracing import Primitive
 from bedrax.lax.axes import move_axis
 
@@ -60,11 +60,10 @@ class Batched(NamedTuple):
         return [out["result", r] for r in range(len(out))], self.dims
 
 
-@of_uses
-def _entering(uses: Sequence[Use], dims: tuple[int | None, ...]) -> tuple:
-    """The mapped axes of the programs' arguments, given the operands' mapped axes; see `batched`."""
+def _entering(operands: Sequence[Wire], dims: tuple[int | None, ...]) -> tuple:
+    """The mapped axes of the programs' arguments, given the operands' roles and mapped axes; see `batched`."""
     marks = list(dims)
-    for i, wire in enumerate(roles(uses, len(dims))[0]):
+    for i, wire in enumerate(operands):
         d = dims[i]
         if d is not None and wire.kind in (CARRY, ROW):
             marks[i] = 0 if wire.kind == CARRY else max(d - 1, 0)
@@ -73,8 +72,8 @@ def _entering(uses: Sequence[Use], dims: tuple[int | None, ...]) -> tuple:
 
 @of_uses
 def _batched(uses: Sequence[Use], axis: AxisData, dims: tuple[int | None, ...]) -> Batched:
-    found = lifted(uses, _entering(uses, dims), _Derive(axis), False, 0)
     operands, results = roles(uses, len(dims))
+    found = lifted.derive(uses, _entering(operands, dims), _Derive(axis), False, 0)  # kept as a part of this one
     fronts = [i for i, w in enumerate(operands) if w.kind == CARRY and found.marks[i] == 0 and dims[i] != 0]
     seconds = [i for i, w in enumerate(operands) if w.kind == ROW and dims[i] == 0]
     places = [d + 1 if d is not None and w.kind == ROW else d for d, w in zip(found.out_marks, results, strict=True)]
@@ -90,7 +89,7 @@ def batched(uses: Sequence[Use], axis: AxisData, dims: Sequence[int | None]) -> 
     dims = tuple(dims)
     found = _batched.known(uses, axis, dims)
     if found is None:
-        marks = _entering(uses, dims)
+        marks = _entering(roles(uses, len(dims))[0], dims)
         for use in uses:  # Inline, not in a function: deeply nested programs need few frames each.
             batch_jaxpr(use.program, axis, arguments(use, marks), None)
         found = _batched(uses, axis, dims)

@@ -218,15 +218,22 @@ def lifted(
             return use.program, (False,)
         return derive(use.program, own, force)
 
-    marks, found = settled(uses, marks, lambda use, own: derived(use, own)[1], carried)
+    made: list[tuple] = []
+
+    def found_in(use: Use, own: tuple) -> tuple:
+        made.append(derived(use, own))
+        return made[-1][1]
+
+    marks, found = settled(uses, marks, found_in, carried)
+    last = made[-len(uses) :]  # those of the final marks
     chosen = {r for use in uses for o, r in use.carries if marked(marks[o])}
     if len(uses) > 1:
         chosen.update(r for use, own in zip(uses, found, strict=True) for r, m in zip(use.results, own) if marked(m))
     bodies, out_marks = [], {}
-    for use, own in zip(uses, found, strict=True):
+    for use, (program, own) in zip(uses, last, strict=True):
         force = tuple([r is not None and r in chosen for r in use.results])
-        enough = all([m == carried for m, f in zip(own, force, strict=True) if f])
-        program, own = derived(use, arguments(use, marks), None if enough else force)
+        if not all([m == carried for m, f in zip(own, force, strict=True) if f]):
+            program, own = derived(use, arguments(use, marks), force)
         out_marks.update(zip(use.results, own, strict=True))
         takes, gives = sources("operand", use.operands), sources("result", use.results)
         if pairs and gives != [None]:
