@@ -56,9 +56,9 @@ def test_help_shows_examples_and_names_that_are_the_same_function_share_one():
     run(code)
 
 
-def test_examples_of_two_modules():
-    """In a separate process: once `jax` is imported, public functions have its names as their modules."""
-    assert not run(run_documents.__file__, "bedrax.pytree.paths", "bedrax.lax.dynamic_slices").startswith("0 of")
+def test_examples_of_three_modules():
+    modules = ("bedrax.pytree.paths", "bedrax.lax.dynamic_slices", "bedrax.numpy.windows")
+    assert not run(run_documents.__file__, *modules).startswith("0 of")
 
 
 MISSION = """Some words.

@@ -1,14 +1,17 @@
 """Run the examples of the documentation: those in docstrings of public objects, then the READMEs and docs/.
 
-The examples for the names of the face `jax` are in texts with the names of its stubs (``packages/jax/src/jax/**.txt``).
+The examples of functions that factories make are still in texts with the names of modules of the face
+(``packages/jax/src/jax/**.txt``).
 
 An example is a prompt (>>>), whose output must equal the printed one, or a ```python block. Each docstring has its own
-namespace, which starts with the names of its module. At the end the program prints how many public functions and
+namespace, which starts with the names of its module and with `NAMES`. At the end the program prints how many public functions and
 classes have an example.
 
     python tools/run_documents.py [MODULE...]      default: every module of bedrax and jax, then tools/run_docs.py
 """
 
+import builtins
+import contextlib
 import doctest
 import importlib
 import inspect
@@ -67,13 +70,23 @@ def modules():
 
 
 def public(module):
-    """Each public function and class that `module` itself defines, and the methods of these classes, by name."""
-    for name in getattr(module, "__all__", [n for n in vars(module) if not n.startswith("_")]):
-        value = vars(module).get(name)
-        value = inspect.unwrap(value) if callable(value) else value
-        if not (inspect.isclass(value) or inspect.isfunction(value)) or value.__module__ != module.__name__:
+    """Each public function and class that `module` itself defines, and the methods of these classes, by name.
+
+    Those with an example count as public if ``__all__`` leaves them out: the face may have them under another name.
+    """
+    public_here = getattr(module, "__all__", None)
+    for name, found in list(vars(module).items()):
+        if name.startswith("_"):
             continue
-        yield name, value
+        value = inspect.unwrap(found) if callable(found) else found
+        if not (inspect.isclass(value) or inspect.isfunction(value)) or value.__module__ not in (
+            module.__name__,
+            "jax.errors",  # as the errors of the lower packages state
+        ):
+            continue
+        if public_here is not None and name not in public_here and not has_example(found.__doc__ or ""):
+            continue
+        yield name, found
         if inspect.isclass(value):
             for member, method in vars(value).items():
                 method = getattr(method, "__func__", getattr(method, "fget", method))
@@ -151,11 +164,19 @@ def left_over():
             yield entry
 
 
-def names_of_users():
-    import jax
-    import numpy
+# The names that an example may use without an import, and their modules: the first one that is installed.
+NAMES = {"jax": ("jax",), "jnp": ("jax.numpy", "bedrax.numpy"), "lax": ("jax.lax", "bedrax.lax"), "np": ("numpy",)}
 
-    return {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "np": numpy}
+
+def names_of_users():
+    """The modules of `NAMES`, where they are installed."""
+    found = {}
+    for name, places in NAMES.items():
+        for place in places:
+            with contextlib.suppress(ModuleNotFoundError):
+                found[name] = importlib.import_module(place)
+                break
+    return found
 
 
 def run_face(name):
@@ -172,7 +193,8 @@ def run_module(name):
     module = importlib.import_module(name)
     importlib.import_module("bedrax.numpy_backend")  # an executor; a package above may replace it
     found = list(documents(module))
-    failures = [f for n, text in found if has_example(text) for f in run_text(n, text, dict(vars(module)))]
+    names = {n: value for n, value in vars(module).items() if not hasattr(builtins, n)}  # `sum` is Python's for users
+    failures = [f for n, text in found if has_example(text) for f in run_text(n, text, names | names_of_users())]
     return len(found) - 1, sum(has_example(text) for _, text in found[1:]), failures
 
 

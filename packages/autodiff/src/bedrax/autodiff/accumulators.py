@@ -15,6 +15,25 @@ class GradAccum:
 
     Attributes:
       aval: the type of the argument.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Largest(hijax.GradAccum):
+      ...     def __init__(self, aval):
+      ...         self.aval, self.found = aval, -jnp.inf
+      ...     def accum(self, x):
+      ...         self.found = jnp.maximum(self.found, x)
+      ...     def freeze(self):
+      ...         return self.found
+      ...
+      >>> accum = Largest(jax.typeof(1.))
+      >>> for x in (1., 3., 2.):
+      ...     accum.accum(x)
+      ...
+      >>> accum.freeze()
+      Array(3., dtype=float32, ...)
     """
 
     aval: AbstractValue
@@ -39,6 +58,18 @@ class ValAccum(GradAccum):
     Args:
       aval: the type of the argument.
       val: the initial sum. Default: `Zero`.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> accum = hijax.ValAccum(jax.typeof(jnp.ones(2)))
+      >>> accum.freeze()
+      Zero(f32[2])
+      >>> accum.accum(jnp.ones(2))
+      >>> accum.accum(jnp.array([1., 5.]))
+      >>> accum.freeze()
+      Array([2., 6.], dtype=float32)
     """
 
     def __init__(self, aval: AbstractValue, val: Any = None) -> None:
@@ -64,6 +95,13 @@ class NullAccum(GradAccum):
 
     Args:
       aval: the type of the argument.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> hijax.NullAccum(jax.typeof(jnp.ones(2))).accum(jnp.ones(2)) is None
+      True
     """
 
     def __init__(self, aval: AbstractValue) -> None:

@@ -114,6 +114,13 @@ def check_jvp(
 
     Raises:
       AssertionError: values or derivatives disagree.
+
+    Examples:
+
+      >>> from jax.test_util import check_grads, check_jvp, check_vjp
+
+      >>> from functools import partial
+      >>> check_jvp(jnp.sin, partial(jax.jvp, jnp.sin), (1.,))
     """
     eps = _default_eps(args) if eps is None else eps
     rng = np.random.default_rng(0)
@@ -143,7 +150,15 @@ def check_vjp(
     eps: float | None = None,
     err_msg: str = "",
 ) -> None:
-    """Compare ``f_vjp(*args) -> (value, pullback)`` with central differences of `f`, by inner products."""
+    """Compare ``f_vjp(*args) -> (value, pullback)`` with central differences of `f`, by inner products.
+
+    Examples:
+
+      >>> from jax.test_util import check_grads, check_jvp, check_vjp
+
+      >>> from functools import partial
+      >>> check_vjp(jnp.sin, partial(jax.vjp, jnp.sin), (1.,))
+    """
     eps = _default_eps(args) if eps is None else eps
     rng = np.random.default_rng(1)
     args = tuple(args)
@@ -185,6 +200,12 @@ def check_grads(
 
     Raises:
       AssertionError: some derivative disagrees.
+
+    Examples:
+
+      >>> from jax.test_util import check_grads, check_jvp, check_vjp
+
+      >>> check_grads(jnp.sin, (jnp.array([0.5, 1.]),), order=2)
     """
     args = tuple(args)
 

@@ -19,37 +19,184 @@ if TYPE_CHECKING:
 
 
 class Saveable:
-    """A policy's answer: save the result."""
+    """A policy's answer: save the result.
+
+    Examples:
+
+      >>> from jax.ad_checkpoint import Recompute, Saveable
+      >>> def only_sines(prim, *args, **params):
+      ...     return Saveable if prim.name == "sin" else Recompute
+      ...
+      >>> f = jax.checkpoint(lambda x: jnp.sin(jnp.cos(x)) ** 2, policy=only_sines)
+      >>> jax.ad_checkpoint.print_saved_residuals(f, 1.)
+      f32[] from the argument x
+      f32[] output of sin from <doctest ...>:1:38 (<lambda>)
+      f32[] output of sin from <doctest ...>:1:30 (<lambda>)
+    """
 
 
 class Recompute:
-    """A policy's answer: recompute the result."""
+    """A policy's answer: recompute the result.
+
+    Examples:
+
+      >>> from jax.ad_checkpoint import Recompute
+      >>> f = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=lambda *args, **params: Recompute)
+      >>> jax.ad_checkpoint.print_saved_residuals(f, 1.)  # nothing is kept that can be computed again
+      f32[] from the argument x
+    """
 
 
 class Offloadable(NamedTuple):
-    """A policy's answer: save the result in another memory space."""
+    """A policy's answer: save the result in another memory space.
+
+    Examples:
+
+      >>> from jax.ad_checkpoint import Offloadable, Recompute
+      >>> def policy(prim, *args, **params):
+      ...     return Offloadable("device", "pinned_host") if prim.name == "sin" else Recompute
+      ...
+      >>> f = jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=policy)
+      >>> jax.grad(f)(0.), policy(lax.sin_p)
+      (Array(1., dtype=float32, weak_type=True), Offloadable(src='device', dst='pinned_host'))
+    """
 
     src: str
     dst: str
 
 
 def everything_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
-    """Save every result: no recomputation, as without `checkpoint`."""
+    """Save every result: no recomputation, as without `checkpoint`.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> saved(checkpoint_policies.everything_saveable) > saved(None)
+      True
+    """
     return True
 
 
 def nothing_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
-    """Save nothing but the arguments: recompute everything."""
+    """Save nothing but the arguments: recompute everything.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> saved(checkpoint_policies.nothing_saveable)
+      0
+    """
     return False
 
 
 def dots_saveable(prim: Primitive, *_: ShapedArray, **__: Any) -> bool:
-    """Save the results of matrix products and convolutions."""
+    """Save the results of matrix products and convolutions.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> saved(checkpoint_policies.dots_saveable)
+      1
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> checkpoint_policies.checkpoint_dots is checkpoint_policies.dots_saveable  # the older name
+      True
+    """
     return prim.name in ("dot_general", "conv_general_dilated", "ragged_dot_general", "scaled_dot")
 
 
 def dots_with_no_batch_dims_saveable(prim: Primitive, *_: ShapedArray, **params: Any) -> bool:
-    """Save the results of matrix products without batch dimensions."""
+    """Save the results of matrix products without batch dimensions.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> saved(checkpoint_policies.dots_with_no_batch_dims_saveable)
+      1
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> policy = checkpoint_policies.dots_with_no_batch_dims_saveable
+      >>> checkpoint_policies.checkpoint_dots_with_no_batch_dims is policy  # the older name
+      True
+    """
     if prim.name != "dot_general":
         return False
     (_, _), (lhs_batch, rhs_batch) = params["dimension_numbers"]
@@ -83,14 +230,57 @@ class _ByName:
 
 
 class SaveOnlyTheseNames(_ByName):
-    """The policy that `save_only_these_names` returns: saves the values with these names, and no others."""
+    """The policy that `save_only_these_names` returns: saves the values with these names, and no others.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> policy = checkpoint_policies.save_only_these_names("y", "z")
+      >>> policy
+      SaveOnlyTheseNames('y', 'z')
+      >>> isinstance(policy, checkpoint_policies.SaveOnlyTheseNames), saved(policy)
+      (True, 2)
+    """
 
     def __init__(self, *names_which_can_be_saved: str) -> None:
         self._answer(names_which_can_be_saved, True, False, False)
 
 
 class SaveAnyNamesButThese(_ByName):
-    """The policy that `save_any_names_but_these` returns: saves all named values except those with these names."""
+    """The policy that `save_any_names_but_these` returns: saves all named values except those with these names.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> checkpoint_policies.SaveAnyNamesButThese("y") == checkpoint_policies.save_any_names_but_these("y")
+      True
+    """
 
     def __init__(self, *names_not_to_save: str) -> None:
         self._answer(names_not_to_save, False, True, False)
@@ -110,6 +300,28 @@ class SaveAndOffloadOnlyTheseNames(_ByName):
 
     Raises:
       ValueError: a name stands in both.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> policy = checkpoint_policies.SaveAndOffloadOnlyTheseNames(
+      ...     names_which_can_be_saved=["y"], names_which_can_be_offloaded=["z"],
+      ...     offload_src="device", offload_dst="pinned_host")
+      >>> policy
+      SaveAndOffloadOnlyTheseNames('y', 'z')
     """
 
     def __init__(
@@ -153,22 +365,104 @@ class _OffloadDots:
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., Any]:
-    """Save every named value (`checkpoint_name`) except these, and every value without a name."""
+    """Save every named value (`checkpoint_name`) except these, and every value without a name.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> policy = checkpoint_policies.save_anything_except_these_names("y", "z")
+      >>> saved(policy) > 0  # values without a name
+      True
+    """
     return _SaveAnythingExceptTheseNames(*names_not_to_save)
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., Any]:
-    """Save only named values, except these."""
+    """Save only named values, except these.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> saved(checkpoint_policies.save_any_names_but_these("y"))
+      1
+    """
     return SaveAnyNamesButThese(*names_not_to_save)
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
-    """Save only the values with these names."""
+    """Save only the values with these names.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> saved(checkpoint_policies.save_only_these_names("z"))
+      1
+    """
     return SaveOnlyTheseNames(*names_which_can_be_saved)
 
 
 def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
-    """Save a value if either policy saves it."""
+    """Save a value if either policy saves it.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> policies = checkpoint_policies.dots_saveable, checkpoint_policies.save_only_these_names("z")
+      >>> saved(checkpoint_policies.save_from_both_policies(*policies))
+      2
+    """
     return _Either(policy_1, policy_2)
 
 
@@ -179,6 +473,28 @@ def save_and_offload_only_these_names(
 
     Raises:
       ValueError: a name stands in both lists.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> policy = checkpoint_policies.save_and_offload_only_these_names(
+      ...     names_which_can_be_saved=["y"], names_which_can_be_offloaded=["z"],
+      ...     offload_src="device", offload_dst="pinned_host")
+      >>> jax.grad(jax.checkpoint(layer, policy=policy))(w, x).shape
+      (2, 2)
     """
     return SaveAndOffloadOnlyTheseNames(
         names_which_can_be_saved=names_which_can_be_saved,
@@ -189,5 +505,26 @@ def save_and_offload_only_these_names(
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
-    """Offload the results of matrix products without batch dimensions to another memory space."""
+    """Offload the results of matrix products without batch dimensions to another memory space.
+
+    Examples:
+
+      >>> from jax import checkpoint_policies
+      >>> from jax.ad_checkpoint import checkpoint_name, print_saved_residuals
+      >>> import contextlib, io
+      >>> def layer(w, x):
+      ...     y = checkpoint_name(jnp.tanh(w @ x), "y")
+      ...     return jnp.sin(checkpoint_name(y * y, "z")).sum()
+      ...
+      >>> w, x = jnp.ones((2, 2)), jnp.ones(2)
+      >>> def saved(policy):  # how many values are kept, without the arguments
+      ...     with contextlib.redirect_stdout(io.StringIO()) as text:
+      ...         print_saved_residuals(jax.checkpoint(layer, policy=policy), w, x)
+      ...     return sum("from the argument" not in line for line in text.getvalue().splitlines())
+      ...
+
+      >>> policy = checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+      >>> jax.grad(jax.checkpoint(layer, policy=policy))(w, x).shape
+      (2, 2)
+    """
     return _OffloadDots(Offloadable(offload_src, offload_dst))

@@ -73,6 +73,19 @@ def checkpoint(
 
     Raises:
       NotImplementedError: `concrete` is set.
+
+    Examples:
+
+      >>> @jax.checkpoint
+      ... def layer(x):
+      ...     return jnp.sin(jnp.sin(x))
+      ...
+      >>> jax.grad(layer)(1.)
+      Array(0.36003947, dtype=float32, weak_type=True)
+
+      >>> layer = jax.remat(lambda x: jnp.sin(jnp.sin(x)))
+      >>> jax.grad(layer)(1.)
+      Array(0.36003947, dtype=float32, weak_type=True)
     """
     if concrete:
         raise NotImplementedError(
@@ -298,6 +311,14 @@ def _origin(eqn: Eqn) -> str:
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: ArrayLike, **kwargs: Any) -> None:
-    """Print what `saved_residuals` returns, one value per line."""
+    """Print what `saved_residuals` returns, one value per line.
+
+    Examples:
+
+      >>> from jax.ad_checkpoint import print_saved_residuals
+      >>> print_saved_residuals(jnp.dot, jnp.ones(3), jnp.ones(3))
+      f32[3] from the argument a
+      f32[3] from the argument b
+    """
     for residual in saved_residuals(f, *args, **kwargs):
         print(residual)

@@ -28,6 +28,15 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
 
     Raises:
       TypeError: the converted function is called with arguments of another structure.
+
+    Examples:
+
+      >>> def power(f, x):
+      ...     pure, constants = jax.closure_convert(f, x)
+      ...     return pure(x, *constants)
+      ...
+      >>> jax.grad(lambda y: power(lambda x: x * y, 3.))(5.)
+      Array(3., dtype=float32, weak_type=True)
     """
     leaves, in_tree = pytree.tree_flatten((example_args, {}))
     jaxpr, out_tree = staging.trace_to_jaxpr(staging.flat_fun(fun, in_tree), [aval_of(x) for x in leaves])

@@ -43,7 +43,24 @@ __all__ = [
 
 
 class SymbolicZero:
-    """A tangent that is known to be zero, as rules with ``symbolic_zeros=True`` see it. `aval` is its type."""
+    """A tangent that is known to be zero, as rules with ``symbolic_zeros=True`` see it. `aval` is its type.
+
+    Examples:
+
+      >>> @jax.custom_jvp
+      ... def f(x, y):
+      ...     return x * y
+      ...
+      >>> def f_jvp(primals, tangents):
+      ...     print([type(t) is jax.custom_derivatives.SymbolicZero for t in tangents])
+      ...     (x, y), (t, _) = primals, tangents
+      ...     return x * y, t * y
+      ...
+      >>> _ = f.defjvp(f_jvp, symbolic_zeros=True)
+      >>> jax.grad(f)(2., 3.)
+      [False, True]
+      Array(3., dtype=float32, weak_type=True)
+    """
 
     __slots__ = ("aval",)
 
@@ -67,7 +84,24 @@ class SymbolicZero:
 
 
 class CustomVJPPrimal:
-    """An argument of a forward rule with symbolic zeros: its `value`, and whether it is differentiated (`perturbed`)."""
+    """An argument of a forward rule with symbolic zeros: its `value`, and whether it is differentiated (`perturbed`).
+
+    Examples:
+
+      >>> @jax.custom_vjp
+      ... def f(x, y):
+      ...     return x * y
+      ...
+      >>> def f_fwd(x, y):
+      ...     assert isinstance(x, jax.custom_derivatives.CustomVJPPrimal)
+      ...     print(x.perturbed, y.perturbed)
+      ...     return x.value * y.value, y.value
+      ...
+      >>> f.defvjp(f_fwd, lambda y, ct: (ct * y, None), symbolic_zeros=True)
+      >>> jax.grad(f)(2., 3.)
+      True False
+      Array(3., dtype=float32, weak_type=True)
+    """
 
     __slots__ = ("perturbed", "value")
 
@@ -77,13 +111,35 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """The values in a tree of `CustomVJPPrimal`, the arguments of a forward rule with symbolic zeros."""
+    """The values in a tree of `CustomVJPPrimal`, the arguments of a forward rule with symbolic zeros.
+
+    Examples:
+
+      >>> from jax.custom_derivatives import custom_vjp_primal_tree_values
+      >>> @jax.custom_vjp
+      ... def f(p):
+      ...     return p["x"] ** 2
+      ...
+      >>> def f_fwd(p):
+      ...     p = custom_vjp_primal_tree_values(p)
+      ...     return f(p), p["x"]
+      ...
+      >>> f.defvjp(f_fwd, lambda x, ct: ({"x": 2 * x * ct},), symbolic_zeros=True)
+      >>> jax.grad(f)({"x": 3.})
+      {'x': Array(6., dtype=float32, weak_type=True)}
+    """
     is_record = lambda x: isinstance(x, CustomVJPPrimal)
     return pytree.tree_map(lambda x: x.value if is_record(x) else x, tree, is_leaf=is_record)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangents of a pytree of arrays: arrays, or `SymbolicZero`."""
+    """The zero tangents of a pytree of arrays: arrays, or `SymbolicZero`.
+
+    Examples:
+
+      >>> jax.custom_derivatives.zero_from_primal(jnp.array([1., 2.]))
+      Array([0., 0.], dtype=float32)
+    """
     make = SymbolicZero if symbolic_zeros else zeros_of
     return pytree.tree_map(lambda x: make(aval_of(x).to_tangent_aval()), val)
 
@@ -383,7 +439,7 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
 
 
 def _number_of_arguments(fun: Callable) -> int:
-    """How many arguments every call of a function has, all of them by position; -1 if calls differ or it is unknown."""
+    """The number of arguments that every call of a function has, all of them by position; -1 if calls differ or it is unknown."""
     try:
         parameters = signature_of(fun).parameters.values()
     except (TypeError, ValueError):
@@ -455,6 +511,20 @@ class custom_jvp(_Custom[P, R_co]):
       nondiff_argnums, nondiff_argnames: arguments that are no arrays; the rule gets them first.
 
     Use ``@f.defjvp`` on the rule ``(primals, tangents) -> (result, tangent of the result)``.
+
+    Examples:
+
+      >>> @jax.custom_jvp
+      ... def f(x):
+      ...     return jnp.sin(x)
+      ...
+      >>> @f.defjvp
+      ... def f_jvp(primals, tangents):
+      ...     (x,), (t,) = primals, tangents
+      ...     return f(x), 10 * jnp.cos(x) * t
+      ...
+      >>> jax.grad(f)(0.)
+      Array(10., dtype=float32, weak_type=True)
     """
 
     jvp = None  # type: Callable[..., Any] | None  # no annotation, see `_Custom`
@@ -513,6 +583,23 @@ class custom_vjp(_Custom[P, R_co]):
 
     Use ``f.defvjp(fwd, bwd)``: ``fwd(*args) -> (result, residuals)`` and
     ``bwd(*nondiff, residuals, ct) -> tuple of cotangents``, one per differentiable argument.
+
+    Examples:
+
+      >>> @jax.custom_vjp
+      ... def f(x, y):
+      ...     return x * y
+      ...
+      >>> def f_fwd(x, y):
+      ...     return f(x, y), (x, y)
+      ...
+      >>> def f_bwd(saved, ct):
+      ...     x, y = saved
+      ...     return 10 * ct * y, 10 * ct * x
+      ...
+      >>> f.defvjp(f_fwd, f_bwd)
+      >>> jax.grad(f)(2., 3.)
+      Array(30., dtype=float32, weak_type=True)
     """
 
     fwd = None  # type: Callable[..., Any] | None
@@ -650,6 +737,15 @@ def custom_gradient(
     Raises:
       NotImplementedError: `remat` is set.
       ValueError: both `with_logs` and `with_accums` are given.
+
+    Examples:
+
+      >>> @jax.custom_gradient
+      ... def clipped(x):
+      ...     return x, lambda ct: (jnp.clip(ct, -1, 1),)
+      ...
+      >>> jax.grad(lambda x: 100 * clipped(x))(2.)
+      Array(1., dtype=float32, weak_type=True)
     """
     if remat:
         raise NotImplementedError(f"custom_gradient(remat=True): {_NO_REMAT_RULES}")

@@ -77,6 +77,15 @@ def grad(
     Returns:
       A function like `fun` that returns the gradient, a pytree like the argument (a tuple of
       them if `argnums` is a sequence); with `has_aux`, ``(gradient, aux)``.
+
+    Examples:
+
+      >>> jax.grad(lambda x: x ** 2)(3.)
+      Array(6., dtype=float32, weak_type=True)
+      >>> jax.grad(lambda p: p["a"] * p["b"])({"a": 2., "b": 5.})
+      {'a': Array(5., dtype=float32, weak_type=True), 'b': Array(2., dtype=float32, weak_type=True)}
+      >>> jax.grad(lambda x, y: x * y, argnums=(0, 1))(2., 5.)
+      (Array(5., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     value_and_gradient = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
@@ -128,6 +137,17 @@ def value_and_grad(
     """Like `grad`, but the function returns ``(value, gradient)``.
 
     With `has_aux` the value is ``(scalar, aux)``.
+
+    Examples:
+
+      >>> def loss(x):
+      ...     return x ** 2, {"twice": 2 * x}
+      ...
+      >>> (value, aux), derivative = jax.value_and_grad(loss, has_aux=True)(jnp.array(3.))
+      >>> value, derivative
+      (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+      >>> aux
+      {'twice': Array(6., dtype=float32, weak_type=True)}
     """
     check_function(fun)
     check_no_reduce_axes("grad", reduce_axes)
@@ -200,6 +220,12 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     Raises:
       TypeError: `tangents` has another structure than `primals`, or a tangent another dtype than its primal.
       ValueError: a tangent has another shape than its primal.
+
+    Examples:
+
+      >>> value, derivative = jax.jvp(jnp.sin, (0.,), (2.,))
+      >>> value, derivative
+      (Array(0., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     check_function(fun)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):

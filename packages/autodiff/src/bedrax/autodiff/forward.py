@@ -36,7 +36,20 @@ class DualTracer(Tracer):
 
 
 class JVPTracer(DualTracer):
-    """A primal value and its tangent (a value or `Zero`)."""
+    """A primal value and its tangent (a value or `Zero`).
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> def f(x):
+      ...     print(type(x) is ad.JVPTracer, x.primal, x.tangent)
+      ...     return x * x
+      ...
+      >>> _ = jax.jvp(f, (3.,), (10.,))
+      True 3.0 10.0
+    """
 
     __slots__ = ()
 
@@ -91,7 +104,23 @@ class Differentiating(Trace):
 
 
 class JVPTrace(Differentiating):
-    """Runs jvp rules in the parent trace."""
+    """Runs jvp rules in the parent trace.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> seen = []
+      >>> def f(x):
+      ...     seen.append(x)
+      ...     return x * x
+      ...
+      >>> _ = jax.jvp(f, (3.,), (10.,))
+      >>> trace = seen[0]._trace
+      >>> isinstance(trace, ad.JVPTrace), trace.split(5.)
+      (True, (5.0, Zero(f32[])))
+    """
 
     __slots__ = ()
 

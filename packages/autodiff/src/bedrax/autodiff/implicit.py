@@ -72,6 +72,14 @@ def custom_linear_solve(
 
     Raises:
       TypeError: structures or types of results do not match `b`.
+
+    Examples:
+
+      >>> diagonal = jnp.array([1., 2., 4.])
+      >>> matvec = lambda x: diagonal * x
+      >>> b = jnp.array([1., 1., 1.])
+      >>> lax.custom_linear_solve(matvec, b, solve=lambda matvec, b: b / diagonal, symmetric=True)
+      Array([1.  , 0.5 , 0.25], dtype=float32)
     """
     if transpose_solve is None and symmetric:
         transpose_solve = solve
@@ -139,6 +147,15 @@ def custom_root(
 
     Raises:
       TypeError: structures or types of results do not match `initial_guess`.
+
+    Examples:
+
+      >>> def root_of_two(f, guess):
+      ...     return lax.fori_loop(0, 10, lambda i, x: x - f(x) / jax.grad(f)(x), guess)
+      ...
+      >>> solve_tangent = lambda g, y: y / g(1.)
+      >>> lax.custom_root(lambda x: x ** 2 - 2, 1., root_of_two, solve_tangent)
+      Array(1.4142135, dtype=float32, weak_type=True)
     """
     leaves, tree = pytree.tree_flatten(initial_guess)
     types = [abstractify(x) for x in leaves]

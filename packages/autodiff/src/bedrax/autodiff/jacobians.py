@@ -57,6 +57,12 @@ def jacfwd(
     Returns:
       A function that returns, for each result, a pytree like the argument whose leaves have
       the result's axes, then the argument's.
+
+    Examples:
+
+      >>> jax.jacfwd(lambda x: jnp.array([x[0] * x[1], x[0]]))(jnp.array([2., 3.]))
+      Array([[3., 2.],
+             [1., 0.]], dtype=float32)
     """
     argnums = check_argnums("jacfwd", argnums)
 
@@ -93,7 +99,18 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[P, Any]:
-    """The Jacobian by reverse mode, one row at a time under `vmap`. See `jacfwd` for the result."""
+    """The Jacobian by reverse mode, one row at a time under `vmap`. See `jacfwd` for the result.
+
+    Examples:
+
+      >>> jax.jacrev(lambda x: jnp.array([x[0] * x[1], x[0]]))(jnp.array([2., 3.]))
+      Array([[3., 2.],
+             [1., 0.]], dtype=float32)
+
+      >>> jax.jacobian(lambda x: jnp.array([x[0] * x[1], x[0]]))(jnp.array([2., 3.]))
+      Array([[3., 2.],
+             [1., 0.]], dtype=float32)
+    """
     argnums = check_argnums("jacrev", argnums)
 
     @functools.wraps(fun, updated=())
@@ -124,5 +141,12 @@ jacobian: Final = jacrev
 def hessian(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[P, Any]:
-    """The Hessian of a function: forward mode over reverse mode. The result nests two Jacobians' pytrees."""
+    """The Hessian of a function: forward mode over reverse mode. The result nests two Jacobians' pytrees.
+
+    Examples:
+
+      >>> jax.hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1., 2.]))
+      Array([[4., 2.],
+             [2., 0.]], dtype=float32)
+    """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

@@ -29,6 +29,15 @@ def linear_call(
 
     Raises:
       TypeError: the result of `fun_transpose` has another structure or other types than `linear_args`.
+
+    Examples:
+
+      >>> def scale(c, x):
+      ...     return c * x
+      ...
+      >>> f = lambda x: jax.custom_derivatives.linear_call(scale, scale, 3., x)
+      >>> jax.linear_transpose(f, 1.)(2.)
+      (Array(6., dtype=float32, weak_type=True),)
     """
     residuals, res_tree = pytree.tree_flatten(residual_args)
     values, in_tree = pytree.tree_flatten(linear_args)

@@ -208,39 +208,96 @@ class _Mark:
 
 
 class GradValue(_Mark):
-    """For `VJP.with_refs`: the cotangent of this argument is returned, as it is by default."""
+    """For `VJP.with_refs`: the cotangent of this argument is returned, as it is by default.
+
+    Examples:
+
+      >>> from jax import ad
+
+      >>> total = jax.new_ref(jnp.zeros(()))
+      >>> _, pullback = jax.vjp(lambda x, y: x * y, 3., 4.)
+      >>> pullback.with_refs(total, ad.GradValue())(1.), total[...]
+      ((GradRef(), Array(3., dtype=float32, weak_type=True)), Array(4., dtype=float32))
+    """
 
     __slots__ = ()
 
 
 class DontWant(_Mark):
-    """For `VJP.with_refs`: the cotangent of this argument is not computed."""
+    """For `VJP.with_refs`: the cotangent of this argument is not computed.
+
+    Examples:
+
+      >>> from jax import ad
+
+      >>> _, pullback = jax.vjp(lambda x, y: x * y, 3., 4.)
+      >>> pullback.with_refs(ad.DontWant(), ad.GradValue())(1.)
+      (DidntWant(), Array(3., dtype=float32, weak_type=True))
+    """
 
     __slots__ = ()
 
 
 @pytree.register_static
 class GradRef(_Mark):
-    """Placeholder of a cotangent that was added to a reference; a node without leaves."""
+    """Placeholder of a cotangent that was added to a reference; a node without leaves.
+
+    Examples:
+
+      >>> from jax import ad
+
+      >>> total = jax.new_ref(jnp.zeros(()))
+      >>> _, pullback = jax.vjp(lambda x: x * x, 3.)
+      >>> pullback.with_refs(total)(1.), total[...]
+      ((GradRef(),), Array(6., dtype=float32))
+    """
 
     __slots__ = ()
 
 
 @pytree.register_static
 class DidntWant(_Mark):
-    """Placeholder of a cotangent that was not computed; a node without leaves."""
+    """Placeholder of a cotangent that was not computed; a node without leaves.
+
+    Examples:
+
+      >>> from jax import ad
+
+      >>> _, pullback = jax.vjp(lambda x, y: x * y, 3., 4.)
+      >>> unwanted, _ = pullback.with_refs(ad.DontWant(), ad.GradValue())(1.)
+      >>> unwanted, jax.tree.leaves(unwanted)
+      (DidntWant(), [])
+    """
 
     __slots__ = ()
 
 
 class NotNeeded(_Mark):
-    """Placeholder in `VJP.args_res` for an argument that the pullback does not need."""
+    """Placeholder in `VJP.args_res` for an argument that the pullback does not need.
+
+    Examples:
+
+      >>> from jax import ad
+
+      >>> _, pullback = jax.vjp(lambda x, y: jnp.sin(x) + y, 3., 4.)
+      >>> [isinstance(x, ad.NotNeeded) for x in pullback.args_res]
+      [True, True]
+    """
 
     __slots__ = ()
 
 
 class NotSaveable(_Mark):
-    """Placeholder in `VJP.args_res` for an argument that the pullback needs but may not keep. Put it back first."""
+    """Placeholder in `VJP.args_res` for an argument that the pullback needs but may not keep. Put it back first.
+
+    Examples:
+
+      >>> from jax import ad
+
+      >>> y, pullback = jax.vjp(lambda x: x * jnp.sin(x), jnp.float32(2), saveable_args=False)
+      >>> isinstance(pullback.args_res[0], jax.ad.NotSaveable)
+      True
+    """
 
     __slots__ = ()
 
@@ -519,6 +576,12 @@ def linearize(fun: Callable[..., Any], *primals: ArrayLike, has_aux: bool = Fals
 
     Raises:
       ValueError: `in_nzs` is no prefix of the arguments.
+
+    Examples:
+
+      >>> value, linear = jax.linearize(lambda x: x ** 2, 3.)
+      >>> linear(1.), linear(10.)
+      (Array(6., dtype=float32, weak_type=True), Array(60., dtype=float32, weak_type=True))
     """
     check_function(fun)
     return _at(LinearFunction, "linearize", all_arguments("linearize", fun, primals), has_aux, in_nzs)
@@ -577,6 +640,24 @@ def vjp(
 
     Raises:
       ValueError: `saveable_args` or `in_nzs` is no prefix of the arguments.
+
+    Examples:
+
+      >>> value, pullback = jax.vjp(lambda x, y: x * y, 2., 3.)
+      >>> value
+      Array(6., dtype=float32, weak_type=True)
+      >>> pullback(10.)
+      (Array(30., dtype=float32, weak_type=True), Array(20., dtype=float32, weak_type=True))
+
+      It knows its arguments where the derivative depends on them; they can be taken out of it, and put back:
+
+      >>> x, y = jnp.float32(2), jnp.float32(3)
+      >>> _, pullback = jax.vjp(lambda x, y: x * y, x, y)
+      >>> pullback.args_res
+      [Array(2., dtype=float32), Array(3., dtype=float32)]
+      >>> pullback.args_res[1] = jnp.float32(7)
+      >>> pullback(jnp.float32(10))
+      (Array(70., dtype=float32), Array(20., dtype=float32))
     """
     check_function(fun)
     check_no_reduce_axes("vjp", reduce_axes)
@@ -597,6 +678,13 @@ def fwd_and_bwd(
       argnums: which positional arguments to differentiate.
       has_aux: `fun` returns ``(result, aux)``.
       jitted: compile both.
+
+    Examples:
+
+      >>> forward, backward = jax.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
+      >>> out, saved = forward(2., 3.)
+      >>> backward(saved, 1.)
+      (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
     argnums = check_argnums("fwd_and_bwd", argnums)
     single = type(argnums) is int
@@ -628,6 +716,11 @@ def linear_transpose(
     Raises:
       TypeError: an argument is no array of numbers, or a cotangent does not fit the result.
       NotImplementedError: an operation in `fun` is not linear.
+
+    Examples:
+
+      >>> (jax.linear_transpose(lambda x: 3 * x, 0.))(2.)
+      (Array(6., dtype=float32, weak_type=True),)
     """
     check_no_reduce_axes("linear_transpose", reduce_axes)
     leaves, tree = pytree.tree_flatten(primals)

@@ -40,7 +40,20 @@ from bedrax.lax.primitives.placement import anywhere, reshard_p
 
 
 class Node(Tracer):
-    """A value of the linear program."""
+    """A value of the linear program.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> def f(x, y):
+      ...     print([isinstance(value, pe.JaxprTracer) for value in (x, y)])
+      ...     return [x * y]
+      ...
+      >>> unknown = pe.PartialVal.unknown(jax.typeof(1.))
+      >>> _ = pe.trace_to_jaxpr_nounits(f, [pe.PartialVal.known(3.), unknown])
+      [False, True]
+    """
 
     __slots__ = ("aval",)
 

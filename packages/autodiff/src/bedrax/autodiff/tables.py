@@ -46,7 +46,18 @@ linearize_rules: Final = Column(
 
 
 class UndefinedPrimal(LazilyTyped):
-    """Marks, for transpose rules, an argument that the operation is linear in."""
+    """Marks, for transpose rules, an argument that the operation is linear in.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> unknown = ad.UndefinedPrimal(jax.typeof(jnp.ones(2)))
+      >>> transpose = ad.get_primitive_transpose(lax.mul_p)
+      >>> unknown, transpose(jnp.array([1., 2.]), unknown, jnp.array([3., 4.]))
+      (UndefinedPrimal(f32[2]), [Array([3., 8.], dtype=float32), None])
+    """
 
     __slots__ = ()
 
@@ -60,7 +71,38 @@ class UndefinedPrimal(LazilyTyped):
 
 
 def is_undefined(x: Any) -> bool:
-    """Whether a transpose rule's argument is one that the operation is linear in."""
+    """Whether a transpose rule's argument is one that the operation is linear in.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> from jax.interpreters import ad
+      >>> scale_p = jax.extend.core.Primitive("scale_by_known")
+      >>> _ = scale_p.def_abstract_eval(lambda x, factor: x)
+      >>> def transpose(ct, x, factor):
+      ...     print("unknown:", hijax.is_undefined_primal(x), hijax.is_undefined_primal(factor))
+      ...     return [ct * factor, None]
+      ...
+      >>> ad.primitive_transposes[scale_p] = transpose
+      >>> jax.linear_transpose(lambda x: scale_p.bind(x, 3.), 1.)(2.)
+      unknown: True False
+      (Array(6., dtype=float32, ...),)
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> weigh_p = Primitive("weigh")
+      >>> _ = weigh_p.def_abstract_eval(lambda x, weight: x)
+      >>> def transpose(ct, x, weight):
+      ...     print("unknown:", ad.is_undefined_primal(x), ad.is_undefined_primal(weight))
+      ...     return [ct * weight, None]
+      ...
+      >>> ad.primitive_transposes[weigh_p] = transpose
+      >>> jax.linear_transpose(lambda x: weigh_p.bind(x, 3.), 1.)(2.)
+      unknown: True False
+      (Array(6., dtype=float32, ...),)
+    """
     return type(x) is UndefinedPrimal
 
 
@@ -70,7 +112,17 @@ def has_tangent(dtype: Any) -> bool:
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents."""
+    """The sum of two tangents.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> zero = ad.Zero(jax.typeof(jnp.ones(2)))
+      >>> ad.add_tangents(zero, jnp.array([1., 2.])), ad.add_tangents(zero, zero)
+      (Array([1., 2.], dtype=float32), Zero(f32[2]))
+    """
     if type(x) is Zero:
         return y
     if type(y) is Zero:

@@ -33,11 +33,31 @@ jet_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
 class ZeroTerm:
-    """A vanishing term of a series, as an argument of `jet` or a result of a rule; `zero_term` is one."""
+    """A vanishing term of a series, as an argument of `jet` or a result of a rule; `zero_term` is one.
+
+    Examples:
+
+      >>> from jax.experimental.jet import ZeroTerm, jet, zero_term
+      >>> isinstance(zero_term, ZeroTerm)
+      True
+      >>> _, terms = jet(lambda x: x ** 3, (2.,), ((1., zero_term, zero_term),))
+      >>> print(*terms)
+      12.0 12.0 6.0
+    """
 
 
 class ZeroSeries:
-    """All terms of a constant path, in place of their list; `zero_series` is one."""
+    """All terms of a constant path, in place of their list; `zero_series` is one.
+
+    Examples:
+
+      >>> from jax.experimental.jet import ZeroSeries, jet, zero_series
+      >>> isinstance(zero_series, ZeroSeries)
+      True
+      >>> _, terms = jet(lambda x, y: x * y, (2., 3.), ((1., 0.), zero_series))
+      >>> print(*terms)
+      3.0 0.0
+    """
 
 
 zero_term: Final = ZeroTerm()
@@ -45,7 +65,20 @@ zero_series: Final = ZeroSeries()
 
 
 class SeriesTracer(Tracer):
-    """A path: `terms` are its coefficients, the first one is the value."""
+    """A path: `terms` are its coefficients, the first one is the value.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> def f(x):
+      ...     print(type(x) is jet.JetTracer, *x.terms)
+      ...     return x * x
+      ...
+      >>> value, terms = jet.jet(f, (3.,), ((1., 4.),))
+      True 3.0 1.0 2.0
+      >>> print(value, *terms)
+      9.0 6.0 26.0
+    """
 
     __slots__ = ("terms",)
 
@@ -63,7 +96,21 @@ class SeriesTracer(Tracer):
 
 
 class SeriesTrace(Trace):
-    """Runs operations on series of one order."""
+    """Runs operations on series of one order.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> paths = []
+      >>> def f(x):
+      ...     paths.append(x)
+      ...     return jnp.sin(x)
+      ...
+      >>> _ = jet.jet(f, (3.,), ((1., 0., 0.),))
+      >>> trace = paths[0]._trace
+      >>> isinstance(trace, jet.JetTrace), trace.order, trace.alive
+      (True, 3, False)
+    """
 
     __slots__ = ("order",)
     sees_constants = False
@@ -253,6 +300,15 @@ def jet(
     Raises:
       ValueError: `series` does not fit `primals`.
       NotImplementedError: an operation in `fun` has no derivative.
+
+    Examples:
+
+      >>> from jax.experimental.jet import jet
+      >>> value, terms = jet(lambda x: x ** 3, (jnp.array(2.),), ((1., 0., 0.),))
+      >>> value
+      Array(8., dtype=float32, weak_type=True)
+      >>> print(*terms)
+      12.0 12.0 6.0
     """
     leaves, tree = pytree.tree_flatten(tuple(primals))
     series = _written_out(primals, series)
@@ -282,7 +338,15 @@ def jet2(
     factorial_scaled: bool = False,
     **_: Any,
 ) -> tuple[Any, ...]:
-    """`jet` with `factorial_scaled=False` by default: terms are coefficients of the paths."""
+    """`jet` with `factorial_scaled=False` by default: terms are coefficients of the paths.
+
+    Examples:
+
+      >>> from jax.experimental.jet import jet2
+      >>> value, terms = jet2(lambda x: x ** 3, (jnp.array(2.),), ((1., 0., 0.),))
+      >>> print(value, *terms)
+      8.0 12.0 6.0 1.0
+    """
     return jet(fun, primals, series, factorial_scaled=factorial_scaled)
 
 
@@ -327,6 +391,14 @@ def linear_prop(
 
     Returns:
       (result, list of terms); both are lists, one entry per result, if the primitive has several.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> from jax.lax import neg_p
+      >>> value, terms = jet.linear_prop(neg_p, [2.], [[1., 5.]])
+      >>> print(value, *terms)
+      -2.0 -1.0 -5.0
     """
     out = prim.bind(*primals_in, **params)
     terms = [prim.bind(*column, **params) for column in zip(*series_in, strict=True)]
@@ -338,7 +410,16 @@ def linear_prop(
 def zero_prop(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params: Any
 ) -> tuple[Any, ...]:
-    """The result and `zero_series` for an operation whose derivative vanishes, in the form of `linear_prop`."""
+    """The result and `zero_series` for an operation whose derivative vanishes, in the form of `linear_prop`.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> from jax.lax import floor_p
+      >>> value, terms = jet.zero_prop(floor_p, [2.5], [[1., 5.]])
+      >>> value, terms is jet.zero_series
+      (Array(2., dtype=float32, ...), True)
+    """
     out = prim.bind(*primals_in, **params)
     return out, [zero_series] * len(out) if prim.multiple_results else zero_series
 
@@ -356,6 +437,14 @@ def deriv_prop(
 
     Returns:
       (result, list of terms).
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> from jax.lax import sin_p
+      >>> value, terms = jet.deriv_prop(sin_p, jnp.cos, [0.], [[2., 0., 0.]])
+      >>> print(value, *terms)
+      0.0 2.0 0.0 -8.0
     """
     (x,), (terms,) = primals_in, series_in
     first, rest = jet(deriv, (x,), (terms[:-1],))
@@ -371,17 +460,50 @@ def deriv_prop(
 
 
 def deflinear(prim: Primitive) -> None:
-    """Register `linear_prop` as the rule of `jet` for a primitive."""
+    """Register `linear_prop` as the rule of `jet` for a primitive.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> triple_p = jax.extend.core.Primitive("triple")
+      >>> _ = triple_p.def_impl(lambda x: 3 * x)
+      >>> jet.deflinear(triple_p)
+      >>> value, terms = jet.jet(triple_p.bind, (2.,), ((1., 5.),))
+      >>> print(value, *terms)
+      6.0 3.0 15.0
+    """
     jet_rules[prim] = functools.partial(linear_prop, prim)
 
 
 def defzero(prim: Primitive) -> None:
-    """Register `zero_prop` as the rule of `jet` for a primitive."""
+    """Register `zero_prop` as the rule of `jet` for a primitive.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> down_p = jax.extend.core.Primitive("round_down")
+      >>> _ = down_p.def_impl(jnp.floor)
+      >>> jet.defzero(down_p)
+      >>> value, terms = jet.jet(down_p.bind, (2.5,), ((1., 5.),))
+      >>> print(value, *terms)
+      2.0 0.0 0.0
+    """
     jet_rules[prim] = functools.partial(zero_prop, prim)
 
 
 def def_deriv(prim: Primitive, deriv: Callable[..., Any]) -> None:
-    """Register `deriv_prop` as the rule of `jet` for a primitive of one operand with the derivative `deriv`."""
+    """Register `deriv_prop` as the rule of `jet` for a primitive of one operand with the derivative `deriv`.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> wave_p = jax.extend.core.Primitive("wave")
+      >>> _ = wave_p.def_impl(jnp.sin)
+      >>> jet.def_deriv(wave_p, jnp.cos)
+      >>> value, terms = jet.jet(wave_p.bind, (0.,), ((1., 0., 0.),))
+      >>> print(value, *terms)
+      0.0 1.0 0.0 -1.0
+    """
     jet_rules[prim] = functools.partial(deriv_prop, prim, deriv)
 
 
@@ -389,6 +511,16 @@ def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
     """Register the function ``comp(*operands, **kwargs)`` as the rule of `jet` for a primitive.
 
     `comp` does not get the parameters of the operation: it is for primitives whose result does not depend on them.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> cube_p = jax.extend.core.Primitive("cube_by_parts")
+      >>> _ = cube_p.def_impl(lambda x: x ** 3)
+      >>> jet.def_comp(cube_p, lambda x: x * x * x)
+      >>> value, terms = jet.jet(cube_p.bind, (2.,), ((1., 0., 0.),))
+      >>> print(value, *terms)
+      8.0 12.0 12.0 6.0
     """
     jet_rules[prim] = lambda primals, series, **params: jet(functools.partial(comp, **kwargs), primals, series)
 

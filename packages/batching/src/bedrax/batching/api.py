@@ -55,6 +55,13 @@ def vmap(
     Raises:
       ValueError: sizes disagree, an axis is out of range, or the axes do not fit the arguments.
       TypeError: an argument or an axis specification is of a wrong type.
+
+    Examples:
+
+      >>> jax.vmap(jnp.dot)(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 1], [1, 2]]))
+      Array([ 3, 11], dtype=int32)
+      >>> jax.vmap(lambda x, y: x + y, in_axes=(0, None))(jnp.arange(3), 10)
+      Array([10, 11, 12], dtype=int32)
     """
     if not callable(fun):
         raise TypeError(f"vmap needs a callable, got {fun!r} of type {type(fun)}")

@@ -55,6 +55,21 @@ class custom_vmap:
     Use ``@f.def_vmap`` on the rule ``(axis_size, in_batched, *args) -> (result, out_batched)``:
     mapped arguments come with the mapped axis first, `in_batched` has the structure of the
     arguments with booleans as leaves, `out_batched` that of the result.
+
+    Examples:
+
+      >>> @jax.custom_batching.custom_vmap
+      ... def double(x):
+      ...     return 2 * x
+      ...
+      >>> @double.def_vmap
+      ... def rule(axis_size, in_batched, x):
+      ...     print("a batch of", axis_size)
+      ...     return 2 * x, in_batched[0]
+      ...
+      >>> jax.vmap(double)(jnp.array([1, 2]))
+      a batch of 2
+      Array([2, 4], dtype=int32)
     """
 
     def __init__(self, fun: Callable[..., Any]) -> None:
@@ -110,7 +125,17 @@ class custom_vmap:
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """`f` as a function that `vmap` applies to one element after another, in a loop (`lax.map`)."""
+    """`f` as a function that `vmap` applies to one element after another, in a loop (`lax.map`).
+
+    Examples:
+
+      >>> @jax.custom_batching.sequential_vmap
+      ... def f(x):
+      ...     return jnp.sin(x)
+      ...
+      >>> jax.vmap(f)(jnp.array([0., 1.]))
+      Array([0.        , 0.84147096], dtype=float32)
+    """
     wrapped = custom_vmap(f)
 
     @wrapped.def_vmap

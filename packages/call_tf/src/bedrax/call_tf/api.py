@@ -17,7 +17,20 @@ from bedrax.core.staging import function_name
 
 
 class UnspecifiedOutputShapeDtype:
-    """The default of `output_shape_dtype`: TensorFlow's shape inference finds the types of the results."""
+    """The default of `output_shape_dtype`: TensorFlow's shape inference finds the types of the results.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> import importlib
+      >>> from jax.experimental import jax2tf
+      >>> call_tf = importlib.import_module("jax.experimental.jax2tf.call_tf")  # its name in the package is the function
+
+      >>> import inspect
+      >>> default = inspect.signature(jax2tf.call_tf).parameters["output_shape_dtype"].default
+      >>> isinstance(default, call_tf.UnspecifiedOutputShapeDtype)
+      True
+    """
 
 
 def call_tf(
@@ -55,6 +68,15 @@ def call_tf(
     Raises (when called):
       ValueError: the function cannot be compiled, or its results differ from the declared ones, are no
         numbers, or have unknown shapes; the message has the remedy.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+
+      >>> f = jax2tf.call_tf(lambda x: tf.math.cumsum(x))
+      >>> f(jnp.array([1., 2., 3.])), jax.grad(lambda x: f(x)[-1])(jnp.ones(3))
+      (Array([1., 3., 6.], dtype=float32), Array([1., 1., 1.], dtype=float32))
     """
     if not callable(callable_tf):
         raise TypeError(f"call_tf expects a TensorFlow function, got {callable_tf!r} of type {type(callable_tf)}")

@@ -138,7 +138,20 @@ def _as_declared(ctx, fun: TfFunction, results: list) -> list:
 
 
 def add_to_call_tf_concrete_function_list(concrete_tf_fn: Any, call_tf_concrete_function_list: list[Any]) -> int:
-    """Index of a concrete function in the list of a native program's functions. A new function is added."""
+    """Index of a concrete function in the list of a native program's functions. A new function is added.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> import importlib
+      >>> from jax.experimental import jax2tf
+      >>> call_tf = importlib.import_module("jax.experimental.jax2tf.call_tf")  # its name in the package is the function
+
+      >>> functions = []
+      >>> f = tf.function(tf.sin).get_concrete_function(tf.TensorSpec([]))
+      >>> call_tf.add_to_call_tf_concrete_function_list(f, functions), call_tf.add_to_call_tf_concrete_function_list(f, functions)
+      (0, 0)
+    """
     for i, known in enumerate(call_tf_concrete_function_list):
         if known is concrete_tf_fn:
             return i
@@ -214,6 +227,21 @@ def check_tf_result(idx: int, r_tf: Any, r_aval: ShapedArray | None) -> Any:
 
     Raises:
       ValueError: it has another dtype or shape.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> import importlib
+      >>> from jax.experimental import jax2tf
+      >>> call_tf = importlib.import_module("jax.experimental.jax2tf.call_tf")  # its name in the package is the function
+
+      >>> tensor = call_tf.check_tf_result(0, tf.constant([1., 2.]), jax.core.ShapedArray((2,), jnp.float32))
+      >>> try:
+      ...     call_tf.check_tf_result(0, tensor, jax.core.ShapedArray((3,), jnp.float32))
+      ... except ValueError as error:
+      ...     print("(2,)" in str(error) or "[2]" in str(error))
+      ...
+      True
     """
     if r_aval is None:
         return r_tf

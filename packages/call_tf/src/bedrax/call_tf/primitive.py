@@ -39,13 +39,37 @@ class _TfEffect(effects.Effect):
 
 
 class CallTfEffect(_TfEffect):
-    """A call of a TensorFlow function that may have effects."""
+    """A call of a TensorFlow function that may have effects.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> import importlib
+      >>> from jax.experimental import jax2tf
+      >>> call_tf = importlib.import_module("jax.experimental.jax2tf.call_tf")  # its name in the package is the function
+
+      >>> program = jax.make_jaxpr(jax2tf.call_tf(tf.sin))(1.)
+      >>> [type(effect) is call_tf.CallTfEffect for effect in program.effects]
+      [True]
+    """
 
     __slots__ = ()
 
 
 class CallTfOrderedEffect(_TfEffect):
-    """Such calls, in program order."""
+    """Such calls, in program order.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> import importlib
+      >>> from jax.experimental import jax2tf
+      >>> call_tf = importlib.import_module("jax.experimental.jax2tf.call_tf")  # its name in the package is the function
+
+      >>> program = jax.make_jaxpr(jax2tf.call_tf(tf.sin, ordered=True))(1.)
+      >>> [type(effect) is call_tf.CallTfOrderedEffect for effect in program.effects]
+      [True]
+    """
 
     __slots__ = ()
 

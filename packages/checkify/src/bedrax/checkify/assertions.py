@@ -159,6 +159,18 @@ def check(pred: ArrayLike, msg: str, *fmt_args: Array | str, debug: bool = False
     Raises:
       JaxRuntimeError: the predicate is false, and there is no transformation.
       ValueError: a function with the check is compiled without `checkify`.
+
+    Examples:
+
+      >>> from jax.experimental import checkify
+
+      >>> def f(x):
+      ...     checkify.check(x > 0, "x is to be positive, got {x}", x=x)
+      ...     return jnp.log(x)
+      ...
+      >>> error, value = checkify.checkify(f)(jnp.array(1.))
+      >>> error.get() is None
+      True
     """
     aval = aval_of(pred)
     if aval.shape or aval.dtype != np.bool_:
@@ -182,6 +194,21 @@ def debug_check(pred: ArrayLike, msg: str, *fmt_args: Array, **fmt_kwargs: Any) 
     """A `check` that does nothing without `checkify`, compiled or not.
 
     Args: see `check`.
+
+    Examples:
+
+      >>> from jax.experimental import checkify
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     checkify.debug_check(x > 0, "x is to be positive")
+      ...     return 2 * x
+      ...
+      >>> f(-1.)
+      Array(-2., dtype=float32, weak_type=True)
+      >>> error, _ = checkify.checkify(f)(-1.)
+      >>> error.get() is not None
+      True
     """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
@@ -194,6 +221,22 @@ def check_error(error: Error) -> None:
 
     Raises:
       JaxRuntimeError: there is an error, and no transformation.
+
+    Examples:
+
+      >>> from jax.experimental import checkify
+
+      >>> def f(x):
+      ...     checkify.check(x > 0, "x is to be positive")
+      ...     return x
+      ...
+      >>> error, _ = checkify.checkify(f)(-1.)
+      >>> try:
+      ...     checkify.check_error(error)
+      ... except checkify.JaxRuntimeError:
+      ...     print("refused")
+      ...
+      refused
     """
     if not isinstance(error, Error):
         raise ValueError(f"check_error takes an error that a checkified function returned, got {error!r}")

@@ -41,7 +41,15 @@ class OOBError(JaxException):
 
 
 class JaxRuntimeError(ValueError):
-    """A check failed: raised by `Error.throw`, and by `check` if no transformation collects errors."""
+    """A check failed: raised by `Error.throw`, and by `check` if no transformation collects errors.
+
+    Examples:
+
+      >>> from jax.experimental import checkify
+
+      >>> issubclass(checkify.JaxRuntimeError, ValueError)
+      True
+    """
 
 
 ErrorCategory = type[JaxException]
@@ -109,7 +117,22 @@ def no_error(types: Sequence[ShapedArray]) -> list[Any]:
 
 
 class Error:
-    """The error of a checked function: a pytree that can be returned from `jit`, mapped, and carried by loops."""
+    """The error of a checked function: a pytree that can be returned from `jit`, mapped, and carried by loops.
+
+    Examples:
+
+      >>> from jax.experimental import checkify
+
+      >>> def f(x):
+      ...     checkify.check(x > 0, "x is {x}", x=x)
+      ...     return jnp.log(x)
+      ...
+      >>> error, value = jax.jit(checkify.checkify(f))(-1.)
+      >>> isinstance(error, checkify.Error)
+      True
+      >>> error.get().startswith("x is -1.0")
+      True
+    """
 
     __slots__ = ("leaves", "spec")
 

@@ -180,6 +180,15 @@ def checkify(f: Callable[..., Out], errors: frozenset[ErrorCategory] = user_chec
       A function of the same arguments that returns ``(error, result)``. It can be compiled, mapped, differentiated and
       called in loops. The error is the first one in the order of the program. The result is that of `f`, with or
       without an error. Checks of other kinds are dropped.
+
+    Examples:
+
+      >>> from jax.experimental import checkify
+
+      >>> f = checkify.checkify(lambda x, i: x[i], errors=checkify.index_checks)
+      >>> error, value = jax.jit(f)(jnp.arange(3), 7)
+      >>> error.get() is not None
+      True
     """
     if not callable(f):
         raise TypeError(f"checkify needs a function, got {f!r} of type {type(f)}")

@@ -39,6 +39,19 @@ class Array(metaclass=_ArrayMeta):
 
     Users test with ``isinstance(x, jax.Array)``; instances come from functions such as
     ``jax.numpy.array``, never from this class.
+
+    Examples:
+
+      >>> x = jnp.arange(3)
+      >>> isinstance(x, jax.Array), isinstance(np.arange(3), jax.Array)
+      (True, False)
+      >>> x.at[1].set(10)
+      Array([ 0, 10,  2], dtype=int32)
+
+      >>> from jax.experimental import rnn
+
+      >>> isinstance(jax.random.key(0), rnn.PRNGKeyArray), isinstance("a key", rnn.PRNGKeyArray)
+      (True, False)
     """
 
     __slots__ = ("__weakref__",)

@@ -19,7 +19,24 @@ _NO_AXES: frozenset[Any] = frozenset()
 
 
 class AbstractValue:
-    """Base of every type in the IR."""
+    """Base of every type in the IR.
+
+    Examples:
+
+      >>> isinstance(jax.typeof(jnp.ones(3)), jax.core.AbstractValue)
+      True
+
+      >>> from jax.experimental import hijax
+
+      >>> class Coin(hijax.AbstractValue):
+      ...     def short(self):
+      ...         return "coin"
+      ...
+      >>> toss_p = jax.extend.core.Primitive("toss_a_coin")
+      >>> _ = toss_p.def_abstract_eval(lambda x: Coin())
+      >>> jax.make_jaxpr(toss_p.bind)(1.)
+      { lambda ; a:f32[]. let b:coin = toss_a_coin a in (b,) }
+    """
 
     __slots__ = ()
     is_array = False
@@ -131,6 +148,17 @@ class ShapedArray(AbstractValue):
 
     Raises:
       NotImplementedError: if `layout` is given, or `manual_axis_type` has partial sums.
+
+    Examples:
+
+      >>> jax.core.ShapedArray((2, 3), jnp.dtype("float32"))
+      ShapedArray(float32[2,3])
+
+      >>> from jax.experimental import hijax
+
+      >>> kind = hijax.ShapedArray((2, 3), jnp.dtype("int8"))
+      >>> kind, kind.size, kind == jax.typeof(jnp.ones((2, 3), "int8"))
+      (ShapedArray(int8[2,3]), 6, True)
     """
 
     __slots__ = ("_hash", "dtype", "memory_space", "shape", "split", "vma", "weak_type")
@@ -264,7 +292,18 @@ class ShapedArray(AbstractValue):
 
 
 class AbstractToken(AbstractValue):
-    """The type of the values that order effects."""
+    """The type of the values that order effects.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda: lax.create_token())()
+      >>> program
+      { lambda ; . let a:Tok = create_token in (a,) }
+      >>> program.out_avals[0] == core.AbstractToken()
+      True
+    """
 
     __slots__ = ()
 
@@ -287,7 +326,16 @@ abstract_token: Final = AbstractToken()
 
 
 class Token:
-    """The one value of type `abstract_token` when operations run eagerly."""
+    """The one value of type `abstract_token` when operations run eagerly.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> token = lax.create_token()
+      >>> type(token) is core.Token, jax.typeof(token)
+      (True, Tok)
+    """
 
     __slots__ = ()
     aval = abstract_token
@@ -374,7 +422,15 @@ def _aval_of_other(x: Any) -> AbstractValue:
 
 
 def typeof(x: Any) -> AbstractValue:
-    """Return the type of a value: a `ShapedArray` for arrays, tracers and scalars."""
+    """Return the type of a value: a `ShapedArray` for arrays, tracers and scalars.
+
+    Examples:
+
+      >>> jax.typeof(jnp.ones((2, 3)))
+      ShapedArray(float32[2,3])
+      >>> jax.typeof(1)
+      ShapedArray(int32[], weak_type=True)
+    """
     found = library_types.get(type(x))
     return aval_of(x) if found is None else found.typeof(x)
 
@@ -403,6 +459,12 @@ class ShapeDtypeStruct:
     Raises:
       ValueError: if there is no dtype.
       NotImplementedError: if `_memory_space` is another one.
+
+    Examples:
+
+      >>> spec = jax.ShapeDtypeStruct((2, 3), jnp.float32)
+      >>> jax.eval_shape(jnp.transpose, spec)
+      ShapeDtypeStruct(shape=(3, 2), dtype=float32)
     """
 
     __slots__ = ("_is_ref", "dtype", "manual_axis_type", "shape", "sharding", "weak_type")

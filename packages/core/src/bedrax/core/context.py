@@ -330,5 +330,15 @@ def make_user_context(default_value: Hashable = None) -> Any:
 
     Returns:
       an object with `value`, and ``context(value)``, a context manager that sets it in this thread.
+
+    Examples:
+
+      >>> scale = jax.make_user_context(default_value=1)
+      >>> with scale(3):
+      ...     print(scale.value)
+      ...
+      3
+      >>> scale.value
+      1
     """
     return Variable(f"user_context_{next(_users_contexts)}", default_value)

@@ -152,12 +152,24 @@ def _extreme(name: str, builtin: Callable[[Any, Any], Any], a: Dim, b: Dim) -> D
 
 
 def max_dim(d1: Dim, d2: Dim) -> Dim:
-    """Return the larger dimension; may be a symbolic maximum."""
+    """Return the larger dimension; may be a symbolic maximum.
+
+    Examples:
+
+      >>> jax.core.max_dim(3, 5)
+      5
+    """
     return _extreme("max", max, d1, d2)
 
 
 def min_dim(d1: Dim, d2: Dim) -> Dim:
-    """Return the smaller dimension; may be a symbolic minimum."""
+    """Return the smaller dimension; may be a symbolic minimum.
+
+    Examples:
+
+      >>> jax.core.min_dim(3, 5)
+      3
+    """
     return _extreme("min", min, d1, d2)
 
 

@@ -99,11 +99,23 @@ _SHORT: dict[np.dtype, str] = {
 
 
 class extended(np.generic):
-    """Kind of all element types that NumPy has no storage for. Only for `issubdtype`."""
+    """Kind of all element types that NumPy has no storage for. Only for `issubdtype`.
+
+    Examples:
+
+      >>> jnp.issubdtype(jax.random.key(0).dtype, jax.dtypes.extended)
+      True
+    """
 
 
 class prng_key(extended):
-    """Kind of PRNG key types: `issubdtype(keys.dtype, prng_key)`."""
+    """Kind of PRNG key types: `issubdtype(keys.dtype, prng_key)`.
+
+    Examples:
+
+      >>> jax.dtypes.issubdtype(jax.random.key(0).dtype, jax.dtypes.prng_key)
+      True
+    """
 
 
 class ExtendedDType:
@@ -132,6 +144,16 @@ class TypePromotionError(ValueError):
 
         jnp.zeros(3, jnp.int4) + jnp.zeros(3, jnp.int8)                    # raises TypePromotionError
         jnp.zeros(3, jnp.int4).astype(jnp.int8) + jnp.zeros(3, jnp.int8)   # an explicit conversion
+
+    Examples:
+
+      >>> with jax.numpy_dtype_promotion("strict"):
+      ...     try:
+      ...         jnp.ones(2, jnp.float32) + jnp.ones(2, jnp.int32)
+      ...     except jax.dtypes.TypePromotionError:
+      ...         print("an explicit astype is required")
+      ...
+      an explicit astype is required
     """
 
 
@@ -246,6 +268,11 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     Args:
       dtype: anything `as_dtype` accepts.
       allow_extended_dtype: let extended dtypes through unchanged, instead of an error.
+
+    Examples:
+
+      >>> jax.dtypes.canonicalize_dtype(np.float64)
+      dtype('float32')
     """
     table = _CANONICAL[_x64.value]
     try:
@@ -379,6 +406,11 @@ def issubdtype(a: Any, b: Any) -> bool:
       a: a dtype, or a kind such as `np.floating` or `prng_key`.
       b: the same. bfloat16 and the narrow floats are `np.floating`, int4 and its like `np.integer`, keys `prng_key`,
         which are `extended`.
+
+    Examples:
+
+      >>> jax.dtypes.issubdtype(jnp.bfloat16, jnp.floating)
+      True
     """
     try:
         return _issubdtype_cache[a, b]
@@ -420,6 +452,11 @@ def scalar_type_of(x: Any) -> type:
 
     Raises:
       TypeError: there is none.
+
+    Examples:
+
+      >>> jax.dtypes.scalar_type_of(jnp.int8(3))
+      <class 'int'>
     """
     if isinstance(x, python_scalar_types) and not isinstance(x, np.generic):
         return next(t for t in python_scalar_types if isinstance(x, t))
@@ -449,7 +486,13 @@ def _dtype_only(x: Any) -> Any:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """Return the number of bits of an element: 4 for int4, though NumPy stores it in 8."""
+    """Return the number of bits of an element: 4 for int4, though NumPy stores it in 8.
+
+    Examples:
+
+      >>> jax.dtypes.itemsize_bits(jnp.int4), jax.dtypes.itemsize_bits(jnp.float32)
+      (4, 32)
+    """
     dtype = _numpy_dtype(dtype)
     bits = _BITS.get(dtype) if isinstance(dtype, np.dtype) else None
     if bits is None:

@@ -13,7 +13,22 @@ from typing import ClassVar, Final
 
 
 class Effect:
-    """Base class of effects. Subclasses are hashable and compare by the affected object."""
+    """Base class of effects. Subclasses are hashable and compare by the affected object.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> class RingsBell(core.Effect):
+      ...     __repr__ = lambda self: "rings"
+      ...     __eq__ = lambda self, other: type(other) is RingsBell
+      ...     __hash__ = lambda self: 1
+      ...
+      >>> bell_p = core.Primitive("bell")
+      >>> _ = bell_p.def_effectful_abstract_eval(lambda x: (x, {RingsBell()}))
+      >>> jax.make_jaxpr(lambda x: bell_p.bind(bell_p.bind(x)))(1.).effects
+      frozenset({rings})
+    """
 
     __slots__ = ()
 

@@ -48,7 +48,13 @@ def origin_of(tracer: Any) -> str:
 
 
 class JAXTypeError(TypeError):
-    """Base class of our errors about the types of values."""
+    """Base class of our errors about the types of values.
+
+    Examples:
+
+      >>> issubclass(jax.errors.UnexpectedTracerError, jax.errors.JAXTypeError)
+      True
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(_with_page(message, type(self).__name__))
@@ -58,7 +64,13 @@ class JAXTypeError(TypeError):
 
 
 class JAXIndexError(IndexError):
-    """Base class of our errors about indices."""
+    """Base class of our errors about indices.
+
+    Examples:
+
+      >>> issubclass(jax.errors.NonConcreteBooleanIndexError, jax.errors.JAXIndexError)
+      True
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(_with_page(message, type(self).__name__))
@@ -92,6 +104,21 @@ class ConcretizationTypeError(JAXTypeError):
       @jit
       def first(x, n):
           return jnp.where(jnp.arange(x.shape[0]) < n, x, 0.)
+
+    Examples:
+
+      >>> issubclass(jax.errors.TracerBoolConversionError, jax.errors.ConcretizationTypeError)
+      True
+      >>> @jax.jit
+      ... def f(n):
+      ...     return jnp.arange(n)
+      ...
+      >>> try:
+      ...     f(3)
+      ... except jax.errors.ConcretizationTypeError:
+      ...     print("a shape is known when a function is traced: make n static")
+      ...
+      a shape is known when a function is traced: make n static
     """
 
     def __init__(self, tracer: Any, context: str = "") -> None:
@@ -123,6 +150,15 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
     Loops become `lax.while_loop` or `lax.fori_loop`; `and` of arrays is `jnp.logical_and`. If the decision is
     about an argument that is part of the program, name it in `static_argnames`.
+
+    Examples:
+
+      >>> try:
+      ...     jax.jit(lambda x: 1 if x > 0 else 2)(1.)
+      ... except jax.errors.TracerBoolConversionError:
+      ...     print("use jnp.where or lax.cond")
+      ...
+      use jnp.where or lax.cond
     """
 
     def __init__(self, tracer: Any) -> None:
@@ -150,6 +186,15 @@ class TracerArrayConversionError(JAXTypeError):
 
     It also happens when a NumPy array is indexed by a traced index: `jnp.asarray(table)[i]` works. A function
     that has no counterpart can be called with `jax.pure_callback`.
+
+    Examples:
+
+      >>> try:
+      ...     jax.jit(lambda x: np.sin(x))(1.)
+      ... except jax.errors.TracerArrayConversionError:
+      ...     print("use jnp.sin")
+      ...
+      use jnp.sin
     """
 
     def __init__(self, tracer: Any) -> None:
@@ -178,6 +223,15 @@ class TracerIntegerConversionError(JAXTypeError):
       pick = jit(lambda i: [1., 2., 3.][i], static_argnums=0)
 
     `for i in range(n)` with a traced `n` is `lax.fori_loop(0, n, body, init)`.
+
+    Examples:
+
+      >>> try:
+      ...     jax.jit(lambda i: [10, 20][i])(1)
+      ... except jax.errors.TracerIntegerConversionError:
+      ...     print("use jnp.array([10, 20])[i]")
+      ...
+      use jnp.array([10, 20])[i]
     """
 
     def __init__(self, tracer: Any) -> None:
@@ -212,6 +266,17 @@ class UnexpectedTracerError(JAXTypeError):
 
     Values leak into globals, into attributes of objects, and into caches. `with jax.checking_leaks():` finds
     the place when it happens rather than when the value is used.
+
+    Examples:
+
+      >>> leaked = []
+      >>> _ = jax.jit(lambda x: leaked.append(x))(1)
+      >>> try:
+      ...     leaked[0] + 1
+      ... except jax.errors.UnexpectedTracerError:
+      ...     print("return it instead")
+      ...
+      return it instead
     """
 
 
@@ -233,7 +298,27 @@ def escaped_tracer_error(tracer: Any, detail: str = "") -> UnexpectedTracerError
 
 
 class JaxprTypeError(TypeError):
-    """A jaxpr breaks the rules of the language: unbound variables, wrong types of results, undeclared effects."""
+    """A jaxpr breaks the rules of the language: unbound variables, wrong types of results, undeclared effects.
+
+    Examples:
+
+      >>> from jax.extend import core
+      >>> program = jax.make_jaxpr(lambda x: 2 * jnp.sin(x))(1.)
+      >>> try:
+      ...     core.check_jaxpr(program.replace(eqns=program.eqns[1:]))
+      ... except jax.errors.JaxprTypeError as error:
+      ...     print(str(error).splitlines()[0])
+      '...mul...' uses a variable that nothing binds before, in
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda x: 2 * jnp.sin(x))(1.)
+      >>> try:
+      ...     core.check_jaxpr(program.replace(eqns=program.eqns[1:]))
+      ... except core.JaxprTypeError as error:
+      ...     print(str(error).splitlines()[0])
+      '...mul...' uses a variable that nothing binds before, in
+    """
 
 
 class LeakedTracerError(RuntimeError):
@@ -245,6 +330,28 @@ class InconclusiveDimensionOperation(TypeError):
 
     For example `b >= 2` for a dimension `b` that is only known to be at least 1. Constraints given when the
     dimension is made, or a formulation without the comparison, help.
+
+    Examples:
+
+      >>> from jax import export
+      >>> n, m = export.symbolic_shape("n, m")
+      >>> try:
+      ...     n >= m
+      ... except jax.core.InconclusiveDimensionOperation:
+      ...     print("state a constraint: symbolic_shape('n, m', constraints=['n >= m'])")
+      ...
+      state a constraint: symbolic_shape('n, m', constraints=['n >= m'])
+
+      >>> from jax.extend import core
+
+      >>> (b,) = jax.export.symbolic_shape("b")
+      >>> try:
+      ...     bool(b >= 5)
+      ... except core.InconclusiveDimensionOperation as error:
+      ...     print(str(error).splitlines()[0])
+      Symbolic dimension comparison 'b' >= '5' is inconclusive.
+      >>> bool(b >= 1)
+      True
     """
 
 

@@ -27,7 +27,18 @@ no_effects: frozenset[Any] = frozenset()
 
 
 class Var:
-    """A variable, compared by identity."""
+    """A variable, compared by identity.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> x = core.Var(jax.core.ShapedArray((3,), jnp.float32))
+      >>> core.Jaxpr([], [x], [x, x], [])
+      { lambda ; a:f32[3]. let  in (a, a) }
+      >>> x.aval
+      ShapedArray(float32[3])
+    """
 
     __slots__ = ("aval",)
 
@@ -42,6 +53,28 @@ class DropVar(Var):
     """An unused result; prints as ``_``.
 
     Tracing makes a `Var` for every result. An unused one prints as ``_``, too.
+
+    Examples:
+
+      >>> program = jax.make_jaxpr(lambda x: lax.top_k(x, 2))(jnp.arange(3.))
+      >>> (eqn,) = program.eqns
+      >>> values, places = eqn.outvars
+      >>> smaller = eqn.replace(outvars=[values, jax.core.DropVar(places.aval)])
+      >>> program.replace(outvars=[values], eqns=[smaller])
+      { lambda ; a:f32[3]. let
+          b:f32[2] _:i32[2] = top_k[axis=0 is_stable=True k=2] a
+        in (b,) }
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda x: lax.top_k(x, 2))(jnp.arange(3.))
+      >>> (eqn,) = program.eqns
+      >>> values, places = eqn.outvars
+      >>> smaller = eqn.replace(outvars=[values, core.DropVar(places.aval)])
+      >>> core.Jaxpr([], program.invars, [values], [smaller])
+      { lambda ; a:f32[3]. let
+          b:f32[2] _:i32[2] = top_k[axis=0 is_stable=True k=2] a
+        in (b,) }
     """
 
     __slots__ = ()
@@ -51,7 +84,17 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar written into the program. `val` is the value, `aval` its type."""
+    """A scalar written into the program. `val` is the value, `aval` its type.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda x: x + 2)(1.)
+      >>> added = program.eqns[0].invars[1]
+      >>> isinstance(added, core.Literal), float(added.val), added.aval
+      (True, 2.0, ShapedArray(float32[], weak_type=True))
+    """
 
     __slots__ = ("aval", "val")
 
@@ -210,6 +253,19 @@ class DebugInfo:
     """Names for messages: the tracing function, the traced one, its arguments and results (a tuple of str each).
 
     All but the first may be functions, called at the first lookup.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> info = core.DebugInfo("jit", "loss at model.py:12", ("weights", "batch"), ("",))
+      >>> info.func_src_info, info.arg_names
+      ('loss at model.py:12', ('weights', 'batch'))
+      >>> def f(x):
+      ...     return x + 1
+      ...
+      >>> jax.make_jaxpr(f)(1.).debug_info.func_name
+      'f'
     """
 
     __slots__ = ("_given", "traced_for")
@@ -317,7 +373,18 @@ def run(jaxpr: Jaxpr, *args: Any) -> list[Any]:
 
 
 def jaxpr_as_fun(closed_jaxpr: Jaxpr, *args: Any) -> Callable[..., list[Any]]:
-    """Return the program as a function from values to a list of values; `args` are the first values."""
+    """Return the program as a function from values to a list of values; `args` are the first values.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda x: (x + 1, x * x))(1.)
+      >>> core.jaxpr_as_fun(program)(5.)
+      [Array(6., dtype=float32, weak_type=True), Array(25., dtype=float32, weak_type=True)]
+      >>> jax.grad(lambda x: core.jaxpr_as_fun(program)(x)[1])(5.)
+      Array(10., dtype=float32, weak_type=True)
+    """
     return lambda *rest: eval_jaxpr(closed_jaxpr, closed_jaxpr.consts, *args, *rest)
 
 

@@ -64,6 +64,18 @@ class Inline(enum.Enum):
       JAX_LATE: when the outer program is lowered; its module has no call.
       XLA_EARLY, XLA_LATE: the module has a call with a mark for XLA. XLA inlines it before or after its other passes.
       AUTO: the module has a call, and XLA decides.
+
+    Examples:
+
+      >>> double = jax.jit(lambda x: 2 * x, inline=jax.Inline.JAX_EARLY)
+      >>> jax.make_jaxpr(lambda x: double(x) + 1)(1.)  # the call is gone
+      { lambda ; a:f32[]. let
+          b:f32[] = mul 2.0:f32[] a
+          c:f32[] = add b 1.0:f32[]
+        in (c,) }
+      >>> kept = jax.jit(lambda x: 2 * x, inline=jax.Inline.XLA_LATE)
+      >>> "call @" in jax.jit(lambda x: kept(x) + 1).lower(1.).as_text()
+      True
     """
 
     JAX_EARLY = "jax_early"
@@ -371,6 +383,20 @@ def jit(
 
     Raises:
       ValueError: `inline` is neither a boolean nor an `Inline`.
+
+    Examples:
+
+      >>> from functools import partial
+      >>> @partial(jax.jit, static_argnames="n")
+      ... def power(x, n):
+      ...     print("traced for n =", n)
+      ...     return x ** n
+      ...
+      >>> power(jnp.array([1., 2.]), n=3)
+      traced for n = 3
+      Array([1., 8.], dtype=float32)
+      >>> power(jnp.array([3., 4.]), n=3)
+      Array([27., 64.], dtype=float32)
     """
     options = dict(
         in_shardings=in_shardings,

@@ -73,6 +73,18 @@ record_scalar: Final = _scalar.record
 
 
 def clear_event_listeners() -> None:
-    """Drop every listener."""
+    """Drop every listener.
+
+    Examples:
+
+      >>> from jax import monitoring
+
+      >>> seen = []
+      >>> monitoring.register_event_listener(lambda event, **kwargs: seen.append(event))
+      >>> monitoring.clear_event_listeners()
+      >>> monitoring.record_event("/docs/started")
+      >>> seen
+      []
+    """
     for listeners in _listeners.values():
         listeners.clear()

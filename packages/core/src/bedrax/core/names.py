@@ -16,6 +16,28 @@ class named_scope(contextlib.ContextDecorator):
 
     Args:
       name: one component of the name, e.g. ``"attention"``.
+
+    Examples:
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     with jax.named_scope("attention"):
+      ...         return 2 * x
+      ...
+      >>> f(3.)
+      Array(6., dtype=float32, weak_type=True)
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> with util.extend_name_stack("encoder"), util.extend_name_stack("attention"):
+      ...     print(util.current_name_stack())
+      encoder/attention
+      >>> @util.extend_name_stack("decoder")
+      ... def f():
+      ...     return str(util.current_name_stack())
+      ...
+      >>> f()
+      'decoder'
     """
 
     def __init__(self, name: str) -> None:
@@ -45,6 +67,23 @@ class NameStack(tuple[str, ...]):
     """The named scopes around an operation: a tuple of strings, outermost first.
 
     ``str`` joins them by ``/``. Sums and slices are stacks, too.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+      >>> from jax.experimental.jax2tf import jax2tf as inside
+
+      >>> print(inside.NameStack(("model", "layer")))
+      model/layer
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> stack = util.NameStack(("encoder", "attention"))
+      >>> print(stack)
+      encoder/attention
+      >>> print(stack + util.new_name_stack("softmax"))
+      encoder/attention/softmax
     """
 
     def __new__(cls, stack: Iterable[str] = ()) -> NameStack:
@@ -93,5 +132,15 @@ def scopes(names: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
-    """Return `fun`, run in a `named_scope` (of the function's own name by default)."""
+    """Return `fun`, run in a `named_scope` (of the function's own name by default).
+
+    Examples:
+
+      >>> @jax.named_call
+      ... def attention(x):
+      ...     return 2 * x
+      ...
+      >>> attention(3.)
+      6.0
+    """
     return functools.wraps(fun)(named_scope(name or getattr(fun, "__name__", "call"))(fun))

@@ -50,7 +50,23 @@ exclude_paths: Final[list[str]] = _Paths()
 
 
 def register_exclusion(path: str) -> None:
-    """Treat the file `path`, or all files under the folder `path`, as files of Bedrax, not of the user."""
+    """Treat the file `path`, or all files under the folder `path`, as files of Bedrax, not of the user.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> here = {"util": util}
+      >>> exec(compile("def where(): return util.summarize(util.current())", "library_of_mine.py", "exec"), here)
+      >>> here["where"]()
+      'library_of_mine.py:1 (where)'
+      >>> util.register_exclusion("library_of_mine.py")
+      >>> def user():
+      ...     return here["where"]()
+      ...
+      >>> user().endswith("(user)")  # the frame that called the library
+      True
+    """
     path = os.path.abspath(path)
     if path not in exclude_paths:
         exclude_paths.append(path)

@@ -44,7 +44,19 @@ stage_rules: Final = Column(
 
 
 class StagedTracer(Tracer):
-    """A variable of the program being recorded."""
+    """A variable of the program being recorded.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> def f(x):
+      ...     print(type(x) is pe.DynamicJaxprTracer, x.aval)
+      ...     return 2 * x
+      ...
+      >>> program = jax.make_jaxpr(f)(jnp.ones(3))
+      True float32[3]
+    """
 
     __slots__ = ("aval", "source_info", "variable")
 
@@ -439,6 +451,11 @@ def make_jaxpr(
     Returns:
       A function with the signature of `fun`; its arguments may be arrays or anything with
       ``shape`` and ``dtype``.
+
+    Examples:
+
+      >>> jax.make_jaxpr(lambda x: jnp.sin(x) * 2)(1.)
+      { lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = mul b 2.0:f32[] in (c,) }
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr expects a function, got {fun!r} of type {type(fun)}")
@@ -466,6 +483,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Returns:
       A pytree like the result, of `ShapeDtypeStruct`.
+
+    Examples:
+
+      >>> jax.eval_shape(lambda x, y: (x @ y, x.sum()), jnp.ones((2, 3)), jnp.ones((3, 4)))
+      (ShapeDtypeStruct(shape=(2, 4), dtype=float32), ShapeDtypeStruct(shape=(), dtype=float32))
     """
     if not callable(fun):
         raise TypeError(f"eval_shape expects a function, got {fun!r} of type {type(fun)}")

@@ -336,7 +336,17 @@ def axis_size(name: str) -> int:
 
 
 class Tracer(array.Array):
-    """Represents an array while a transformation traces a function."""
+    """Represents an array while a transformation traces a function.
+
+    Examples:
+
+      >>> def f(x):
+      ...     print(isinstance(x, jax.core.Tracer))
+      ...     return x
+      ...
+      >>> _ = jax.jit(f)(1.)
+      True
+    """
 
     # No attribute of a tracer may have the name of a method of arrays (`trace` is one).
     __slots__ = ("_trace",)
@@ -438,6 +448,18 @@ class Primitive:
       family: the row of the matrix, i.e. the file name that its rules share; empty for a
         primitive whose owner registers every rule itself.
       multiple_results: whether binding returns a list.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> double_p = core.Primitive("double")
+      >>> _ = double_p.def_impl(lambda x: 2 * x)
+      >>> _ = double_p.def_abstract_eval(lambda x: x)
+      >>> double_p.bind(jnp.array([1, 2]))
+      Array([2, 4], dtype=int32)
+      >>> jax.make_jaxpr(double_p.bind)(1.)
+      { lambda ; a:f32[]. let b:f32[] = double a in (b,) }
     """
 
     __slots__ = ("__weakref__", "family", "home", "multiple_results", "name")
@@ -656,7 +678,15 @@ def _known_types(prim, types, params):
 
 
 def trace_state_clean() -> bool:
-    """Return whether no transformation is being traced on this thread."""
+    """Return whether no transformation is being traced on this thread.
+
+    Examples:
+
+      >>> inside = []
+      >>> _ = jax.make_jaxpr(lambda x: inside.append(jax.core.trace_state_clean()))(1.)
+      >>> jax.core.trace_state_clean(), inside
+      (True, [False])
+    """
     return current.trace is eval_trace
 
 
@@ -679,7 +709,22 @@ class OpaqueTraceState:
 
 
 def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
-    """Return the current trace as a value that can be compared."""
+    """Return the current trace as a value that can be compared.
+
+    Examples:
+
+      >>> outside, inside = jax.core.get_opaque_trace_state(), []
+      >>> _ = jax.make_jaxpr(lambda x: inside.append(jax.core.get_opaque_trace_state()))(1.)
+      >>> outside == jax.core.get_opaque_trace_state(), outside == inside[0]
+      (True, False)
+
+      >>> from jax.extend import core
+
+      >>> outside, inside = core.get_opaque_trace_state(), []
+      >>> _ = jax.make_jaxpr(lambda x: inside.append(core.get_opaque_trace_state()))(1.)
+      >>> outside == core.get_opaque_trace_state(), outside == inside[0]
+      (True, False)
+    """
     return OpaqueTraceState()
 
 

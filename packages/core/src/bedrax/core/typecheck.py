@@ -27,6 +27,19 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
     Raises:
       JaxprTypeError: the program is not well typed. The message names the equation and its fault.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda x: 2 * jnp.sin(x))(1.)
+      >>> core.check_jaxpr(program)  # prints and returns nothing: it is valid
+      >>> wide = core.Var(jax.core.ShapedArray((3,), jnp.float32))
+      >>> try:
+      ...     core.check_jaxpr(program.replace(eqns=[program.eqns[0].replace(outvars=[wide])], outvars=[wide]))
+      ... except core.JaxprTypeError as error:
+      ...     print(str(error).splitlines()[0])
+      'a:f32[3] = sin... b' declares results of types f32[3], but its shape rule gives f32[], in
     """
     bound = set()
 

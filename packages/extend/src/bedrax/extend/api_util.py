@@ -19,7 +19,15 @@ from bedrax.pytree import PyTreeDef
 
 
 def shaped_abstractify(x: Any) -> Any:
-    """The type of an array, or of any object with a shape and dtype."""
+    """The type of an array, or of any object with a shape and dtype.
+
+    Examples:
+
+      >>> from jax import api_util
+
+      >>> api_util.shaped_abstractify(np.ones((2, 3), np.float32))
+      ShapedArray(float32[2,3])
+    """
     return abstractify(x)
 
 
@@ -43,6 +51,17 @@ def debug_info(
       result_paths_thunk: called if the names of results are needed.
       sourceinfo: the source location of the function. Default: that of its code.
       signature: the signature of the function. Default: from the function itself.
+
+    Examples:
+
+      >>> from jax import api_util
+
+      >>> def loss(weights, batch):
+      ...     pass
+      ...
+      >>> info = api_util.debug_info("loss", loss, ({"w": 1., "b": 0.}, 2.), {})
+      >>> info.arg_names
+      ("weights['b']", "weights['w']", 'batch')
     """
     named = fun
     if signature is not None:
@@ -73,12 +92,34 @@ def _flatten_positional_call(inner, store, in_tree, *leaves):
 def flatten_fun(
     fun: WrappedFun, in_tree: PyTreeDef, *, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[WrappedFun, Callable[..., Any]]:
-    """`fun` on leaves, for `in_tree` of ``(args, kwargs)``; also a thunk for the treedef of its result."""
+    """`fun` on leaves, for `in_tree` of ``(args, kwargs)``; also a thunk for the treedef of its result.
+
+    Examples:
+
+      >>> from jax import api_util
+
+      >>> from jax.extend.linear_util import wrap_init
+      >>> leaves, tree = jax.tree.flatten(((1, {"a": 2}), {"scale": 10}))
+      >>> flat, out_tree = api_util.flatten_fun(wrap_init(lambda x, y, scale: {"sum": scale * (x + y["a"])}), tree)
+      >>> flat.call_wrapped(*leaves), out_tree()
+      ([30], PyTreeDef({'sum': *}))
+    """
     return transformation_with_aux2(_flatten_call, fun, in_tree)
 
 
 def flatten_fun_nokwargs(fun: WrappedFun, in_tree: Any, *, use_eq_store: bool = False, unk_names: bool = False) -> Any:
-    """`fun` on leaves, for `in_tree` of its positional arguments; also a thunk for the treedef of its result."""
+    """`fun` on leaves, for `in_tree` of its positional arguments; also a thunk for the treedef of its result.
+
+    Examples:
+
+      >>> from jax import api_util
+
+      >>> from jax.extend.linear_util import wrap_init
+      >>> leaves, tree = jax.tree.flatten((1, {"a": 2}))
+      >>> flat, out_tree = api_util.flatten_fun_nokwargs(wrap_init(lambda x, y: (x, y["a"])), tree)
+      >>> flat.call_wrapped(*leaves), out_tree()
+      ([1, 2], PyTreeDef((*, *)))
+    """
     return transformation_with_aux2(_flatten_positional_call, fun, in_tree)
 
 
@@ -108,6 +149,14 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, 
 
     Raises:
       ValueError: `axis_tree` is no prefix.
+
+    Examples:
+
+      >>> from jax import api_util
+
+      >>> tree = jax.tree.structure({"x": 0, "y": [0, 0]})
+      >>> api_util.flatten_axes("in_axes", tree, {"x": 0, "y": None})
+      [0, None, None]
     """
     dummy = pytree.tree_unflatten(treedef, [object()] * treedef.num_leaves)
     try:
@@ -130,7 +179,17 @@ def _with_fixed(inner, fixed, dynamic, *args, **kwargs):
 def argnums_partial(
     f: WrappedFun, dyn_argnums: Any, args: Sequence[Any], require_static_args_hashable: bool = True
 ) -> Any:
-    """(`f` of the chosen positional arguments only, those arguments)."""
+    """(`f` of the chosen positional arguments only, those arguments).
+
+    Examples:
+
+      >>> from jax import api_util
+
+      >>> from jax.extend.linear_util import wrap_init
+      >>> fun, rest = api_util.argnums_partial(wrap_init(lambda x, y, z: (x, y, z)), (0, 2), (1, 2, 3))
+      >>> rest, fun.call_wrapped(10, 30)
+      ((1, 3), (10, 2, 30))
+    """
     positions = normalized(dyn_argnums, len(args), "argnums_partial: dyn_argnums", distinct=True)
     fixed = tuple((i, x) for i, x in enumerate(args) if i not in positions)
     if require_static_args_hashable:
@@ -143,7 +202,15 @@ def argnums_partial(
 
 
 def donation_vector(donate_argnums: Any, donate_argnames: Any, in_tree: Any, kws: bool = True) -> tuple[bool, ...]:
-    """A boolean per leaf of ``(args, kwargs)``: whether it is donated."""
+    """A boolean per leaf of ``(args, kwargs)``: whether it is donated.
+
+    Examples:
+
+      >>> from jax import api_util
+
+      >>> api_util.donation_vector((1,), (), jax.tree.structure(((0, [0, 0]), {})))
+      (False, True, True)
+    """
     args_tree, kwargs_tree = in_tree.children() if kws else (in_tree, None)
     flags: list[bool] = []
     for i, child in enumerate(args_tree.children()):
@@ -155,7 +222,15 @@ def donation_vector(donate_argnums: Any, donate_argnames: Any, in_tree: Any, kws
 
 
 def rebase_donate_argnums(donate_argnums: Any, static_argnums: Any) -> tuple[int, ...]:
-    """Donated positions, counted without the static arguments."""
+    """Donated positions, counted without the static arguments.
+
+    Examples:
+
+      >>> from jax import api_util
+
+      >>> api_util.rebase_donate_argnums((1, 2), (0,))
+      (0, 1)
+    """
     static = sorted(static_argnums)
     clash = set(static) & set(donate_argnums)
     if clash:
@@ -166,10 +241,31 @@ def rebase_donate_argnums(donate_argnums: Any, static_argnums: Any) -> tuple[int
 
 
 def safe_map(f: Callable[..., Any], *lists: Any) -> list[Any]:
-    """`map` of lists of equal length, as a list."""
+    """`map` of lists of equal length, as a list.
+
+    Examples:
+
+      >>> from jax import api_util
+
+      >>> list(api_util.safe_map(lambda x, y: x + y, [1, 2], [10, 20]))
+      [11, 22]
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> list(optimizers.map(abs, [-1, 2]))
+      [1, 2]
+    """
     return [f(*xs) for xs in zip(*lists, strict=True)]
 
 
 def safe_zip(*lists: Any) -> list[Any]:
-    """`zip` of lists of equal length, as a list."""
+    """`zip` of lists of equal length, as a list.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> list(optimizers.zip([1, 2], ["a", "b"]))
+      [(1, 'a'), (2, 'b')]
+    """
     return list(zip(*lists, strict=True))

@@ -19,7 +19,21 @@ __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
 
 
 class ExecutionStage(enum.Enum):
-    """The stage of an execution in which a callback is called: here always the last one."""
+    """The stage of an execution in which a callback is called: here always the last one.
+
+    Examples:
+
+      >>> from jax.experimental import buffer_callback as bc
+
+      >>> def fill(context, out):
+      ...     if context.stage is bc.ExecutionStage.EXECUTE:
+      ...         np.asarray(out)[...] = 5
+      ...
+      >>> int(bc.buffer_callback(fill, jax.ShapeDtypeStruct((), jnp.int32))())
+      5
+      >>> [stage.name for stage in bc.ExecutionStage]
+      ['INSTANTIATE', 'PREPARE', 'INITIALIZE', 'EXECUTE']
+    """
 
     INSTANTIATE = 0
     PREPARE = 1
@@ -29,7 +43,20 @@ class ExecutionStage(enum.Enum):
 
 @dataclass(frozen=True)
 class ExecutionContext:
-    """The context argument of a callback. `stream` is that of a device; the host has none."""
+    """The context argument of a callback. `stream` is that of a device; the host has none.
+
+    Examples:
+
+      >>> from jax.experimental import buffer_callback as bc
+
+      >>> seen = []
+      >>> def fill(context, out):
+      ...     seen.append((context.stage.name, context.stream))
+      ...     np.asarray(out)[...] = 7
+      ...
+      >>> int(bc.buffer_callback(fill, jax.ShapeDtypeStruct((), jnp.int32))()), seen[-1]
+      (7, ('EXECUTE', None))
+    """
 
     stage: ExecutionStage = ExecutionStage.EXECUTE
     stream: None = None
@@ -37,7 +64,21 @@ class ExecutionContext:
 
 class Buffer:
     """An argument or a result of a callback. ``numpy.asarray(buffer)`` is its memory, which is writable for a
-    result."""
+    result.
+
+    Examples:
+
+      >>> from jax.experimental import buffer_callback as bc
+
+      >>> def swap(context, out, x):
+      ...     print(x, out)
+      ...     np.asarray(out)[...] = np.asarray(x)[::-1]
+      ...
+      >>> swapped = bc.buffer_callback(swap, jax.ShapeDtypeStruct((2,), jnp.int32))
+      >>> jax.block_until_ready(swapped(jnp.array([4, 9])))
+      Buffer(int32[2], writeable=False) Buffer(int32[2], writeable=True)
+      Array([9, 4], dtype=int32)
+    """
 
     def __init__(self, array: np.ndarray, writeable: bool) -> None:
         self._array = array
@@ -91,6 +132,17 @@ def buffer_callback(
 
     Returns:
       A function of pytrees of arrays that returns a pytree like `result_shape_dtypes`.
+
+    Examples:
+
+      >>> from jax.experimental import buffer_callback as bc
+
+      >>> def running_total(context, out, x):
+      ...     np.cumsum(np.asarray(x), out=np.asarray(out))
+      ...
+      >>> totals = bc.buffer_callback(running_total, jax.ShapeDtypeStruct((4,), jnp.float32))
+      >>> jax.jit(lambda x: 10 * totals(x))(jnp.arange(1., 5.))
+      Array([ 10.,  30.,  60., 100.], dtype=float32)
     """
     if command_buffer_compatible:
         raise NotImplementedError("buffer_callback: callbacks run on the host, so command_buffer_compatible is False")

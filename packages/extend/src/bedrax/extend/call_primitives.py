@@ -32,6 +32,15 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:
     Returns:
       A primitive with several results. ``prim.bind(*args, call_jaxpr=program)`` calls the program. All transformations
       keep the other parameters.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> twice_p = jax.extend.core.create_call_primitive("twice")
+      >>> program = jax.make_jaxpr(lambda x: 2 * x)(1.)
+      >>> jax.grad(lambda x: twice_p.bind(x, call_jaxpr=program)[0])(3.)
+      Array(2., dtype=float32, weak_type=True)
     """
     prim = Primitive(name, multiple_results=True)
     register_call_primitive_rules(prim, name, inline_jax_late=inline_jax_late)
@@ -54,6 +63,17 @@ def register_call_primitive_rules(
       transpose_rule: ``(cts, *args, call_jaxpr, **params) -> [cotangent or None per argument]``. Default: a call of the
         transposed program.
       inline_jax_late: replace the call by the program in compiled modules; False: keep a function call.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> double_p = jax.extend.core.Primitive("double")
+      >>> double_p.multiple_results = True
+      >>> jax.extend.core.register_call_primitive_rules(double_p)
+      >>> program = jax.make_jaxpr(lambda x: 2 * x)(1.)
+      >>> jax.vmap(lambda x: double_p.bind(x, call_jaxpr=program)[0])(jnp.arange(3.))
+      Array([0., 2., 4.], dtype=float32)
     """
     called = name or prim.name
 
@@ -115,6 +135,19 @@ def eval_jaxpr_transpose(prim: Primitive, ct: Sequence[Any], *args: Any, call_ja
 
     Returns:
       A cotangent or None for each argument.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> import functools
+      >>> triple_p = jax.extend.core.Primitive("triple")
+      >>> triple_p.multiple_results = True
+      >>> rule = functools.partial(jax.extend.core.eval_jaxpr_transpose, triple_p)
+      >>> jax.extend.core.register_call_primitive_rules(triple_p, transpose_rule=rule)
+      >>> program = jax.make_jaxpr(lambda x: 3 * x)(1.)
+      >>> jax.linear_transpose(lambda x: triple_p.bind(x, call_jaxpr=program)[0], 1.)(2.)
+      (Array(6., dtype=float32, weak_type=True),)
     """
     undefined = tuple(is_undefined(x) for x in args)
     program, leaving = transpose_jaxpr(call_jaxpr, undefined, flags(ct))

@@ -79,6 +79,16 @@ def breakpoint(
       ordered: keep the order of such stops, and of other ordered callbacks.
       token: only None; use `ordered`.
       kwargs: `stdin` and `stdout`: files instead of the terminal.
+
+    Examples:
+
+      >>> def f(x, stop=False):
+      ...     if stop:
+      ...         jax.debug.breakpoint()
+      ...     return 2 * x
+      ...
+      >>> f(3)
+      6
     """
     unknown = sorted(set(kwargs) - {"stdin", "stdout"})
     if backend not in (None, "cli") or token is not None or unknown:

@@ -147,6 +147,16 @@ def primal_tangent_dtype(primal_dtype: Any, tangent_dtype: Any, name: str | None
     Args:
       primal_dtype, tangent_dtype: the dtypes of the numbers, and of their tangents.
       name: the printed name. Default: a name made of both dtypes.
+
+    Examples:
+
+      >>> dtype = jax.experimental.primal_tangent_dtype(jnp.int8, jnp.bfloat16)
+      >>> dtype
+      PrimalTangentDType{i8/bf16}
+      >>> weights = jnp.arange(3, dtype=jnp.int8).astype(dtype)
+      >>> _, pullback = jax.vjp(lambda w: w[::-1], weights)
+      >>> pullback(jnp.arange(3, dtype=jnp.bfloat16))
+      (Array([2, 1, 0], dtype=bfloat16),)
     """
     primal, tangent = (dtypes.canonicalize_dtype(dtypes.as_dtype(d)) for d in (primal_dtype, tangent_dtype))
     shown = name or f"PrimalTangentDType{{{dtypes.short_name(primal)}/{dtypes.short_name(tangent)}}}"
@@ -227,7 +237,17 @@ def _of_data(name: str) -> property:
 
 
 class EArray(Array):
-    """An array of a library's dtype: its type, and the array of numbers that represents it."""
+    """An array of a library's dtype: its type, and the array of numbers that represents it.
+
+    Examples:
+
+      >>> dtype = jax.experimental.primal_tangent_dtype(jnp.int8, jnp.bfloat16)
+      >>> x = jnp.arange(3, dtype=jnp.int8).astype(dtype)
+      >>> isinstance(x, jax.experimental.EArray), x.shape
+      (True, (3,))
+      >>> x[1:].astype(jnp.int8)
+      Array([1, 2], dtype=int8)
+    """
 
     __slots__ = ("_data", "aval")
 

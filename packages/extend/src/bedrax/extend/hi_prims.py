@@ -61,7 +61,15 @@ def _is_zero(x: Any) -> bool:
 
 def instantiate_zeros(tangent: Any) -> Any:
     """A tangent as a value: for `Zero` the zero of its type (`vspace_zero` of a library's type); other tangents
-    unchanged."""
+    unchanged.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> hijax.instantiate_zeros(hijax.Zero(jax.typeof(jnp.ones(2)))), hijax.instantiate_zeros(5.)
+      (Array([0., 0.], dtype=float32), 5.0)
+    """
     if type(tangent) is not Zero:
         return tangent
     aval = tangent.aval
@@ -173,6 +181,15 @@ class RefAccum(GradAccum):
     Args:
       aval: the type of the argument.
       ref: the reference. Default: one of zeros, made at the first cotangent.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> ref = jax.new_ref(jnp.zeros(2))
+      >>> hijax.RefAccum(jax.typeof(jnp.ones(2)), ref).accum(jnp.array([1., 5.]))
+      >>> ref[...]
+      Array([1., 5.], dtype=float32)
     """
 
     ref: Any
@@ -228,6 +245,29 @@ class HiPrim:
     - ``staging(trace, source_info, *args) -> result``: records the operation in a program.
     - ``check(*arg_types)``: raises an error for wrong arguments.
     - ``pp_params() -> dict``: the printed parameters.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> kind = jax.typeof(jnp.ones(3))
+      >>> class Scaled(hijax.HiPrim):
+      ...     def __init__(self, by):
+      ...         self.in_avals, self.out_aval, self.params = (kind,), kind, {"by": by}
+      ...         super().__init__()
+      ...     def expand(self, x):
+      ...         return self.by * x
+      ...     def vjp_fwd(self, nzs_in, x):
+      ...         return self(x), None
+      ...     def vjp_bwd_retval(self, residuals, ct):
+      ...         print("backward by", self.by)
+      ...         return (self.by * ct,)
+      ...
+      >>> jax.grad(lambda x: Scaled(3.)(x).sum())(jnp.ones(3))
+      backward by 3.0
+      Array([3., 3., 3.], dtype=float32)
+      >>> jax.make_jaxpr(Scaled(3.))(jnp.ones(3))
+      { lambda ; a:f32[3]. let b:f32[3] = hi_call[prim=Scaled[by=3.0]] a in (b,) }
     """
 
     in_avals: tuple[Any, ...]
@@ -347,7 +387,24 @@ class HiPrim:
 
 
 class VJPHiPrimitive(HiPrim):
-    """The former name of `HiPrim`."""
+    """The former name of `HiPrim`.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> kind = jax.typeof(1.)
+      >>> class Square(hijax.VJPHiPrimitive):
+      ...     def __init__(self):
+      ...         self.in_avals, self.out_aval, self.params = (kind,), kind, {}
+      ...         super().__init__()
+      ...     expand = lambda self, x: x * x
+      ...     vjp_fwd = lambda self, nzs_in, x: (self(x), x)
+      ...     vjp_bwd_retval = lambda self, x, ct: (2 * x * ct,)
+      ...
+      >>> jax.value_and_grad(Square())(3.)
+      (9.0, Array(6., dtype=float32, ...))
+    """
 
 
 def _per_argument(prim: HiPrim, cotangents: Any) -> tuple:
@@ -715,6 +772,22 @@ def jvp_from_lin(self: HiPrim, primals: tuple[Any, ...], tangents: tuple[Any, ..
 
     Returns:
       (result, tangent of the result).
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Cube(hijax.HiPrim):
+      ...     def __init__(self):
+      ...         self.in_avals, self.out_aval, self.params = (jax.typeof(1.),), jax.typeof(1.), {}
+      ...         super().__init__()
+      ...     expand = lambda self, x: x ** 3
+      ...     lin = lambda self, nzs_in, x: (self(x), 3 * x ** 2)
+      ...     linearized = lambda self, slope, t: slope * t
+      ...     jvp = hijax.jvp_from_lin
+      ...
+      >>> jax.jvp(Cube(), (2.,), (1.,))
+      (8.0, Array(12., dtype=float32, ...))
     """
     nonzeros = self.inputs.tree.unflatten(
         [type(t) is not Zero for t in self.inputs.leaves(tuple(tangents), "tangents")]
@@ -727,7 +800,18 @@ def jvp_from_lin(self: HiPrim, primals: tuple[Any, ...], tangents: tuple[Any, ..
 
 
 class MappingSpec:
-    """The mapping of a value of a library's type, instead of the number of an axis. Libraries derive from it."""
+    """The mapping of a value of a library's type, instead of the number of an axis. Libraries derive from it.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Both(hijax.MappingSpec):
+      ...     pass
+      ...
+      >>> isinstance(Both(), hijax.MappingSpec)
+      True
+    """
 
 
 def bdims_at_front(axis_data: AxisData, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, ...]:
@@ -737,6 +821,24 @@ def bdims_at_front(axis_data: AxisData, args: Sequence[Any], dims: Sequence[int 
       axis_data: the argument of a rule `batch`.
       args: arrays.
       dims: the mapped axis of each, or None.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Dot(hijax.HiPrim):
+      ...     def __init__(self, kind):
+      ...         self.in_avals, self.out_aval, self.params = (kind, kind), kind, {}
+      ...         super().__init__()
+      ...     expand = lambda self, x, y: x * y
+      ...     def batch(self, axis_data, args, dims):
+      ...         x, y = hijax.bdims_at_front(axis_data, args, dims)
+      ...         return Dot(jax.typeof(x))(x, y), 0
+      ...
+      >>> jax.vmap(Dot(jax.typeof(jnp.ones(2))), in_axes=(1, None))(jnp.ones((2, 3)), jnp.array([4., 5.]))
+      Array([[4., 5.],
+             [4., 5.],
+             [4., 5.]], dtype=float32)
     """
     return tuple(to_front(x, d, axis_data.size) for x, d in zip(args, dims, strict=True))
 
@@ -748,6 +850,17 @@ def unmap_avals(axis_data: AxisData, avals: Any, dims: Any) -> Any:
       axis_data: the argument of a rule `batch`.
       avals: a tree of types.
       dims: a tree of the same structure: the mapped axis (an int), or None.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Axis:
+      ...     name, size = "i", 5
+      ...
+      >>> kind = jax.typeof(jnp.ones((2, 3)))
+      >>> hijax.unmap_avals(Axis(), (kind, kind), (1, None))
+      (ShapedArray(float32[2,5,3]), ShapedArray(float32[2,3]))
     """
     leaves, tree = pytree.tree_flatten(avals)
     axes = tree.flatten_up_to(dims)
@@ -767,6 +880,21 @@ def vmap_rule(
 
     Returns:
       ``(*batches) -> batches``.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Norm(hijax.HiPrim):
+      ...     def __init__(self):
+      ...         self.in_avals, self.out_aval, self.params = (jax.typeof(jnp.ones(2)),), jax.typeof(1.), {}
+      ...         super().__init__()
+      ...     expand = lambda self, x: jnp.sqrt((x * x).sum())
+      ...     def batch(self, axis_data, args, dims):
+      ...         return hijax.vmap_rule(axis_data, self.expand, dims, 0)(*args), 0
+      ...
+      >>> jax.vmap(Norm())(jnp.array([[3., 4.], [5., 12.]]))
+      Array([ 5., 13.], dtype=float32)
     """
 
     def mapped(*args: Any) -> Any:

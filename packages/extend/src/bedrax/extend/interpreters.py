@@ -92,6 +92,18 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any]) -> None:
     Args:
       jvprules: one formula per operand, ``(t, *primals, **params) -> tangent`` of the result, for the operand's
         tangent `t`; None for an operand on which the result does not depend smoothly.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> mix_p = Primitive("square_and_add")
+      >>> _ = mix_p.def_impl(lambda x, y: x * x + y)
+      >>> _ = mix_p.def_abstract_eval(lambda x, y: x)
+      >>> ad.defjvp(mix_p, lambda t, x, y: 2 * x * t, lambda t, x, y: t)
+      >>> jax.grad(mix_p.bind, argnums=(0, 1))(3., 5.)
+      (Array(6., dtype=float32, ...), Array(1., dtype=float32, ...))
     """
 
     def drop_answer(rule):
@@ -101,7 +113,20 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any]) -> None:
 
 
 def defjvp2(primitive: Any, *jvprules: Any) -> None:
-    """`defjvp` with formulas that also take the result: ``(t, ans, *primals, **params) -> tangent``, or None."""
+    """`defjvp` with formulas that also take the result: ``(t, ans, *primals, **params) -> tangent``, or None.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> grow_p = Primitive("grow")
+      >>> _ = grow_p.def_impl(jnp.exp)
+      >>> _ = grow_p.def_abstract_eval(lambda x: x)
+      >>> ad.defjvp2(grow_p, lambda t, ans, x: t * ans)
+      >>> jax.jvp(grow_p.bind, (0.,), (5.,))
+      (Array(1., dtype=float32, ...), Array(5., dtype=float32, ...))
+    """
     ad_tables.jvp(primitive, *jvprules)
 
 
@@ -111,12 +136,38 @@ def deflinear2(primitive: Any, transpose_rule: Any) -> None:
     Args:
       transpose_rule: ``(ct, *args, **params) -> [cotangent or None per operand]``; a linear operand is an
         `UndefinedPrimal`.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> total_p = Primitive("total")
+      >>> _ = total_p.def_impl(jnp.sum)
+      >>> _ = total_p.def_abstract_eval(lambda x: x.update(shape=()))
+      >>> ad.deflinear2(total_p, lambda ct, x: [jnp.broadcast_to(ct, x.aval.shape)])
+      >>> jax.grad(total_p.bind)(jnp.arange(3.))
+      Array([1., 1., 1.], dtype=float32)
     """
     ad_tables.linear(primitive, transpose_rule)
 
 
 def deflinear(primitive: Any, transpose_rule: Any) -> None:
-    """`deflinear2` with a rule that does not take the operands: ``(ct, **params) -> [cotangent per operand]``."""
+    """`deflinear2` with a rule that does not take the operands: ``(ct, **params) -> [cotangent per operand]``.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> flip_p = Primitive("flip_all")
+      >>> _ = flip_p.def_impl(lambda x: x[::-1])
+      >>> _ = flip_p.def_abstract_eval(lambda x: x)
+      >>> ad.deflinear(flip_p, lambda ct: [flip_p.bind(ct)])
+      >>> weights = jnp.array([1., 2., 3.])
+      >>> jax.grad(lambda x: (flip_p.bind(x) * weights).sum())(jnp.zeros(3))
+      Array([3., 2., 1.], dtype=float32)
+    """
     ad_tables.linear(primitive, lambda ct, *args, **params: transpose_rule(ct, **params))
 
 
@@ -126,18 +177,55 @@ def defbilinear(prim: Primitive, lhs_rule: Any, rhs_rule: Any) -> None:
     Args:
       lhs_rule: ``(ct, x, y, **params) -> cotangent`` of `x`, which is an `UndefinedPrimal`.
       rhs_rule: likewise for `y`.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> area_p = Primitive("area")
+      >>> _ = area_p.def_impl(jnp.multiply)
+      >>> _ = area_p.def_abstract_eval(lambda x, y: x)
+      >>> ad.defbilinear(area_p, lambda ct, x, y: area_p.bind(ct, y), lambda ct, x, y: area_p.bind(x, ct))
+      >>> jax.jvp(area_p.bind, (3., 4.), (1., 10.))
+      (Array(12., dtype=float32, ...), Array(34., dtype=float32, ...))
+      >>> jax.grad(area_p.bind, argnums=(0, 1))(3., 4.)
+      (Array(4., dtype=float32, ...), Array(3., dtype=float32, ...))
     """
     ad_tables.bilinear(prim, lhs_rule, rhs_rule)
 
 
 def defvectorized(prim: Primitive) -> None:
-    """Register the batching rule of an elementwise primitive with one operand: it is applied to the batch."""
+    """Register the batching rule of an elementwise primitive with one operand: it is applied to the batch.
+
+    Examples:
+
+      >>> from jax.interpreters import batching
+
+      >>> shift_p = jax.extend.core.Primitive("shift_by_one")
+      >>> _ = shift_p.def_impl(lambda x: x + 1)
+      >>> batching.defvectorized(shift_p)
+      >>> jax.vmap(shift_p.bind, in_axes=1, out_axes=1)(jnp.zeros((2, 3)))
+      Array([[1., 1., 1.],
+             [1., 1., 1.]], dtype=float32)
+    """
     elementwise(prim)
 
 
 def defbroadcasting(prim: Primitive) -> None:
     """Register the batching rule of an elementwise primitive with several operands: the axes of their batches are
-    aligned."""
+    aligned.
+
+    Examples:
+
+      >>> from jax.interpreters import batching
+
+      >>> apart_p = jax.extend.core.Primitive("how_far_apart")
+      >>> _ = apart_p.def_impl(lambda x, y: abs(x - y))
+      >>> batching.defbroadcasting(apart_p)
+      >>> jax.vmap(apart_p.bind, in_axes=(0, None))(jnp.array([1., 5.]), 3.)
+      Array([2., 2.], dtype=float32)
+    """
     elementwise(prim)
 
 
@@ -146,6 +234,16 @@ def defreducer(prim: Primitive) -> None:
     `axes`.
 
     The axes, a tuple of int, may be counted from the end; the results have the other ones, in order.
+
+    Examples:
+
+      >>> from jax.interpreters import batching
+
+      >>> most_p = jax.extend.core.Primitive("most")
+      >>> _ = most_p.def_impl(lambda x, axes: x.max(axes))
+      >>> batching.defreducer(most_p)
+      >>> jax.vmap(lambda row: most_p.bind(row, axes=(0,)))(jnp.array([[1, 9], [8, 2]]))
+      Array([9, 8], dtype=int32)
     """
 
     def rule(axis, args, dims, *, axes, **params):
@@ -160,7 +258,14 @@ def defreducer(prim: Primitive) -> None:
 
 
 def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
-    """Compile one operation and run it on arrays. It evaluates primitives that have no `impl`."""
+    """Compile one operation and run it on arrays. It evaluates primitives that have no `impl`.
+
+    Examples:
+
+      >>> from jax.interpreters import xla
+      >>> xla.apply_primitive(lax.mul_p, jnp.array([1., 2.]), jnp.array([3., 4.]))
+      Array([3., 8.], dtype=float32)
+    """
     return executors.get().apply(prim, args, params)
 
 
@@ -170,19 +275,50 @@ def bdim_at_front(x: ArrayLike, bdim: int, size: int, mesh_axis: str | None = No
     Args:
       bdim: the mapped axis of `x`; None (`not_mapped`) if it has none: then `x` is repeated.
       size: the number of repetitions of `x`.
+
+    Examples:
+
+      >>> from jax.interpreters import batching
+
+      >>> x = jnp.arange(6).reshape(2, 3)
+      >>> batching.bdim_at_front(x, 1, 3).shape
+      (3, 2)
+      >>> batching.bdim_at_front(jnp.array([7, 8]), batching.not_mapped, 3)
+      Array([[7, 8],
+             [7, 8],
+             [7, 8]], dtype=int32)
     """
     refuse_options("bdim_at_front", mesh_axis=mesh_axis)
     return _to_front(x, bdim, size)
 
 
 def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: str | None = None) -> Array:
-    """`x` repeated `sz` times along a new axis, which is axis `axis` of the result."""
+    """`x` repeated `sz` times along a new axis, which is axis `axis` of the result.
+
+    Examples:
+
+      >>> from jax.interpreters import batching
+
+      >>> batching.broadcast(jnp.array([7, 8]), 3, 1)
+      Array([[7, 7, 7],
+             [8, 8, 8]], dtype=int32)
+    """
     refuse_options("broadcast", mesh_axis=mesh_axis)
     return broadcast_axis(x, sz, axis)
 
 
 def moveaxis(x: ArrayLike, src: Any, dst: Any) -> Any:
-    """`x` with axis `src` moved to be axis `dst`; the others keep their order."""
+    """`x` with axis `src` moved to be axis `dst`; the others keep their order.
+
+    Examples:
+
+      >>> from jax.interpreters import batching
+
+      >>> batching.moveaxis(jnp.arange(6).reshape(2, 3), 0, 1)
+      Array([[0, 3],
+             [1, 4],
+             [2, 5]], dtype=int32)
+    """
     return move_axis(x, src, dst)
 
 
@@ -190,17 +326,44 @@ not_mapped: Any = None
 
 
 def instantiate_zeros(tangent: Zero | ArrayLike) -> Array:
-    """A tangent as a value: an array of zeros for `Zero`; other tangents unchanged."""
+    """A tangent as a value: an array of zeros for `Zero`; other tangents unchanged.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> ad.instantiate_zeros(ad.Zero(jax.typeof(jnp.ones(2)))), ad.instantiate_zeros(5.)
+      (Array([0., 0.], dtype=float32), 5.0)
+    """
     return instantiate(tangent)
 
 
 def zeros_like_aval(aval: AbstractValue) -> Any:
-    """An array of zeros of the shape and the dtype of a type."""
+    """An array of zeros of the shape and the dtype of a type.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> ad.zeros_like_aval(jax.core.ShapedArray((2,), jnp.dtype("int32")))
+      Array([0, 0], dtype=int32)
+    """
     return zeros_of(aval)
 
 
 def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Any:
-    """The sum of two values of one type, such as two cotangents; `Zero` adds nothing."""
+    """The sum of two values of one type, such as two cotangents; `Zero` adds nothing.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> ad.add_jaxvals(jnp.array([1., 2.]), jnp.array([10., 20.]))
+      Array([11., 22.], dtype=float32)
+    """
     return ad_tables.add_tangents(x, y)
 
 
@@ -209,6 +372,15 @@ def get_primitive_transpose(p: Any) -> Any:
 
     Raises:
       NotImplementedError: there is none.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> unknown = ad.UndefinedPrimal(jax.typeof(jnp.ones(2)))
+      >>> ad.get_primitive_transpose(lax.neg_p)(jnp.array([1., 2.]), unknown)
+      [Array([-1., -2.], dtype=float32)]
     """
     return ad_tables.transpose_rules[p]
 
@@ -263,6 +435,17 @@ def jvp(
 
     Returns:
       (results, their tangents), and with `has_aux` the rest of the result of `fun`.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> def f(x, y):
+      ...     return [x * y, jnp.floor(y)]
+      ...
+      >>> ad.jvp(f, [2., 3.], [1., 0.5])
+      ([Array(6., ...), Array(3., ...)], [Array(4., ...), Array(0., ...)])
     """
     call = getattr(fun, "call_wrapped", fun)
     flat = call if has_aux else lambda *xs: (call(*xs), None)
@@ -293,6 +476,17 @@ def backward_pass(
     Returns:
       A cotangent or `Zero` for each argument (`Zero` for those that are values); with `return_logs` a pair of these
       and the dict of logs.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> from jax.interpreters import ad
+      >>> program = jax.make_jaxpr(lambda x: 3 * x)(1.)
+      >>> linear_in = ad.UndefinedPrimal(program.in_avals[0])
+      >>> ad.backward_pass(program, False, program.consts, [linear_in], [jnp.float32(2)])
+      [Array(6., dtype=float32)]
     """
     program = jaxpr.replace(consts=list(consts))
     run_back = backward_pass_with_logs if return_logs else lambda *given: (_backward_pass(*given), {})
@@ -313,6 +507,16 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequen
     Returns:
       (program: arguments, tangents of those that have one -> results, tangents of those that have one; a boolean per
       result: whether it has a tangent).
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> from jax.interpreters import ad
+      >>> program, has_tangent = ad.jvp_jaxpr(jax.make_jaxpr(lambda x: x * x)(1.), [True], False)
+      >>> has_tangent, jax.core.eval_jaxpr(program, program.consts, 3., 1.)
+      ([True], [Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True)])
     """
     wanted = (instantiate,) * len(jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
     pushed, active = _jvp_jaxpr(jaxpr, tuple(nonzeros), wanted)
@@ -345,6 +549,20 @@ def batch_jaxpr_axes(
 
     Raises:
       ValueError: a mapped result has None in `out_axes_dest`.
+
+    Examples:
+
+      >>> from jax.interpreters import batching
+
+      >>> from jax.interpreters import batching
+      >>> doubling_p = jax.extend.core.Primitive("doubling")
+      >>> doubling = jax.make_jaxpr(lambda x: 2 * x)(1.)
+      >>> def rule(axis, args, dims):
+      ...     program, (mapped,) = batching.batch_jaxpr_axes(doubling, axis, dims, [0])
+      ...     return jax.core.eval_jaxpr(program, program.consts, *args)[0], 0 if mapped else None
+      >>> batching.fancy_primitive_batchers[doubling_p] = rule
+      >>> jax.vmap(doubling_p.bind)(jnp.arange(3.))
+      Array([0., 2., 4.], dtype=float32)
     """
     batched, dims = batch_jaxpr(closed_jaxpr, axis_data, tuple(in_axes))
     wanted = [(d if d is None else 0) if w is zero_if_mapped else w for d, w in zip(dims, out_axes_dest, strict=True)]
@@ -369,6 +587,33 @@ def register_vmappable(
       to_elt: ``(function of an array, get_index, batch, axis) -> element``; the function maps an array and its axis.
       from_elt: ``(function of an array, size, element, axis) -> batch``.
       make_iota: only None.
+
+    Examples:
+
+      >>> from jax.interpreters import batching
+
+      >>> class Signal:
+      ...     def __init__(self, samples, length):
+      ...         self.samples, self.length = samples, length
+      ...
+      >>> jax.tree_util.register_pytree_node(
+      ...     Signal, lambda s: ((s.samples,), s.length), lambda length, parts: Signal(*parts, length))
+      >>> def element(of_array, index, batch, axis):
+      ...     return Signal(of_array(batch.samples, axis), batch.length // 2)
+      ...
+      >>> def batch(of_array, size, element, axis):
+      ...     return Signal(of_array(size, element.samples, axis), element.length * size)
+      ...
+      >>> batching.register_vmappable(Signal, int, int, element, batch, None)
+      >>> def louder(signal):
+      ...     print(signal.samples.shape, signal.length)
+      ...     return Signal(signal.samples * 2, signal.length)
+      ...
+      >>> out = jax.vmap(louder)(Signal(jnp.ones((2, 3)), 6))
+      (3,) 3
+      >>> out.samples.shape, out.length
+      ((2, 3), 6)
+      >>> batching.unregister_vmappable(Signal)
     """
     if spec_type is not int or axis_size_type is not int or make_iota is not None:
         raise NotImplementedError(
@@ -383,7 +628,28 @@ def register_vmappable(
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Undo `register_vmappable`."""
+    """Undo `register_vmappable`.
+
+    Examples:
+
+      >>> from jax.interpreters import batching
+
+      >>> class Reading:
+      ...     def __init__(self, value, unit):
+      ...         self.value, self.unit = value, unit
+      ...
+      >>> jax.tree_util.register_pytree_node(
+      ...     Reading, lambda r: ((r.value,), r.unit), lambda unit, parts: Reading(*parts, unit))
+      >>> one = lambda of_array, index, batch, axis: Reading(of_array(batch.value, axis), "one of many")
+      >>> many = lambda of_array, size, element, axis: Reading(of_array(size, element.value, axis), "many")
+      >>> batching.register_vmappable(Reading, int, int, one, many, None)
+      >>> readings = Reading(jnp.ones(3), "volt")
+      >>> jax.vmap(lambda x: x)(readings).unit
+      'many'
+      >>> batching.unregister_vmappable(Reading)
+      >>> jax.vmap(lambda x: x)(readings).unit
+      'volt'
+    """
     del vmappable[data_type]
 
 

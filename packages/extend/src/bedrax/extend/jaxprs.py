@@ -91,6 +91,17 @@ class Jaxpr(metaclass=_ViewOf):
     Raises:
       TypeError: if there are other arguments, or not a constant for each of the constvars.
       NotImplementedError: if `is_high` is true.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda x: 2 * jnp.sin(x))(1.)
+      >>> first, *rest = program.eqns
+      >>> core.Jaxpr([], program.invars, first.outvars, [first])  # without what follows
+      { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
+      >>> isinstance(program.jaxpr, core.Jaxpr)
+      True
     """
 
     target: type = ir.Jaxpr
@@ -101,6 +112,17 @@ class ClosedJaxpr(metaclass=_ViewOf):
     """A program with the values of its constants, one for each of its constvars: what `jax.make_jaxpr` makes.
 
     The arguments are those of `Jaxpr`.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> scalar = jax.core.ShapedArray((), jnp.float32)
+      >>> weight, x, out = core.Var(scalar), core.Var(scalar), core.Var(scalar)
+      >>> open_ = core.Jaxpr([weight], [x], [out], [core.new_jaxpr_eqn([weight, x], [out], lax.mul_p, {})])
+      >>> tripled = core.ClosedJaxpr(open_, [3.])
+      >>> core.jaxpr_as_fun(tripled)(jnp.float32(7.))
+      [Array(21., dtype=float32)]
     """
 
     target: type = ir.Jaxpr
@@ -108,7 +130,19 @@ class ClosedJaxpr(metaclass=_ViewOf):
 
 
 class JaxprEqn(metaclass=_ViewOf):
-    """An equation, with the operands first: ``outvars = primitive[params] invars``."""
+    """An equation, with the operands first: ``outvars = primitive[params] invars``.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda x: jnp.sum(x, axis=0))(jnp.ones((2, 3)))
+      >>> (eqn,) = program.eqns
+      >>> isinstance(eqn, core.JaxprEqn), eqn.primitive, eqn.params["axes"]
+      (True, reduce_sum, (0,))
+      >>> core.JaxprEqn(eqn.invars, eqn.outvars, lax.reduce_max_p, eqn.params)
+      a:f32[3] = reduce_max[axes=(0,)] b
+    """
 
     target: type = ir.Eqn
 
@@ -144,7 +178,18 @@ def new_jaxpr_eqn(
     source_info: Any = None,
     ctx: Any = None,
 ) -> ir.Eqn:
-    """An equation: see `JaxprEqn`, whose `effs` are the `effects` here."""
+    """An equation: see `JaxprEqn`, whose `effs` are the `effects` here.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(jnp.sin)(1.)
+      >>> (eqn,) = program.eqns
+      >>> other = core.new_jaxpr_eqn(eqn.invars, eqn.outvars, lax.cos_p, eqn.params, eqn.effects, eqn.source_info)
+      >>> program.replace(eqns=[other])
+      { lambda ; a:f32[]. let b:f32[] = cos a in (b,) }
+    """
     return JaxprEqn.make(invars, outvars, primitive, params, effects, source_info, ctx)
 
 
@@ -153,6 +198,12 @@ def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: 
 
     Args:
       propagate_source_info: whether recorded equations have the locations of the program instead of that of the caller.
+
+    Examples:
+
+      >>> program = jax.make_jaxpr(lambda x: jnp.sin(x) + 1)(0.)
+      >>> jax.core.eval_jaxpr(program.jaxpr, program.consts, 0.)
+      [Array(1., dtype=float32, weak_type=True)]
     """
     if propagate_source_info:
         return ir.eval_jaxpr(jaxpr, consts, *args)
@@ -168,6 +219,18 @@ class CallPrimitive(tracing.Primitive):
     """A primitive with several results. Its `call_primitive` states that it applies a function.
 
     It has no rules except those that are registered: ``def_impl(call_impl)`` is one for evaluation.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> from jax.extend.linear_util import wrap_init
+      >>> watched_p = core.CallPrimitive("watched")
+      >>> _ = watched_p.def_impl(core.call_impl)
+      >>> watched_p.bind(wrap_init(lambda x, y: [x + y, x * y]), 3., 4.)
+      [7.0, 12.0]
+      >>> watched_p.call_primitive, lax.add_p.call_primitive  # interpreters ask before they descend
+      (True, False)
     """
 
     def __init__(self, name: str) -> None:
@@ -176,23 +239,65 @@ class CallPrimitive(tracing.Primitive):
 
 
 def call_impl(f: Any, *args: Any, **params: Any) -> list[Any]:
-    """Apply a function, wrapped (`jax.extend.linear_util`) or not, to `args`. `params` only describe the call."""
+    """Apply a function, wrapped (`jax.extend.linear_util`) or not, to `args`. `params` only describe the call.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> from jax.extend.linear_util import wrap_init
+      >>> core.call_impl(wrap_init(lambda x, y: [x + y, x * y]), 3, 4, name="both")
+      [7, 12]
+    """
     return getattr(f, "call_wrapped", f)(*args)
 
 
 def gensym() -> Callable[[Any], ir.Var]:
-    """Returns a function that makes new variables of given types (``jax.core.ShapedArray``). Printing names them."""
+    """Returns a function that makes new variables of given types (``jax.core.ShapedArray``). Printing names them.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> newvar = core.gensym()
+      >>> vector = jax.core.ShapedArray((3,), jnp.float32)
+      >>> x, y, z = newvar(vector), newvar(vector), newvar(vector)
+      >>> eqns = [core.new_jaxpr_eqn([x], [y], lax.neg_p, {}), core.new_jaxpr_eqn([y], [z], lax.abs_p, {})]
+      >>> core.Jaxpr([], [x], [z], eqns)
+      { lambda ; a:f32[3]. let b:f32[3] = neg a; c:f32[3] = abs b in (c,) }
+    """
     return ir.Var
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[ir.Jaxpr]:
-    """The programs in an equation's params, also in tuples and lists, but not those inside these programs."""
+    """The programs in an equation's params, also in tuples and lists, but not those inside these programs.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda n, x: lax.switch(n, [lax.sin, lax.cos, lax.exp], x))(0, 1.)
+      >>> for branch in core.jaxprs_in_params(program.eqns[-1].params):
+      ...     print(branch.eqns[0].primitive)
+      sin
+      cos
+      exp
+    """
     for value in params.values():
         yield from (v for v in (value if isinstance(value, tuple | list) else (value,)) if type(v) is ir.Jaxpr)
 
 
 def subjaxprs(jaxpr: ir.Jaxpr) -> Iterator[ir.Jaxpr]:
-    """The programs in a program's equations, but not those inside these programs."""
+    """The programs in a program's equations, but not those inside these programs.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> program = jax.make_jaxpr(lambda xs: lax.map(jnp.sin, xs))(jnp.ones(3))
+      >>> [inner.eqns[0].primitive.name for inner in core.subjaxprs(program.jaxpr)]
+      ['sin']
+    """
     for eqn in jaxpr.eqns:
         yield from jaxprs_in_params(eqn.params)
 
@@ -202,6 +307,15 @@ def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
 
     Raises:
       ValueError: the batch has another size.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> core.mapped_aval(4, 1, jax.core.ShapedArray((3, 4), jnp.float32))
+      ShapedArray(float32[3])
+      >>> core.mapped_aval(4, None, jax.core.ShapedArray((3, 4), jnp.float32))
+      ShapedArray(float32[3,4])
     """
     if axis is not None and aval.is_array and aval.shape[axis] != size:
         raise ValueError(f"mapped_aval: {aval} has {aval.shape[axis]} elements along axis {axis}, not {size}")
@@ -213,6 +327,13 @@ def unmapped_aval(size: Any, axis: int | None, aval: Any, explicit_mesh_axis: An
 
     Raises:
       NotImplementedError: `explicit_mesh_axis` was given.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> core.unmapped_aval(5, 1, jax.core.ShapedArray((3, 4), jnp.float32))
+      ShapedArray(float32[3,5,4])
     """
     refuse_options("unmapped_aval", explicit_mesh_axis=explicit_mesh_axis)
     return batching.unmapped_aval(size, axis, aval)
@@ -224,13 +345,33 @@ def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
     Args:
       primal_dtype: a dtype, or an object that NumPy accepts as one (``jnp.float32``, ``"bfloat16"``). An extended dtype
         defines its own.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> core.primal_dtype_to_tangent_dtype(np.dtype("float16"))
+      dtype('float16')
+      >>> core.primal_dtype_to_tangent_dtype(np.dtype("int32")) == jax.dtypes.float0
+      True
     """
     dtype = dtypes.as_dtype(primal_dtype)
     return dtype if dtypes.is_inexact(dtype) else getattr(dtype, "tangent_dtype", dtypes.float0)
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether a primitive accepts `x`: arrays, scalars and tracers, but no containers of them."""
+    """Whether a primitive accepts `x`: arrays, scalars and tracers, but no containers of them.
+
+    Examples:
+
+      >>> [jax.core.valid_jaxtype(x) for x in (jnp.ones(2), 3, np.float16(1), "text", [1, 2])]
+      [True, True, True, False, False]
+
+      >>> from jax.extend import core
+
+      >>> [core.valid_jaxtype(x) for x in (jnp.ones(2), 3, np.float16(1), "text", [1, 2])]
+      [True, True, True, False, False]
+    """
     return avals.is_valid_value(x)
 
 
@@ -243,6 +384,34 @@ def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
 
     Raises:
       ConcretizationTypeError: the value is traced, so it is unknown.
+
+    Examples:
+
+      >>> jax.core.concrete_or_error(int, jnp.array(3))
+      3
+      >>> @jax.jit
+      ... def f(x):
+      ...     return jax.core.concrete_or_error(int, x, "it is the length of a list")
+      ...
+      >>> try:
+      ...     f(3)
+      ... except jax.errors.ConcretizationTypeError as error:
+      ...     print("it is the length of a list" in str(error))
+      True
+
+      >>> from jax.extend import core
+
+      >>> core.concrete_or_error(int, jnp.array(3))
+      3
+      >>> @jax.jit
+      ... def f(x):
+      ...     return core.concrete_or_error(int, x, "it is the length of a list")
+      ...
+      >>> try:
+      ...     f(3)
+      ... except jax.errors.ConcretizationTypeError as error:
+      ...     print("it is the length of a list" in str(error))
+      True
     """
     force = force or (lambda x: x)
     if isinstance(val, tracing.Tracer):
@@ -260,7 +429,20 @@ def full_lower(val: Any) -> Any:
 
 
 class set_current_trace:
-    """Context manager: a trace (or None: evaluation) is the current one of the entering thread."""
+    """Context manager: a trace (or None: evaluation) is the current one of the entering thread.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> def f(x):
+      ...     with core.set_current_trace(None):  # what follows runs, rather than being recorded
+      ...         table = jnp.arange(4) ** 2
+      ...     return x * table
+      ...
+      >>> jax.make_jaxpr(f)(jnp.ones(4, jnp.int32))
+      { lambda a:i32[4]; b:i32[4]. let c:i32[4] = mul b a in (c,) }
+    """
 
     def __init__(self, trace: Any, check_leaks: bool = False) -> None:
         refuse_options("set_current_trace", check_leaks=check_leaks)
@@ -276,7 +458,22 @@ class set_current_trace:
 
 
 class take_current_trace:
-    """Context manager: returns the current trace of the entering thread; inside, evaluation is current."""
+    """Context manager: returns the current trace of the entering thread; inside, evaluation is current.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> def f(x):
+      ...     with core.take_current_trace() as trace:  # evaluation takes its place
+      ...         print(jnp.arange(3) + 1)
+      ...         with core.set_current_trace(trace):
+      ...             return x + 1
+      ...
+      >>> jax.make_jaxpr(f)(1.)
+      [1 2 3]
+      { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }
+    """
 
     def __enter__(self) -> Any:
         saved = tracing.current.trace
@@ -289,7 +486,28 @@ class take_current_trace:
 
 
 def find_top_trace(_: Any) -> tracing.Trace:
-    """The current trace."""
+    """The current trace.
+
+    Examples:
+
+      >>> def f(x):
+      ...     return jax.core.find_top_trace([x]) is x._trace
+      ...
+      >>> traces = []
+      >>> _ = jax.make_jaxpr(lambda x: traces.append(f(x)))(1.)
+      >>> traces
+      [True]
+
+      >>> from jax.extend import core
+
+      >>> def f(x):
+      ...     return core.find_top_trace([x]) is x._trace
+      ...
+      >>> traces = []
+      >>> _ = jax.make_jaxpr(lambda x: traces.append(f(x)))(1.)
+      >>> traces
+      [True]
+    """
     return tracing.current.trace
 
 
@@ -299,7 +517,15 @@ class _AnyTrace(type):
 
 
 class Trace(tracing.Trace, metaclass=_AnyTrace):
-    """Base class for the traces of libraries (Quax). They define `process_primitive`, and set their parent in it."""
+    """Base class for the traces of libraries (Quax). They define `process_primitive`, and set their parent in it.
+
+    Examples:
+
+      >>> seen = []
+      >>> _ = jax.grad(lambda x: (seen.append(x._trace), x * x)[1])(3.)
+      >>> isinstance(seen[0], jax.core.Trace), jax.jit(lambda x: isinstance(x._trace, jax.core.Trace))(1.)
+      (True, Array(True, dtype=bool))
+    """
 
     __slots__ = ()
 
@@ -318,26 +544,85 @@ class Trace(tracing.Trace, metaclass=_AnyTrace):
 
 
 class TraceTag:
-    """Identity token of a trace. Tracers carry the token of their trace. Compares by identity."""
+    """Identity token of a trace. Tracers carry the token of their trace. Compares by identity.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> mine, yours = core.TraceTag(), core.TraceTag()
+      >>> found = {mine: "values of mine", yours: "values of yours"}
+      >>> mine == yours, found[mine]
+      (False, 'values of mine')
+    """
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
-    """Whether a named axis is in scope, as inside ``jax.vmap(f, axis_name="i")``."""
+    """Whether a named axis is in scope, as inside ``jax.vmap(f, axis_name="i")``.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> inside = []
+      >>> _ = jax.vmap(lambda x: inside.append(core.nonempty_axis_env_DO_NOT_USE()), axis_name="i")(jnp.ones(2))
+      >>> inside, core.nonempty_axis_env_DO_NOT_USE()
+      ([True], False)
+    """
     return bool(tracing.current.axes)
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
-    """The names of the axes in scope, outermost first."""
+    """The names of the axes in scope, outermost first.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> def f(x, y):
+      ...     print(core.unsafe_get_axis_names_DO_NOT_USE())
+      ...
+      >>> jax.vmap(jax.vmap(f, (None, 0), axis_name="j"), (0, None), axis_name="i")(jnp.ones(2), jnp.ones(3))
+      ['i', 'j']
+    """
     return list(tracing.current.axes)
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Whether a program is recorded now: by `jax.jit`, `jax.make_jaxpr`, or for a loop or branch."""
+    """Whether a program is recorded now: by `jax.jit`, `jax.make_jaxpr`, or for a loop or branch.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> def f(x):
+      ...     print(core.unsafe_am_i_under_a_jit_DO_NOT_USE())
+      ...
+      >>> f(1.), jax.jit(f)(1.), jax.vmap(f)(jnp.ones(2))
+      False
+      True
+      False
+      (None, None, None)
+    """
     return _under("StagingTrace")
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Whether a function is batched now: whether `jax.vmap` is among the current transformations."""
+    """Whether a function is batched now: whether `jax.vmap` is among the current transformations.
+
+    Examples:
+
+      >>> from jax.extend import core
+
+      >>> def f(x):
+      ...     print(core.unsafe_am_i_under_a_vmap_DO_NOT_USE())
+      ...
+      >>> f(1.), jax.jit(f)(1.), jax.vmap(f)(jnp.ones(2))
+      False
+      False
+      True
+      (None, None, None)
+    """
     return _under("BatchTrace")
 
 

@@ -19,7 +19,25 @@ from bedrax.pytree import PyTreeDef
 
 
 class StoreException(Exception):
-    """A `Store` was read before it was filled, or filled twice."""
+    """A `Store` was read before it was filled, or filled twice.
+
+    Examples:
+
+      >>> from jax.extend import linear_util as lu
+
+      >>> def counted(inner, store, *args):
+      ...     store.store(len(args))
+      ...     return inner(*args)
+      ...
+      >>> fun, count = lu.transformation_with_aux2(counted, lu.wrap_init(max))
+      >>> try:
+      ...     count()
+      ... except lu.StoreException as error:
+      ...     print(error)
+      nothing is stored: the function has not been called yet
+      >>> fun.call_wrapped(3, 1, 2), count()
+      (3, 3)
+    """
 
 
 class Store:
@@ -56,6 +74,21 @@ class WrappedFun:
       f: the user's function.
       transforms: pairs (transformation, its static arguments), outermost first.
       stores: the stores of the transformations, or None for a transformation without one.
+
+    Examples:
+
+      >>> from jax.extend import linear_util as lu
+
+      >>> def scaled(inner, factor, x):
+      ...     return factor * inner(x)
+      ...
+      >>> fun = lu.transformation2(scaled, lu.wrap_init(abs), 10)
+      >>> type(fun) is lu.WrappedFun, fun.call_wrapped(-3)
+      (True, 30)
+      >>> fun.f, fun.transforms == ((scaled, (10,)),)
+      (<built-in function abs>, True)
+      >>> fun == lu.transformation2(scaled, lu.wrap_init(abs), 10)
+      True
     """
 
     __slots__ = ("debug_info", "f", "f_transformed", "in_type", "params", "stores", "transforms")
@@ -117,14 +150,34 @@ class WrappedFun:
 
 
 def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None) -> WrappedFun:
-    """A function without transformations; `params` are passed to it by keyword."""
+    """A function without transformations; `params` are passed to it by keyword.
+
+    Examples:
+
+      >>> from jax.extend import linear_util as lu
+
+      >>> fun = lu.wrap_init(round, {"ndigits": 1})
+      >>> fun.call_wrapped(2.345)
+      2.3
+    """
     params = params or {}
     called = functools.partial(f, **params) if params else f
     return WrappedFun(f, called, (), (), tuple(sorted(params.items())), None, debug_info)
 
 
 def transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: int) -> WrappedFun:
-    """Add ``gen(inner, *static, *args, **kwargs) -> result`` to `fun`."""
+    """Add ``gen(inner, *static, *args, **kwargs) -> result`` to `fun`.
+
+    Examples:
+
+      >>> from jax.extend import linear_util as lu
+
+      >>> def in_degrees(inner, digits, angle):
+      ...     return round(float(inner(np.radians(angle))), digits)
+      ...
+      >>> lu.transformation2(in_degrees, lu.wrap_init(np.sin), 3).call_wrapped(30)
+      0.5
+    """
     return fun.wrap(gen, gen_static_args, None)
 
 
@@ -139,6 +192,19 @@ def transformation_with_aux2(
 
     `use_eq_store` and `unk_names` change nothing: a store always accepts an equal value again, and names of
     results are never kept.
+
+    Examples:
+
+      >>> from jax.extend import linear_util as lu
+
+      >>> def flat(inner, store, x):
+      ...     leaves, structure = jax.tree.flatten(inner(x))
+      ...     store.store(structure)
+      ...     return leaves
+      ...
+      >>> fun, structure = lu.transformation_with_aux2(flat, lu.wrap_init(lambda x: {"double": 2 * x, "half": x / 2}))
+      >>> fun.call_wrapped(4), structure()
+      ([8, 2.0], PyTreeDef({'double': *, 'half': *}))
     """
     store = Store()
     return fun.wrap(gen, gen_static_args, store), lambda: store.val
@@ -155,6 +221,18 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_
     """Add a transformation written as a generator, ``(args, kwargs) = yield``, then ``yield result``.
 
     Without `fun`, returns a decorator.
+
+    Examples:
+
+      >>> from jax.extend import linear_util as lu
+
+      >>> @lu.transformation
+      ... def in_degrees(digits, angle):
+      ...     out = yield (np.radians(angle),), {}
+      ...     yield round(float(out), digits)
+      ...
+      >>> in_degrees(lu.wrap_init(np.sin), 3).call_wrapped(30)
+      0.5
     """
     if fun is None:
         return functools.partial(transformation, gen)
@@ -167,7 +245,21 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_
 
 
 def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_static_args: Any) -> Any:
-    """Like `transformation`; the generator yields ``(result, second result)`` last."""
+    """Like `transformation`; the generator yields ``(result, second result)`` last.
+
+    Examples:
+
+      >>> from jax.extend import linear_util as lu
+
+      >>> @lu.transformation_with_aux
+      ... def flat(tree):
+      ...     out = yield (tree,), {}
+      ...     yield jax.tree.flatten(out)  # the leaves are the result, the structure is stored
+      ...
+      >>> fun, structure = flat(lu.wrap_init(lambda x: {"double": 2 * x, "half": x / 2}))
+      >>> fun.call_wrapped(4), structure()
+      ([8, 2.0], PyTreeDef({'double': *, 'half': *}))
+    """
     if fun is None:
         return functools.partial(transformation_with_aux, gen)
     store = Store()
@@ -182,7 +274,23 @@ def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = No
 
 
 def merge_linear_aux(aux1: Callable[..., Any], aux2: Callable[..., Any]) -> tuple[bool, Any]:
-    """The value of the filled one of two stores: (whether it is the first, value)."""
+    """The value of the filled one of two stores: (whether it is the first, value).
+
+    Examples:
+
+      >>> from jax.extend import linear_util as lu
+
+      >>> def counted(inner, store, *args):
+      ...     store.store(len(args))
+      ...     return inner(*args)
+      ...
+      >>> first, first_count = lu.transformation_with_aux2(counted, lu.wrap_init(max))
+      >>> second, second_count = lu.transformation_with_aux2(counted, lu.wrap_init(min))
+      >>> second.call_wrapped(3, 1, 2)
+      1
+      >>> lu.merge_linear_aux(first_count, second_count)  # was it the first, and what was stored
+      (False, 3)
+    """
     try:
         first = aux1()
     except StoreException:
@@ -195,7 +303,25 @@ def merge_linear_aux(aux1: Callable[..., Any], aux2: Callable[..., Any]) -> tupl
 
 
 def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Memoize ``call(wrapped_fun, *args)`` by the function's identity, its transformations and the arguments."""
+    """Memoize ``call(wrapped_fun, *args)`` by the function's identity, its transformations and the arguments.
+
+    Examples:
+
+      >>> from jax.extend import linear_util as lu
+
+      >>> @lu.cache
+      ... def program(fun, n):
+      ...     print("tracing", n)
+      ...     return fun.call_wrapped(n)
+      ...
+      >>> program(lu.wrap_init(abs), -3), program(lu.wrap_init(abs), -3)
+      tracing -3
+      (3, 3)
+      >>> program.cache_clear()
+      >>> program(lu.wrap_init(abs), -3)
+      tracing -3
+      3
+    """
     known: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     @functools.wraps(call)

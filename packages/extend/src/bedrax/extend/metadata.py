@@ -34,6 +34,21 @@ def set_xla_metadata(x: Any = None, /, **metadata: Any) -> Any:
 
     Raises:
       TypeError: a value has another type.
+
+    Examples:
+
+      >>> from jax.experimental.xla_metadata import (
+      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     with set_xla_metadata(stage="first"):
+      ...         y = jnp.sin(x)
+      ...     return set_xla_metadata(jnp.cos(y), stage="second")
+      ...
+      >>> [line.strip() for line in f.lower(1.).as_text().splitlines() if "stage" in line]
+      ['%0 = stablehlo.sine %arg0 {mhlo.frontend_attributes = {stage = "first"}} : tensor<f32>', '%1 = stablehlo.cosine %0 {mhlo.frontend_attributes = {stage = "second"}} : tensor<f32>']
     """
     pairs = pairs_of("set_xla_metadata", metadata)
     return Hinted(pairs) if x is None else hint(x, pairs)
@@ -43,6 +58,20 @@ def fuse_limit() -> Hinted:
     """Context manager: XLA fuses no operation traced inside with one outside.
 
     The operations get the pair ``FUSE_LIMIT = "true"``. XLA's compiler for TPUs reads it, others ignore it.
+
+    Examples:
+
+      >>> from jax.experimental.xla_metadata import (
+      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
+
+      >>> def f(x):
+      ...     with fuse_limit():
+      ...         y = jnp.sin(x)
+      ...     return 2 * y
+      ...
+      >>> marked(f, 1.)
+      ['{FUSE_LIMIT = "true"']
     """
     return Hinted(pairs_of("fuse_limit", {"FUSE_LIMIT": True}))
 
@@ -58,6 +87,27 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: Any) -> Ca
 
     Raises:
       TypeError: a value has another type.
+
+    Examples:
+
+      >>> from jax.experimental import scheduling_groups
+
+      >>> f = scheduling_groups.xla_metadata_call(jnp.sin, stage="first")
+      >>> f(0.)
+      Array(0., dtype=float32, weak_type=True)
+
+      >>> from jax.experimental.xla_metadata import (
+      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
+
+      >>> @xla_metadata_call(block="first", count=3)
+      ... def f(x):
+      ...     return jnp.sin(x) * jnp.cos(x)
+      ...
+      >>> marked(f, 1.)
+      ['{block = "first", count = "3"']
+      >>> len(marked(jax.grad(f), 1.))
+      2
     """
     return xla_metadata_call2(f, meta)
 
@@ -76,6 +126,16 @@ def xla_metadata_call2(
 
     Raises:
       TypeError: `metadata`, `ad_metadata`, or a value in them has another type.
+
+    Examples:
+
+      >>> from jax.experimental.xla_metadata import (
+      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
+
+      >>> f = xla_metadata_call2(jnp.sin, {"group": "layer"}, ad_metadata={"group": "backward"})
+      >>> marked(jax.grad(f), 1.)
+      ['{group = "layer"', '{group = "backward"']
     """
     if f is not None and not callable(f):
         if metadata is not None:
@@ -101,6 +161,16 @@ def must_fuse_call(identifier: str) -> Callable[[Callable[..., Any]], Callable[.
 
     Args:
       identifier: the identifier of the fusion, a number as a text.
+
+    Examples:
+
+      >>> from jax.experimental.xla_metadata import (
+      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
+
+      >>> f = must_fuse_call("1")(lambda x: jnp.sin(x) * jnp.cos(x))
+      >>> marked(f, 1.)
+      ['{MUST_FUSE = "1"']
     """
     return xla_metadata_call(MUST_FUSE=identifier)
 
@@ -112,6 +182,14 @@ def scheduling_group(name: str) -> Callable[[Callable[..., Any]], Callable[..., 
 
     Args:
       name: of the group.
+
+    Examples:
+
+      >>> from jax.experimental import scheduling_groups
+
+      >>> f = scheduling_groups.scheduling_group(name="first")(lambda x: jnp.sin(x) * 2)
+      >>> [line.split(" : ")[0].strip() for line in jax.jit(f).lower(1.).as_text().splitlines() if "call @" in line]
+      ['%0 = call @xla_metadata_call(%arg0) {mhlo.frontend_attributes = {scheduling_group = "first"}}']
     """
     return xla_metadata_call(scheduling_group=name)
 
@@ -135,6 +213,15 @@ def program_order(
 
     Raises:
       ValueError: the arguments contradict each other, or `f` has no argument with such a name.
+
+    Examples:
+
+      >>> from jax.experimental.overlap import program_order
+      >>> f = program_order(lambda x: (jnp.sin(x), jnp.cos(x)), enforce=True)
+      >>> f(0.)
+      (Array(0., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
+      >>> jax.jit(f).lower(0.).as_text().count("optimization_barrier")
+      1
     """
     if f is None:
         return functools.partial(

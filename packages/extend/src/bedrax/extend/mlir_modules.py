@@ -33,7 +33,24 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ShardingContext:
-    """The axis context of a program for some devices that the compiler partitions."""
+    """The axis context of a program for some devices that the compiler partitions.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> cpu = jax.devices("cpu")[0]
+      >>> context = mlir.ShardingContext(1, (cpu,))
+      >>> context.num_devices, context.device_assignment[0].platform
+      (1, 'cpu')
+      >>> program = jax.make_jaxpr(jnp.cos)(1.)
+      >>> result = mlir.lower_jaxpr_to_module(
+      ...     "cosine", program.jaxpr, num_const_args=0, in_avals=program.in_avals, ordered_effects=[], platforms=["cpu"],
+      ...     backend=None, axis_context=context, donated_args=[False], lowering_parameters=mlir.LoweringParameters())
+      >>> "stablehlo.cosine" in str(result.module)
+      True
+    """
 
     num_devices: int
     device_assignment: tuple[Any, ...] | None = None
@@ -42,7 +59,18 @@ class ShardingContext:
 
 @dataclass(frozen=True)
 class SPMDAxisContext:
-    """The axis context of a program that is written per device, for some axes of a mesh."""
+    """The axis context of a program that is written per device, for some axes of a mesh.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("rows",))
+      >>> context = mlir.SPMDAxisContext(mesh, frozenset({"rows"}))
+      >>> context.mesh.axis_names, sorted(context.manual_axes)
+      (('rows',), ['rows'])
+    """
 
     mesh: Mesh
     manual_axes: frozenset[Any] = frozenset()
@@ -53,7 +81,26 @@ AxisContext = ShardingContext | SPMDAxisContext
 
 @dataclass(frozen=True)
 class LoweringParameters:
-    """Parameters of a lowering. Constants are always written into the module."""
+    """Parameters of a lowering. Constants are always written into the module.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> mlir.LoweringParameters()
+      LoweringParameters(override_lowering_rules=None, ...)
+      >>> program = jax.make_jaxpr(jnp.sin)(1.)
+      >>> try:
+      ...     mlir.lower_jaxpr_to_module(
+      ...         "sine", program.jaxpr, num_const_args=0, in_avals=program.in_avals, ordered_effects=[], platforms=["cpu"],
+      ...         backend=None, axis_context=mlir.ShardingContext(1), donated_args=[False],
+      ...         lowering_parameters=mlir.LoweringParameters(for_export=True))
+      ... except NotImplementedError as error:
+      ...     print(error)
+      ...
+      lower_jaxpr_to_module knows no for_export here: leave it out
+    """
 
     override_lowering_rules: tuple[Any, ...] | None = None
     global_constant_computation: bool = False
@@ -63,7 +110,19 @@ class LoweringParameters:
 
 
 class ShapePolyLoweringState(NamedTuple):
-    """The symbolic dimensions and the platforms of a module."""
+    """The symbolic dimensions and the platforms of a module.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> state = mlir.ShapePolyLoweringState(("n",), ("cpu", "tpu"))
+      >>> state.uses_dim_vars, state.has_platform_index_argument
+      (True, True)
+      >>> mlir.ShapePolyLoweringState((), ("cpu",)).has_platform_index_argument
+      False
+    """
 
     dim_vars: tuple[str, ...] = ()
     lowering_platforms: tuple[str, ...] | None = None
@@ -78,7 +137,21 @@ class ShapePolyLoweringState(NamedTuple):
 
 
 class LoweringResult(NamedTuple):
-    """A module, and the objects that must live as long as its executable."""
+    """A module, and the objects that must live as long as its executable.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> program = jax.make_jaxpr(lambda x: jax.pure_callback(np.sin, jax.typeof(x), x))(1.)
+      >>> result = mlir.lower_jaxpr_to_module(
+      ...     "with_callback", program.jaxpr, num_const_args=0, in_avals=program.in_avals, ordered_effects=[],
+      ...     platforms=["cpu"], backend=None, axis_context=mlir.ShardingContext(1), donated_args=[False],
+      ...     lowering_parameters=mlir.LoweringParameters())
+      >>> type(result) is mlir.LoweringResult, len(result.host_callbacks), "callback" in str(result.module)
+      (True, 1, True)
+    """
 
     module: Any
     keepalive: Any
@@ -114,6 +187,24 @@ def lower_jaxpr_to_module(
 
     Raises:
       NotImplementedError: another option was given.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> program = jax.make_jaxpr(lambda x: jnp.sin(x))(1.)
+      >>> result = mlir.lower_jaxpr_to_module(
+      ...     "sine", program.jaxpr, num_const_args=0, in_avals=program.in_avals, ordered_effects=[], platforms=["cpu"],
+      ...     backend=None, axis_context=mlir.ShardingContext(1), donated_args=[False],
+      ...     lowering_parameters=mlir.LoweringParameters())
+      >>> print(result.module)
+      module @sine ... {
+        func.func public @main(%arg0: tensor<f32>...) -> (tensor<f32>...) {
+          %0 = stablehlo.sine %arg0 : tensor<f32>
+          return %0 : tensor<f32>
+        }
+      }
     """
     changed = {f.name: getattr(lowering_parameters, f.name) for f in fields(LoweringParameters)}
     refuse_options("lower_jaxpr_to_module", num_const_args=num_const_args, **changed, **options)
@@ -164,6 +255,24 @@ def lower_jaxpr_to_fun(
     Raises:
       NotImplementedError: ordered effects, constants as arguments, or options of programs over many devices.
       TypeError: `in_avals` or `out_avals` are not the types of the program.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir.dialects import func
+      >>> inner = jax.make_jaxpr(lambda x: jnp.exp(x))(0.)
+      >>> apart_p = Primitive("function_apart")
+      >>> _ = apart_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     made = mlir.lower_jaxpr_to_fun(
+      ...         ctx.module_context, "exponential", inner, [], num_const_args=0, in_avals=inner.in_avals)
+      ...     return func.CallOp(made, [x]).results
+      ...
+      >>> _ = mlir.register_lowering(apart_p, rule)
+      >>> jax.jit(apart_p.bind)(0.)
+      Array(1., dtype=float32, ...)
     """
     _check_types("in_avals", "arguments", in_avals, jaxpr.in_avals)
     _check_types("out_avals", "results", out_avals, jaxpr.out_avals)
@@ -202,6 +311,22 @@ def jaxpr_subcomp(
 
     Returns:
       (a value per result, the tokens).
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> inner = jax.make_jaxpr(lambda x: jnp.cos(x) * 3)(0.).jaxpr
+      >>> inline_p = Primitive("inlined_program")
+      >>> _ = inline_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     out, tokens = mlir.jaxpr_subcomp(ctx, inner, None, mlir.TokenSet(), [], x, dim_var_values=())
+      ...     return out
+      ...
+      >>> _ = mlir.register_lowering(inline_p, rule)
+      >>> jax.jit(inline_p.bind)(0.)
+      Array(3., dtype=float32, ...)
     """
     if not isinstance(ctx, LoweringRuleContext):
         raise TypeError(f"jaxpr_subcomp takes the context of a rule, which has the position in the module, got {ctx!r}")
@@ -209,7 +334,17 @@ def jaxpr_subcomp(
 
 
 def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-    """Group values by the structure of types: a tuple of types takes a tuple of values. Inverse of `flatten_ir_values`."""
+    """Group values by the structure of types: a tuple of types takes a tuple of values. Inverse of `flatten_ir_values`.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> number = mlir.dtype_to_ir_type(jnp.dtype("float32"))
+      >>> mlir.unflatten_ir_values_like_types(["x", "y", "z"], [number, (number, number)])
+      ['x', ('y', 'z')]
+    """
     rest = iter(xs)
     out = [tuple(next(rest) for _ in y) if isinstance(y, tuple | list) else next(rest) for y in ys]
     if next(rest, None) is not None:

@@ -41,7 +41,17 @@ DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3
 
 
 class TokenSet:
-    """Tokens of ordered effects, by effect."""
+    """Tokens of ordered effects, by effect.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> tokens = mlir.TokenSet({"printing": "token 1", "writing": "token 2"})
+      >>> len(tokens), sorted(tokens.effects()), tokens.get("writing")
+      (2, ['printing', 'writing'], 'token 2')
+    """
 
     def __init__(self, tokens: Any = ()) -> None:
         self._tokens = dict(tokens)
@@ -67,7 +77,24 @@ class TokenSet:
 
 
 class ModuleContext:
-    """The module that a rule adds to."""
+    """The module that a rule adds to.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> same_p = Primitive("same_and_tell")
+      >>> _ = same_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     module = ctx.module_context
+      ...     print(type(module) is mlir.ModuleContext, module.platforms, "main" in module.symbol_table)
+      ...     return [x]
+      ...
+      >>> _ = mlir.register_lowering(same_p, rule)
+      >>> _ = jax.jit(same_p.bind).trace(1.).lower(lowering_platforms=("cpu",))
+      True ('cpu',) True
+    """
 
     __slots__ = ("program",)
 
@@ -122,6 +149,37 @@ class LoweringRuleContext:
       module_context: the module.
       primitive, avals_in, avals_out: the operation, and the types of its operands and results.
       tokens_in, tokens_out: tokens of the equation's ordered effects.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.extend.mlir.dialects import stablehlo
+      >>> from jax.interpreters import mlir
+      >>> def rule(ctx, x):
+      ...     print(type(ctx).__name__, ctx.primitive, ctx.avals_in, ctx.avals_out)
+      ...     return [stablehlo.negate(x)]
+      ...
+      >>> below_p = Primitive("below_zero")
+      >>> _ = below_p.def_abstract_eval(lambda x: x)
+      >>> _ = mlir.register_lowering(below_p, rule)
+      >>> jax.jit(below_p.bind)(jnp.array([1., 2.]))
+      LoweringRuleContext below_zero [ShapedArray(float32[2])] [ShapedArray(float32[2])]
+      Array([-1., -2.], dtype=float32)
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir.dialects import stablehlo
+      >>> twice_p = Primitive("twice_and_tell")
+      >>> _ = twice_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     print(type(ctx) is mlir.LoweringRuleContext, ctx.primitive, ctx.avals_in, ctx.avals_out)
+      ...     return [stablehlo.add(x, x)]
+      ...
+      >>> _ = mlir.register_lowering(twice_p, rule)
+      >>> jax.jit(twice_p.bind)(jnp.array([1., 2.]))
+      True twice_and_tell [ShapedArray(float32[2])] [ShapedArray(float32[2])]
+      Array([2., 4.], dtype=float32)
     """
 
     tokens_out: TokenSet
@@ -200,6 +258,18 @@ def register_lowering(
 
     Returns:
       `rule`.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir.dialects import stablehlo
+      >>> square_p = Primitive("square_in_stablehlo")
+      >>> _ = square_p.def_abstract_eval(lambda x: x)
+      >>> _ = mlir.register_lowering(square_p, lambda ctx, x: [stablehlo.multiply(x, x)])
+      >>> jax.jit(square_p.bind)(jnp.array([1., 2., 3.]))
+      Array([1., 4., 9.], dtype=float32)
     """
     dispatch.forget(prim)  # code that was compiled with another rule
     if platform is None:
@@ -220,6 +290,18 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
 
     Returns:
       ``(ctx, *values, **params) -> list of values``.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> soft_p = Primitive("softened")
+      >>> _ = soft_p.def_abstract_eval(lambda x, by: x)
+      >>> rule = mlir.lower_fun(lambda x, by: x / (by + abs(x)), multiple_results=False)
+      >>> _ = mlir.register_lowering(soft_p, rule)
+      >>> jax.jit(lambda x: soft_p.bind(x, by=1.))(jnp.array([-1., 3.]))
+      Array([-0.5 ,  0.75], dtype=float32)
     """
 
     def rule(ctx, *operands, **params):
@@ -245,48 +327,129 @@ def _as_list(fun: Callable) -> Callable:
 
 
 def dtype_to_ir_type(dtype: Any) -> Any:
-    """The MLIR type of one element."""
+    """The MLIR type of one element.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> mlir.dtype_to_ir_type(jnp.dtype("float32")), mlir.dtype_to_ir_type(jnp.dtype("bool"))
+      (F32Type(f32), IntegerType(i1))
+    """
     return types.element_type(np.dtype(dtype))
 
 
 def aval_to_ir_type(ctx: Any, aval: AbstractValue | None = None) -> Any:
-    """The MLIR type of values of type `aval`. The context may be left out."""
+    """The MLIR type of values of type `aval`. The context may be left out.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> mlir.aval_to_ir_type(jax.core.ShapedArray((2, 3), jnp.dtype("bfloat16")))
+      RankedTensorType(tensor<2x3xbf16>)
+    """
     return types.type_of(ctx if aval is None else aval)
 
 
 def aval_to_ir_types(ctx: Any, aval: AbstractValue | None = None) -> tuple[Any, ...]:
-    """The MLIR types that represent `aval`: one. The context may be left out."""
+    """The MLIR types that represent `aval`: one. The context may be left out.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> mlir.aval_to_ir_types(jax.core.ShapedArray((2,), jnp.dtype("uint8")))
+      (RankedTensorType(tensor<2xui8>),)
+    """
     return (aval_to_ir_type(ctx, aval),)
 
 
 def token_type() -> Any:
-    """The MLIR type of tokens."""
+    """The MLIR type of tokens.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> print(mlir.token_type())
+      !stablehlo.token
+    """
     return types.token_type()
 
 
 def i32_attr(i: int) -> Any:
-    """A 32-bit integer attribute."""
+    """A 32-bit integer attribute.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> print(mlir.i32_attr(7))
+      7 : i32
+    """
     return types.i32(i)
 
 
 def i64_attr(i: int) -> Any:
-    """A 64-bit integer attribute."""
+    """A 64-bit integer attribute.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> print(mlir.i64_attr(7))
+      7 : i64
+    """
     return types.i64(i)
 
 
 def dense_int_array(xs: Sequence[int]) -> Any:
-    """An attribute that is an array of 64-bit integers."""
+    """An attribute that is an array of 64-bit integers.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> print(mlir.dense_int_array([1, 2, 3]))
+      array<i64: 1, 2, 3>
+    """
     return ir.DenseI64ArrayAttr.get([int(x) for x in xs], types.context)
 
 
 def dense_int_elements(xs: Sequence[int]) -> Any:
-    """A dense elements attribute of 64-bit integers."""
+    """A dense elements attribute of 64-bit integers.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> print(mlir.dense_int_elements([1, 2, 3]))
+      dense<[1, 2, 3]> : tensor<3xi64>
+    """
     with types.context:
         return ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))
 
 
 def ir_attribute(val: Any) -> Any:
-    """A Python or NumPy scalar, a string, a dtype, or a sequence or dictionary of those, as an attribute."""
+    """A Python or NumPy scalar, a string, a dtype, or a sequence or dictionary of those, as an attribute.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> print(mlir.ir_attribute({"axes": [np.int32(0), np.int32(1)], "kind": "fast", "of": jnp.dtype("float32")}))
+      {axes = [0 : i32, 1 : i32], kind = "fast", of = f32}
+    """
     if isinstance(val, (list, tuple)):
         return ir.ArrayAttr.get([ir_attribute(x) for x in val], types.context)
     if isinstance(val, dict):
@@ -303,7 +466,25 @@ ConstantHandler = Callable[..., Any]
 
 
 def register_constant_handler(type_: type, handler_fun: Callable[..., Any]) -> None:
-    """Register the conversion of values of a type to constants: ``handler_fun(val, aval) -> value``."""
+    """Register the conversion of values of a type to constants: ``handler_fun(val, aval) -> value``.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir.dialects import stablehlo
+      >>> class Percent:
+      ...     def __init__(self, number):
+      ...         self.number = number
+      ...
+      >>> mlir.register_constant_handler(Percent, lambda val, aval: mlir.ir_constant(np.float32(val.number / 100)))
+      >>> part_p = Primitive("part_of")
+      >>> _ = part_p.def_abstract_eval(lambda x: x)
+      >>> _ = mlir.register_lowering(part_p, lambda ctx, x: [stablehlo.multiply(x, mlir.ir_constant(Percent(25)))])
+      >>> jax.jit(part_p.bind)(8.)
+      Array(2., dtype=float32, ...)
+    """
     _constant_handlers[type_] = handler_fun
 
 
@@ -313,6 +494,18 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: AbstractValue | N
     Args:
       val: an array or a scalar; its dtype is canonicalized.
       aval: its type, if it differs from that of `val`.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir.dialects import stablehlo
+      >>> plus_p = Primitive("plus_ten")
+      >>> _ = plus_p.def_abstract_eval(lambda x: x)
+      >>> _ = mlir.register_lowering(plus_p, lambda ctx, x: [stablehlo.add(x, mlir.ir_constant(np.float32([10, 20])))])
+      >>> jax.jit(plus_p.bind)(jnp.array([1., 2.]))
+      Array([11., 22.], dtype=float32)
     """
     handler = _constant_handlers.get(type(val))
     if handler is not None:
@@ -322,12 +515,37 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: AbstractValue | N
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: AbstractValue | None = None) -> tuple[Any, ...]:
-    """The values that represent a constant: one."""
+    """The values that represent a constant: one.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir.dialects import stablehlo
+      >>> half_p = Primitive("half_of")
+      >>> _ = half_p.def_abstract_eval(lambda x: x)
+      >>> _ = mlir.register_lowering(half_p, lambda ctx, x: [stablehlo.multiply(x, *mlir.ir_constants(np.float32(0.5)))])
+      >>> jax.jit(half_p.bind)(5.)
+      Array(2.5, dtype=float32, ...)
+    """
     return (ir_constant(val, aval=aval),)
 
 
 def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
-    """Sizes, which may be symbolic, as a rank-1 i32 value."""
+    """Sizes, which may be symbolic, as a rank-1 i32 value.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> sizes_p = Primitive("sizes_of")
+      >>> _ = sizes_p.def_abstract_eval(lambda x: jax.core.ShapedArray((x.ndim,), jnp.dtype("int32")))
+      >>> _ = mlir.register_lowering(sizes_p, lambda ctx, x: [mlir.shape_tensor(ctx, ctx.avals_in[0].shape)])
+      >>> jax.jit(sizes_p.bind)(jnp.ones((2, 5)))
+      Array([2, 5], dtype=int32)
+    """
     return _inner(ctx).shape_tensor(sizes)
 
 
@@ -338,7 +556,24 @@ ir_type_handlers: Final = types.type_handlers
 
 
 def flatten_ir_values(xs: Any) -> list[Any]:
-    """Values, from nested containers of them (those of `ir_tree_registry`)."""
+    """Values, from nested containers of them (those of `ir_tree_registry`).
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> kind = mlir.i32_attr
+      >>> [str(x) for x in mlir.flatten_ir_values([kind(1), (kind(2), [kind(3)])])]
+      ['1 : i32', '2 : i32', '3 : i32']
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> single, triple = (mlir.dtype_to_ir_type(jnp.dtype(name)) for name in ("float32", "int8"))
+      >>> mlir.flatten_ir_types([single, (triple, single)])
+      [F32Type(f32), IntegerType(i8), F32Type(f32)]
+    """
     return ir_tree_registry.flatten(xs)[0]
 
 
@@ -375,6 +610,23 @@ def core_call_lowering(
 
     Raises:
       NotImplementedError: if there are others.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> inner = jax.make_jaxpr(lambda x: jnp.sin(x) + 1)(0.)
+      >>> call_p = Primitive("call_of_a_program")
+      >>> _ = call_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     return mlir.core_call_lowering(ctx, x, name="sine_and_one", call_jaxpr=inner)
+      ...
+      >>> _ = mlir.register_lowering(call_p, rule)
+      >>> jax.jit(call_p.bind)(0.)
+      Array(1., dtype=float32, ...)
+      >>> "call @sine_and_one" in jax.jit(call_p.bind).lower(0.).as_text()
+      True
     """
     refuse_options("core_call_lowering", **params)
     jaxpr = call_jaxpr if type(call_jaxpr) is Jaxpr else call_jaxpr.jaxpr
@@ -408,6 +660,22 @@ def emit_python_callback(
 
     Raises:
       NotImplementedError: a token or a sharding was given.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> ask_p = Primitive("ask_python")
+      >>> _ = ask_p.def_abstract_eval(lambda x: x)
+      >>> def rule(ctx, x):
+      ...     out, _, _ = mlir.emit_python_callback(
+      ...         ctx, lambda value: (np.sort(value),), None, [x], ctx.avals_in, ctx.avals_out, has_side_effect=False)
+      ...     return out
+      ...
+      >>> _ = mlir.register_lowering(ask_p, rule)
+      >>> jax.jit(ask_p.bind)(jnp.array([3., 1., 2.]))
+      Array([1., 2., 3.], dtype=float32)
     """
     if token is not None or sharding is not None:
         raise NotImplementedError(
@@ -418,17 +686,55 @@ def emit_python_callback(
 
 
 def make_ir_context() -> Any:
-    """The context of all modules."""
+    """The context of all modules.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir import ir
+      >>> with mlir.make_ir_context():
+      ...     module = ir.Module.parse("func.func @same(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }")
+      ...
+      >>> module.operation.verify()
+      True
+    """
     return types.context
 
 
 def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
-    """A module as text."""
+    """A module as text.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir import ir
+      >>> module = ir.Module.parse("module @empty {}", mlir.make_ir_context())
+      >>> print(mlir.module_to_string(module))
+      module @empty {
+      }
+    """
     return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
 
 
 def module_to_bytecode(module: Any) -> bytes:
-    """A module as MLIR bytecode."""
+    """A module as MLIR bytecode.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir import ir
+      >>> module = ir.Module.parse("module @empty {}", mlir.make_ir_context())
+      >>> code = mlir.module_to_bytecode(module)
+      >>> print(ir.Module.parse(code, mlir.make_ir_context()))
+      module @empty {
+      }
+    """
     import io
 
     out = io.BytesIO()

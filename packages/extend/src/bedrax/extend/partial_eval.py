@@ -35,6 +35,17 @@ def trace_to_jaxpr_nounits(
 
     Returns:
       (program: residuals, unknown arguments -> unknown results; results as `PartialVal`; values of the residuals).
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> known, unknown = pe.PartialVal.known(3.), pe.PartialVal.unknown(jax.typeof(1.))
+      >>> program, (first, second), saved = pe.trace_to_jaxpr_nounits(lambda x, y: [x * x, x * y], [known, unknown])
+      >>> first.get_known(), second.is_known()
+      (9.0, False)
+      >>> jax.core.eval_jaxpr(program.jaxpr, (), *saved, 5.)
+      [Array(15., dtype=float32, ...)]
     """
     call = getattr(fun, "call_wrapped", fun)
     tape = Tape(current.trace)
@@ -55,7 +66,17 @@ def trace_to_jaxpr_nounits(
 def trace_to_jaxpr_dynamic(
     fun: Any, in_avals: Sequence[AbstractValue], *, keep_inputs: Any = None, lower: bool = False, auto_dce: bool = False
 ) -> tuple[Jaxpr, list[Any], list[Any]]:
-    """Record a flat function: (program, types of its results, values of its constants)."""
+    """Record a flat function: (program, types of its results, values of its constants).
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> kinds = [jax.core.ShapedArray((2,), jnp.dtype("float32"))]
+      >>> program, out_kinds, consts = pe.trace_to_jaxpr_dynamic(lambda x: [x * 2, x.sum()], kinds)
+      >>> out_kinds, consts
+      ([ShapedArray(float32[2]), ShapedArray(float32[])], [])
+    """
     refuse_options("trace_to_jaxpr_dynamic", keep_inputs=keep_inputs, lower=lower, auto_dce=auto_dce)
     info = getattr(fun, "debug_info", None)
     jaxpr = staging.program_of(
@@ -85,6 +106,14 @@ def dce_jaxpr(
 
     Returns:
       (the program for the used results only, a boolean per argument: whether it is needed).
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> program = jax.make_jaxpr(lambda x, y: (x + 1, jnp.sin(y)))(1., 2.).jaxpr
+      >>> pe.dce_jaxpr(program, [True, False])
+      ({ lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }, [True, False])
     """
     count = len(jaxpr.invars)
     smaller, used = dead_code.dce_with(
@@ -135,7 +164,18 @@ def dce_jaxpr_consts(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Any, ...]:
     """(the program for the used results only, which constants it needs, which arguments). Unused constants are
-    removed."""
+    removed.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> table, unused = np.arange(2.), np.arange(3.)
+      >>> program = jax.make_jaxpr(lambda x: (x * jnp.asarray(table), x + jnp.asarray(unused)))(1.)
+      >>> smaller, consts, args = pe.dce_jaxpr_consts(program.jaxpr, [True, False])
+      >>> len(smaller.eqns), consts, args
+      (1, [True, False], [True])
+    """
     smaller, used = dce_jaxpr(jaxpr, used_outputs, instantiate)
     smaller, _ = dead_code.dce_with(smaller, [True] * len(smaller.outvars))
     kept = {*smaller.constvars}
@@ -154,6 +194,23 @@ def dce_jaxpr_call_rule(
 
     Returns:
       (which operands are needed, the equation, or None).
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> f = jax.jit(lambda x, y: (x + 1, jnp.sin(y)))
+      >>> (call,) = jax.make_jaxpr(f)(1., 2.).eqns
+      >>> needed, smaller = pe.dce_jaxpr_call_rule([True, False], call)
+      >>> needed, len(smaller.invars), len(smaller.outvars)
+      ([True, False], 1, 1)
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> f = jax.jit(lambda x, y: (x + 1, jnp.sin(y)))
+      >>> (call,) = jax.make_jaxpr(f)(1., 2.).eqns
+      >>> pe.dce_jaxpr_closed_call_rule([False, True], call)[0]
+      [False, True]
     """
     eqn = live_ins if eqn is None else eqn
     return dead_code.dead_code_rules[eqn.primitive](eqn, list(used_outputs))
@@ -166,23 +223,62 @@ dce_jaxpr_closed_call_rule = dce_jaxpr_call_rule
 
 
 def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
-    """The program itself, which holds its constants."""
+    """The program itself, which holds its constants.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> from jax.interpreters import partial_eval as pe
+      >>> program = jax.make_jaxpr(jnp.sin)(1.)
+      >>> pe.close_jaxpr(program).consts
+      []
+    """
     return jaxpr
 
 
 def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with its constants as leading arguments."""
+    """The program with its constants as leading arguments.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> from jax.interpreters import partial_eval as pe
+      >>> program = jax.make_jaxpr(lambda x: x + np.arange(100.))(1.)
+      >>> len(program.in_avals), len(pe.convert_constvars_jaxpr(program).in_avals)
+      (1, 2)
+    """
     return staging.close_over(jaxpr)[0]
 
 
 def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
-    """The program with the marked arguments after the others."""
+    """The program with the marked arguments after the others.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> from jax.interpreters import partial_eval as pe
+      >>> program = pe.move_binders_to_back(jax.make_jaxpr(lambda x, y: x - y)(1., 2.), [True, False])
+      >>> jax.core.eval_jaxpr(program, program.consts, 2., 1.)
+      [Array(-1., dtype=float32, weak_type=True)]
+    """
     stay = [v for v, m in zip(closed_jaxpr.invars, to_move, strict=True) if not m]
     return closed_jaxpr.replace(invars=[*stay, *(v for v, m in zip(closed_jaxpr.invars, to_move, strict=True) if m)])
 
 
 def prune_closed_jaxpr_outputs(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
-    """The program with the marked results only; its equations stay."""
+    """The program with the marked results only; its equations stay.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> from jax.interpreters import partial_eval as pe
+      >>> len(pe.prune_closed_jaxpr_outputs(jax.make_jaxpr(lambda x: (x, -x))(1.), [False, True]).out_avals)
+      1
+    """
     return jaxpr.replace(outvars=[v for v, u in zip(jaxpr.outvars, used_outputs, strict=True) if u])
 
 
@@ -195,6 +291,14 @@ def abstract_eval_fun(
       fun: takes values and `params` by keyword; returns a list of values.
       avals: the types of the values.
       debug_info: names for messages.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> from jax.interpreters import partial_eval as pe
+      >>> pe.abstract_eval_fun(lambda x: [jnp.sin(x)], jax.core.ShapedArray((3,), jnp.float32))
+      [ShapedArray(float32[3])]
     """
     info = debug_info if isinstance(debug_info, DebugInfo) else None
     return staging.program_of(lambda *xs: fun(*xs, **params), list(avals), info).out_avals
@@ -213,6 +317,16 @@ def partial_eval_jaxpr_nounits(
     Returns:
       (program of the known arguments: known results, then residuals; program of residuals and unknown arguments:
       unknown results; which results are unknown; the types of the residuals).
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> from jax.interpreters import partial_eval as pe
+      >>> program = jax.make_jaxpr(lambda x, y: jnp.sin(x) * y)(1., 2.)
+      >>> known, rest, unknown, residuals = pe.partial_eval_jaxpr_nounits(program, [False, True], False)
+      >>> unknown, [str(eqn.primitive) for eqn in known.eqns], [str(eqn.primitive) for eqn in rest.eqns]
+      ([True], ['sin'], ['mul'])
     """
     unknowns, forced = tuple(unknowns), tuple(_each(instantiate, len(jaxpr.outvars)))
     parts = split_jaxpr(jaxpr, unknowns, forced)
@@ -233,7 +347,16 @@ def partial_eval_jaxpr_nounits(
 
 
 def lower_jaxpr2(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with operations of libraries (`jax.experimental.hijax.HiPrim`) replaced by their compositions."""
+    """The program with operations of libraries (`jax.experimental.hijax.HiPrim`) replaced by their compositions.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> from jax.interpreters import partial_eval as pe
+      >>> len(pe.lower_jaxpr2(jax.make_jaxpr(jnp.sin)(1.)).eqns)
+      1
+    """
 
     def lowered(*args):
         env = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.consts, *args], strict=True))

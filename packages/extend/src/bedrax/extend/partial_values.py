@@ -11,7 +11,18 @@ from bedrax.core.avals import AbstractValue, aval_of
 
 
 class PartialVal(tuple):
-    """A value that may be unknown: a pair (type or None, value or None) in which exactly one is None."""
+    """A value that may be unknown: a pair (type or None, value or None) in which exactly one is None.
+
+    Examples:
+
+      >>> from jax.interpreters import partial_eval as pe
+
+      >>> three = pe.PartialVal.known(jnp.array([3.]))
+      >>> three.is_known(), three.get_known(), three.get_aval()
+      (True, Array([3.], dtype=float32), ShapedArray(float32[1]))
+      >>> pe.PartialVal.unknown(three.get_aval()).is_known()
+      False
+    """
 
     @staticmethod
     def unknown(aval: AbstractValue) -> PartialVal:

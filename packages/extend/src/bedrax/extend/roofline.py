@@ -21,6 +21,13 @@ class RooflineShape:
     Attributes:
       shape: a tuple of integers.
       dtype: a dtype.
+
+    Examples:
+
+      >>> from jax.experimental import roofline
+
+      >>> roofline.RooflineShape.from_aval(jax.typeof(jnp.ones((2, 3)))).bytes
+      24
     """
 
     shape: tuple[int, ...]
@@ -55,7 +62,18 @@ class RooflineShape:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RooflineRuleContext:
-    """The argument of a rule besides its operands: the operation, and its position."""
+    """The argument of a rule besides its operands: the operation, and its position.
+
+    Examples:
+
+      >>> from jax.experimental import roofline
+
+      >>> context = roofline.RooflineRuleContext(
+      ...     name_stack=None, primitive=jax.lax.sin_p, avals_in=[jax.typeof(1.)], avals_out=[jax.typeof(1.)],
+      ...     jaxpr_eqn_ctx=None, mesh=None, pin_lhs_in_vmem=False, pin_rhs_in_vmem=False)
+      >>> context.primitive
+      sin
+    """
 
     name_stack: Any
     primitive: Any
@@ -77,6 +95,15 @@ class RooflineResult:
       ici_bytes, ici_latency: bytes sent between devices, and hops, by mesh axis.
       hbm_bytes, unfused_hbm_bytes: bytes from and to the memory of the device, likewise.
       peak_hbm_bytes: the largest number of bytes in use.
+
+    Examples:
+
+      >>> from jax.experimental import roofline
+
+      >>> one = roofline.RooflineResult(flops=3, peak_hbm_bytes=8)
+      >>> two = one + roofline.RooflineResult(flops=1, peak_hbm_bytes=4)
+      >>> two.flops, two.peak_hbm_bytes, (2 * one).flops
+      (4, 8, 6)
     """
 
     flops: int = 0

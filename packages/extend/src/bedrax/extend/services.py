@@ -31,13 +31,41 @@ __all__ = [
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """The version of XLA that a platform's plugin reports, or None."""
+    """The version of XLA that a platform's plugin reports, or None.
+
+    Examples:
+
+      >>> from jax.extend import backend
+
+      >>> version = backend.backend_xla_version("cpu")
+      >>> print(version)  # only plug-ins say one
+      None
+    """
     return getattr(clients.get_backend(platform), "xla_version", None)
 
 
 def clear_in_memory_compilation_cache() -> None:
     """Clear all traces and compiled programs: the next call of a function traces and compiles it
-    (`jax.clear_caches`)."""
+    (`jax.clear_caches`).
+
+    Examples:
+
+      >>> from jax.extend import backend
+
+      >>> traced = []
+      >>> def f(x):
+      ...     traced.append(x.shape)
+      ...     return 2 * x
+      ...
+      >>> f = jax.jit(f)
+      >>> _ = f(1.), f(2.)
+      >>> len(traced)
+      1
+      >>> backend.clear_in_memory_compilation_cache()
+      >>> _ = f(3.)
+      >>> len(traced)
+      2
+    """
     dispatch.clear_caches()
 
 
@@ -64,6 +92,18 @@ def get_compile_options(
     Raises:
       NotImplementedError: more than one replica.
       ValueError: a device does not exist, or there are fewer devices than partitions.
+
+    Examples:
+
+      >>> from jax.extend import backend
+
+      >>> options = backend.get_compile_options(1, 1, env_options_overrides={"xla_cpu_enable_fast_math": "true"})
+      >>> options.num_partitions, options.env_option_overrides
+      (1, [('xla_cpu_enable_fast_math', 'true')])
+      >>> backend.get_compile_options(1, 1, device_assignment=[1000])
+      Traceback (most recent call last):
+        ...
+      ValueError: get_compile_options: there are no devices [1000], only [0...]
     """
     if num_replicas != 1:
         raise NotImplementedError(f"programs have one replica, and are partitioned, got {num_replicas=}")
@@ -92,7 +132,17 @@ def create_compile_options(
     np_dev: Any,
     compiler_options: Any,
 ) -> Any:
-    """XLA's options for a program on an array of devices; see `get_compile_options`."""
+    """XLA's options for a program on an array of devices; see `get_compile_options`.
+
+    Examples:
+
+      >>> from jax.interpreters import pxla
+      >>> backend = jax.extend.backend.get_backend("cpu")
+      >>> devices = np.array(backend.local_devices()[:1])
+      >>> options = pxla.create_compile_options(None, False, [False], [True], backend, devices, None)
+      >>> options.num_partitions, options.executable_build_options.allow_spmd_sharding_propagation_to_output
+      (1, [True])
+    """
     options = get_compile_options(
         1, np.size(np_dev), [d.id for d in np.ravel(np_dev)], compiler_options, backend=backend
     )
@@ -104,7 +154,21 @@ def create_compile_options(
 
 
 def register_backend_cache(cache: Any, for_what: str) -> None:
-    """Call ``cache.cache_clear()`` when all caches are cleared; `for_what` is its name in messages."""
+    """Call ``cache.cache_clear()`` when all caches are cleared; `for_what` is its name in messages.
+
+    Examples:
+
+      >>> from jax.extend import backend
+
+      >>> import functools
+      >>> squared = functools.lru_cache(lambda n: n * n)
+      >>> backend.register_backend_cache(squared, "squares")
+      >>> squared(3), squared.cache_info().currsize
+      (9, 1)
+      >>> jax.clear_caches()
+      >>> squared.cache_info().currsize
+      0
+    """
     if not callable(getattr(cache, "cache_clear", None)):
         raise TypeError(f"register_backend_cache: the cache for {for_what} has no method cache_clear, got {cache!r}")
     dispatch.other_caches.append(cache.cache_clear)
@@ -126,6 +190,25 @@ def register_backend_factory(
       priority: the default platform is the one with the highest priority that starts.
       fail_quietly: only True: a platform that does not start is left out, and named in errors about it.
       experimental, make_topology, c_api: only their defaults.
+
+    Examples:
+
+      >>> from jax.extend import backend
+
+      >>> import subprocess, sys
+      >>> program = '''
+      ... from jax.extend import backend
+      ... def start():
+      ...     raise OSError("it is not plugged in")
+      ... backend.register_backend_factory("toaster", start, priority=-1)
+      ... try:
+      ...     backend.get_backend("toaster")
+      ... except RuntimeError as error:
+      ...     print(error)
+      ... '''
+      >>> out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+      >>> print(out.stdout)
+      Unknown backend 'toaster'; there are ...toaster (OSError: it is not plugged in)
     """
     if not fail_quietly or experimental or make_topology is not None or c_api is not None:
         raise NotImplementedError(
@@ -138,19 +221,54 @@ def register_backend_factory(
 
 
 def get_serialized_proto_from_hlo_sharding(sharding: HloSharding) -> bytes:
-    """The bytes of XLA's message (OpSharding) for a sharding; the next functions read them."""
+    """The bytes of XLA's message (OpSharding) for a sharding; the next functions read them.
+
+    Examples:
+
+      >>> from jax.extend import sharding
+
+      >>> one_device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+      >>> message = sharding.get_serialized_proto_from_hlo_sharding(one_device._to_xla_hlo_sharding(2))
+      >>> type(message)
+      <class 'bytes'>
+      >>> sharding.get_hlo_sharding_from_serialized_proto(message)
+      {replicated}
+    """
     return sharding.to_proto().SerializeToString()
 
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> OpSharding:
-    """XLA's message from its bytes, with fields such as `type` and `tile_assignment_dimensions`."""
+    """XLA's message from its bytes, with fields such as `type` and `tile_assignment_dimensions`.
+
+    Examples:
+
+      >>> from jax.extend import sharding
+
+      >>> hlo = sharding.GSPMDSharding.get_replicated(jax.devices())._to_xla_hlo_sharding(2)
+      >>> message = sharding.get_serialized_proto_from_hlo_sharding(hlo)
+      >>> op = sharding.get_op_sharding_from_serialized_proto(message)
+      >>> op.type, op.tile_assignment_dimensions
+      (OpSharding_Type.REPLICATED, [])
+    """
     proto = OpSharding()
     proto.ParseFromString(sharding)
     return proto
 
 
 def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
-    """The sharding from the bytes of XLA's message."""
+    """The sharding from the bytes of XLA's message.
+
+    Examples:
+
+      >>> from jax.extend import sharding
+
+      >>> hlo = sharding.GSPMDSharding.get_replicated(jax.devices())._to_xla_hlo_sharding(2)
+      >>> message = sharding.get_serialized_proto_from_hlo_sharding(hlo)
+      >>> sharding.get_hlo_sharding_from_serialized_proto(message)
+      {replicated}
+      >>> sharding.get_hlo_sharding_from_serialized_proto(message) == hlo
+      True
+    """
     return HloSharding.from_proto(get_op_sharding_from_serialized_proto(sharding))
 
 
@@ -158,14 +276,32 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
 
 
 class PipelineStage(enum.IntEnum):
-    """A position in XLA's pipeline for a transformation of modules."""
+    """A position in XLA's pipeline for a transformation of modules.
+
+    Examples:
+
+      >>> from jax.extend import xla
+
+      >>> [stage.name for stage in xla.PipelineStage]
+      ['PRE_SCHEDULER', 'POST_SCHEDULER']
+      >>> xla.PipelineStage.PRE_SCHEDULER < xla.PipelineStage.POST_SCHEDULER
+      True
+    """
 
     PRE_SCHEDULER = 0
     POST_SCHEDULER = 1
 
 
 def clear_hlo_module_transformation(name: str, stage: Any = PipelineStage.PRE_SCHEDULER, platforms: Any = None) -> bool:
-    """Whether a transformation of this name existed: always False, because none can be registered."""
+    """Whether a transformation of this name existed: always False, because none can be registered.
+
+    Examples:
+
+      >>> from jax.extend import xla
+
+      >>> xla.clear_hlo_module_transformation("fold_my_pattern")  # there was none
+      False
+    """
     return False
 
 
@@ -173,9 +309,27 @@ def clear_hlo_module_transformation(name: str, stage: Any = PipelineStage.PRE_SC
 
 
 def set_cache_dir(path: Any) -> None:
-    """Set the folder for compiled programs (the option `jax_compilation_cache_dir`)."""
+    """Set the folder for compiled programs (the option `jax_compilation_cache_dir`).
+
+    Examples:
+
+      >>> from jax.experimental.compilation_cache import compilation_cache
+
+      >>> before = jax.config.jax_compilation_cache_dir
+      >>> compilation_cache.set_cache_dir("programs")
+      >>> jax.config.jax_compilation_cache_dir
+      'programs'
+      >>> jax.config.update("jax_compilation_cache_dir", before)
+    """
     flags.compilation_cache_dir.set(str(path))
 
 
 def reset_cache() -> None:
-    """Read the folder again. It has no copy in memory, so nothing is done."""
+    """Read the folder again. It has no copy in memory, so nothing is done.
+
+    Examples:
+
+      >>> from jax.experimental.compilation_cache import compilation_cache
+
+      >>> compilation_cache.reset_cache()  # the folder is read again with every program that is not in memory
+    """

@@ -21,6 +21,20 @@ class SourceInfo(NamedTuple):
     Attributes:
       traceback: a location as a text from `summarize`; None: unknown.
       name_stack: a `NameStack`.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> def f():
+      ...     with jax.named_scope("encoder"):
+      ...         return util.current()
+      ...
+      >>> info = f()
+      >>> isinstance(info, util.SourceInfo), str(info.name_stack)
+      (True, 'encoder')
+      >>> util.summarize(info).endswith("(f)")
+      True
     """
 
     traceback: Any
@@ -28,12 +42,33 @@ class SourceInfo(NamedTuple):
 
 
 def current_name_stack() -> NameStack:
-    """The current named scopes: those of `jax.named_scope`, and of transformations of a function."""
+    """The current named scopes: those of `jax.named_scope`, and of transformations of a function.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> with jax.named_scope("encoder"), jax.named_scope("attention"):
+      ...     print(util.current_name_stack())
+      encoder/attention
+    """
     return NameStack(n for n in _current.names if type(n) is str)  # the tuple also has hints for the compiler
 
 
 def current() -> SourceInfo:
-    """The current location in the user's code: the innermost frame of the user, and its named scopes."""
+    """The current location in the user's code: the innermost frame of the user, and its named scopes.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> def f():
+      ...     with jax.named_scope("encoder"):
+      ...         return util.current()
+      ...
+      >>> print(f().name_stack, "at", util.summarize(f()))
+      encoder at ...:3 (f)
+    """
     return SourceInfo(source.user_frame(), current_name_stack())
 
 
@@ -43,6 +78,20 @@ def summarize(source_info: Any, num_frames: int = 1) -> str:
     Args:
       source_info: a `SourceInfo`, or the `source_info` of an equation; "unknown place" if it has no location.
       num_frames: accepted for compatibility.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> def f(x):
+      ...     y = x + 1
+      ...     return jnp.sin(y)
+      ...
+      >>> program = jax.make_jaxpr(f)(1.)
+      >>> for eqn in program.eqns:
+      ...     print(eqn.primitive, util.summarize(eqn.source_info))
+      add ...:2 (f)
+      sin ...:3 (f)
     """
     return source.describe(getattr(source_info, "traceback", source_info))
 
@@ -51,18 +100,47 @@ extend_name_stack = named_scope
 
 
 def new_name_stack(name: str = "") -> NameStack:
-    """A stack of one scope `name`, or of none."""
+    """A stack of one scope `name`, or of none.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> print(util.new_name_stack("encoder"), len(util.new_name_stack()))
+      encoder 0
+    """
     return NameStack((name,) if name else ())
 
 
 def new_source_info() -> SourceInfo:
-    """An unknown location without named scopes."""
+    """An unknown location without named scopes.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> info = util.new_source_info()
+      >>> util.summarize(info), str(info.name_stack)
+      ('unknown place', '')
+    """
     return SourceInfo(None, NameStack())
 
 
 @contextlib.contextmanager
 def set_name_stack(name_stack: NameStack) -> Iterator[None]:
-    """Context manager: `name_stack` replaces the current named scopes."""
+    """Context manager: `name_stack` replaces the current named scopes.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> with jax.named_scope("encoder"):
+      ...     saved = util.current_name_stack()
+      ...
+      >>> with jax.named_scope("elsewhere"), util.set_name_stack(saved):
+      ...     print(util.current_name_stack())
+      encoder
+    """
     saved = _current.names
     _current.names = (*(n for n in saved if type(n) is not str), *name_stack)
     try:
@@ -72,18 +150,51 @@ def set_name_stack(name_stack: NameStack) -> Iterator[None]:
 
 
 def reset_name_stack() -> contextlib.AbstractContextManager[Any]:
-    """Context manager: inside, there are no named scopes."""
+    """Context manager: inside, there are no named scopes.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> with jax.named_scope("encoder"):
+      ...     with util.reset_name_stack():
+      ...         apart = str(util.current_name_stack())
+      ...     print([apart, str(util.current_name_stack())])
+      ['', 'encoder']
+    """
     return set_name_stack(NameStack())
 
 
 def transform_name_stack(name: str) -> contextlib.AbstractContextManager[Any]:
-    """Context manager: the scopes are those of a transformed function: ``name(outer/inner)``."""
+    """Context manager: the scopes are those of a transformed function: ``name(outer/inner)``.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> with jax.named_scope("encoder"), jax.named_scope("attention"):
+      ...     with util.transform_name_stack("jvp"):
+      ...         print(util.current_name_stack())
+      jvp(encoder/attention)
+    """
     return set_name_stack(NameStack((f"{name}({current_name_stack()})",)))
 
 
 def user_context(traceback: Any, *, name_stack: NameStack | None = None) -> contextlib.AbstractContextManager[Any]:
     """Context manager: the named scopes of `name_stack`. Source locations inside are still those of the user's
-    frames."""
+    frames.
+
+    Examples:
+
+      >>> from jax.extend import source_info_util as util
+
+      >>> with jax.named_scope("encoder"):
+      ...     info = util.current()
+      ...
+      >>> with util.user_context(info.traceback, name_stack=info.name_stack):
+      ...     print(util.current_name_stack())
+      encoder
+    """
     return contextlib.nullcontext() if name_stack is None else set_name_stack(name_stack)
 
 

@@ -75,6 +75,15 @@ class SourceMap:
       sources_content: their texts, if known.
       names: names that segments refer to.
       mappings: see `Mappings`.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> given = source_mapper.SourceMap(3, ["model.py"], ["y = sin(x)"], [], [[(4, 0, 0, 4)]])
+      >>> text = given.to_json()
+      >>> source_mapper.SourceMap.from_json(text) == given
+      True
     """
 
     version: int
@@ -105,7 +114,18 @@ class SourceMap:
 
 
 class MappingsGenerator:
-    """Makes `Mappings` from segments with absolute positions."""
+    """Makes `Mappings` from segments with absolute positions.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> generator = source_mapper.MappingsGenerator()
+      >>> generator.new_group()
+      >>> generator.new_segment(4, 0, 11, 2)  # column; file, line, column of the source
+      >>> generator.mappings()
+      [[(4, 0, 11, 2)]]
+    """
 
     def __init__(self) -> None:
         self._lines: Mappings = []
@@ -130,7 +150,16 @@ class MappingsGenerator:
 
 @dataclass(frozen=True)
 class SourceMapDump:
-    """A program as text, its map, and the name of the pass that made them."""
+    """A program as text, its map, and the name of the pass that made them.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> (dump, *_) = source_mapper.generate_sourcemaps(lambda x: jnp.sin(x), source_mapper.filter_passes("hlo"))(1.)
+      >>> dump.source_map.version, len(dump.source_map.sources) > 0
+      (3, True)
+    """
 
     source_map: SourceMap
     generated_code: str
@@ -145,6 +174,21 @@ class Pass:
       name: its name.
       compile_fn: ``(folder for files, function, args, kwargs, **options) -> anything``.
       generate_dump: ``(result of compile_fn, folder) -> SourceMapDump``.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> def compile_fn(folder, f, args, kwargs, **options):
+      ...     return jax.make_jaxpr(f)(*args, **kwargs)
+      ...
+      >>> def generate_dump(program, folder):
+      ...     return source_mapper.SourceMapDump(source_mapper.SourceMap(3, [], [], [], []), str(program), "as text")
+      ...
+      >>> as_text = source_mapper.Pass("as text", compile_fn, generate_dump)
+      >>> (dump,) = source_mapper.generate_sourcemaps(jnp.negative, [as_text])(1.)
+      >>> dump.generated_code
+      '{ lambda ; a:f32[]. let b:f32[] = neg a in (b,) }'
     """
 
     name: str
@@ -160,6 +204,18 @@ def register_pass(pass_: Pass) -> None:
 
     Raises:
       ValueError: a pass of this name exists.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> (first, *_) = source_mapper.all_passes()
+      >>> try:
+      ...     source_mapper.register_pass(first)
+      ... except ValueError as error:
+      ...     print(first.name in str(error))
+      ...
+      True
     """
     if pass_.name in _passes:
         raise ValueError(f"there is a pass {pass_.name!r} already")
@@ -167,12 +223,28 @@ def register_pass(pass_: Pass) -> None:
 
 
 def all_passes() -> Sequence[Pass]:
-    """The registered passes."""
+    """The registered passes.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> [p.name for p in source_mapper.all_passes()][:4]
+      ['jaxpr', 'hlo:stable-hlo', 'hlo:original', 'hlo:optimized']
+    """
     return list(_passes.values())
 
 
 def filter_passes(regex: str) -> Sequence[Pass]:
-    """The passes whose names a regular expression matches, from the beginning."""
+    """The passes whose names a regular expression matches, from the beginning.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> [p.name for p in source_mapper.filter_passes("hlo")]
+      ['hlo:stable-hlo', 'hlo:original', 'hlo:optimized']
+    """
     return [p for p in _passes.values() if re.match(regex, p.name)]
 
 
@@ -183,6 +255,14 @@ def generate_sourcemaps(
 
     Args:
       pass_kwargs: options for the passes.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> dumps = source_mapper.generate_sourcemaps(lambda x: jnp.sin(x), source_mapper.filter_passes("hlo"))(1.)
+      >>> [(dump.pass_name, "sine" in dump.generated_code) for dump in dumps]
+      [('hlo:stable-hlo', True), ('hlo:original', True), ('hlo:optimized', True)]
     """
 
     def dumps(*args: Any, **kwargs: Any) -> Sequence[SourceMapDump]:
@@ -193,7 +273,15 @@ def generate_sourcemaps(
 
 
 def canonicalize_filename(file_name: str) -> str:
-    """A file's name without the folder in which a build system runs programs."""
+    """A file's name without the folder in which a build system runs programs.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> source_mapper.canonicalize_filename("models/train.py")
+      'models/train.py'
+    """
     return re.sub(r"^.*\.runfiles/[^/]*/", "", file_name)
 
 
@@ -204,7 +292,16 @@ def compile_with_env(
     env_flags: dict[Any, Any],
     compiler_flags: dict[str, Any],
 ) -> Any:
-    """The compiled function, with variables of the environment set while it is compiled."""
+    """The compiled function, with variables of the environment set while it is compiled.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> compiled = source_mapper.compile_with_env(jax.jit(jnp.sin), (0.,), {}, {"NAME_OF_A_VARIABLE": "1"}, {})
+      >>> compiled(0.)
+      Array(0., dtype=float32, weak_type=True)
+    """
     with contextlib.ExitStack() as stack:
         for name, value in env_flags.items():
             before = os.environ.get(name)
@@ -242,7 +339,16 @@ def _of_jaxpr(text: str) -> SourceMap:
 
 
 def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
-    """The map of an MLIR module that was printed with its locations."""
+    """The map of an MLIR module that was printed with its locations.
+
+    Examples:
+
+      >>> from jax.experimental import source_mapper
+
+      >>> text = jax.jit(lambda x: jnp.sin(x)).lower(1.).as_text(debug_info=True)
+      >>> source_mapper.create_mlir_sourcemap(text).version
+      3
+    """
     table = dict(re.findall(r"^(#loc\d*) = (loc\(.*\))$", mlir_dump, re.MULTILINE))
 
     def place(location, depth=0):

@@ -138,7 +138,19 @@ make_splash_mha: Final = _function("make_splash_mha")
 
 
 class HiPspec:
-    """The distribution of values of a `HiType` over a mesh. The constructor raises NotImplementedError."""
+    """The distribution of values of a `HiType` over a mesh. The constructor raises NotImplementedError.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> try:
+      ...     hijax.HiPspec()
+      ... except NotImplementedError as error:
+      ...     print(error)
+      ...
+      HiPspec: values of a library's types are Python objects here, ...
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise refusal("HiPspec")

@@ -32,19 +32,49 @@ def jet_subtrace(fun: WrappedFun) -> WrappedFun:
     """A function of flat values that returns a list, on paths: ``(tag, order, primals, series) -> (results, series)``.
 
     `tag` has no effect: the values determine the trace of an operation. Series are the coefficients of the paths.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> from jax.extend.linear_util import wrap_init
+      >>> fun = jet.jet_subtrace(wrap_init(lambda x, y: [x * y]))
+      >>> (value,), (terms,) = fun.call_wrapped(None, 2, [2., 3.], [[1., 0.], [5., 0.]])
+      >>> print(value, *terms)
+      6.0 13.0 5.0
     """
     return transformation2(_subtrace, fun)
 
 
 def jet_fun(fun: WrappedFun, order: int) -> WrappedFun:
     """The result of `jet_subtrace` as a function ``(primals, series) -> (results, series)``, of series of that
-    order."""
+    order.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> from jax.extend.linear_util import wrap_init
+      >>> fun = jet.jet_fun(jet.jet_subtrace(wrap_init(lambda x: [jnp.exp(x)])), 3)
+      >>> (value,), (terms,) = fun.call_wrapped([0.], [[1., 0., 0.]])
+      >>> print(value, *terms)
+      1.0 1.0 0.5 0.16666667
+    """
     return transformation2(_start, fun, order)
 
 
 def traceable(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:
     """A function ``(primals, series) -> pytree`` as one of its flat arguments; and a thunk for the results'
-    structure."""
+    structure.
+
+    Examples:
+
+      >>> from jax.experimental import jet
+      >>> from jax.extend.linear_util import wrap_init
+      >>> leaves, tree = jax.tree.flatten(([2.], [[1., 0.]]))
+      >>> fun, out_tree = jet.traceable(wrap_init(lambda primals, series: {"at": primals, "along": series}), tree)
+      >>> flat = fun.call_wrapped(*leaves)
+      >>> flat, jax.tree.unflatten(out_tree(), flat)
+      ([1.0, 0.0, 2.0], {'along': [[1.0, 0.0]], 'at': [2.0]})
+    """
     return transformation_with_aux2(_flat, fun, in_tree)
 
 

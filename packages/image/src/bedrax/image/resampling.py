@@ -22,7 +22,13 @@ from bedrax.numpy.arguments import array
 
 
 class ResizeMethod(enum.Enum):
-    """The kernels of `resize`."""
+    """The kernels of `resize`.
+
+    Examples:
+
+      >>> jax.image.resize(jnp.array([1., 3.]), (4,), jax.image.ResizeMethod.NEAREST)
+      Array([1., 1., 3., 3.], dtype=float32)
+    """
 
     # The public members and their values.
     NEAREST = 0
@@ -155,6 +161,15 @@ def scale_and_translate(
 
     Returns:
       An array of `shape`; zero for positions outside of the image.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 3., 4.])
+      >>> moved = jax.image.scale_and_translate(
+      ...     x, (4,), (0,), scale=jnp.array([1.]), translation=jnp.array([1.]), method="linear"
+      ... )
+      >>> moved
+      Array([0., 1., 2., 3.], dtype=float32)
     """
     image = array("scale_and_translate", image)
     shape = _shape(image, shape)
@@ -199,6 +214,15 @@ def resize(
 
     Returns:
       An array of `shape`.
+
+    Examples:
+
+      >>> x = jnp.array([[0., 4.], [8., 12.]])
+      >>> jax.image.resize(x, (2, 4), "nearest")
+      Array([[ 0.,  0.,  4.,  4.],
+             [ 8.,  8., 12., 12.]], dtype=float32)
+      >>> jax.image.resize(x, (1, 1), "linear")
+      Array([[6.]], dtype=float32)
     """
     image = array("resize", image)
     shape = _shape(image, shape)

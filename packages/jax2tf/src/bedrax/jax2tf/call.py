@@ -13,7 +13,17 @@ from bedrax.jax2tf import arguments
 
 
 class PolyShape(tuple):
-    """A shape specification as a tuple of dimension specifications (older spelling of a string)."""
+    """A shape specification as a tuple of dimension specifications (older spelling of a string).
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+
+      >>> f = jax2tf.convert(lambda x: x.sum(), polymorphic_shapes=[jax2tf.PolyShape("b", 3)])
+      >>> print(tf.function(f, autograph=False).get_concrete_function(tf.TensorSpec([None, 3])).structured_outputs.shape)
+      ()
+    """
 
     def __new__(cls, *dim_specs: Any) -> Any:
         return tuple.__new__(cls, dim_specs)

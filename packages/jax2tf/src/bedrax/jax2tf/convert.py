@@ -59,6 +59,21 @@ def convert(
     Raises (when called):
       NotImplementedError: an operation has no counterpart; the message names it.
       ValueError: shapes do not fit `polymorphic_shapes`; or the function is called inside a transformation.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+
+      >>> f = tf.function(jax2tf.convert(lambda x: jnp.sin(x) + x, polymorphic_shapes=["(b,)"], with_gradient=True), autograph=False)
+      >>> print(f(tf.constant([0., 1.])).numpy())
+      [0.       1.841471]
+      >>> x = tf.Variable([0., 0.])
+      >>> with tf.GradientTape() as tape:
+      ...     y = f(x)
+      ...
+      >>> print(tape.gradient(y, x).numpy())
+      [2. 2.]
     """
     if not callable(fun_jax):
         raise TypeError(f"jax2tf.convert expects a function of arrays, got {fun_jax!r} of type {type(fun_jax)}")

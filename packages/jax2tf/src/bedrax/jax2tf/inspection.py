@@ -21,7 +21,17 @@ from bedrax.xla_backend import export
 
 
 class DisabledSafetyCheck(export.DisabledSafetyCheck):
-    """A check that a converted program omits. The class methods make it."""
+    """A check that a converted program omits. The class methods make it.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+
+      >>> check = jax2tf.DisabledSafetyCheck.custom_call("library_function")
+      >>> check.is_custom_call()
+      'library_function'
+    """
 
     __slots__ = ()
 
@@ -39,6 +49,14 @@ def dtype_of_val(val: Any) -> Any:
 
     Raises:
       TypeError: it is no such object, or TensorFlow has no such dtype.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+
+      >>> jax2tf.dtype_of_val(3), jax2tf.dtype_of_val(jnp.ones(2, jnp.bfloat16)), jax2tf.dtype_of_val(tf.constant(2.))
+      (tf.int32, tf.bfloat16, tf.float32)
     """
     if isinstance(val, tf.TensorSpec):
         return tf_dtype(dtypes.canonicalize_dtype(numpy_dtype(val.dtype)))
@@ -50,6 +68,21 @@ def preprocess_arg_tf(arg_idx: int, arg_tf: Any) -> Any:
 
     Raises:
       TypeError, ValueError: it cannot be converted; the message names the argument.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+      >>> from jax.experimental.jax2tf import jax2tf as inside
+
+      >>> inside.preprocess_arg_tf(0, np.float32(2)).dtype
+      tf.float32
+      >>> try:
+      ...     inside.preprocess_arg_tf(1, object())
+      ... except TypeError as error:
+      ...     print("argument 1" in str(error))
+      ...
+      True
     """
     try:
         return to_tensor(arg_tf).tensor
@@ -58,12 +91,34 @@ def preprocess_arg_tf(arg_idx: int, arg_tf: Any) -> Any:
 
 
 def inside_call_tf() -> bool:
-    """Whether the current code belongs to a TensorFlow function that a program calls (`call_tf`)."""
+    """Whether the current code belongs to a TensorFlow function that a program calls (`call_tf`).
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+      >>> from jax.experimental.jax2tf import jax2tf as inside
+
+      >>> seen = []
+      >>> _ = jax2tf.call_tf(lambda x: (seen.append(inside.inside_call_tf()), x)[1])(1.)
+      >>> inside.inside_call_tf(), seen[-1]
+      (False, True)
+    """
     return in_tf_call.get()
 
 
 def get_thread_local_state_call_tf_concrete_function_list() -> list[Any] | None:
-    """The list of concrete functions of the native program that this thread makes now; None if there is none."""
+    """The list of concrete functions of the native program that this thread makes now; None if there is none.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+      >>> from jax.experimental.jax2tf import jax2tf as inside
+
+      >>> print(inside.get_thread_local_state_call_tf_concrete_function_list())
+      None
+    """
     return tf_functions.get()
 
 
@@ -83,6 +138,15 @@ def eval_polymorphic_shape(fun_jax: Callable[..., Any], *, polymorphic_shapes: A
 
     Raises:
       TypeError: `fun_jax` is no function.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+
+      >>> x = jax.ShapeDtypeStruct((5, 3), jnp.float32)
+      >>> jax2tf.eval_polymorphic_shape(lambda x: jnp.concatenate([x, x]), polymorphic_shapes=["(b, _)"])(x)[1]
+      '(2*b, 3)'
     """
     if not callable(fun_jax):
         raise TypeError(f"jax2tf.eval_polymorphic_shape expects a function of arrays, got {fun_jax!r}")
@@ -119,6 +183,19 @@ def split_to_logical_devices(tensor: Any, partition_dimensions: Sequence[int] | 
 
     Raises:
       ValueError: the number of entries differs from the rank.
+
+    Examples:
+
+      >>> import tensorflow as tf
+      >>> from jax.experimental import jax2tf
+
+      >>> @tf.function(autograph=False)
+      ... def f(x):
+      ...     return jax2tf.split_to_logical_devices(2 * x, [2, 1])
+      ...
+      >>> graph = f.get_concrete_function(tf.TensorSpec([4, 3])).graph
+      >>> [op.type for op in graph.get_operations() if "Sharding" in op.type]
+      ['XlaSharding']
     """
     from tensorflow.python.compiler.xla.experimental import xla_sharding
 

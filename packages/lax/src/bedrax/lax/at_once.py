@@ -35,6 +35,17 @@ def ensure_compile_time_eval() -> Iterator[None]:
     """Evaluate operations on concrete values eagerly, even while a function is traced.
 
     Operations on traced values are traced as usual.
+
+    Examples:
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     with jax.ensure_compile_time_eval():
+      ...         steps = int(jnp.log2(8))
+      ...     return x ** steps
+      ...
+      >>> f(2.)
+      Array(8., dtype=float32, weak_type=True)
     """
     if current.trace is eval_trace:
         yield
@@ -45,6 +56,18 @@ def ensure_compile_time_eval() -> Iterator[None]:
 
 @contextlib.contextmanager
 def eval_context() -> Iterator[None]:
-    """Evaluate all operations eagerly, even while a function is traced; their operands must be concrete."""
+    """Evaluate all operations eagerly, even while a function is traced; their operands must be concrete.
+
+    Examples:
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     with jax.core.eval_context():
+      ...         size = int(jnp.array([2, 3]).prod())  # computed now, not recorded
+      ...     return jnp.full(size, x)
+      ...
+      >>> f(1.)
+      Array([1., 1., 1., 1., 1., 1.], dtype=float32, weak_type=True)
+    """
     with set_trace(eval_trace):
         yield

@@ -140,6 +140,11 @@ def dynamic_update_slice(
 
     Raises:
       TypeError, ValueError: dtypes, ranks, or sizes do not fit.
+
+    Examples:
+
+      >>> lax.dynamic_update_slice(jnp.zeros(5, int), jnp.array([1, 2]), (2,))
+      Array([0, 0, 1, 2, 0], dtype=int32)
     """
     starts = _start_indices("dynamic_update_slice", aval_of(operand).shape, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
@@ -156,7 +161,13 @@ def _start_at(operand, axis: int, index) -> tuple[int, list]:
 def dynamic_slice_in_dim(
     operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Array:
-    """`dynamic_slice` along one axis; the other axes are taken whole."""
+    """`dynamic_slice` along one axis; the other axes are taken whole.
+
+    Examples:
+
+      >>> lax.dynamic_slice_in_dim(jnp.arange(10), 3, slice_size=4)
+      Array([3, 4, 5, 6], dtype=int32)
+    """
     axis, starts = _start_at(operand, axis, start_index)
     shape = aval_of(operand).shape
     sizes = (*shape[:axis], slice_size, *shape[axis + 1 :])
@@ -167,7 +178,16 @@ def dynamic_slice_in_dim(
 def dynamic_index_in_dim(
     operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Array:
-    """One position along one axis, which may be computed; without `keepdims` the result does not have the axis."""
+    """One position along one axis, which may be computed; without `keepdims` the result does not have the axis.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> lax.dynamic_index_in_dim(x, 1, axis=0)
+      Array([[3, 4]], dtype=int32)
+      >>> lax.dynamic_index_in_dim(x, 1, axis=0, keepdims=False)
+      Array([3, 4], dtype=int32)
+    """
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else shaping.squeeze(out, (axis,))
 
@@ -176,7 +196,13 @@ def dynamic_index_in_dim(
 def dynamic_update_slice_in_dim(
     operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """`dynamic_update_slice` at a position along one axis, at the beginning of every other axis."""
+    """`dynamic_update_slice` at a position along one axis, at the beginning of every other axis.
+
+    Examples:
+
+      >>> lax.dynamic_update_slice_in_dim(jnp.zeros(5, int), jnp.array([1, 2]), 3, axis=0)
+      Array([0, 0, 0, 1, 2], dtype=int32)
+    """
     ranks = len(aval_of(operand).shape), len(aval_of(update).shape)
     if ranks[0] != ranks[1]:
         raise TypeError(f"dynamic_update_slice: update and operand have one rank, got {ranks[1]} and {ranks[0]}")
@@ -188,7 +214,14 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """Write one position along one axis; `update` has that axis with size 1, or lacks it."""
+    """Write one position along one axis; `update` has that axis with size 1, or lacks it.
+
+    Examples:
+
+      >>> lax.dynamic_update_index_in_dim(jnp.zeros((2, 2)), jnp.ones(2), 1, axis=0)
+      Array([[0., 0.],
+             [1., 1.]], dtype=float32)
+    """
     axis, starts = _start_at(operand, axis, index)
     if len(aval_of(update).shape) != len(starts):
         update = shaping.expand_dims(update, (axis,))

@@ -28,6 +28,12 @@ def full(shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None
       fill_value: scalar.
       dtype: default: that of `fill_value` (weak if that is a Python scalar).
       sharding: optional placement of the result.
+
+    Examples:
+
+      >>> lax.full((2, 2), 7.)
+      Array([[7., 7.],
+             [7., 7.]], dtype=float32, weak_type=True)
     """
     shape = dims.canonical_shape(shape)
     aval = aval_of(fill_value)
@@ -64,6 +70,12 @@ def full_like(
 
     Eagerly, a result with the shape of `x` gets its sharding: that of a committed array, or the attribute ``sharding``
     of another object. A result with another shape gets it only if it is one device.
+
+    Examples:
+
+      >>> lax.full_like(jnp.ones((2, 2)), 3, dtype=int)
+      Array([[3, 3],
+             [3, 3]], dtype=int32)
     """
     if sharding is None and not isinstance(x, AbstractValue) and trace_state_clean() and getattr(x, "committed", True):
         sharding = getattr(x, "sharding", None)

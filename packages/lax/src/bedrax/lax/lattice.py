@@ -182,6 +182,11 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
       ValueError: no arguments.
       dtypes.TypePromotionError: they have no implicit common type.
       TypeError: an argument has no dtype, or one that arrays cannot have.
+
+    Examples:
+
+      >>> jax.dtypes.result_type(jnp.int32, 1.5)
+      dtype('float32')
     """
     dtype, weak = lattice_result_type(*args)
     return (dtype, weak) if return_weak_type_flag else dtype

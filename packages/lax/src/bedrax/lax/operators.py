@@ -137,7 +137,13 @@ def _full(x, shape):
 
 @one_program
 def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The largest whole number not above ``x / y``, in the common dtype."""
+    """The largest whole number not above ``x / y``, in the common dtype.
+
+    Examples:
+
+      >>> jnp.floor_divide(jnp.array([7, -7]), 2)
+      Array([ 3, -4], dtype=int32)
+    """
     x, y, dtype = _as_numbers("floor_divide", x, y)
     if dtypes.is_unsigned_integer(dtype):
         return ops.div(x, y)
@@ -168,7 +174,13 @@ def float_divmod(x: np.generic, y: np.generic) -> tuple[Array, ...]:
 
 @one_program
 def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x - y * floor(x / y)``: the remainder with the sign of the divisor. An integer modulo 0 is 0."""
+    """``x - y * floor(x / y)``: the remainder with the sign of the divisor. An integer modulo 0 is 0.
+
+    Examples:
+
+      >>> jnp.mod(jnp.array([7, -7]), 3)
+      Array([1, 2], dtype=int32)
+    """
     x, y, dtype = _as_numbers("remainder", x, y)
     zero = ops.scalar_like(x, 0)
     if dtypes.is_integer(dtype):
@@ -185,7 +197,13 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @one_program
 def divmod_(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
-    """(`floor_divide(x, y)`, `remainder(x, y)`)."""
+    """(`floor_divide(x, y)`, `remainder(x, y)`).
+
+    Examples:
+
+      >>> jnp.divmod(jnp.array([7, -7]), 3)
+      (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     x, y, dtype = _as_numbers("divmod", x, y)
     if dtypes.is_integer(dtype):
         return floor_divide(x, y), remainder(x, y)
@@ -197,6 +215,11 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Raises:
       TypeError: an integer to a negative Python integer.
+
+    Examples:
+
+      >>> jnp.pow(jnp.array([2, 3]), 2)
+      Array([4, 9], dtype=int32)
     """
     if type(y) is int or (type(y) is not bool and isinstance(y, (int, np.integer))):
         x = operand("power", x)
@@ -243,7 +266,13 @@ def negative(x: ArrayLike, /) -> Array:
 
 
 def positive(x: ArrayLike, /) -> Array:
-    """``+x``, which is `x`."""
+    """``+x``, which is `x`.
+
+    Examples:
+
+      >>> jnp.positive(jnp.array([1, -2]))
+      Array([ 1, -2], dtype=int32)
+    """
     return asarray(operand("positive", x))
 
 
@@ -251,7 +280,15 @@ _UNSIGNED = frozenset((*dtypes.unsigned_dtypes, _BOOL))
 
 
 def absolute(x: ArrayLike, /) -> Array:
-    """``abs(x)``; the magnitude of complex numbers."""
+    """``abs(x)``; the magnitude of complex numbers.
+
+    Examples:
+
+      >>> jnp.abs(jnp.array([-2, 0, 3]))
+      Array([2, 0, 3], dtype=int32)
+      >>> jnp.abs(jnp.array([3 + 4j]))
+      Array([5.], dtype=float32)
+    """
     x = operand("absolute", x)
     if aval_of(x).dtype in _UNSIGNED:
         return positive(x)
@@ -259,7 +296,13 @@ def absolute(x: ArrayLike, /) -> Array:
 
 
 def invert(x: ArrayLike, /) -> Array:
-    """``~x``: all bits inverted; "not" of bools."""
+    """``~x``: all bits inverted; "not" of bools.
+
+    Examples:
+
+      >>> jnp.bitwise_invert(jnp.array([0, 1], dtype=jnp.uint8))
+      Array([255, 254], dtype=uint8)
+    """
     return ops.not_p.bind(operand("bitwise_not", x))
 
 
@@ -294,7 +337,13 @@ left_shift: BinaryUfunc = numeric2("left_shift", ops.shift_left_p.bind, "``x1 <<
 
 
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """``x >> y``: the sign of signed integers is kept."""
+    """``x >> y``: the sign of signed integers is kept.
+
+    Examples:
+
+      >>> jnp.bitwise_right_shift(jnp.array([16, -16]), 2)
+      Array([ 4, -4], dtype=int32)
+    """
     x, y = promote_pair("right_shift", x, y)
     if dtypes.is_unsigned_integer(aval_of(x).dtype):
         return ops.shift_right_logical_p.bind(x, y)

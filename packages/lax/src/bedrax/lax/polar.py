@@ -98,6 +98,13 @@ def qdwh(
 
     Returns:
       ``(u, h, number of iterations, whether it converged)``; zero in the padding.
+
+    Examples:
+
+      >>> unitary, positive, steps, converged = lax.linalg.qdwh(jnp.array([[0., -2.], [2., 0.]]))
+      >>> positive.round(3)
+      Array([[ 2., -0.],
+             [-0.,  2.]], dtype=float32)
     """
     aval = aval_of(x)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:

@@ -45,6 +45,11 @@ def polynomial(x: ArrayLike, coeffs: Iterable[Any], *, unroll: int | None = None
     Raises:
       TypeError: `x` holds booleans, or reals while a coefficient is complex; shapes do not match.
       ValueError: `unroll` is negative.
+
+    Examples:
+
+      >>> lax.polynomial(jnp.array([0., 1., 3.]), [1., 5., 2.])
+      Array([ 1.,  8., 34.], dtype=float32)
     """
     dtype = aval_of(x).dtype
     coefficients = [_coefficient(c, x, dtype) for c in coeffs]

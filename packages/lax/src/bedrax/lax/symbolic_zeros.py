@@ -22,7 +22,28 @@ class LazilyTyped:
 
 
 class Zero(LazilyTyped):
-    """A tangent or cotangent that is known to be zero; `aval` is its (tangent) type."""
+    """A tangent or cotangent that is known to be zero; `aval` is its (tangent) type.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> zero = hijax.Zero(jax.typeof(jnp.ones(3)))
+      >>> zero, zero.instantiate()
+      (Zero(f32[3]), Array([0., 0., 0.], dtype=float32))
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import ad
+
+      >>> def f(x):
+      ...     return jnp.sin(x), jnp.ones(2)
+      ...
+      >>> _, (moves, still) = ad.jvp(f, [0.], [1.], instantiate=False)
+      >>> moves, still
+      (Array(1., dtype=float32, ...), Zero(f32[2]))
+      >>> still.instantiate()
+      Array([0., 0.], dtype=float32)
+    """
 
     __slots__ = ()
 

@@ -148,6 +148,14 @@ def odeint(
 
     Raises:
       TypeError: an argument is no array.
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> times = jnp.array([0., 1., 2.])
+      >>> ode.odeint(lambda y, t, rate: -rate * y, jnp.array(1.), times, 0.5).round(3)
+      Array([1.        , 0.60700005, 0.36800003], dtype=float32)
     """
     for leaf in pytree.tree_leaves((y0, t, *args)):
         if not hasattr(leaf, "dtype") and not isinstance(leaf, int | float | complex):

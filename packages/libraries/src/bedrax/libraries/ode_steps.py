@@ -45,12 +45,37 @@ def ravel_first_arg(f: Callable[..., Any], unravel: Callable[..., Any], debug_in
     Args:
       unravel: converts a vector to the first argument.
       debug_info: names for messages; the names of the function are used.
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> from jax.flatten_util import ravel_pytree
+      >>> state = {"place": jnp.array([1., 2.]), "speed": jnp.array(3.)}
+      >>> def moved(state, t):
+      ...     return {"place": state["place"] + t * state["speed"], "speed": state["speed"]}
+      ...
+      >>> vector, unravel = ravel_pytree(state)
+      >>> ode.ravel_first_arg(moved, unravel)(vector, 2.)
+      Array([7., 8., 3.], dtype=float32)
     """
     return lambda y, *args: ravel_pytree(f(unravel(y), *args))[0]
 
 
 def ravel_first_arg_(fun: Any, unravel: Callable[..., Any]) -> Any:
-    """`ravel_first_arg` of a `WrappedFun` (`jax.extend.linear_util`), which stays one."""
+    """`ravel_first_arg` of a `WrappedFun` (`jax.extend.linear_util`), which stays one.
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> from jax.extend.linear_util import wrap_init
+      >>> from jax.flatten_util import ravel_pytree
+      >>> vector, unravel = ravel_pytree((jnp.array([1., 2.]), jnp.array(3.)))
+      >>> fun = wrap_init(lambda pair, factor: (factor * pair[0], pair[1]))
+      >>> ode.ravel_first_arg_(fun, unravel).call_wrapped(vector, 10.)
+      Array([10., 20.,  3.], dtype=float32)
+    """
     return fun.wrap(lambda inner, unravel, y, *args: ravel_first_arg(inner, unravel)(y, *args), (unravel,), None)
 
 
@@ -65,6 +90,20 @@ def runge_kutta_step(
 
     Returns:
       (solution and slope at the end, the estimate of the error, the slopes of all stages ``[7, n]``).
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> def slope(y, t):
+      ...     return -y
+      ...
+      >>> y0 = jnp.array([1., 2.])
+      >>> y1, slope1, error, slopes = ode.runge_kutta_step(slope, y0, slope(y0, 0.), 0., 0.5)
+      >>> print(y1.round(3), (y0 * np.exp(-0.5)).round(3))
+      [0.607 1.213] [0.607 1.213]
+      >>> bool(jnp.all(jnp.abs(error) < 1e-3)), slopes.shape, bool(jnp.all(slopes[-1] == slope1))
+      (True, (7, 2), True)
     """
     slopes = [f0]
     for node, row in zip(NODES, WEIGHTS, strict=True):
@@ -87,6 +126,19 @@ def fit_4th_order_polynomial(
 
     Returns:
       five coefficients, each of the shape of `y0`: ``jnp.polyval`` takes them, with 0 for the start and 1 for the end.
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> def f(t):
+      ...     return t**4 - t
+      ...
+      >>> start, end = 1., 3.
+      >>> slopes = 4 * start**3 - 1, 4 * end**3 - 1
+      >>> p = ode.fit_4th_order_polynomial(f(start), f(end), f(2.), *slopes, end - start)
+      >>> float(np.polyval(p, 0.25)), f(1.5)
+      (3.5625, 3.5625)
     """
     s0, s1 = dt * dy0, dt * dy1
     return (
@@ -100,13 +152,35 @@ def fit_4th_order_polynomial(
 
 def interp_fit_dopri(y0: ArrayLike, y1: ArrayLike, k: Array, dt: ArrayLike) -> Array:
     """`fit_4th_order_polynomial` of a step with the slopes `k` that `runge_kutta_step` gives, as one array ``[5,
-    n]``."""
+    n]``.
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> def slope(y, t):
+      ...     return -y
+      ...
+      >>> y0, step = jnp.array([1., 2.]), 0.5
+      >>> y1, _, _, slopes = ode.runge_kutta_step(slope, y0, slope(y0, 0.), 0., step)
+      >>> halfway = jnp.polyval(ode.interp_fit_dopri(y0, y1, slopes, step), 0.5)
+      >>> print(halfway.round(3), (y0 * np.exp(-0.25)).round(3))
+      [0.779 1.558] [0.779 1.558]
+    """
     middle = y0 + dt * sum(w * slope for w, slope in zip(_MIDDLE, k, strict=True))
     return jnp.asarray(fit_4th_order_polynomial(y0, y1, middle, k[0], k[-1], dt))
 
 
 def abs2(x: ArrayLike) -> Array:
-    """The square of the absolute value: real, also for complex `x`."""
+    """The square of the absolute value: real, also for complex `x`.
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> ode.abs2(jnp.array([3. + 4.j, 2.j]))
+      Array([25.,  4.], dtype=float32)
+    """
     return x.real**2 + x.imag**2 if jnp.iscomplexobj(x) else x**2
 
 
@@ -117,6 +191,16 @@ def mean_error_ratio(error_estimate: ArrayLike, rtol: float, atol: float, y0: Ar
       error_estimate: the error of each component; ``[n]``.
       rtol, atol: the tolerance of each component is ``atol + rtol * max(abs(y0), abs(y1))``.
       y0, y1: the solution at both ends of the step; ``[n]``.
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> error, y0, y1 = jnp.array([2e-3, 2e-3]), jnp.ones(2), jnp.ones(2)
+      >>> print(ode.mean_error_ratio(error, rtol=1e-3, atol=1e-3, y0=y0, y1=y1).round(4))
+      1.0
+      >>> print(ode.mean_error_ratio(error, rtol=0., atol=1e-3, y0=y0, y1=y1).round(4))
+      2.0
     """
     tolerated = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
     return jnp.sqrt(jnp.mean(abs2(error_estimate / tolerated)))
@@ -138,6 +222,18 @@ def optimal_step_size(
       ifactor, dfactor: at most and at least so many times as long as the last one, which is not followed by a shorter
         one if it was good.
       order: the error is proportional to this power of the length.
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> for ratio in (0., 0.5, 1., 32., 1e9):
+      ...     print(ratio, ode.optimal_step_size(1., jnp.array(ratio)).round(3))
+      0.0 10.0
+      0.5 1.034
+      1.0 0.9
+      32.0 0.45
+      1000000000.0 0.2
     """
     least = jnp.where(mean_error_ratio < 1, 1.0, dfactor)
     factor = safety * jnp.where(mean_error_ratio == 0, 1.0, mean_error_ratio) ** (-1 / order)
@@ -154,6 +250,17 @@ def initial_step_size(
       t0, y0, f0: the start: time, solution and slope ``[n]``.
       order: the order of the method.
       rtol, atol: the tolerance; see `mean_error_ratio`.
+
+    Examples:
+
+      >>> from jax.experimental import ode
+
+      >>> def first_step(rate):
+      ...     return float(ode.initial_step_size(lambda y, t: -rate * y, 0., y0, 4, 1e-3, 1e-3, -rate * y0))
+      ...
+      >>> y0 = jnp.array([1., 2.])
+      >>> round(first_step(1.), 3), round(first_step(100.), 3)  # what falls fast needs short steps
+      (0.104, 0.01)
     """
     scale = atol + jnp.abs(y0) * rtol
     d0, d1 = jnp.linalg.norm(y0 / scale), jnp.linalg.norm(f0 / scale)

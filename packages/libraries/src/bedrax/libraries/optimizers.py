@@ -61,7 +61,20 @@ ParamsFn = Callable[["OptimizerState"], Params]
 
 
 class Optimizer(NamedTuple):
-    """Three functions."""
+    """Three functions.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.sgd(0.5)
+      >>> state = opt.init_fn(jnp.array(4.))
+      >>> for step in range(3):  # of x ** 2 / 2, whose gradient is x
+      ...     state = opt.update_fn(step, opt.params_fn(state), state)
+      ...
+      >>> opt.params_fn(state)
+      Array(0.5, dtype=float32, weak_type=True)
+    """
 
     init_fn: Callable[..., Any]
     update_fn: Callable[..., Any]
@@ -95,7 +108,29 @@ def _states(state: OptimizerState) -> list:
 def optimizer(
     opt_maker: Callable[..., tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]],
 ) -> Callable[..., Optimizer]:
-    """Decorator: a maker of an optimizer of one array becomes one of an optimizer of pytrees."""
+    """Decorator: a maker of an optimizer of one array becomes one of an optimizer of pytrees.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> @optimizers.optimizer
+      ... def signs(step_size):
+      ...     def init(x):
+      ...         return x
+      ...
+      ...     def update(i, g, x):
+      ...         return x - step_size * jnp.sign(g)
+      ...
+      ...     def get_params(x):
+      ...         return x
+      ...
+      ...     return init, update, get_params
+      ...
+      >>> opt = signs(0.25)
+      >>> opt.params_fn(opt.update_fn(0, [jnp.array(-7.), jnp.array(3.)], opt.init_fn([1., 1.])))
+      [Array(1.25, dtype=float32, weak_type=True), Array(0.75, dtype=float32, weak_type=True)]
+    """
 
     @functools.wraps(opt_maker)
     def make(*args, **kwargs) -> Optimizer:
@@ -123,7 +158,16 @@ def optimizer(
 
 
 class JoinPoint:
-    """A subtree of a pytree of parameters that marks where the state of one parameter begins."""
+    """A subtree of a pytree of parameters that marks where the state of one parameter begins.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> state = optimizers.momentum(0.1, 0.9).init_fn({"w": 1.})
+      >>> optimizers.unpack_optimizer_state(state)["w"].subtree
+      (1.0, Array(0., dtype=float32, weak_type=True))
+    """
 
     def __init__(self, subtree: Any) -> None:
         self.subtree = subtree
@@ -133,12 +177,33 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """The state as a pytree like the parameters, with a `JoinPoint` for each of them; for saving."""
+    """The state as a pytree like the parameters, with a `JoinPoint` for each of them; for saving.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> state = optimizers.momentum(0.1, 0.9).init_fn({"w": 1., "b": 2.})
+      >>> marked = optimizers.unpack_optimizer_state(state)
+      >>> {name: point.subtree for name, point in sorted(marked.items())}  # parameter, velocity
+      {'b': (2.0, Array(0., dtype=float32, weak_type=True)), 'w': (1.0, Array(0., dtype=float32, weak_type=True))}
+    """
     return pytree.tree_unflatten(opt_state.tree_def, [JoinPoint(s) for s in _states(opt_state)])
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The inverse of `unpack_optimizer_state`."""
+    """The inverse of `unpack_optimizer_state`.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.momentum(0.1, 0.9)
+      >>> state = opt.update_fn(0, {"w": 5.}, opt.init_fn({"w": 1.}))
+      >>> saved = optimizers.unpack_optimizer_state(state)
+      >>> opt.params_fn(optimizers.pack_optimizer_state(saved)) == opt.params_fn(state)
+      True
+    """
     points, tree = pytree.tree_flatten(marked_pytree)
     if not all(isinstance(p, JoinPoint) for p in points):
         raise TypeError("pack_optimizer_state: every leaf must be a JoinPoint, as unpack_optimizer_state makes them")
@@ -151,14 +216,37 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
 
 @optimizer
 def sgd(step_size: float) -> tuple[Callable[..., Any], ...]:
-    """Gradient descent: ``x -= step_size * g``."""
+    """Gradient descent: ``x -= step_size * g``.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> init, update, params = optimizers.sgd(0.1)
+      >>> state = init({"w": jnp.array([1., 2.])})
+      >>> params(update(0, {"w": jnp.array([10., 0.])}, state))
+      {'w': Array([0., 2.], dtype=float32)}
+    """
     step_size = make_schedule(step_size)
     return lambda x: x, lambda i, g, x: x - step_size(i) * g, lambda x: x
 
 
 @optimizer
 def momentum(step_size: float, mass: float) -> tuple[Callable[..., Any], ...]:
-    """Gradient descent with momentum: ``v = mass * v + g``, ``x -= step_size * v``."""
+    """Gradient descent with momentum: ``v = mass * v + g``, ``x -= step_size * v``.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.momentum(0.1, mass=0.5)
+      >>> state = opt.init_fn(jnp.array(0.))
+      >>> for step in range(2):  # velocities 1, 1.5
+      ...     state = opt.update_fn(step, jnp.array(1.), state)
+      ...
+      >>> opt.params_fn(state).round(4)
+      Array(-0.25, dtype=float32, weak_type=True)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -171,7 +259,17 @@ def momentum(step_size: float, mass: float) -> tuple[Callable[..., Any], ...]:
 
 @optimizer
 def nesterov(step_size: float, mass: float) -> tuple[Callable[..., Any], ...]:
-    """Nesterov's momentum: as `momentum`, with the step along ``mass * v + g`` for the new v."""
+    """Nesterov's momentum: as `momentum`, with the step along ``mass * v + g`` for the new v.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.nesterov(0.1, mass=0.5)
+      >>> state = opt.update_fn(0, jnp.array(1.), opt.init_fn(jnp.array(0.)))
+      >>> opt.params_fn(state).round(4)  # 0.1 * (0.5 * 1 + 1)
+      Array(-0.14999999, dtype=float32, weak_type=True)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -188,7 +286,18 @@ def _inverse_root(x):
 
 @optimizer
 def adagrad(step_size: float, momentum: float = 0.9) -> tuple[Callable[..., Any], ...]:
-    """Adagrad (Duchi, Hazan and Singer 2011), with momentum: gradients over the root of their sum of squares."""
+    """Adagrad (Duchi, Hazan and Singer 2011), with momentum: gradients over the root of their sum of squares.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.adagrad(0.1, momentum=0.)
+      >>> state = opt.init_fn(jnp.array([0., 0.]))
+      >>> state = opt.update_fn(0, jnp.array([3., -100.]), state)
+      >>> opt.params_fn(state).round(4)  # the size of a gradient does not matter in the first step
+      Array([-0.09999999,  0.09999999], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -202,7 +311,17 @@ def adagrad(step_size: float, momentum: float = 0.9) -> tuple[Callable[..., Any]
 
 @optimizer
 def rmsprop(step_size: float, gamma: float = 0.9, eps: float = 1e-8) -> tuple[Callable[..., Any], ...]:
-    """RMSProp (Hinton): gradients over the root of the running mean of their squares."""
+    """RMSProp (Hinton): gradients over the root of the running mean of their squares.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.rmsprop(0.1, gamma=0.75)
+      >>> state = opt.update_fn(0, jnp.array([3., -100.]), opt.init_fn(jnp.zeros(2)))
+      >>> opt.params_fn(state).round(4)
+      Array([-0.19999999,  0.19999999], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -217,7 +336,20 @@ def rmsprop(step_size: float, gamma: float = 0.9, eps: float = 1e-8) -> tuple[Ca
 def rmsprop_momentum(
     step_size: float, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> tuple[Callable[..., Any], ...]:
-    """`rmsprop` with momentum of its steps."""
+    """`rmsprop` with momentum of its steps.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.rmsprop_momentum(0.1, gamma=0.75, momentum=0.5)
+      >>> state = opt.init_fn(jnp.array(0.))
+      >>> for step in range(2):
+      ...     state = opt.update_fn(step, jnp.array(2.), state)
+      ...
+      >>> opt.params_fn(state).round(3)
+      Array(-0.45100003, dtype=float32, weak_type=True)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -231,7 +363,20 @@ def rmsprop_momentum(
 
 @optimizer
 def adam(step_size: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple[Callable[..., Any], ...]:
-    """Adam (Kingma and Ba 2015): running means of gradients and of their squares, without their bias to 0."""
+    """Adam (Kingma and Ba 2015): running means of gradients and of their squares, without their bias to 0.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.adam(0.1)
+      >>> state = opt.init_fn(jnp.array([5., -1.]))
+      >>> for step in range(200):
+      ...     state = opt.update_fn(step, opt.params_fn(state) - jnp.array([1., 2.]), state)
+      ...
+      >>> opt.params_fn(state).round(2)
+      Array([1., 2.], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -247,7 +392,17 @@ def adam(step_size: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 @optimizer
 def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """AdaMax (Kingma and Ba 2015): `adam` with the decaying maximum instead of the mean of squares."""
+    """AdaMax (Kingma and Ba 2015): `adam` with the decaying maximum instead of the mean of squares.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.adamax(0.1)
+      >>> state = opt.update_fn(0, jnp.array([3., -100.]), opt.init_fn(jnp.zeros(2)))
+      >>> opt.params_fn(state).round(4)
+      Array([-0.09999999,  0.09999999], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def update(i, g, state):
@@ -262,7 +417,19 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> Any:
-    """SM3 (Anil et al. 2019): Adagrad with sums of squares kept per row, column, ... instead of per element."""
+    """SM3 (Anil et al. 2019): Adagrad with sums of squares kept per row, column, ... instead of per element.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> opt = optimizers.sm3(0.1, momentum=0.)
+      >>> state = opt.init_fn(jnp.zeros((2, 3)))
+      >>> state = opt.update_fn(0, jnp.array([[1., 0., 0.], [0., 2., 0.]]), state)
+      >>> opt.params_fn(state).round(3)
+      Array([[-0.1,  0. ,  0. ],
+             [ 0. , -0.1,  0. ]], dtype=float32)
+    """
     step_size = make_schedule(step_size)
 
     def init(x):
@@ -286,19 +453,46 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
 
 
 def constant(step_size: float) -> Callable[..., Any]:
-    """The same step size for all steps."""
+    """The same step size for all steps.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> schedule = optimizers.constant(0.1)
+      >>> schedule(0), schedule(100)
+      (0.1, 0.1)
+    """
     return lambda i: step_size
 
 
 def exponential_decay(step_size: float, decay_steps: int, decay_rate: float) -> Callable[..., Any]:
-    """``step_size * decay_rate ** (i / decay_steps)``."""
+    """``step_size * decay_rate ** (i / decay_steps)``.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> schedule = optimizers.exponential_decay(1., decay_steps=10, decay_rate=0.5)
+      >>> [schedule(i) for i in (0, 10, 20)]
+      [1.0, 0.5, 0.25]
+    """
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(
     step_size: float, decay_steps: int, decay_rate: float, staircase: bool = False
 ) -> Callable[..., Any]:
-    """``step_size / (1 + decay_rate * i / decay_steps)``; with `staircase`, the quotient is rounded down."""
+    """``step_size / (1 + decay_rate * i / decay_steps)``; with `staircase`, the quotient is rounded down.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> schedule = optimizers.inverse_time_decay(1., decay_steps=10, decay_rate=1.)
+      >>> print([round(float(schedule(i)), 3) for i in (0, 10, 30)])
+      [1.0, 0.5, 0.25]
+    """
     whole = jnp.floor if staircase else lambda x: x
     return lambda i: step_size / (1 + decay_rate * whole(i / decay_steps))
 
@@ -306,7 +500,16 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: float, decay_steps: int, final_step_size: float, power: float = 1.0
 ) -> Callable[..., Any]:
-    """From `step_size` to `final_step_size` within `decay_steps`, along ``(1 - i / decay_steps) ** power``."""
+    """From `step_size` to `final_step_size` within `decay_steps`, along ``(1 - i / decay_steps) ** power``.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> schedule = optimizers.polynomial_decay(1., decay_steps=10, final_step_size=0.5)
+      >>> print([float(schedule(i)) for i in (0, 5, 10, 99)])
+      [1.0, 0.75, 0.5, 0.5]
+    """
 
     def schedule(i):
         rest = 1 - jnp.minimum(i, decay_steps) / decay_steps
@@ -316,7 +519,16 @@ def polynomial_decay(
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Callable[..., Any]:
-    """``values[k]`` for steps up to ``boundaries[k]``, in order; one value more than boundaries."""
+    """``values[k]`` for steps up to ``boundaries[k]``, in order; one value more than boundaries.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> schedule = optimizers.piecewise_constant([10, 20], [1., 0.5, 0.25])
+      >>> print([float(schedule(i)) for i in (0, 9, 15, 25)])
+      [1.0, 1.0, 0.5, 0.25]
+    """
     boundaries, values = jnp.asarray(boundaries), jnp.asarray(values)
     if boundaries.ndim != 1 or values.ndim != 1 or values.shape[0] != boundaries.shape[0] + 1:
         raise ValueError(
@@ -327,7 +539,15 @@ def piecewise_constant(boundaries: Any, values: Any) -> Callable[..., Any]:
 
 
 def make_schedule(scalar_or_schedule: float) -> Callable[..., Any]:
-    """A schedule unchanged; a number as a constant schedule."""
+    """A schedule unchanged; a number as a constant schedule.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> optimizers.make_schedule(0.5)(7), optimizers.make_schedule(lambda i: 1 / i)(4)
+      (0.5, 0.25)
+    """
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if jnp.ndim(scalar_or_schedule) == 0:
@@ -339,11 +559,29 @@ def make_schedule(scalar_or_schedule: float) -> Callable[..., Any]:
 
 
 def l2_norm(tree: Any) -> Array:
-    """The Euclidean norm of all elements of a pytree."""
+    """The Euclidean norm of all elements of a pytree.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> optimizers.l2_norm({"w": jnp.array([2., 4.]), "b": jnp.array([5., 2.])})
+      Array(7., dtype=float32)
+    """
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in pytree.tree_leaves(tree)))
 
 
 def clip_grads(grad_tree: Any, max_norm: float) -> dict[str, Array]:
-    """Gradients, scaled down to `max_norm` if their `l2_norm` is larger."""
+    """Gradients, scaled down to `max_norm` if their `l2_norm` is larger.
+
+    Examples:
+
+      >>> from jax.example_libraries import optimizers
+
+      >>> optimizers.clip_grads([jnp.array([3., 4.])], 1.)
+      [Array([0.6, 0.8], dtype=float32)]
+      >>> optimizers.clip_grads([jnp.array([0.3, 0.4])], 1.)
+      [Array([0.3, 0.4], dtype=float32)]
+    """
     norm = l2_norm(grad_tree)
     return pytree.tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

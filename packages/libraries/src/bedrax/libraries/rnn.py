@@ -43,12 +43,34 @@ def _shapes(
 
 
 def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> int:
-    """The number of weights of an LSTM: the length of the vector for `lstm`."""
+    """The number of weights of an LSTM: the length of the vector for `lstm`.
+
+    Examples:
+
+      >>> from jax.experimental import rnn
+
+      >>> inputs, hidden = 2, 3
+      >>> 4 * hidden * (inputs + hidden + 2)  # four gates: two matrices and two biases each
+      84
+      >>> rnn.get_num_params_in_lstm(inputs, hidden, num_layers=1, bidirectional=False)
+      84
+      >>> rnn.get_num_params_in_lstm(inputs, hidden, num_layers=1, bidirectional=True)
+      168
+    """
     return sum(int(np.prod(s)) for *_, s in _shapes(input_size, hidden_size, num_layers, bidirectional))
 
 
 def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """Random weights in one vector, uniform between ``-1 / sqrt(hidden_size)`` and that; float32. `rng` is a key."""
+    """Random weights in one vector, uniform between ``-1 / sqrt(hidden_size)`` and that; float32. `rng` is a key.
+
+    Examples:
+
+      >>> from jax.experimental import rnn
+
+      >>> weights = rnn.init_lstm_weight(jax.random.key(0), 2, 4, 1, False)
+      >>> weights.shape, float(jnp.abs(weights).max().round(1))
+      ((128,), 0.5)
+    """
     count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     bound = np.sqrt(1 / hidden_size)
     return random.uniform(rng, (count,), np.float32, -bound, bound)
@@ -66,6 +88,21 @@ def unpack_lstm_weights(
 
     Raises:
       ValueError: the vector has another length.
+
+    Examples:
+
+      >>> from jax.experimental import rnn
+
+      >>> inputs, hidden, layers = 2, 1, 1
+      >>> weights = jnp.arange(20.)
+      >>> W_ih, W_hh, b_ih, b_hh = rnn.unpack_lstm_weights(weights, inputs, hidden, layers, False)
+      >>> print(W_ih[0])
+      [[0. 1.]
+       [2. 3.]
+       [4. 5.]
+       [6. 7.]]
+      >>> print(W_hh[0].T, b_ih[0], b_hh[0])
+      [[ 8.  9. 10. 11.]] [12. 13. 14. 15.] [16. 17. 18. 19.]
     """
     count = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     if jnp.shape(weights) != (count,):
@@ -80,7 +117,21 @@ def unpack_lstm_weights(
 
 
 def swap_lstm_gates(weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """The vector of weights with the gates of cell and output exchanged, the order of other libraries."""
+    """The vector of weights with the gates of cell and output exchanged, the order of other libraries.
+
+    Examples:
+
+      >>> from jax.experimental import rnn
+
+      >>> sizes = 1, 1, 1, False  # inputs, hidden states, layers, bidirectional
+      >>> weights = jnp.arange(16.)
+      >>> swapped = rnn.swap_lstm_gates(weights, *sizes)
+      >>> print(swapped.reshape(4, 4))
+      [[ 0.  1.  3.  2.]
+       [ 4.  5.  7.  6.]
+       [ 8.  9. 11. 10.]
+       [12. 13. 15. 14.]]
+    """
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     out = []
     for kind, number, _ in _shapes(input_size, hidden_size, num_layers, bidirectional):
@@ -134,6 +185,16 @@ def lstm_ref(
 
     Returns:
       (outputs ``[batch, time, directions * hidden_size]``, the last hidden states and cells, like the first ones).
+
+    Examples:
+
+      >>> from jax.experimental import rnn
+
+      >>> parts = {0: jnp.zeros((4, 1))}, {0: jnp.zeros((4, 1))}, {0: jnp.array([9., 9., 1., 9.])}, {0: jnp.zeros(4)}
+      >>> x, start, lengths = jnp.zeros((1, 3, 1)), jnp.zeros((1, 1, 1)), jnp.array([3])
+      >>> _, _, cells = rnn.lstm_ref(x, start, start, *parts, lengths, 1, 1, 1, 0., False)  # all gates are open:
+      >>> print(cells.round(2), 3 * np.tanh(1.).round(3))  # each round adds the same to the cell
+      [[[2.28]]] 2.286
     """
     if dropout:
         raise NotImplementedError(f"an LSTM without dropout only, got {dropout=}; apply it between LSTMs of one layer")
@@ -168,7 +229,22 @@ def lstm(
     precision: Any = None,
 ) -> tuple[Array, Array, Array]:
     """`lstm_ref` with all weights in one vector. It is a loop on every platform; no kernel of a GPU library is
-    called."""
+    called.
+
+    Examples:
+
+      >>> from jax.experimental import rnn
+
+      >>> sizes = dict(input_size=2, hidden_size=3, num_layers=1, dropout=0., bidirectional=False)
+      >>> weights = rnn.init_lstm_weight(jax.random.key(0), 2, 3, 1, False)
+      >>> x, start, lengths = jnp.ones((2, 4, 2)), jnp.zeros((1, 2, 3)), jnp.array([4, 2])
+      >>> outputs, hidden, cells = rnn.lstm(x, start, start, weights, lengths, **sizes)
+      >>> outputs.shape, bool(jnp.all(hidden[0, 1] == outputs[1, 1]))  # the last of the second sequence
+      ((2, 4, 3), True)
+      >>> print(outputs[1, 2:])  # behind its end
+      [[0. 0. 0.]
+       [0. 0. 0.]]
+    """
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     return lstm_ref(
         x, h_0, c_0, *parts, seq_lengths, input_size, hidden_size, num_layers, dropout, bidirectional, precision
@@ -188,7 +264,18 @@ def lstm_fwd(
     bidirectional: bool,
     precision: Any = None,
 ) -> tuple[Any, ...]:
-    """(the results of `lstm`, the residuals for `lstm_bwd`)."""
+    """(the results of `lstm`, the residuals for `lstm_bwd`).
+
+    Examples:
+
+      >>> from jax.experimental import rnn
+
+      >>> args = jnp.ones((1, 2, 1)), jnp.zeros((1, 1, 1)), jnp.zeros((1, 1, 1)), jnp.ones(16), jnp.array([2])
+      >>> sizes = 1, 1, 1, 0., False  # inputs, hidden states, layers, dropout, bidirectional
+      >>> results, residuals = rnn.lstm_fwd(*args, *sizes)
+      >>> bool(jnp.all(results[0] == rnn.lstm(*args, *sizes)[0])), [r.shape for r in residuals]
+      (True, [(1, 2, 1), (1, 1, 1), (1, 1, 1), (16,), (1,)])
+    """
     sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     return lstm(x, h_0, c_0, w, seq_lengths, *sizes), (x, h_0, c_0, w, seq_lengths)
 
@@ -203,7 +290,21 @@ def lstm_bwd(
     residuals: tuple[Any, ...],
     gradients: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    """The cotangents of the arguments of `lstm` from those of its results; None for `seq_lengths`."""
+    """The cotangents of the arguments of `lstm` from those of its results; None for `seq_lengths`.
+
+    Examples:
+
+      >>> from jax.experimental import rnn
+
+      >>> args = jnp.ones((1, 2, 1)), jnp.zeros((1, 1, 1)), jnp.zeros((1, 1, 1)), jnp.ones(16), jnp.array([2])
+      >>> sizes = 1, 1, 1, 0., False  # inputs, hidden states, layers, dropout, bidirectional
+      >>> results, residuals = rnn.lstm_fwd(*args, *sizes)
+      >>> gradients = jnp.ones_like(results[0]), jnp.zeros_like(results[1]), jnp.zeros_like(results[2])
+      >>> to_x, _, _, to_weights, _ = rnn.lstm_bwd(*sizes, None, residuals, gradients)
+      >>> loss = lambda x: rnn.lstm(x, *args[1:], *sizes)[0].sum()
+      >>> bool(jnp.allclose(to_x, jax.grad(loss)(args[0]))), to_weights.shape
+      (True, (16,))
+    """
     *given, lengths = residuals
     sizes = (input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     _, back = vjp(lambda *args: lstm(*args, lengths, *sizes), *given)

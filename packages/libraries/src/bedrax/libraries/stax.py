@@ -70,7 +70,20 @@ def _eval_shape(fun: Callable, *shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def Dense(out_dim: int, W_init: Callable[..., Any] = glorot(), b_init: Callable[..., Any] = randn()) -> Layer:  # noqa: B008
-    """``x @ W + b``."""
+    """``x @ W + b``.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.Dense(2)
+      >>> shape, (W, b) = init(jax.random.key(0), (-1, 3))
+      >>> shape, W.shape, b.shape
+      ((-1, 2), (3, 2), (2,))
+      >>> x = jnp.ones((4, 3))
+      >>> bool(jnp.allclose(apply((W, b), x), x @ W + b))
+      True
+    """
 
     def init(rng, input_shape):
         key_w, key_b = random.split(rng)
@@ -114,7 +127,17 @@ def GeneralConv(
     W_init: Any = None,
     b_init: Callable[..., Any] = randn(1e-6),  # noqa: B008
 ) -> Layer:
-    """A convolution with the layouts ``(inputs, kernel, outputs)``, such as ``("NHWC", "HWIO", "NHWC")``."""
+    """A convolution with the layouts ``(inputs, kernel, outputs)``, such as ``("NHWC", "HWIO", "NHWC")``.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.GeneralConv(("NHWC", "HWIO", "NHWC"), out_chan=5, filter_shape=(3, 3), padding="SAME")
+      >>> shape, params = init(jax.random.key(0), (-1, 8, 8, 2))
+      >>> shape, apply(params, jnp.ones((2, 8, 8, 2))).shape
+      ((-1, 8, 8, 5), (2, 8, 8, 5))
+    """
     return _general(
         lax.conv_general_dilated, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
     )
@@ -129,7 +152,17 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Callable[..., Any] = randn(1e-6),  # noqa: B008
 ) -> Layer:
-    """A transposed convolution; arguments as for `GeneralConv`."""
+    """A transposed convolution; arguments as for `GeneralConv`.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.GeneralConvTranspose(("NHWC", "HWIO", "NHWC"), 5, (2, 2), strides=(2, 2))
+      >>> shape, params = init(jax.random.key(0), (1, 4, 4, 3))
+      >>> shape, apply(params, jnp.ones((1, 4, 4, 3))).shape
+      ((1, 8, 8, 5), (1, 8, 8, 5))
+    """
     return _general(lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
 
 
@@ -146,7 +179,18 @@ def BatchNorm(
     beta_init: Callable[..., Any] = initializers.zeros,
     gamma_init: Callable[..., Any] = initializers.ones,
 ) -> Layer:
-    """Inputs less their mean over `axis`, over their standard deviation; times gamma, plus beta."""
+    """Inputs less their mean over `axis`, over their standard deviation; times gamma, plus beta.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.BatchNorm(axis=0)
+      >>> _, params = init(jax.random.key(0), (4, 1))
+      >>> y = apply(params, jnp.array([[1.], [2.], [3.], [4.]]))
+      >>> y.mean().round(3), y.std().round(2)
+      (Array(0., dtype=float32), Array(1., dtype=float32))
+    """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
     def init(rng, input_shape):
@@ -168,7 +212,16 @@ def BatchNorm(
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """A layer without parameters that applies `fun`."""
+    """A layer without parameters that applies `fun`.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.elementwise(jnp.clip, min=0., max=1.)
+      >>> apply((), jnp.array([-1., 0.5, 7.]))
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
@@ -209,17 +262,44 @@ def _mean(out, x, window, strides, padding):
 def MaxPool(
     window_shape: tuple[int, ...], strides: tuple[int, ...] | None = None, padding: str = "VALID", spec: Any = None
 ) -> Layer:
-    """Maxima of windows; `spec` is the layout, ``NHWC`` by default."""
+    """Maxima of windows; `spec` is the layout, ``NHWC`` by default.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.MaxPool((1, 2), strides=(1, 2))
+      >>> apply((), jnp.array([1., 5., 3., 4.]).reshape(1, 1, 4, 1)).ravel()
+      Array([5., 4.], dtype=float32)
+    """
     return _pool(-math.inf, lax.max, _unchanged, window_shape, strides, padding, spec)
 
 
 def SumPool(window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None) -> Layer:
-    """Sums of windows."""
+    """Sums of windows.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.SumPool((1, 2), strides=(1, 2))
+      >>> apply((), jnp.array([1., 5., 3., 4.]).reshape(1, 1, 4, 1)).ravel()
+      Array([6., 7.], dtype=float32)
+    """
     return _pool(0.0, lax.add, _unchanged, window_shape, strides, padding, spec)
 
 
 def AvgPool(window_shape: tuple[int, ...], strides: Any = None, padding: str = "VALID", spec: Any = None) -> Layer:
-    """Means of windows, over the elements within the input."""
+    """Means of windows, over the elements within the input.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.AvgPool((1, 2), strides=(1, 2))
+      >>> apply((), jnp.array([1., 5., 3., 4.]).reshape(1, 1, 4, 1)).ravel()
+      Array([3. , 3.5], dtype=float32)
+    """
     return _pool(0.0, lax.add, _mean, window_shape, strides, padding, spec)
 
 
@@ -231,7 +311,16 @@ Identity: Final = (lambda rng, input_shape: (input_shape, ()), lambda params, in
 
 
 def FanOut(num: int) -> Layer:
-    """The input, `num` times."""
+    """The input, `num` times.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.FanOut(2)
+      >>> apply((), jnp.array(3.))
+      [Array(3., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True)]
+    """
     return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
 
@@ -242,7 +331,18 @@ FanInSum: Final = (
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """Inputs, concatenated."""
+    """Inputs, concatenated.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.FanInConcat(axis=0)
+      >>> init(jax.random.key(0), [(2, 3), (4, 3)])[0]
+      (6, 3)
+      >>> apply((), [jnp.array([1., 2.]), jnp.array([3.])])
+      Array([1., 2., 3.], dtype=float32)
+    """
 
     def init(rng, input_shapes):
         shape = list(input_shapes[0])
@@ -256,6 +356,18 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     """Inputs, each kept with probability `rate` and divided by it; in another mode, unchanged.
 
     `apply` needs the keyword ``rng``, a key.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.Dropout(0.8)  # the share that is kept
+      >>> y = apply((), jnp.ones(10000), rng=jax.random.key(0))
+      >>> print(np.unique(y), round(float((y > 0).mean()), 1))
+      [0.   1.25] 0.8
+      >>> _, unchanged = stax.Dropout(0.8, mode="test")
+      >>> unchanged((), jnp.array([1., 2.]), rng=jax.random.key(0))
+      Array([1., 2.], dtype=float32)
     """
 
     def apply(params, inputs, rng=None, **kwargs):
@@ -273,7 +385,17 @@ def _keys(rng, count: int) -> list:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Layers, one after the other; the parameters are a list."""
+    """Layers, one after the other; the parameters are a list.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.serial(stax.Dense(8), stax.Relu, stax.Dense(1))
+      >>> shape, params = init(jax.random.key(0), (-1, 3))
+      >>> shape, len(params), apply(params, jnp.ones((5, 3))).shape
+      ((-1, 1), 3, (5, 1))
+    """
     inits, applies = zip(*layers, strict=True) if layers else ((), ())
 
     def init(rng, input_shape):
@@ -293,7 +415,17 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Parallel layers, on a sequence of inputs."""
+    """Parallel layers, on a sequence of inputs.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> init, apply = stax.parallel(stax.Identity, stax.elementwise(jnp.negative))
+      >>> _, params = init(jax.random.key(0), [(-1, 2), (-1, 2)])
+      >>> apply(params, [jnp.array([1., 2.]), jnp.array([3., 4.])])
+      [Array([1., 2.], dtype=float32), Array([-3., -4.], dtype=float32)]
+    """
     inits, applies = zip(*layers, strict=True) if layers else ((), ())
 
     def init(rng, input_shape):
@@ -308,7 +440,17 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[tuple[Any, ...]], Layer]) -> Layer:
-    """The layer from `make_layer`, which is called with the shape of the input."""
+    """The layer from `make_layer`, which is called with the shape of the input.
+
+    Examples:
+
+      >>> from jax.example_libraries import stax
+
+      >>> layer = stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1]))
+      >>> init, apply = layer
+      >>> init(jax.random.key(0), (-1, 3))[0]
+      (-1, 6)
+    """
     return (
         lambda rng, input_shape: make_layer(input_shape)[0](rng, input_shape),
         lambda params, inputs, **kwargs: make_layer(inputs.shape)[1](params, inputs, **kwargs),

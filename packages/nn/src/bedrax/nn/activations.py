@@ -74,13 +74,27 @@ def _numeric(name: str, x: ArrayLike) -> Array:
 
 
 def identity(x: ArrayLike) -> Array:
-    """`x` as an array."""
+    """`x` as an array.
+
+    Examples:
+
+      >>> jax.nn.identity(jnp.array([1, 2]))
+      Array([1, 2], dtype=int32)
+    """
     return array("identity", x)
 
 
 @one_program
 def relu(x: ArrayLike) -> Array:
-    """``max(x, 0)``; the derivative at 0 and at NaN is 0. Complex numbers are ordered by real, then by imaginary part."""
+    """``max(x, 0)``; the derivative at 0 and at NaN is 0. Complex numbers are ordered by real, then by imaginary part.
+
+    Examples:
+
+      >>> jax.nn.relu(jnp.array([-1., 0., 2.]))
+      Array([0., 0., 2.], dtype=float32)
+      >>> jax.grad(lambda x: jax.nn.relu(x).sum())(jnp.array([-1., 0., 2.]))
+      Array([0., 0., 1.], dtype=float32)
+    """
     x = _numeric("relu", x)
     if dtypes.is_complex(x.dtype):
         re, im = lax.real(x), lax.imag(x)
@@ -90,7 +104,13 @@ def relu(x: ArrayLike) -> Array:
 
 @one_program
 def relu6(x: ArrayLike) -> Array:
-    """``min(max(x, 0), 6)``; the derivative is 0 at 0, at 6, and at NaN."""
+    """``min(max(x, 0), 6)``; the derivative is 0 at 0, at 6, and at NaN.
+
+    Examples:
+
+      >>> jax.nn.relu6(jnp.array([-1., 4., 9.]))
+      Array([0., 4., 6.], dtype=float32)
+    """
     (x,) = inexact("relu6", x)
     return _rectifier("relu6", 6.0)(x)
 
@@ -121,13 +141,30 @@ def _rectifier(name: str, high: float):
 
 @one_program
 def sigmoid(x: ArrayLike) -> Array:
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    Examples:
+
+      >>> from jax.experimental import rnn
+
+      >>> rnn.sigmoid(jnp.array([-jnp.inf, 0., jnp.inf]))  # how far a gate is open
+      Array([0. , 0.5, 1. ], dtype=float32)
+
+      >>> jax.nn.sigmoid(jnp.array([-1000., 0., 2.]))
+      Array([0.      , 0.5     , 0.880797], dtype=float32)
+    """
     return lax.logistic(array("sigmoid", x))
 
 
 @one_program
 def softplus(x: ArrayLike) -> Array:
-    """``log(1 + exp(x))``."""
+    """``log(1 + exp(x))``.
+
+    Examples:
+
+      >>> jax.nn.softplus(jnp.array([-1., 0., 100.]))
+      Array([  0.3132617,   0.6931472, 100.       ], dtype=float32)
+    """
     (x,) = inexact("softplus", x)
     return jnp.logaddexp(x, _number(0, x))
 
@@ -135,27 +172,51 @@ def softplus(x: ArrayLike) -> Array:
 @one_program
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, ``(x + 1)**2 / 4`` up to 1, then x: a softplus with bounded support (its derivative is
-    `sparse_sigmoid`)."""
+    `sparse_sigmoid`).
+
+    Examples:
+
+      >>> jax.nn.sparse_plus(jnp.array([-2., 0., 3.]))
+      Array([0.  , 0.25, 3.  ], dtype=float32)
+    """
     (x,) = inexact("sparse_plus", x)
     return jnp.where(x <= -1, _number(0, x), jnp.where(x >= 1, x, (x + 1) ** 2 / 4))
 
 
 def sparse_sigmoid(x: ArrayLike) -> Array:
-    """``(x + 1) / 2``, clipped to [0, 1]."""
+    """``(x + 1) / 2``, clipped to [0, 1].
+
+    Examples:
+
+      >>> jax.nn.sparse_sigmoid(jnp.array([-2., 0., 0.5, 3.]))
+      Array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     (x,) = inexact("sparse_sigmoid", x)
     return _number(0.5, x) * jnp.clip(x + 1, 0, 2)
 
 
 @one_program
 def soft_sign(x: ArrayLike) -> Array:
-    """``x / (|x| + 1)``."""
+    """``x / (|x| + 1)``.
+
+    Examples:
+
+      >>> jax.nn.soft_sign(jnp.array([-1., 0., 3.]))
+      Array([-0.5 ,  0.  ,  0.75], dtype=float32)
+    """
     (x,) = inexact("soft_sign", x)
     return x / (abs(x) + 1)
 
 
 @one_program
 def silu(x: ArrayLike) -> Array:
-    """``x * sigmoid(x)``, also known as swish."""
+    """``x * sigmoid(x)``, also known as swish.
+
+    Examples:
+
+      >>> jax.nn.silu(jnp.array([-1., 0., 1.]))
+      Array([-0.26894143,  0.        ,  0.7310586 ], dtype=float32)
+    """
     x = array("silu", x)
     return lax.mul(x, lax.logistic(x))
 
@@ -165,14 +226,26 @@ swish = silu
 
 @one_program
 def log_sigmoid(x: ArrayLike) -> Array:
-    """``log(sigmoid(x))``."""
+    """``log(sigmoid(x))``.
+
+    Examples:
+
+      >>> jax.nn.log_sigmoid(jnp.array([-100., 0.]))
+      Array([-100.       ,   -0.6931472], dtype=float32)
+    """
     (x,) = inexact("log_sigmoid", x)
     return -softplus(-x)
 
 
 @one_program
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x if positive, else ``alpha * (exp(x) - 1)``."""
+    """x if positive, else ``alpha * (exp(x) - 1)``.
+
+    Examples:
+
+      >>> jax.nn.elu(jnp.array([-2., 0., 3.]))
+      Array([-0.86466473,  0.        ,  3.        ], dtype=float32)
+    """
     x, alpha = inexact("elu", x, alpha)
     safe = jnp.where(x > 0, 0.0, x)
     return jnp.where(x > 0, x, alpha * jnp.expm1(safe))
@@ -180,14 +253,26 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 @one_program
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
-    """x if not negative, else ``negative_slope * x``."""
+    """x if not negative, else ``negative_slope * x``.
+
+    Examples:
+
+      >>> jax.nn.leaky_relu(jnp.array([-1., 2.]), negative_slope=0.1)
+      Array([-0.1,  2. ], dtype=float32)
+    """
     x, slope = inexact("leaky_relu", x, negative_slope)
     return jnp.where(x >= 0, x, slope * x)
 
 
 @one_program
 def hard_tanh(x: ArrayLike) -> Array:
-    """x, clipped to [-1, 1]; the derivative is 1 at both ends."""
+    """x, clipped to [-1, 1]; the derivative is 1 at both ends.
+
+    Examples:
+
+      >>> jax.nn.hard_tanh(jnp.array([-4., 0.5, 4.]))
+      Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     x = _numeric("hard_tanh", x)
     one = _number(1, x)
     return jnp.where(x > one, one, jnp.where(x < -one, -one, x))
@@ -195,14 +280,26 @@ def hard_tanh(x: ArrayLike) -> Array:
 
 @one_program
 def hard_sigmoid(x: ArrayLike) -> Array:
-    """``relu6(x + 3) / 6``."""
+    """``relu6(x + 3) / 6``.
+
+    Examples:
+
+      >>> jax.nn.hard_sigmoid(jnp.array([-4., 0., 1.5]))
+      Array([0.  , 0.5 , 0.75], dtype=float32)
+    """
     (x,) = inexact("hard_sigmoid", x)
     return relu6(x + 3) / 6
 
 
 @one_program
 def hard_silu(x: ArrayLike) -> Array:
-    """``x * hard_sigmoid(x)``, also known as hard swish."""
+    """``x * hard_sigmoid(x)``, also known as hard swish.
+
+    Examples:
+
+      >>> jax.nn.hard_silu(jnp.array([-4., 0., 1.5]))
+      Array([-0.   ,  0.   ,  1.125], dtype=float32)
+    """
     (x,) = inexact("hard_silu", x)
     return x * hard_sigmoid(x)
 
@@ -212,7 +309,13 @@ hard_swish = hard_silu
 
 @one_program
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """x if positive, else ``alpha * (exp(x / alpha) - 1)``."""
+    """x if positive, else ``alpha * (exp(x / alpha) - 1)``.
+
+    Examples:
+
+      >>> jax.nn.celu(jnp.array([-2., 0., 3.]), alpha=0.5)
+      Array([-0.4908422,  0.       ,  3.       ], dtype=float32)
+    """
     x, alpha = inexact("celu", x, alpha)
     safe = jnp.where(x > 0, _number(0, x), x)
     return jnp.where(x > 0, x, alpha * jnp.expm1(safe / alpha))
@@ -225,7 +328,13 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 @one_program
 def selu(x: ArrayLike) -> Array:
-    """``1.0507... * elu(x, 1.6733...)``, the self-normalizing activation."""
+    """``1.0507... * elu(x, 1.6733...)``, the self-normalizing activation.
+
+    Examples:
+
+      >>> jax.nn.selu(jnp.array([-1., 0., 1.]))
+      Array([-1.1113307,  0.       ,  1.050701 ], dtype=float32)
+    """
     (x,) = inexact("selu", x)
     return _number(_SELU_SCALE, x) * elu(x, _number(_SELU_ALPHA, x))
 
@@ -238,6 +347,13 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
       x: array.
       approximate: use ``0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3)))`` (Hendrycks & Gimpel 2016) instead of
         the error function.
+
+    Examples:
+
+      >>> jax.nn.gelu(jnp.array([-1., 0., 1.]))
+      Array([-0.15880796,  0.        ,  0.841192  ], dtype=float32)
+      >>> jax.nn.gelu(jnp.array([-1., 0., 1.]), approximate=False)
+      Array([-0.15865527,  0.        ,  0.8413447 ], dtype=float32)
     """
     (x,) = inexact("gelu", x)
     if approximate:
@@ -253,6 +369,11 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
     Raises:
       ValueError: the length of the axis is odd.
+
+    Examples:
+
+      >>> jax.nn.glu(jnp.array([1., 2., 0., 0.]))
+      Array([0.5, 1. ], dtype=float32)
     """
     (x,) = inexact("glu", x)
     axis = axis_index(axis, x.ndim)
@@ -265,21 +386,39 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
 @one_program(arrays=("b",))
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
-    """``(x + sqrt(x**2 + b)) / 2``."""
+    """``(x + sqrt(x**2 + b)) / 2``.
+
+    Examples:
+
+      >>> jax.nn.squareplus(jnp.array([-1., 0., 1.]))
+      Array([0.618034, 1.      , 1.618034], dtype=float32)
+    """
     x, b = inexact("squareplus", x, b)
     return (x + jnp.sqrt(x * x + b)) / 2
 
 
 @one_program
 def mish(x: ArrayLike) -> Array:
-    """``x * tanh(softplus(x))``."""
+    """``x * tanh(softplus(x))``.
+
+    Examples:
+
+      >>> jax.nn.mish(jnp.array([-1., 0., 1.]))
+      Array([-0.30340144,  0.        ,  0.8650985 ], dtype=float32)
+    """
     (x,) = inexact("mish", x)
     return x * lax.tanh(softplus(x))
 
 
 @one_program
 def log1mexp(x: ArrayLike) -> Array:
-    """``log(1 - exp(-x))`` for positive x, accurate at both ends (Maechler 2012); -inf at 0, NaN below."""
+    """``log(1 - exp(-x))`` for positive x, accurate at both ends (Maechler 2012); -inf at 0, NaN below.
+
+    Examples:
+
+      >>> jax.nn.log1mexp(jnp.array([1e-6, 1.]))
+      Array([-13.815511  ,  -0.45867515], dtype=float32)
+    """
     (x,) = inexact("log1mexp", x)
     small = x < _number(math.log(2), x)
     near = jnp.log(-jnp.expm1(-jnp.where(small, x, 1)))
@@ -304,6 +443,18 @@ def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: Ar
       x: array.
       axis: the axis or axes to normalize over; None is all.
       where: the elements that take part; the result of others is -inf.
+
+    Examples:
+
+      >>> jax.nn.log_softmax(jnp.array([0., 0.]))
+      Array([-0.6931472, -0.6931472], dtype=float32)
+
+      >>> from jax.example_libraries import stax
+
+      >>> x = stax.logsoftmax(jnp.array([[1., 1.], [0., jnp.log(3.)]]))
+      >>> jnp.exp(x).round(3)
+      Array([[0.5       , 0.5       ],
+             [0.25      , 0.75000006]], dtype=float32)
     """
     (x,) = inexact("log_softmax", x)
     axes = axes_tuple(axis, x.ndim)
@@ -321,6 +472,14 @@ def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayL
 
     With the option ``jax_softmax_custom_jvp``, the derivative ``y * (t - sum(y * t))`` is computed from the
     result y, so reverse mode keeps no other value.
+
+    Examples:
+
+      >>> jax.nn.softmax(jnp.array([[0., 0.], [1000., 0.]]))
+      Array([[0.5, 0.5],
+             [1. , 0. ]], dtype=float32)
+      >>> jax.nn.softmax(jnp.array([1., 1., 5.]), where=jnp.array([True, True, False]))
+      Array([0.5, 0.5, 0. ], dtype=float32)
     """
     (x,) = inexact("softmax", x)
     axes = axes_tuple(axis, x.ndim)
@@ -378,6 +537,11 @@ def standardize(
 
     Raises:
       ValueError: another algorithm.
+
+    Examples:
+
+      >>> jax.nn.standardize(jnp.array([1., 2., 3.])).round(3)
+      Array([-1.225,  0.   ,  1.225], dtype=float32)
     """
     one_of("standardize", "algorithm", algorithm, ("fast", "stable"))
     (x,) = inexact("standardize", x)
@@ -408,6 +572,13 @@ def one_hot(
 
     Raises:
       ValueError: the named axis has another size.
+
+    Examples:
+
+      >>> jax.nn.one_hot(jnp.array([0, 2, 7]), 3)
+      Array([[1., 0., 0.],
+             [0., 0., 1.],
+             [0., 0., 0.]], dtype=float32)
     """
     num_classes = dims.canonical_dim(num_classes, "in one_hot")
     x = array("one_hot", x)

@@ -63,6 +63,17 @@ def dot_product_attention(
     Raises:
       ValueError: shapes or dtypes do not fit, an unknown implementation.
       NotImplementedError: ``implementation="cudnn"``.
+
+    Examples:
+
+      >>> query = jnp.ones((1, 2, 1, 4))
+      >>> key = jnp.ones((1, 3, 1, 4))
+      >>> value = jnp.arange(3.).reshape(1, 3, 1, 1) * jnp.ones(4)
+      >>> jax.nn.dot_product_attention(query, key, value)[0, :, 0]
+      Array([[1., 1., 1., 1.],
+             [1., 1., 1., 1.]], dtype=float32)
+      >>> jax.nn.dot_product_attention(query, key, value, key_value_seq_lengths=jnp.array([2]))[0, 0, 0]
+      Array([0.5, 0.5, 0.5, 0.5], dtype=float32)
     """
     _check_implementation(implementation)
     q, k, v = (array("dot_product_attention", x) for x in (query, key, value))

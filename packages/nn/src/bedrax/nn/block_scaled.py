@@ -41,6 +41,11 @@ def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) 
 
     Raises:
       ValueError: another mode.
+
+    Examples:
+
+      >>> jax.nn.get_scaled_dot_general_config("mxfp8").mode
+      'mxfp8'
     """
     one_of("get_scaled_dot_general_config", "mode", mode, _FORMATS)
     if mode == "nvfp4" and global_scale is None:
@@ -69,6 +74,14 @@ def scaled_matmul(
 
     Raises:
       ValueError: the shapes do not fit.
+
+    Examples:
+
+      >>> x, y = jnp.ones((1, 2, 32), jnp.float8_e4m3fn), jnp.ones((1, 3, 32), jnp.float8_e4m3fn)
+      >>> x_scales, y_scales = jnp.full((1, 2, 1), 2, jnp.float8_e8m0fnu), jnp.ones((1, 3, 1), jnp.float8_e8m0fnu)
+      >>> jax.nn.scaled_matmul(x, y, x_scales, y_scales)
+      Array([[[64., 64., 64.],
+              [64., 64., 64.]]], dtype=float32)
     """
     lhs, rhs, left, right = (array("scaled_matmul", x) for x in (lhs, rhs, lhs_scales, rhs_scales))
     for name, x in (("lhs", lhs), ("rhs", rhs), ("lhs_scales", left), ("rhs_scales", right)):
@@ -106,6 +119,15 @@ def scaled_dot_general(
     Raises:
       NotImplementedError: always. Kernels of cuDNN define the rounding of the operands, and are not available
         here; quantize explicitly and use `scaled_matmul`.
+
+    Examples:
+
+      >>> try:
+      ...     jax.nn.scaled_dot_general(jnp.ones((2, 3)), jnp.ones((3, 2)), (([1], [0]), ([], [])))
+      ... except NotImplementedError as error:
+      ...     print("scaled_matmul" in str(error))
+      ...
+      True
     """
     raise NotImplementedError(
         "scaled_dot_general needs cuDNN's block-scaling kernels, which are not available; quantize explicitly and use"

@@ -44,6 +44,15 @@ class Initializer(Protocol):
     """The protocol of initializers: ``init(key, shape, dtype=None, out_sharding=None) -> array``.
 
     With `out_sharding` (a sharding, a device, or a partition spec of the current mesh) the array is placed there.
+
+    Examples:
+
+      >>> def halves(key, shape, dtype=jnp.float32, out_sharding=None):
+      ...     return jnp.full(shape, 0.5, dtype)
+      ...
+      >>> init: jax.nn.initializers.Initializer = halves
+      >>> init(jax.random.key(0), (2,))
+      Array([0.5, 0.5], dtype=float32)
     """
 
     def __call__(self, key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array: ...
@@ -54,12 +63,25 @@ def _dtype(dtype: Any) -> np.dtype:
 
 
 def zeros(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
-    """An array of zeros; the key is not used."""
+    """An array of zeros; the key is not used.
+
+    Examples:
+
+      >>> jax.nn.initializers.zeros(jax.random.key(0), (2, 2), jnp.bfloat16)
+      Array([[0, 0],
+             [0, 0]], dtype=bfloat16)
+    """
     return placed(jnp.zeros(shape, _dtype(dtype)), out_sharding)
 
 
 def ones(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
-    """An array of ones; the key is not used."""
+    """An array of ones; the key is not used.
+
+    Examples:
+
+      >>> jax.nn.initializers.ones(jax.random.key(0), (3,))
+      Array([1., 1., 1.], dtype=float32)
+    """
     return placed(jnp.ones(shape, _dtype(dtype)), out_sharding)
 
 
@@ -74,7 +96,15 @@ def _initializer(default_dtype: Any, make) -> Initializer:
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """Every element is `value` (which may be an array that broadcasts to the shape)."""
+    """Every element is `value` (which may be an array that broadcasts to the shape).
+
+    Examples:
+
+      >>> init = jax.nn.initializers.constant(-7)
+      >>> init(jax.random.key(0), (2, 2))
+      Array([[-7., -7.],
+             [-7., -7.]], dtype=float32)
+    """
     return _initializer(dtype, lambda key, shape, dtype: jnp.full(shape, value, dtype))
 
 
@@ -84,17 +114,46 @@ def _scaled(default_dtype: Any, scale: float, draw) -> Initializer:
 
 
 def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
-    """Uniform in [0, scale)."""
+    """Uniform in [0, scale).
+
+    Examples:
+
+      >>> init = jax.nn.initializers.uniform(scale=0.5)
+      >>> weights = init(jax.random.key(0), (100,))
+      >>> bool(jnp.all((weights >= 0) & (weights < 0.5)))
+      True
+    """
     return _scaled(dtype, scale, lambda key, shape, dtype: random.uniform(key, shape, dtype))
 
 
 def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
-    """Normal with mean 0."""
+    """Normal with mean 0.
+
+    Examples:
+
+      >>> init = jax.nn.initializers.normal(stddev=0.1)
+      >>> init(jax.random.key(0), (100, 100)).std().round(2)
+      Array(0.09999999, dtype=float32)
+
+      >>> from jax.example_libraries import stax
+
+      >>> init = stax.randn(0.5)
+      >>> w = init(jax.random.key(0), (100, 100))
+      >>> round(float(w.std()), 1), round(abs(float(w.mean())), 1)
+      (0.5, 0.0)
+    """
     return _scaled(dtype, stddev, lambda key, shape, dtype: random.normal(key, shape, dtype))
 
 
 def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
-    """Normal with mean 0, truncated to [lower, upper] standard deviations (so its own deviation is smaller)."""
+    """Normal with mean 0, truncated to [lower, upper] standard deviations (so its own deviation is smaller).
+
+    Examples:
+
+      >>> init = jax.nn.initializers.truncated_normal(stddev=1., lower=-1., upper=1.)
+      >>> bool(jnp.all(jnp.abs(init(jax.random.key(0), (100,))) <= 1))
+      True
+    """
     return _scaled(dtype, stddev, lambda key, shape, dtype: random.truncated_normal(key, lower, upper, shape, dtype))
 
 
@@ -166,6 +225,12 @@ def variance_scaling(
 
     Raises:
       ValueError: an unknown mode or distribution, or a weight of too low a rank.
+
+    Examples:
+
+      >>> init = jax.nn.initializers.variance_scaling(1., mode="fan_in", distribution="normal")
+      >>> init(jax.random.key(0), (400, 100)).std().round(2)
+      Array(0.05, dtype=float32)
     """
 
     def make(key, shape, dtype):
@@ -248,6 +313,13 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> 
 
     Raises:
       ValueError: a shape of rank below 2.
+
+    Examples:
+
+      >>> init = jax.nn.initializers.orthogonal()
+      >>> q = init(jax.random.key(0), (3, 3))
+      >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5)
+      Array(True, dtype=bool)
     """
 
     def make(key, shape, dtype):
@@ -275,6 +347,15 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = Non
 
     Raises:
       ValueError: a shape of rank other than 3, 4 or 5, or with fewer outputs than inputs.
+
+    Examples:
+
+      >>> init = jax.nn.initializers.delta_orthogonal()
+      >>> kernel = init(jax.random.key(0), (3, 2, 2))
+      >>> bool(jnp.all(kernel[0] == 0))
+      True
+      >>> jnp.allclose(kernel[1].T @ kernel[1], jnp.eye(2), atol=1e-5)
+      Array(True, dtype=bool)
     """
 
     def make(key, shape, dtype):

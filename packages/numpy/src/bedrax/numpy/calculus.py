@@ -31,6 +31,14 @@ def diff(
 
     Raises:
       ValueError: `a` is a scalar, or `n` is negative.
+
+    Examples:
+
+      >>> x = jnp.array([1, 4, 9, 16])
+      >>> jnp.diff(x)
+      Array([3, 5, 7], dtype=int32)
+      >>> jnp.diff(x, n=2)
+      Array([2, 2], dtype=int32)
     """
     a = array("diff", a)
     if not a.ndim:
@@ -56,7 +64,13 @@ def diff(
 
 
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
-    """Differences of neighbours in the flattened array, between `to_begin` and `to_end`."""
+    """Differences of neighbours in the flattened array, between `to_begin` and `to_end`.
+
+    Examples:
+
+      >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_end=-1)
+      Array([ 3,  5, -1], dtype=int32)
+    """
     a = jnp.ravel(array("ediff1d", ary))
     out = [lax.sub(a[1:], a[:-1])]
     if to_begin is not None:
@@ -83,6 +97,14 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Axis = None, edge_order: i
     Raises:
       ValueError: an axis is shorter than 2, or spacings do not fit.
       TypeError: their number does not fit the number of axes.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 4., 7.])
+      >>> jnp.gradient(x)
+      Array([1. , 1.5, 2.5, 3. ], dtype=float32)
+      >>> jnp.gradient(x, 0.5)
+      Array([2., 3., 5., 6.], dtype=float32)
     """
     if edge_order is not None:
         raise NotImplementedError(f"jnp.gradient: edge_order={edge_order} is not supported; leave it out")
@@ -136,6 +158,11 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
       x: the positions of the samples: of rank 1, or of the shape of `y`. Default: `dx` apart.
       dx: spacing, if there is no `x`.
       axis: the axis.
+
+    Examples:
+
+      >>> jnp.trapezoid(jnp.array([0., 1., 4.]), dx=0.5)
+      Array(1.5, dtype=float32)
     """
     if x is None:
         y, dx = inexact("trapezoid", y, dx)
@@ -156,6 +183,11 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
       discont: jumps below this (but at least half the period) are unchanged.
       axis: the axis.
       period: the period; with an integer period and array, results are integers.
+
+    Examples:
+
+      >>> jnp.unwrap(jnp.array([0., 3., 7., 4.]), period=4)
+      Array([ 0., -1., -1.,  0.], dtype=float32)
     """
     p, period = promoted("unwrap", p, period)
     if dtypes.is_complex(p.dtype):
@@ -202,6 +234,11 @@ def interp(
     Raises:
       ValueError: `xp` and `fp` are not of rank 1 and equal length; a string other than ``"extrapolate"``; a period
         of 0.
+
+    Examples:
+
+      >>> jnp.interp(jnp.array([0.5, 2.5, 9.]), jnp.array([0., 1., 3.]), jnp.array([0., 10., 20.]))
+      Array([ 5. , 17.5, 20. ], dtype=float32)
     """
     (fp,) = inexact("interp", fp)
     x, xp = inexact("interp", x, xp)
@@ -260,6 +297,13 @@ def convolve(
 
     Raises:
       ValueError: other ranks, empty vectors, an unknown mode.
+
+    Examples:
+
+      >>> jnp.convolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.]))
+      Array([1., 3., 5., 3.], dtype=float32)
+      >>> jnp.convolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.]), mode="valid")
+      Array([3., 5.], dtype=float32)
     """
     return _convolve("convolve", a, v, mode, precision, preferred_element_type)
 
@@ -268,7 +312,13 @@ def convolve(
 def correlate(
     a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
-    """Cross-correlation of two vectors: sums of ``a[n + k] * conj(v[n])``; arguments as for `convolve`."""
+    """Cross-correlation of two vectors: sums of ``a[n + k] * conj(v[n])``; arguments as for `convolve`.
+
+    Examples:
+
+      >>> jnp.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]), mode="full")
+      Array([1., 2., 3., 0.], dtype=float32)
+    """
     return _convolve("correlate", a, v, mode, precision, preferred_element_type)
 
 

@@ -28,6 +28,11 @@ def isclose(
       a, b: arrays; infinities and keys are close to themselves only.
       rtol, atol: the tolerances.
       equal_nan: whether nan is close to nan.
+
+    Examples:
+
+      >>> jnp.isclose(jnp.array([1., 1., jnp.nan]), jnp.array([1 + 1e-7, 1.1, jnp.nan]))
+      Array([ True, False, False], dtype=bool)
     """
     x, y = promote_dtypes("isclose", (a, b))
     dtype = aval_of(x).dtype
@@ -59,7 +64,16 @@ def _close(x: Any, y: Any, rtol: Any, atol: Any) -> Any:
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """Whether all elements are close; arguments as in `isclose`."""
+    """Whether all elements are close; arguments as in `isclose`.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., jnp.nan])
+      >>> jnp.allclose(x, x)
+      Array(False, dtype=bool)
+      >>> jnp.allclose(x, x + 1e-6, equal_nan=True)
+      Array(True, dtype=bool)
+    """
     return all_(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -72,7 +86,15 @@ def _equal(x: Any, y: Any, equal_nan: bool) -> Array:
 
 @one_program(static=("equal_nan",))
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
-    """Whether two arrays (or lists) have the same shape and elements; with `equal_nan`, nan equals nan."""
+    """Whether two arrays (or lists) have the same shape and elements; with `equal_nan`, nan equals nan.
+
+    Examples:
+
+      >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2]))
+      Array(True, dtype=bool)
+      >>> jnp.array_equal(jnp.array([1]), jnp.array([1, 1]))
+      Array(False, dtype=bool)
+    """
     x, y = asarray(a1), asarray(a2)
     if x.shape != y.shape:
         return lax.asarray(np.False_)
@@ -81,7 +103,13 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 
 @one_program
 def array_equiv(a1: Any, a2: Any) -> Array:
-    """Whether two arrays have the same elements after broadcasting."""
+    """Whether two arrays have the same elements after broadcasting.
+
+    Examples:
+
+      >>> jnp.array_equiv(jnp.array([1]), jnp.array([[1, 1], [1, 1]]))
+      Array(True, dtype=bool)
+    """
     x, y = asarray(a1), asarray(a2)
     try:
         x, y = broadcast("array_equiv", (x, y))

@@ -51,6 +51,16 @@ def array(
       TypeError: there are elements that are not numbers.
       ValueError: an element is None, or sequences have different lengths.
       OverflowError: an integer does not fit the dtype.
+
+    Examples:
+
+      >>> jnp.array([1, 2, 3])
+      Array([1, 2, 3], dtype=int32)
+      >>> jnp.array([1, 2.5])
+      Array([1. , 2.5], dtype=float32)
+      >>> jnp.array([[1, 2], [3, 4]], dtype=jnp.bfloat16)
+      Array([[1, 2],
+             [3, 4]], dtype=bfloat16)
     """
     if args:
         copy, order, ndmin = (*args, *(copy, order, ndmin)[len(args) :])
@@ -80,6 +90,14 @@ def asarray(
 
     Raises:
       ValueError: `copy` is False, and `a` is no array, has another dtype than the result, or is not in C order.
+
+    Examples:
+
+      >>> x = jnp.asarray([1., 2.])
+      >>> jnp.asarray(x) is x
+      True
+      >>> jnp.asarray(range(3), dtype=float)
+      Array([0., 1., 2.], dtype=float32)
     """
     if order is not None and order not in ("K", "C", "A"):
         raise NotImplementedError(f"asarray: order={order!r} is not supported, arrays are always in C order")
@@ -242,17 +260,36 @@ def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
       shape: an int or a sequence of ints.
       dtype: default: float.
       device, out_sharding: where the array shall live.
+
+    Examples:
+
+      >>> jnp.zeros((2, 3))
+      Array([[0., 0., 0.],
+             [0., 0., 0.]], dtype=float32)
     """
     return place(lax.full(dims.canonical_shape(shape), 0, _float_or(dtype, "zeros")), device, out_sharding)
 
 
 def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of ones; arguments as in `zeros`."""
+    """An array of ones; arguments as in `zeros`.
+
+    Examples:
+
+      >>> jnp.ones((2, 2), dtype=int)
+      Array([[1, 1],
+             [1, 1]], dtype=int32)
+    """
     return place(lax.full(dims.canonical_shape(shape), 1, _float_or(dtype, "ones")), device, out_sharding)
 
 
 def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of zeros (memory without a value does not exist here); arguments as in `zeros`."""
+    """An array of zeros (memory without a value does not exist here); arguments as in `zeros`.
+
+    Examples:
+
+      >>> jnp.empty((2, 3)).shape
+      (2, 3)
+    """
     return place(lax.full(dims.canonical_shape(shape), 0, _float_or(dtype, "empty")), device, out_sharding)
 
 
@@ -266,6 +303,15 @@ def full(
       fill_value: a scalar, or an array that is broadcast to `shape`.
       dtype: default: that of `fill_value`.
       device, out_sharding: where the array shall live.
+
+    Examples:
+
+      >>> jnp.full((2, 2), 7)
+      Array([[7, 7],
+             [7, 7]], dtype=int32, weak_type=True)
+      >>> jnp.full((2, 2), jnp.array([1., 2.]))
+      Array([[1., 2.],
+             [1., 2.]], dtype=float32)
     """
     shape = dims.canonical_shape(shape)
     if dtype is not None:
@@ -307,7 +353,13 @@ def zeros_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Zeros with the shape and dtype of `a` (or those given)."""
+    """Zeros with the shape and dtype of `a` (or those given).
+
+    Examples:
+
+      >>> jnp.zeros_like(jnp.array([1.5, 2.5]), dtype=int)
+      Array([0, 0], dtype=int32)
+    """
     return _like(a, dtype, shape, 0, "zeros_like", device, out_sharding)
 
 
@@ -319,14 +371,26 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Ones with the shape and dtype of `a` (or those given)."""
+    """Ones with the shape and dtype of `a` (or those given).
+
+    Examples:
+
+      >>> jnp.ones_like(jnp.array([5, 6]))
+      Array([1, 1], dtype=int32)
+    """
     return _like(a, dtype, shape, 1, "ones_like", device, out_sharding)
 
 
 def empty_like(
     prototype: Any, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Any = None
 ) -> Array:
-    """Zeros with the shape and dtype of `prototype` (or those given)."""
+    """Zeros with the shape and dtype of `prototype` (or those given).
+
+    Examples:
+
+      >>> jnp.empty_like(jnp.ones((2, 3), jnp.int8)).dtype
+      dtype('int8')
+    """
     return _like(prototype, dtype, shape, 0, "empty_like", device, None)
 
 
@@ -339,7 +403,13 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`fill_value` with the shape and dtype of `a` (or those given)."""
+    """`fill_value` with the shape and dtype of `a` (or those given).
+
+    Examples:
+
+      >>> jnp.full_like(jnp.array([1, 2, 3]), 0.5, dtype=float)
+      Array([0.5, 0.5, 0.5], dtype=float32)
+    """
     if np.ndim(fill_value) if not isinstance(fill_value, Array) else fill_value.ndim:
         aval = a if hasattr(a, "shape") and hasattr(a, "dtype") else aval_of(a)
         return full(
@@ -353,7 +423,15 @@ def full_like(
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
-    """A new array equal to `a`."""
+    """A new array equal to `a`.
+
+    Examples:
+
+      >>> x = jnp.arange(3)
+      >>> y = jnp.copy(x)
+      >>> y is x
+      False
+    """
     return array(operand("copy", a), copy=True, order=order)
 
 
@@ -367,22 +445,47 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
       x: the object.
       device: where the array shall live.
       copy: True copies, None shares memory where possible.
+
+    Examples:
+
+      >>> jnp.from_dlpack(np.arange(3, dtype=np.float32))
+      Array([0., 1., 2.], dtype=float32)
     """
     return executors.get().from_dlpack(x, device=device, copy=copy)
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
-    """The bytes of a buffer as an array of rank 1; arguments as in `numpy.frombuffer`."""
+    """The bytes of a buffer as an array of rank 1; arguments as in `numpy.frombuffer`.
+
+    Examples:
+
+      >>> jnp.frombuffer(b"\\x01\\x02\\x03", dtype=jnp.uint8)
+      Array([1, 2, 3], dtype=uint8)
+    """
     return asarray(np.frombuffer(buffer=buffer, dtype=dtypes.as_dtype(dtype), count=count, offset=offset))
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
-    """The numbers in a text, as an array of rank 1; arguments as in `numpy.fromstring`."""
+    """The numbers in a text, as an array of rank 1; arguments as in `numpy.fromstring`.
+
+    Examples:
+
+      >>> jnp.fromstring("1 2 3", sep=" ", dtype=int)
+      Array([1, 2, 3], dtype=int32)
+    """
     return asarray(np.fromstring(string=string, dtype=dtypes.as_dtype(dtype), count=count, sep=sep))
 
 
 def fromfile(*args: Any, **kwargs: Any) -> None:
-    """Not available: reading a file is not a pure function. Use ``jnp.asarray(np.fromfile(...))``."""
+    """Not available: reading a file is not a pure function. Use ``jnp.asarray(np.fromfile(...))``.
+
+    Examples:
+
+      >>> jnp.fromfile("numbers")
+      Traceback (most recent call last):
+        ...
+      NotImplementedError: ...
+    """
     raise NotImplementedError(
         "jnp.fromfile: a file may change between two calls, so reading it is no pure function; write"
         " jnp.asarray(np.fromfile(...))"
@@ -390,7 +493,17 @@ def fromfile(*args: Any, **kwargs: Any) -> None:
 
 
 def fromiter(*args: Any, **kwargs: Any) -> None:
-    """Not available: consuming an iterator is not a pure function. Use ``jnp.asarray(np.fromiter(...))``."""
+    """Not available: consuming an iterator is not a pure function. Use ``jnp.asarray(np.fromiter(...))``.
+
+    Examples:
+
+      >>> jnp.fromiter(iter([1, 2]), dtype=int)
+      Traceback (most recent call last):
+        ...
+      NotImplementedError: ...
+      >>> jnp.asarray(np.fromiter(iter([1, 2]), dtype=int))
+      Array([1, 2], dtype=int32)
+    """
     raise NotImplementedError(
         "jnp.fromiter: an iterator can be read once, so reading it is no pure function; write"
         " jnp.asarray(np.fromiter(...))"
@@ -398,7 +511,16 @@ def fromiter(*args: Any, **kwargs: Any) -> None:
 
 
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
-    """Read an array from a ``.npy`` file (or a dictionary of them from ``.npz``); arguments as in `numpy.load`."""
+    """Read an array from a ``.npy`` file (or a dictionary of them from ``.npz``); arguments as in `numpy.load`.
+
+    Examples:
+
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "x.npy")
+      >>> jnp.save(path, jnp.arange(3))
+      >>> jnp.load(path)
+      Array([0, 1, 2], dtype=int32)
+    """
     out = np.load(file, *args, **kwargs)
     if isinstance(out, np.ndarray):
         if out.dtype.kind == "V" and out.dtype.names is None and out.dtype != dtypes.float0:

@@ -52,6 +52,15 @@ def eye(N: Any, M: Any = None, k: ArrayLike = 0, dtype: DTypeLike | None = None,
       k: which diagonal; 0 is the main one, positive ones lie above.
       dtype: default: float.
       device: where the array shall live.
+
+    Examples:
+
+      >>> jnp.eye(2)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
+      >>> jnp.eye(2, 3, k=1, dtype=int)
+      Array([[0, 1, 0],
+             [0, 0, 1]], dtype=int32)
     """
     n = dims.canonical_dim(N)
     m = n if M is None else dims.canonical_dim(M)
@@ -64,12 +73,27 @@ def eye(N: Any, M: Any = None, k: ArrayLike = 0, dtype: DTypeLike | None = None,
 
 
 def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
-    """The identity matrix."""
+    """The identity matrix.
+
+    Examples:
+
+      >>> jnp.identity(2)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """Ones at and below a diagonal and zeros above; arguments as in `eye`."""
+    """Ones at and below a diagonal and zeros above; arguments as in `eye`.
+
+    Examples:
+
+      >>> jnp.tri(3, dtype=int)
+      Array([[1, 0, 0],
+             [1, 1, 0],
+             [1, 1, 1]], dtype=int32)
+    """
     n = dims.canonical_dim(N)
     m = n if M is None else dims.canonical_dim(M)
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "tri")
@@ -88,13 +112,29 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
 
 @one_program(static=("k",))
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """Matrices with zeros above a diagonal; `k` as in `eye`."""
+    """Matrices with zeros above a diagonal; `k` as in `eye`.
+
+    Examples:
+
+      >>> jnp.tril(jnp.arange(1, 10).reshape(3, 3))
+      Array([[1, 0, 0],
+             [4, 5, 0],
+             [7, 8, 9]], dtype=int32)
+    """
     return _triangle("tril", m, k, True)
 
 
 @one_program(static=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """Matrices with zeros below a diagonal; `k` as in `eye`."""
+    """Matrices with zeros below a diagonal; `k` as in `eye`.
+
+    Examples:
+
+      >>> jnp.triu(jnp.arange(1, 10).reshape(3, 3), k=1)
+      Array([[0, 2, 3],
+             [0, 0, 6],
+             [0, 0, 0]], dtype=int32)
+    """
     return _triangle("triu", m, k, False)
 
 
@@ -105,6 +145,14 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
       a: array of rank 2 at least.
       offset: which diagonal, as `k` in `eye`.
       axis1, axis2: the axes of rows and columns.
+
+    Examples:
+
+      >>> x = jnp.arange(6).reshape(2, 3)
+      >>> jnp.diagonal(x)
+      Array([0, 4], dtype=int32)
+      >>> jnp.diagonal(x, offset=1)
+      Array([1, 5], dtype=int32)
     """
     x = array("diagonal", a)
     if x.ndim < 2:
@@ -129,6 +177,14 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     Args:
       v: vector or matrix.
       k: which diagonal, as in `eye`.
+
+    Examples:
+
+      >>> jnp.diag(jnp.array([1, 2]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
+      >>> jnp.diag(jnp.array([[1, 2], [3, 4]]), k=1)
+      Array([2], dtype=int32)
     """
     x = array("diag", v)
     if x.ndim == 2:
@@ -145,13 +201,28 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 @one_program(static=("k",))
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """A matrix with the elements of an array, flattened, on a diagonal."""
+    """A matrix with the elements of an array, flattened, on a diagonal.
+
+    Examples:
+
+      >>> jnp.diagflat(jnp.array([[1], [2]]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
+    """
     x = array("diagflat", v)
     return diag(lax.reshape(x, (dims.size(x.shape),)), k)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """The indices of the main diagonal of an array of `ndim` axes of length `n`."""
+    """The indices of the main diagonal of an array of `ndim` axes of length `n`.
+
+    Examples:
+
+      >>> x = jnp.zeros((2, 2), int)
+      >>> x.at[jnp.diag_indices(2)].set(7)
+      Array([[7, 0],
+             [0, 7]], dtype=int32)
+    """
     if n < 0:
         raise ValueError(f"n argument to diag_indices must be nonnegative, got {n}")
     if ndim < 0:
@@ -160,7 +231,13 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """The indices of the main diagonal of an array with axes of equal length."""
+    """The indices of the main diagonal of an array with axes of equal length.
+
+    Examples:
+
+      >>> jnp.diag_indices_from(jnp.ones((2, 2)))
+      (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+    """
     shape = aval_of(operand("diag_indices_from", arr)).shape
     if len(shape) < 2:
         raise ValueError("input array must be at least 2-d")
@@ -177,6 +254,12 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
       val: a scalar, or values that are repeated as needed.
       wrap: for tall matrices: go on after the last column.
       inplace: must be False: arrays are immutable.
+
+    Examples:
+
+      >>> jnp.fill_diagonal(jnp.zeros((2, 2), int), 5, inplace=False)
+      Array([[5, 0],
+             [0, 5]], dtype=int32)
     """
     if inplace:
         raise NotImplementedError("fill_diagonal: arrays are immutable; pass inplace=False and use what is returned")
@@ -203,12 +286,24 @@ def _static_triangle(n: Any, k: Any, m: Any, lower: bool) -> tuple[Array, Array]
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """(rows, columns) of the elements at and below a diagonal of an ``n x m`` matrix."""
+    """(rows, columns) of the elements at and below a diagonal of an ``n x m`` matrix.
+
+    Examples:
+
+      >>> jnp.tril_indices(2)
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+    """
     return _static_triangle(n, k, m, True)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """(rows, columns) of the elements at and above a diagonal of an ``n x m`` matrix."""
+    """(rows, columns) of the elements at and above a diagonal of an ``n x m`` matrix.
+
+    Examples:
+
+      >>> jnp.triu_indices(2)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
+    """
     return _static_triangle(n, k, m, False)
 
 
@@ -220,13 +315,27 @@ def _matrix_shape(name: str, arr: Any) -> tuple:
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """`tril_indices` for the shape of a matrix."""
+    """`tril_indices` for the shape of a matrix.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x[jnp.tril_indices_from(x)]
+      Array([1, 3, 4], dtype=int32)
+    """
     n, m = _matrix_shape("tril_indices_from", arr)
     return tril_indices(n, k, m)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """`triu_indices` for the shape of a matrix."""
+    """`triu_indices` for the shape of a matrix.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> x[jnp.triu_indices_from(x, k=1)]
+      Array([2], dtype=int32)
+    """
     n, m = _matrix_shape("triu_indices_from", arr)
     return triu_indices(n, k, m)
 
@@ -239,6 +348,12 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int
       mask_func: function of a matrix and `k`.
       k: its second argument.
       size: as in `nonzero`.
+
+    Examples:
+
+      >>> x = jnp.arange(9).reshape(3, 3)
+      >>> x[jnp.mask_indices(3, jnp.triu)]
+      Array([0, 1, 2, 4, 5, 8], dtype=int32)
     """
     return nonzero(mask_func(ones((n, n)), k), size=size)
 
@@ -251,6 +366,13 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
       x: vector.
       N: the number of columns; default: the length of the vector.
       increasing: whether exponents grow from left to right.
+
+    Examples:
+
+      >>> jnp.vander(jnp.array([1, 2, 3]))
+      Array([[1, 1, 1],
+             [4, 2, 1],
+             [9, 3, 1]], dtype=int32)
     """
     v = array("vander", x)
     if v.ndim != 1:

@@ -23,22 +23,50 @@ iinfo = ml_dtypes.iinfo
 
 
 def result_type(*args: Any) -> np.dtype:
-    """The dtype that values and dtypes combine to; see `bedrax.core.lattice.result_type`."""
+    """The dtype that values and dtypes combine to; see `bedrax.core.lattice.result_type`.
+
+    Examples:
+
+      >>> jnp.result_type(jnp.int32, 1.5)
+      dtype('float32')
+      >>> jnp.result_type(jnp.bfloat16, jnp.float16)
+      dtype('float32')
+    """
     return lattice.result_type(*args)
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
-    """The least dtype that both dtypes convert to implicitly."""
+    """The least dtype that both dtypes convert to implicitly.
+
+    Examples:
+
+      >>> jnp.promote_types(jnp.int32, jnp.bfloat16)
+      dtype(bfloat16)
+    """
     return lattice.promote_types(a, b)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether the dtype or kind `arg1` is, or is of the kind, `arg2`, e.g. `jnp.floating`."""
+    """Whether the dtype or kind `arg1` is, or is of the kind, `arg2`, e.g. `jnp.floating`.
+
+    Examples:
+
+      >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
+      True
+    """
     return dtypes.issubdtype(arg1, arg2)
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether values of a dtype can be converted to another by the rule `casting`, as `numpy.can_cast`."""
+    """Whether values of a dtype can be converted to another by the rule `casting`, as `numpy.can_cast`.
+
+    Examples:
+
+      >>> jnp.can_cast(jnp.int8, jnp.float32)
+      True
+      >>> jnp.can_cast(jnp.float32, jnp.int8)
+      False
+    """
     return np.can_cast(_np_dtype(from_), _np_dtype(to), casting)
 
 
@@ -67,6 +95,13 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
 
     Raises:
       ValueError, TypeError: `kind` is none of these.
+
+    Examples:
+
+      >>> jnp.isdtype(jnp.int8, "signed integer")
+      True
+      >>> jnp.isdtype(jnp.float32, ("integral", "complex floating"))
+      False
     """
     dtype = dtypes.as_dtype(dtype)
     for one in kind if isinstance(kind, tuple) else (kind,):
@@ -94,6 +129,11 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
 
     Raises:
       TypeError: `x` is not an array or scalar.
+
+    Examples:
+
+      >>> jnp.astype(jnp.array([0.2, 1.9, -2.5]), jnp.int32)
+      Array([ 0,  1, -2], dtype=int32)
     """
     x = operand("astype", x)
     requested = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "astype")
@@ -106,14 +146,26 @@ def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype of `x` is complex."""
+    """Whether the dtype of `x` is complex.
+
+    Examples:
+
+      >>> jnp.iscomplexobj(jnp.array([1 + 0j]))
+      True
+    """
     if x is None:
         return False
     return dtypes.is_complex(_dtype_of(x))
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype of `x` is not complex."""
+    """Whether the dtype of `x` is not complex.
+
+    Examples:
+
+      >>> jnp.isrealobj(jnp.array([1 + 0j]))
+      False
+    """
     return not iscomplexobj(x)
 
 
@@ -125,7 +177,15 @@ def _dtype_of(x: Any):
 
 
 def isscalar(element: Any) -> bool:
-    """Whether `element` is a Python or NumPy scalar, or an array of rank 0."""
+    """Whether `element` is a Python or NumPy scalar, or an array of rank 0.
+
+    Examples:
+
+      >>> jnp.isscalar(3.5)
+      True
+      >>> jnp.isscalar(jnp.array([3.5]))
+      False
+    """
     if hasattr(element, "__jax_array__"):
         element = element.__jax_array__()
     if isinstance(element, (Array, np.ndarray)):
@@ -134,14 +194,26 @@ def isscalar(element: Any) -> bool:
 
 
 def iterable(y: Any) -> bool:
-    """Whether one can iterate over `y`; arrays of rank 0 cannot be."""
+    """Whether one can iterate over `y`; arrays of rank 0 cannot be.
+
+    Examples:
+
+      >>> jnp.iterable(jnp.arange(3)), jnp.iterable(jnp.array(3))
+      (True, False)
+    """
     if isinstance(y, Array):
         return y.ndim > 0
     return np.iterable(y)
 
 
 def shape(a: Any) -> tuple[Any, ...]:
-    """The shape of an array, a scalar, or anything that has a `.shape`."""
+    """The shape of an array, a scalar, or anything that has a `.shape`.
+
+    Examples:
+
+      >>> jnp.shape(jnp.ones((2, 3)))
+      (2, 3)
+    """
     found = getattr(a, "shape", None)
     if isinstance(found, tuple):
         return found
@@ -154,7 +226,13 @@ def shape(a: Any) -> tuple[Any, ...]:
 
 
 def ndim(a: Any) -> int:
-    """The number of axes of an array, a scalar, or anything that has a `.ndim`."""
+    """The number of axes of an array, a scalar, or anything that has a `.ndim`.
+
+    Examples:
+
+      >>> jnp.ndim(jnp.ones((2, 3)))
+      2
+    """
     found = getattr(a, "ndim", None)
     if isinstance(found, int):
         return found
@@ -162,7 +240,15 @@ def ndim(a: Any) -> int:
 
 
 def size(a: Any, axis: Axis = None) -> int:
-    """The number of elements of an array, or the product of its lengths along `axis` (an int or several)."""
+    """The number of elements of an array, or the product of its lengths along `axis` (an int or several).
+
+    Examples:
+
+      >>> jnp.size(jnp.ones((2, 3)))
+      6
+      >>> jnp.size(jnp.ones((2, 3)), axis=1)
+      3
+    """
     lengths = shape(a)
     if axis is None:
         return dims.size(lengths)

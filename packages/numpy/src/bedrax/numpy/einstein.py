@@ -282,6 +282,18 @@ def einsum(
     Raises:
       TypeError: an operand is not an array.
       ValueError: the subscripts do not fit the operands.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.einsum("ij,jk->ik", x, x)
+      Array([[ 7, 10],
+             [15, 22]], dtype=int32)
+      >>> jnp.einsum("ii", x)
+      Array(5, dtype=int32)
+      >>> jnp.einsum("ij->ji", x)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     if out is not None:
         raise NotImplementedError("jnp.einsum: out is not supported, as arrays are immutable; use what is returned")
@@ -341,6 +353,13 @@ def einsum_path(
 
     Returns:
       A list of positions to contract step by step, which `einsum` takes as `optimize`, and a report to print.
+
+    Examples:
+
+      >>> x = jnp.ones((8, 8))
+      >>> path, report = jnp.einsum_path("ij,jk,kl->il", x, x, x)
+      >>> path
+      [(0, 1), (0, 1)]
     """
     arrays, labels_of = _arguments(subscripts, operands)
     avals = [typed("einsum_path", i, x)[1] for i, x in enumerate(arrays)]

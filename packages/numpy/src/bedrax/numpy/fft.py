@@ -252,6 +252,11 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
       n: length of the result, default ``2 * (m - 1)``.
       axis: the axis.
       norm: as for `fft`.
+
+    Examples:
+
+      >>> jnp.fft.hfft(jnp.array([4., 1., 0.]))
+      Array([6., 4., 2., 4.], dtype=float32)
     """
     one_of("hfft", "norm", norm, _OPPOSITE)
     return _one("hfft", "IRFFT", jnp.conj(array("fft.hfft", a)), n, axis, _OPPOSITE[norm])
@@ -259,7 +264,13 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 @one_program(static=("n", "axis", "norm"))
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: half of the Hermitian signal with the real `a` as its transform."""
+    """The inverse of `hfft`: half of the Hermitian signal with the real `a` as its transform.
+
+    Examples:
+
+      >>> jnp.fft.ihfft(jnp.array([6., 4., 4., 4.])).real
+      Array([4.5, 0.5, 0.5], dtype=float32)
+    """
     one_of("ihfft", "norm", norm, _OPPOSITE)
     return jnp.conj(_one("ihfft", "RFFT", a, n, axis, _OPPOSITE[norm]))
 
@@ -285,13 +296,24 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
       d: their spacing.
       dtype: of the result, default the default float type.
       device: where to put it.
+
+    Examples:
+
+      >>> jnp.fft.fftfreq(4, d=0.5)
+      Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
     half = (n + 1) // 2 if not np.ndim(n) else 0
     return _frequencies("fftfreq", n, n, d, dtype, device, lambda k: jnp.where(k < half, k, k - n))
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: type | None = None, device: Any = None) -> Array:
-    """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``; arguments as for `fftfreq`."""
+    """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``; arguments as for `fftfreq`.
+
+    Examples:
+
+      >>> jnp.fft.rfftfreq(5, d=0.1)
+      Array([0., 2., 4.], dtype=float32)
+    """
     return _frequencies("rfftfreq", n // 2 + 1 if not np.ndim(n) else 0, n, d, dtype, device, lambda k: k)
 
 
@@ -303,11 +325,23 @@ def _shift(name: str, x: ArrayLike, axes, amount) -> Array:
 
 @one_program(static=("axes",))
 def fftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
-    """Move the zero frequency to the middle of the axes (None: all)."""
+    """Move the zero frequency to the middle of the axes (None: all).
+
+    Examples:
+
+      >>> jnp.fft.fftshift(jnp.array([0, 1, 2, -2, -1]))
+      Array([-2, -1,  0,  1,  2], dtype=int32)
+    """
     return _shift("fftshift", x, axes, lambda n: n // 2)
 
 
 @one_program(static=("axes",))
 def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Examples:
+
+      >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2]))
+      Array([ 0,  1,  2, -2, -1], dtype=int32)
+    """
     return _shift("ifftshift", x, axes, lambda n: -(n // 2))

@@ -21,6 +21,16 @@ def ravel_pytree(pytree_: Any = None, /, **given: Any) -> tuple[Any, Callable[..
     Returns:
       (vector of all elements, of the promoted dtype; the function that turns such a vector into
       such a pytree, each leaf of its own dtype).
+
+    Examples:
+
+      >>> from jax.flatten_util import ravel_pytree
+      >>> flat, unravel = ravel_pytree({"w": jnp.ones((2, 2)), "b": jnp.zeros(1)})
+      >>> flat
+      Array([0., 1., 1., 1., 1.], dtype=float32)
+      >>> unravel(10 * flat)["w"]
+      Array([[10., 10.],
+             [10., 10.]], dtype=float32)
     """
     tree_of_values = given.pop("pytree", pytree_)
     if given:

@@ -50,6 +50,12 @@ def vectorize(
 
     Raises:
       TypeError, ValueError: `excluded` or `signature` does not fit.
+
+    Examples:
+
+      >>> pair_sum = jnp.vectorize(lambda x, y: jnp.sum(x) + y, signature="(n),()->()")
+      >>> pair_sum(jnp.ones((2, 3)), jnp.array([10., 20.]))
+      Array([13., 23.], dtype=float32)
     """
     if any(not isinstance(e, (str, int)) for e in excluded):
         raise TypeError(f"vectorize: excluded holds positions (ints) and names of arguments, got {set(excluded)!r}")
@@ -143,6 +149,13 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
       axis: the axis.
       arr: array.
       *args, **kwargs: further arguments of the function.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2, 3], [4, 5, 6]])
+      >>> jnp.apply_along_axis(lambda row: row[::-1], 1, x)
+      Array([[3, 2, 1],
+             [6, 5, 4]], dtype=int32)
     """
     from bedrax.batching import vmap
 
@@ -163,6 +176,14 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
       func: function of an array and an axis that returns an array of the same or one less rank.
       a: array.
       axes: an int or several.
+
+    Examples:
+
+      >>> x = jnp.ones((2, 3, 4))
+      >>> jnp.apply_over_axes(jnp.sum, x, [0, 2])
+      Array([[[8.],
+              [8.],
+              [8.]]], dtype=float32)
     """
     x = array("apply_over_axes", a)
     for axis in axes if isinstance(axes, Sequence) else (axes,):

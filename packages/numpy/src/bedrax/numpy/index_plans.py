@@ -66,7 +66,20 @@ NEW, ARRAYS = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """`size` positions from `start`, each `stride` after the other. The start may be computed; it is moved so that they fit."""
+    """`size` positions from `start`, each `stride` after the other. The start may be computed; it is moved so that they fit.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = x_ref[pl.Slice(1, 3, stride=2)]
+      ...
+      >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((3,), jnp.int32), interpret=True)(jnp.arange(8))
+      Array([1, 3, 5], dtype=int32)
+      >>> pl.ds(2, 4)  # a shorter way to write one
+      Slice(start=2, size=4, stride=1)
+    """
 
     start: Any
     size: int

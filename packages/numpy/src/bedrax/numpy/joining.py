@@ -50,6 +50,17 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
 
     Raises:
       ValueError: there is no array, or one has rank 0.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.concatenate([x, x[:1]])
+      Array([[1, 2],
+             [3, 4],
+             [1, 2]], dtype=int32)
+      >>> jnp.concatenate([x, x], axis=1)
+      Array([[1, 2, 1, 2],
+             [3, 4, 3, 4]], dtype=int32)
     """
     parts = _parts("concatenate", arrays, dtype)
     if axis is None:
@@ -62,7 +73,13 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
-    """Join arrays along an axis; the name of `concatenate` in the array API standard."""
+    """Join arrays along an axis; the name of `concatenate` in the array API standard.
+
+    Examples:
+
+      >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
+      Array([1, 2, 3], dtype=int32)
+    """
     return concatenate(arrays, axis)
 
 
@@ -74,6 +91,16 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
       axis: the position of the new axis in the result.
       out: must be None.
       dtype: of the result; default: the promoted dtype of the arrays.
+
+    Examples:
+
+      >>> x, y = jnp.array([1, 2]), jnp.array([3, 4])
+      >>> jnp.stack([x, y])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+      >>> jnp.stack([x, y], axis=1)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     refuse_out("stack", out)
     parts = _parts("stack", arrays, dtype)
@@ -89,7 +116,13 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The parts of an array along an axis, without that axis."""
+    """The parts of an array along an axis, without that axis.
+
+    Examples:
+
+      >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
+      (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
+    """
     x = array("unstack", x)
     if not x.ndim:
         raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
@@ -105,23 +138,50 @@ def _each(name: str, tup: Any, widen) -> list:
 
 
 def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
-    """Join along axis 0; vectors are rows."""
+    """Join along axis 0; vectors are rows.
+
+    Examples:
+
+      >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+    """
     return concatenate(_each("vstack", tup, atleast_2d), 0, dtype)
 
 
 def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
-    """Join along axis 1, vectors along axis 0."""
+    """Join along axis 1, vectors along axis 0.
+
+    Examples:
+
+      >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
+      Array([1, 2, 3], dtype=int32)
+    """
     parts = _each("hstack", tup, atleast_1d)
     return concatenate(parts, 0 if parts and parts[0].ndim == 1 else 1, dtype)
 
 
 def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
-    """Join along axis 2, after `atleast_3d`."""
+    """Join along axis 2, after `atleast_3d`.
+
+    Examples:
+
+      >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[[1, 3],
+              [2, 4]]], dtype=int32)
+    """
     return concatenate(_each("dstack", tup, atleast_3d), 2, dtype)
 
 
 def column_stack(tup: Any) -> Array:
-    """Join along axis 1; vectors are columns."""
+    """Join along axis 1; vectors are columns.
+
+    Examples:
+
+      >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+    """
 
     def column(x):
         x = array("column_stack", x)
@@ -135,6 +195,14 @@ def block(arrays: Any) -> Array:
 
     Raises:
       ValueError: lists are nested to different depths, or empty.
+
+    Examples:
+
+      >>> a, b = jnp.ones((2, 2)), jnp.zeros((2, 1))
+      >>> jnp.block([[a, b], [b.T, 7]])
+      Array([[1., 1., 0.],
+             [1., 1., 0.],
+             [0., 0., 7.]], dtype=float32)
     """
     rank = 0
 
@@ -165,7 +233,17 @@ def block(arrays: Any) -> Array:
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """Join two arrays along an axis, or flattened."""
+    """Join two arrays along an axis, or flattened.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2]])
+      >>> jnp.append(x, jnp.array([3, 4]))
+      Array([1, 2, 3, 4], dtype=int32)
+      >>> jnp.append(x, jnp.array([[3, 4]]), axis=0)
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+    """
     return concatenate([operand("append", arr), operand("append", values, 1)], axis)
 
 
@@ -220,28 +298,62 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
 
     Raises:
       ValueError: the parts would not be equal.
+
+    Examples:
+
+      >>> jnp.split(jnp.arange(6), 3)
+      [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4, 5], dtype=int32)]
+      >>> jnp.split(jnp.arange(6), [1, 4])
+      [Array([0], dtype=int32), Array([1, 2, 3], dtype=int32), Array([4, 5], dtype=int32)]
     """
     return _split("split", ary, indices_or_sections, axis)
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """`split` that allows parts that differ in length by one."""
+    """`split` that allows parts that differ in length by one.
+
+    Examples:
+
+      >>> jnp.array_split(jnp.arange(5), 3)
+      [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4], dtype=int32)]
+    """
     return _split("array_split", ary, indices_or_sections, axis, uneven=True)
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """`split` along axis 0."""
+    """`split` along axis 0.
+
+    Examples:
+
+      >>> jnp.vsplit(jnp.arange(6).reshape(3, 2), [1])
+      [Array([[0, 1]], dtype=int32), Array([[2, 3],
+             [4, 5]], dtype=int32)]
+    """
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """`split` along axis 1; of vectors along axis 0."""
+    """`split` along axis 1; of vectors along axis 0.
+
+    Examples:
+
+      >>> jnp.hsplit(jnp.arange(6).reshape(2, 3), [1])
+      [Array([[0],
+             [3]], dtype=int32), Array([[1, 2],
+             [4, 5]], dtype=int32)]
+    """
     x = array("hsplit", ary)
     return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
-    """`split` along axis 2."""
+    """`split` along axis 2.
+
+    Examples:
+
+      >>> [part.shape for part in jnp.dsplit(jnp.ones((2, 3, 4)), 2)]
+      [(2, 3, 2), (2, 3, 2)]
+    """
     return _split("dsplit", ary, indices_or_sections, 2)
 
 
@@ -267,6 +379,13 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
       obj: an int, a slice or an array of ints, static or (if an int array of known length) traced.
       values: the values to insert, broadcast to the positions.
       axis: the axis, or None to flatten.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.insert(x, 1, 9, axis=1)
+      Array([[1, 9, 2],
+             [3, 9, 4]], dtype=int32)
     """
     x = array("insert", arr)
     given = array("insert", values, 2)
@@ -322,6 +441,11 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
       obj: an int, a slice, or an array of ints (or of bool), static; or of unique ints if so promised.
       axis: the axis, or None to flatten.
       assume_unique_indices: a promise that no index repeats; then `obj` may be traced.
+
+    Examples:
+
+      >>> jnp.delete(jnp.array([10, 20, 30, 40]), jnp.array([0, 2]))
+      Array([20, 40], dtype=int32)
     """
     x = array("delete", arr)
     if axis is None:
@@ -385,6 +509,11 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
       filt: array.
       trim: which ends.
       axis: along which axes (all, one or several).
+
+    Examples:
+
+      >>> jnp.trim_zeros(jnp.array([0, 0, 1, 0, 2, 0]))
+      Array([1, 0, 2], dtype=int32)
     """
     x = array("trim_zeros", filt)
     known = concrete_value(x)

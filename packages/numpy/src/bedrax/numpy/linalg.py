@@ -123,6 +123,16 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
       upper: return ``L^H``.
       symmetrize_input: use ``(a + a^H) / 2``, which also makes derivatives symmetric; otherwise, only the
         triangle of the result.
+
+    Examples:
+
+      >>> x = jnp.array([[4., 2.], [2., 5.]])
+      >>> jnp.linalg.cholesky(x)
+      Array([[2., 0.],
+             [1., 2.]], dtype=float32)
+      >>> jnp.linalg.cholesky(x, upper=True)
+      Array([[2., 1.],
+             [0., 2.]], dtype=float32)
     """
     (a,) = _matrices("cholesky", a, square=True)
     if upper and not symmetrize_input:
@@ -142,6 +152,15 @@ def qr(a: ArrayLike, mode: str = "reduced") -> QRResult | Array:
 
     Raises:
       ValueError: another mode.
+
+    Examples:
+
+      >>> x = jnp.array([[3., 1.], [4., 2.]])
+      >>> q, r = jnp.linalg.qr(x)
+      >>> jnp.allclose(q @ r, x, atol=1e-5)
+      Array(True, dtype=bool)
+      >>> r.shape
+      (2, 2)
     """
     one_of("qr", "mode", mode, ("reduced", "complete", "full", "r", "raw"))
     (a,) = _matrices("qr", a)
@@ -171,6 +190,15 @@ def svd(
 
     Returns:
       ``SVDResult(U, S, Vh)`` or S, of shape ``[..., min(m, n)]``, descending.
+
+    Examples:
+
+      >>> x = jnp.array([[3., 0.], [0., 4.], [0., 0.]])
+      >>> u, s, vh = jnp.linalg.svd(x, full_matrices=False)
+      >>> s
+      Array([4., 3.], dtype=float32)
+      >>> jnp.allclose((u * s) @ vh, x, atol=1e-5)
+      Array(True, dtype=bool)
     """
     (a,) = _matrices("svd", a, square=hermitian)
     if not hermitian:
@@ -192,7 +220,13 @@ def svd(
 
 
 def svdvals(x: ArrayLike, /) -> Array:
-    """The singular values of matrices, descending."""
+    """The singular values of matrices, descending.
+
+    Examples:
+
+      >>> jnp.linalg.svdvals(jnp.array([[3., 0.], [0., 4.]]))
+      Array([4., 3.], dtype=float32)
+    """
     return svd(x, compute_uv=False)
 
 
@@ -200,6 +234,13 @@ def eig(a: ArrayLike) -> EigResult:
     """Eigenvalues and (right) eigenvectors, the columns of the second result; both are complex.
 
     Only the CPU implements it.
+
+    Examples:
+
+      >>> x = jnp.array([[0., -1.], [1., 0.]])
+      >>> values, vectors = jnp.linalg.eig(x)
+      >>> jnp.allclose(x @ vectors, vectors * values, atol=1e-6)
+      Array(True, dtype=bool)
     """
     (a,) = _matrices("eig", a, square=True)
     w, v = factor.eig(a, compute_left_eigenvectors=False)
@@ -207,7 +248,13 @@ def eig(a: ArrayLike) -> EigResult:
 
 
 def eigvals(a: ArrayLike) -> Array:
-    """Eigenvalues, complex, in no particular order. Only the CPU implements it."""
+    """Eigenvalues, complex, in no particular order. Only the CPU implements it.
+
+    Examples:
+
+      >>> jnp.linalg.eigvals(jnp.array([[2., 1.], [0., 3.]]))
+      Array([2.+0.j, 3.+0.j], dtype=complex64)
+    """
     (a,) = _matrices("eigvals", a, square=True)
     return factor.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
 
@@ -223,6 +270,15 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
     Raises:
       ValueError: another UPLO.
+
+    Examples:
+
+      >>> x = jnp.array([[2., 1.], [1., 2.]])
+      >>> values, vectors = jnp.linalg.eigh(x)
+      >>> values.round(3)
+      Array([1.       , 3.0000002], dtype=float32)
+      >>> jnp.allclose(vectors @ jnp.diag(values) @ vectors.T, x, atol=1e-5)
+      Array(True, dtype=bool)
     """
     one_of("eigh", "UPLO", UPLO, (None, "L", "U"))
     (a,) = _matrices("eigh", a, square=True)
@@ -232,7 +288,13 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @one_program(static=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The eigenvalues of Hermitian matrices, ascending; arguments as for `eigh`."""
+    """The eigenvalues of Hermitian matrices, ascending; arguments as for `eigh`.
+
+    Examples:
+
+      >>> jnp.linalg.eigvalsh(jnp.array([[2., 1.], [1., 2.]])).round(3)
+      Array([1.       , 3.0000002], dtype=float32)
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
@@ -263,6 +325,12 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
     Returns:
       An array of shape ``[..., n]`` for `b` of rank 1, else ``[..., n, m]``.
+
+    Examples:
+
+      >>> a = jnp.array([[2., 0.], [1., 1.]])
+      >>> jnp.linalg.solve(a, jnp.array([4., 5.]))
+      Array([2., 3.], dtype=float32)
     """
     a, b = _matrices("solve", a, b, square=True)
     if not b.ndim:
@@ -280,7 +348,15 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 @one_program
 def inv(a: ArrayLike) -> Array:
-    """The inverses of matrices of shape ``[..., n, n]``; not finite for singular matrices."""
+    """The inverses of matrices of shape ``[..., n, n]``; not finite for singular matrices.
+
+    Examples:
+
+      >>> x = jnp.array([[2., 0.], [1., 1.]])
+      >>> jnp.linalg.inv(x)
+      Array([[ 0.5,  0. ],
+             [-0.5,  1. ]], dtype=float32)
+    """
     (a,) = _matrices("inv", a, square=True)
     return solve(a, jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape))
 
@@ -296,6 +372,14 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
 
     Returns:
       (x, sums of squared residuals of each column, rank of `a`, its singular values).
+
+    Examples:
+
+      >>> a = jnp.array([[1., 0.], [1., 1.], [1., 2.]])
+      >>> b = jnp.array([1., 3., 5.])
+      >>> solution, residuals, rank, singular_values = jnp.linalg.lstsq(a, b)
+      >>> solution.round(3)
+      Array([1., 2.], dtype=float32)
     """
     a, b = _matrices("lstsq", a, b)
     if a.ndim != 2:
@@ -342,6 +426,12 @@ def pinv(
       rtol: singular values up to this share of the greatest are taken as zero; default ``10 * max(m, n) * eps``.
       hermitian: `a` is Hermitian.
       rcond: the older name of `rtol`.
+
+    Examples:
+
+      >>> jnp.linalg.pinv(jnp.array([[2., 0.], [0., 0.]])).round(3)
+      Array([[0.5, 0. ],
+             [0. , 0. ]], dtype=float32)
     """
     if rcond is not None:
         if rtol is not None:
@@ -390,6 +480,12 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     Raises:
       ValueError: `ind` is not positive, or the sizes of the first `ind` axes and of the rest differ.
+
+    Examples:
+
+      >>> x = 2 * jnp.eye(4).reshape(2, 2, 4)
+      >>> jnp.linalg.tensorinv(x, ind=2).shape
+      (4, 2, 2)
     """
     a = array("linalg.tensorinv", a)
     ind = operator.index(ind)
@@ -408,6 +504,13 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
       a: array of shape ``b.shape + x.shape``.
       b: array.
       axes: axes of `a` to move to its end first.
+
+    Examples:
+
+      >>> a = 2 * jnp.eye(4).reshape(2, 2, 2, 2)
+      >>> jnp.linalg.tensorsolve(a, jnp.array([[2., 4.], [6., 8.]]))
+      Array([[1., 2.],
+             [3., 4.]], dtype=float32)
     """
     a, b = inexact("linalg.tensorsolve", a, b)
     if axes is not None:
@@ -424,6 +527,12 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     Raises:
       TypeError: `n` is not an integer.
+
+    Examples:
+
+      >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
+      Array([[1, 5],
+             [0, 1]], dtype=int32)
     """
     a = array("linalg.matrix_power", a)
     if a.ndim < 2 or not dims.definitely_equal(a.shape[-1], a.shape[-2]):
@@ -513,7 +622,13 @@ def _plain_determinant(a: Array) -> Array:
 
 @one_program
 def det(a: ArrayLike) -> Array:
-    """Determinants of matrices of shape ``[..., n, n]``, differentiable also where they are zero."""
+    """Determinants of matrices of shape ``[..., n, n]``, differentiable also where they are zero.
+
+    Examples:
+
+      >>> jnp.linalg.det(jnp.array([[1., 2.], [3., 5.]])).round(3)
+      Array(-1., dtype=float32)
+    """
     (a,) = _matrices("det", a, square=True)
     n = a.shape[-1]
     e = lambda i, j: a[..., i, j]
@@ -571,6 +686,12 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
     Raises:
       ValueError: another method.
+
+    Examples:
+
+      >>> sign, logarithm = jnp.linalg.slogdet(jnp.array([[0., 1.], [1., 0.]]))
+      >>> sign, logarithm
+      (Array(-1., dtype=float32), Array(0., dtype=float32))
     """
     (a,) = _matrices("slogdet", a, square=True)
     if method is None or method == "lu":
@@ -590,6 +711,11 @@ def cond(x: ArrayLike, p: float | str | None = None) -> Array:
     Args:
       x: array of shape ``[..., m, n]``, square unless `p` is 2 or -2.
       p: as `ord` of `norm` for matrices; None denotes 2.
+
+    Examples:
+
+      >>> jnp.linalg.cond(jnp.array([[2., 0.], [0., 0.5]]))
+      Array(4., dtype=float32)
     """
     (x,) = _matrices("cond", x, square=p not in (None, 2, -2))
     if p in (None, 2, -2):
@@ -611,6 +737,11 @@ def matrix_rank(
       rtol: singular values up to this share of the greatest are negligible; default ``max(m, n) * eps``.
       hermitian: `M` is Hermitian.
       tol: the older name of `rtol`.
+
+    Examples:
+
+      >>> jnp.linalg.matrix_rank(jnp.array([[1., 2.], [2., 4.]]))
+      Array(1, dtype=int32)
     """
     if tol is not None:
         if rtol is not None:
@@ -634,17 +765,36 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
     Raises:
       ValueError: `x` has rank below 2.
+
+    Examples:
+
+      >>> jnp.linalg.matrix_transpose(jnp.arange(4).reshape(1, 2, 2))
+      Array([[[0, 2],
+              [1, 3]]], dtype=int32)
     """
     return jnp.matrix_transpose(x)
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """The diagonals of matrices in the last two axes."""
+    """The diagonals of matrices in the last two axes.
+
+    Examples:
+
+      >>> jnp.linalg.diagonal(jnp.arange(8).reshape(2, 2, 2))
+      Array([[0, 3],
+             [4, 7]], dtype=int32)
+    """
     return jnp.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """The sums of the diagonals of matrices in the last two axes."""
+    """The sums of the diagonals of matrices in the last two axes.
+
+    Examples:
+
+      >>> jnp.linalg.trace(jnp.arange(8).reshape(2, 2, 2))
+      Array([ 3, 11], dtype=int32)
+    """
     return products.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
@@ -658,7 +808,14 @@ def tensordot(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Sum of products over chosen axes, as `jax.numpy.tensordot`, with the arguments of the array API."""
+    """Sum of products over chosen axes, as `jax.numpy.tensordot`, with the arguments of the array API.
+
+    Examples:
+
+      >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 2)), axes=1)
+      Array([[3., 3.],
+             [3., 3.]], dtype=float32)
+    """
     return products.tensordot(
         x1, x2, axes, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding
     )
@@ -669,6 +826,12 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises:
       ValueError: an operand is not of rank 1.
+
+    Examples:
+
+      >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array([[3, 4],
+             [6, 8]], dtype=int32)
     """
     x1, x2 = array("linalg.outer", x1), array("linalg.outer", x2)
     if x1.ndim != 1 or x2.ndim != 1:
@@ -681,6 +844,11 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
     Raises:
       ValueError: vectors of another length.
+
+    Examples:
+
+      >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
     """
     x1, x2 = array("linalg.cross", x1), array("linalg.cross", x2)
     if x1.shape[axis] != 3 or x2.shape[axis] != 3:

@@ -38,6 +38,14 @@ def logsumexp(
 
     Returns:
       An array; with `return_sign`, a pair of arrays. Without elements: -inf.
+
+    Examples:
+
+      >>> jax.nn.logsumexp(jnp.array([1000., 1000.]))
+      Array(1000.6932, dtype=float32)
+
+      >>> jax.scipy.special.logsumexp(jnp.array([1000., 1000.]))
+      Array(1000.6932, dtype=float32)
     """
     if b is None:
         (a,) = inexact("logsumexp", a)
@@ -70,7 +78,13 @@ def logsumexp(
 def logmeanexp(
     x: ArrayLike, axis: int | Sequence[int] | None = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
-    """``log(mean(exp(x)))``, computed without overflow; arguments as for `logsumexp`."""
+    """``log(mean(exp(x)))``, computed without overflow; arguments as for `logsumexp`.
+
+    Examples:
+
+      >>> jax.nn.logmeanexp(jnp.array([1000., 1000.]))
+      Array(1000., dtype=float32)
+    """
     (x,) = inexact("logmeanexp", x)
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
     axes = axes_tuple(axis, x.ndim)

@@ -36,6 +36,17 @@ def reshape(
 
     Raises:
       TypeError: the number of elements would change.
+
+    Examples:
+
+      >>> x = jnp.arange(6)
+      >>> jnp.reshape(x, (2, 3))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
+      >>> jnp.reshape(x, (3, -1), order="F")
+      Array([[0, 3],
+             [1, 4],
+             [2, 5]], dtype=int32)
     """
     x = operand("reshape", a)
     own = aval_of(x).shape
@@ -85,7 +96,16 @@ def _new_shape(own: tuple, shape: tuple) -> tuple:
 
 
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """The elements of an array along one axis, in order "C" (last axis fastest) or "F"."""
+    """The elements of an array along one axis, in order "C" (last axis fastest) or "F".
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.ravel(x)
+      Array([1, 2, 3, 4], dtype=int32)
+      >>> jnp.ravel(x, order="F")
+      Array([1, 3, 2, 4], dtype=int32)
+    """
     if order == "K":
         raise NotImplementedError("Ravel not implemented for order='K'.")
     x = operand("ravel", a)
@@ -97,6 +117,14 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
 
     Raises:
       ValueError: an axis given has another length.
+
+    Examples:
+
+      >>> x = jnp.ones((1, 3, 1))
+      >>> jnp.squeeze(x).shape
+      (3,)
+      >>> jnp.squeeze(x, axis=0).shape
+      (3, 1)
     """
     x = array("squeeze", a)
     if axis is None:
@@ -112,6 +140,14 @@ def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     Args:
       a: array.
       axis: an int or a sequence of them: the positions of the new axes in the result.
+
+    Examples:
+
+      >>> x = jnp.array([1, 2])
+      >>> jnp.expand_dims(x, 0)
+      Array([[1, 2]], dtype=int32)
+      >>> jnp.expand_dims(x, (0, 2)).shape
+      (1, 2, 1)
     """
     if not isinstance(axis, Sequence):
         axis = (axis,)
@@ -124,6 +160,16 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     Args:
       a: array.
       axes: for each axis of the result, that of `a`; default: the reverse order.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2, 3], [4, 5, 6]])
+      >>> jnp.transpose(x)
+      Array([[1, 4],
+             [2, 5],
+             [3, 6]], dtype=int32)
+      >>> jnp.transpose(jnp.ones((2, 3, 4)), (1, 2, 0)).shape
+      (3, 4, 2)
     """
     x = array("transpose", a)
     n = x.ndim
@@ -133,12 +179,26 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """Reorder axes; `axes` as in `transpose`."""
+    """Reorder axes; `axes` as in `transpose`.
+
+    Examples:
+
+      >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
+      (4, 2, 3)
+    """
     return transpose(a, axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """Exchange the last two axes."""
+    """Exchange the last two axes.
+
+    Examples:
+
+      >>> jnp.matrix_transpose(jnp.arange(6).reshape(1, 2, 3))
+      Array([[[0, 3],
+              [1, 4],
+              [2, 5]]], dtype=int32)
+    """
     x = array("matrix_transpose", x)
     if x.ndim < 2:
         raise ValueError(f"matrix_transpose needs a matrix, got shape {x.shape}")
@@ -146,7 +206,13 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Exchange two axes."""
+    """Exchange two axes.
+
+    Examples:
+
+      >>> jnp.swapaxes(jnp.ones((2, 3, 4)), 0, 2).shape
+      (4, 3, 2)
+    """
     x = array("swapaxes", a)
     order = list(range(x.ndim))
     i, j = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
@@ -160,6 +226,11 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
     Args:
       a: array.
       source, destination: an int or as many ints each.
+
+    Examples:
+
+      >>> jnp.moveaxis(jnp.ones((2, 3, 4)), 0, -1).shape
+      (3, 4, 2)
     """
     x = array("moveaxis", a)
     as_tuple = lambda v: tuple(v) if isinstance(v, (Sequence, np.ndarray)) else (v,)
@@ -177,7 +248,13 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """Move an axis back until it lies before the position `start`; `moveaxis` is easier to read."""
+    """Move an axis back until it lies before the position `start`; `moveaxis` is easier to read.
+
+    Examples:
+
+      >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
+      (4, 2, 3)
+    """
     x = array("rollaxis", a)
     i = axis_index(axis, x.ndim)
     if not -x.ndim <= start <= x.ndim:
@@ -188,25 +265,57 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 @one_program(static=("axis",))
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
-    """Reverse the order along axes (all, one, or several)."""
+    """Reverse the order along axes (all, one, or several).
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.flip(x)
+      Array([[4, 3],
+             [2, 1]], dtype=int32)
+      >>> jnp.flip(x, axis=1)
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     x = array("flip", m)
     axes = axes_tuple(axis, x.ndim)
     return lax.rev(x, axes) if axes else x
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """Reverse the order along axis 1."""
+    """Reverse the order along axis 1.
+
+    Examples:
+
+      >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 def flipud(m: ArrayLike) -> Array:
-    """Reverse the order along axis 0."""
+    """Reverse the order along axis 0.
+
+    Examples:
+
+      >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 
 @one_program(static=("k", "axes"))
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """Rotate by 90 degrees `k` times in the plane of two axes, from the first to the second."""
+    """Rotate by 90 degrees `k` times in the plane of two axes, from the first to the second.
+
+    Examples:
+
+      >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
+    """
     x = array("rot90", m)
     i, j = (axis_index(ax, x.ndim) for ax in axes)
     if i == j:
@@ -226,6 +335,12 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
 
     Raises:
       ValueError: the shape does not fit.
+
+    Examples:
+
+      >>> jnp.broadcast_to(jnp.array([1, 2, 3]), (2, 3))
+      Array([[1, 2, 3],
+             [1, 2, 3]], dtype=int32)
     """
     x = lax.asarray(operand("broadcast_to", array))
     shape = dims.canonical_shape(shape)
@@ -235,7 +350,15 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None
 
 
 def broadcast_arrays(*args: Any) -> list[Array]:
-    """The arrays, broadcast against each other."""
+    """The arrays, broadcast against each other.
+
+    Examples:
+
+      >>> jnp.broadcast_arrays(jnp.array([1, 2]), jnp.array([[0], [5]]))
+      [Array([[1, 2],
+             [1, 2]], dtype=int32), Array([[0, 0],
+             [5, 5]], dtype=int32)]
+    """
     args = [array("broadcast_arrays", x) for x in args]
     try:
         return promotion.broadcast("broadcast_arrays", args, scalars=False)
@@ -249,6 +372,11 @@ def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:
 
     Raises:
       ValueError: the shapes do not fit.
+
+    Examples:
+
+      >>> jnp.broadcast_shapes((3, 1), (4,), ())
+      (3, 4)
     """
     return lax.broadcast_shapes(*[dims.canonical_shape(s) for s in shapes]) if shapes else ()
 
@@ -261,23 +389,48 @@ def _atleast(n: int, name: str, widen, arys):
 
 
 def atleast_1d(*arys: Any) -> Array | list[Array]:
-    """Arrays of rank 1 at least: scalars get an axis."""
+    """Arrays of rank 1 at least: scalars get an axis.
+
+    Examples:
+
+      >>> jnp.atleast_1d(3)
+      Array([3], dtype=int32, weak_type=True)
+    """
     return _atleast(1, "atleast_1d", lambda x: lax.reshape(x, (1,)), arys)
 
 
 def atleast_2d(*arys: Any) -> Array | list[Array]:
-    """Arrays of rank 2 at least: axes are added in front."""
+    """Arrays of rank 2 at least: axes are added in front.
+
+    Examples:
+
+      >>> jnp.atleast_2d(jnp.array([1, 2]))
+      Array([[1, 2]], dtype=int32)
+    """
     return _atleast(2, "atleast_2d", lambda x: lax.broadcast_to_rank(x, 2), arys)
 
 
 def atleast_3d(*arys: Any) -> Array | list[Array]:
-    """Arrays of rank 3 at least: a vector becomes (1, n, 1), a matrix (m, n, 1)."""
+    """Arrays of rank 3 at least: a vector becomes (1, n, 1), a matrix (m, n, 1).
+
+    Examples:
+
+      >>> jnp.atleast_3d(jnp.array([1, 2])).shape
+      (1, 2, 1)
+    """
     new = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
     return _atleast(3, "atleast_3d", lambda x: lax.expand_dims(x, new[x.ndim]), arys)
 
 
 def tile(A: ArrayLike, reps: Any) -> Array:
-    """Repeat an array as a whole, `reps` times along each axis (an int, or one per axis; the last ones fit)."""
+    """Repeat an array as a whole, `reps` times along each axis (an int, or one per axis; the last ones fit).
+
+    Examples:
+
+      >>> jnp.tile(jnp.array([[1, 2]]), (2, 2))
+      Array([[1, 2, 1, 2],
+             [1, 2, 1, 2]], dtype=int32)
+    """
     x = array("tile", A)
     reps = dims.canonical_shape(reps)
     rank = max(x.ndim, len(reps))
@@ -308,6 +461,16 @@ def repeat(
 
     Raises:
       ConcretizationTypeError: `repeats` is traced, and the length is not given.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.repeat(x, 2)
+      Array([1, 1, 2, 2, 3, 3, 4, 4], dtype=int32)
+      >>> jnp.repeat(x, jnp.array([1, 2]), axis=0)
+      Array([[1, 2],
+             [3, 4],
+             [3, 4]], dtype=int32)
     """
     x = array("repeat", a)
     if axis is None or not x.ndim:  # a scalar is a vector of one element, as in NumPy
@@ -362,6 +525,16 @@ def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
       a: array.
       shift: the distance: an int (which may be traced) or one per axis.
       axis: an int or several; None shifts the flattened array.
+
+    Examples:
+
+      >>> x = jnp.arange(6).reshape(2, 3)
+      >>> jnp.roll(x, 1)
+      Array([[5, 0, 1],
+             [2, 3, 4]], dtype=int32)
+      >>> jnp.roll(x, 1, axis=1)
+      Array([[2, 0, 1],
+             [5, 3, 4]], dtype=int32)
     """
     x = array("roll", a)
     if axis is None:
@@ -403,7 +576,14 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
 
 
 def resize(a: ArrayLike, new_shape: Any) -> Array:
-    """The elements of `a`, repeated as a whole or cut off, in a new shape."""
+    """The elements of `a`, repeated as a whole or cut off, in a new shape.
+
+    Examples:
+
+      >>> jnp.resize(jnp.array([1, 2, 3]), (2, 4))
+      Array([[1, 2, 3, 1],
+             [2, 3, 1, 2]], dtype=int32)
+    """
     x = ravel(array("resize", a))
     shape = dims.canonical_shape(new_shape)
     if any(type(d) is int and d < 0 for d in shape):

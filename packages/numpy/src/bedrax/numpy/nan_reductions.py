@@ -111,7 +111,13 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean of the elements that are not nan; nan if there are none. Arguments as in `mean`."""
+    """The mean of the elements that are not nan; nan if there are none. Arguments as in `mean`.
+
+    Examples:
+
+      >>> jnp.nanmean(jnp.array([1., jnp.nan, 3.]))
+      Array(2., dtype=float32)
+    """
     refuse_out("nanmean", out)
     x = array("nanmean", a)
     if not dtypes.is_inexact(x.dtype):
@@ -130,7 +136,13 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The variance of the elements that are not nan; nan if there are too few. Arguments as in `var`."""
+    """The variance of the elements that are not nan; nan if there are too few. Arguments as in `var`.
+
+    Examples:
+
+      >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.]))
+      Array(1., dtype=float32)
+    """
     refuse_out("nanvar", out)
     x = array("nanvar", a)
     if not dtypes.is_inexact(x.dtype):
@@ -149,5 +161,11 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The square root of `nanvar`."""
+    """The square root of `nanvar`.
+
+    Examples:
+
+      >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
+      Array(1., dtype=float32)
+    """
     return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))

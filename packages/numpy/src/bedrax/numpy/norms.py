@@ -32,6 +32,14 @@ def norm(
 
     Raises:
       ValueError: an `ord` that does not exist for vectors or matrices; more than two axes.
+
+    Examples:
+
+      >>> x = jnp.array([[3., 4.], [6., 8.]])
+      >>> jnp.linalg.norm(x, axis=1)
+      Array([ 5., 10.], dtype=float32)
+      >>> jnp.linalg.norm(x, ord=jnp.inf)
+      Array(14., dtype=float32)
     """
     (x,) = inexact("linalg.norm", x)
     if axis is None:
@@ -90,7 +98,15 @@ def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
 
 @one_program(static=("keepdims", "ord"))
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
-    """The norm of matrices in the last two axes; `ord` as for `norm`."""
+    """The norm of matrices in the last two axes; `ord` as for `norm`.
+
+    Examples:
+
+      >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]))
+      Array(5., dtype=float32)
+      >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]), ord=1)
+      Array(4., dtype=float32)
+    """
     return norm(x, ord=ord, axis=(-2, -1), keepdims=keepdims)
 
 
@@ -98,7 +114,15 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
 def vector_norm(
     x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | str = 2
 ) -> Array:
-    """The norm of vectors along one or more axes (None: all, flattened); `ord` as for `norm`."""
+    """The norm of vectors along one or more axes (None: all, flattened); `ord` as for `norm`.
+
+    Examples:
+
+      >>> jnp.linalg.vector_norm(jnp.array([[3., 4.], [6., 8.]]), axis=1)
+      Array([ 5., 10.], dtype=float32)
+      >>> jnp.linalg.vector_norm(jnp.array([3., -4.]), ord=1)
+      Array(7., dtype=float32)
+    """
     (x,) = inexact("linalg.vector_norm", x)
     axes = (
         tuple(range(x.ndim))

@@ -19,7 +19,13 @@ from bedrax.numpy.ufuncs import _is_inf, imag
 
 @one_program
 def isfinite(x: ArrayLike, /) -> Array:
-    """Whether elements are neither infinite nor nan."""
+    """Whether elements are neither infinite nor nan.
+
+    Examples:
+
+      >>> jnp.isfinite(jnp.array([1., jnp.inf, jnp.nan]))
+      Array([ True, False, False], dtype=bool)
+    """
     x = operand("isfinite", x)
     dtype = aval_of(x).dtype
     if dtypes.is_floating(dtype):
@@ -31,7 +37,13 @@ def isfinite(x: ArrayLike, /) -> Array:
 
 @one_program
 def isinf(x: ArrayLike, /) -> Array:
-    """Whether elements are infinite."""
+    """Whether elements are infinite.
+
+    Examples:
+
+      >>> jnp.isinf(jnp.array([1., -jnp.inf, jnp.nan]))
+      Array([False,  True, False], dtype=bool)
+    """
     x = operand("isinf", x)
     dtype = aval_of(x).dtype
     if dtypes.is_floating(dtype):
@@ -43,7 +55,13 @@ def isinf(x: ArrayLike, /) -> Array:
 
 @one_program
 def isnan(x: Array, /) -> Array:
-    """Whether elements are nan."""
+    """Whether elements are nan.
+
+    Examples:
+
+      >>> jnp.isnan(jnp.array([1., jnp.inf, jnp.nan]))
+      Array([False, False,  True], dtype=bool)
+    """
     x = operand("isnan", x)
     if not dtypes.is_inexact(aval_of(x).dtype):
         return lax.convert_to(lax.full_like(x, False, np.dtype(bool)), np.dtype(bool), aval_of(x).weak_type)
@@ -64,23 +82,47 @@ def _signed_inf(name: str, x, out, value: float):
 
 @one_program(static=("out",))
 def isposinf(x: ArrayLike, /, out: Any = None) -> Any:
-    """Whether elements are positive infinity."""
+    """Whether elements are positive infinity.
+
+    Examples:
+
+      >>> jnp.isposinf(jnp.array([-jnp.inf, jnp.inf]))
+      Array([False,  True], dtype=bool)
+    """
     return _signed_inf("isposinf", x, out, np.inf)
 
 
 @one_program(static=("out",))
 def isneginf(x: ArrayLike, /, out: Any = None) -> Any:
-    """Whether elements are negative infinity."""
+    """Whether elements are negative infinity.
+
+    Examples:
+
+      >>> jnp.isneginf(jnp.array([-jnp.inf, jnp.inf]))
+      Array([ True, False], dtype=bool)
+    """
     return _signed_inf("isneginf", x, out, -np.inf)
 
 
 def iscomplex(x: ArrayLike) -> Array:
-    """Whether elements have an imaginary part other than 0."""
+    """Whether elements have an imaginary part other than 0.
+
+    Examples:
+
+      >>> jnp.iscomplex(jnp.array([1 + 0j, 1 + 1j]))
+      Array([False,  True], dtype=bool)
+    """
     x = imag(x)
     return lax.ne(x, zero_like(aval_of(x)))
 
 
 def isreal(x: ArrayLike) -> Any:
-    """Whether elements have the imaginary part 0."""
+    """Whether elements have the imaginary part 0.
+
+    Examples:
+
+      >>> jnp.isreal(jnp.array([1 + 0j, 1 + 1j]))
+      Array([ True, False], dtype=bool)
+    """
     x = imag(x)
     return lax.eq(x, zero_like(aval_of(x)))

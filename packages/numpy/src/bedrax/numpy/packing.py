@@ -33,6 +33,11 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 
     Raises:
       TypeError: `a` is of floats.
+
+    Examples:
+
+      >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 1, 1]))
+      Array([131], dtype=uint8)
     """
     shifts = _shifts(bitorder)
     a = array("packbits", a)
@@ -61,6 +66,11 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
 
     Raises:
       TypeError: `a` is not of uint8.
+
+    Examples:
+
+      >>> jnp.unpackbits(jnp.array([131], dtype=jnp.uint8))
+      Array([1, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
     """
     shifts = _shifts(bitorder)
     a = array("unpackbits", a)

@@ -81,6 +81,16 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
     Raises:
       ValueError: an option does not go with the mode, or the widths with the array.
       NotImplementedError: the mode does not exist.
+
+    Examples:
+
+      >>> x = jnp.array([1, 2, 3])
+      >>> jnp.pad(x, (1, 2))
+      Array([0, 1, 2, 3, 0, 0], dtype=int32)
+      >>> jnp.pad(x, 2, mode="edge")
+      Array([1, 1, 1, 2, 3, 3, 3], dtype=int32)
+      >>> jnp.pad(x, 2, mode="reflect")
+      Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
     """
     x = lax.asarray(operand("pad", array))
     if isinstance(pad_width, dict):

@@ -22,6 +22,11 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
     Raises:
       ValueError: neither a vector nor a square matrix.
+
+    Examples:
+
+      >>> jnp.poly(jnp.array([1., 2.]))
+      Array([ 1., -3.,  2.], dtype=float32)
     """
     (zeros,) = inexact("poly", seq_of_zeros)
     if zeros.shape == (0,):
@@ -58,12 +63,24 @@ def _padded_sum(name, a1, a2, combine):
 
 
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The sum of two polynomials."""
+    """The sum of two polynomials.
+
+    Examples:
+
+      >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([10, 20]))
+      Array([ 1, 12, 23], dtype=int32)
+    """
     return _padded_sum("polyadd", a1, a2, lax.add)
 
 
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The difference of two polynomials."""
+    """The difference of two polynomials.
+
+    Examples:
+
+      >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([10, 20]))
+      Array([  1,  -8, -17], dtype=int32)
+    """
     return _padded_sum("polysub", a1, a2, lax.sub)
 
 
@@ -73,6 +90,11 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     Args:
       a1, a2: coefficients.
       trim_leading_zeros: remove leading zeros of the operands first, as NumPy does; needs concrete arrays.
+
+    Examples:
+
+      >>> jnp.polymul(jnp.array([1, 1]), jnp.array([1, -1]))
+      Array([ 1.,  0., -1.], dtype=float32)
     """
     a1, a2 = inexact("polymul", a1, a2)
     if trim_leading_zeros and (a1.shape[0] > 1 or a2.shape[0] > 1):
@@ -93,6 +115,14 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       u, v: coefficients of dividend and divisor.
       trim_leading_zeros: remove leading zeros of the remainder, as NumPy does; needs concrete arrays. Otherwise it
         is as long as the dividend.
+
+    Examples:
+
+      >>> quotient, remainder = jnp.polydiv(jnp.array([1., -3., 2.]), jnp.array([1., -1.]))
+      >>> quotient
+      Array([ 1., -2.], dtype=float32)
+      >>> remainder
+      Array([0., 0., 0.], dtype=float32)
     """
     u, v = inexact("polydiv", u, v)
     n, m = u.shape[0], v.shape[0]
@@ -111,6 +141,11 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
     Raises:
       ValueError: `m` is negative.
+
+    Examples:
+
+      >>> jnp.polyder(jnp.array([1., 2., 3.]))
+      Array([2., 2.], dtype=float32)
     """
     (p,) = inexact("polyder", p)
     m = operator.index(m)
@@ -129,6 +164,11 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
     Raises:
       ValueError: `m` is negative, or the number of constants is wrong.
+
+    Examples:
+
+      >>> jnp.polyint(jnp.array([6., 2.]))
+      Array([3., 2., 0.], dtype=float32)
     """
     m = operator.index(m)
     p, k = inexact("polyint", p, 0 if k is None else array("polyint", k, 2))
@@ -157,6 +197,11 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
       x: the points.
       unroll: the greatest number of coefficients evaluated without a loop; more of them are evaluated in a loop, with
         this number of steps in its body. None: 8.
+
+    Examples:
+
+      >>> jnp.polyval(jnp.array([2, 0, 1]), jnp.array([0, 1, 3]))
+      Array([ 1,  3, 19], dtype=int32)
     """
     p, x = promoted("polyval", p, x)
     if not p.ndim:
@@ -184,6 +229,11 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Raises:
       ValueError: `p` is not of rank 1.
+
+    Examples:
+
+      >>> jnp.roots(jnp.array([1., -3., 2.])).real
+      Array([2., 1.], dtype=float32)
     """
     (p,) = inexact("roots", jnp.atleast_1d(array("roots", p)))
     if p.ndim != 1:
@@ -235,6 +285,12 @@ def polyfit(
     Raises:
       TypeError: shapes do not fit, or there are no samples.
       ValueError: `deg` is negative, or too few samples to scale the covariance.
+
+    Examples:
+
+      >>> x = jnp.array([0., 1., 2.])
+      >>> jnp.polyfit(x, 2 * x + 1, deg=1).round(3)
+      Array([2., 1.], dtype=float32)
     """
     deg = operator.index(deg)
     x, y = inexact("polyfit", x, y)

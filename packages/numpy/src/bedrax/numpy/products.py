@@ -110,6 +110,15 @@ def dot(
 
     Raises:
       TypeError: an operand is not an array, or the contracted sizes differ.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.dot(x, jnp.array([1, 10]))
+      Array([21, 43], dtype=int32)
+      >>> jnp.dot(x, x)
+      Array([[ 7, 10],
+             [15, 22]], dtype=int32)
     """
     a, x = typed("dot", 0, a)
     b, y = typed("dot", 1, b)
@@ -181,6 +190,18 @@ def matmul(
     Raises:
       ValueError: an operand is a scalar, or batch dimensions do not broadcast.
       TypeError: an operand is not an array, or the contracted sizes differ.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.matmul(x, x)
+      Array([[ 7, 10],
+             [15, 22]], dtype=int32)
+      >>> jnp.matmul(jnp.ones((5, 2, 3)), jnp.ones((3, 4))).shape
+      (5, 2, 4)
+
+      >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+      Array([21, 43], dtype=int32)
     """
     a, x = typed("matmul", 0, a)
     b, y = typed("matmul", 1, b)
@@ -194,6 +215,11 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: str | None = None, preferred_
 
     Raises:
       TypeError: the operands differ in size.
+
+    Examples:
+
+      >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 3]))
+      Array(7.+0.j, dtype=complex64)
     """
     a, x = typed("vdot", 0, a)
     b, y = typed("vdot", 1, b)
@@ -212,6 +238,11 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
 
     Returns:
       An array of shape ``a.shape[:-1] + b.shape[:-1]``.
+
+    Examples:
+
+      >>> jnp.inner(jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]]))
+      Array([11, 17], dtype=int32)
     """
     a, x = typed("inner", 0, a)
     b, y = typed("inner", 1, b)
@@ -221,7 +252,14 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
 
 @one_program(static=("out",))
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """All products of an element of `a` with one of `b`: a matrix of shape ``[a.size, b.size]``."""
+    """All products of an element of `a` with one of `b`: a matrix of shape ``[a.size, b.size]``.
+
+    Examples:
+
+      >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4, 5]))
+      Array([[ 3,  4,  5],
+             [ 6,  8, 10]], dtype=int32)
+    """
     refuse_out("outer", out)
     a, x = typed("outer", 0, a)
     b, y = typed("outer", 1, b)
@@ -250,6 +288,14 @@ def vecdot(
 
     Raises:
       ValueError: an operand is a scalar, the sizes along the axis differ, or the rest does not broadcast.
+
+    Examples:
+
+      >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+      Array([21, 43], dtype=int32)
+
+      >>> jnp.linalg.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+      Array([21, 43], dtype=int32)
     """
     x1, x = typed("jnp.vecdot", 0, x1)
     x2, y = typed("jnp.vecdot", 1, x2)
@@ -277,7 +323,13 @@ def _to_last(x, axis: int, ndim: int):
 
 @one_program
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Product of matrices ``[..., m, n]`` with vectors ``[..., n]``, broadcast over the leading dimensions."""
+    """Product of matrices ``[..., m, n]`` with vectors ``[..., n]``, broadcast over the leading dimensions.
+
+    Examples:
+
+      >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+      Array([21, 43], dtype=int32)
+    """
     x1, x = typed("matvec", 0, x1)
     x2, y = typed("matvec", 1, x2)
     if x.ndim < 2 or y.ndim < 1:
@@ -287,7 +339,13 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @one_program
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Product of conjugated vectors ``[..., n]`` with matrices ``[..., n, m]``, broadcast over the rest."""
+    """Product of conjugated vectors ``[..., n]`` with matrices ``[..., n, m]``, broadcast over the rest.
+
+    Examples:
+
+      >>> jnp.vecmat(jnp.array([1, 10]), jnp.array([[1, 2], [3, 4]]))
+      Array([31, 42], dtype=int32)
+    """
     x1, x = typed("vecmat", 0, x1)
     x2, y = typed("vecmat", 1, x2)
     if x.ndim < 1 or y.ndim < 2:
@@ -320,6 +378,13 @@ def tensordot(
 
     Raises:
       TypeError: `axes` is none of these, or more axes than there are, or contracted sizes differ.
+
+    Examples:
+
+      >>> x = jnp.ones((2, 3, 4))
+      >>> jnp.tensordot(x, x, axes=[(1, 2), (1, 2)])
+      Array([[12., 12.],
+             [12., 12.]], dtype=float32)
     """
     a, x = typed("tensordot", 0, a)
     b, y = typed("tensordot", 1, b)
@@ -343,7 +408,14 @@ def tensordot(
 
 @one_program
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """Kronecker product: blocks of `b`, each scaled by an element of `a`; a missing leading axis has size 1."""
+    """Kronecker product: blocks of `b`, each scaled by an element of `a`; a missing leading axis has size 1.
+
+    Examples:
+
+      >>> jnp.kron(jnp.array([1, 10]), jnp.array([[1, 2], [3, 4]]))
+      Array([[ 1,  2, 10, 20],
+             [ 3,  4, 30, 40]], dtype=int32)
+    """
     a, x = typed("kron", 0, a)
     b, y = typed("kron", 1, b)
     a, b = _promoted(a, b, x, y)
@@ -370,6 +442,11 @@ def cross(
 
     Raises:
       ValueError: vectors of another length.
+
+    Examples:
+
+      >>> jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
     """
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -429,6 +506,11 @@ def trace(
 
     Returns:
       An array without the two axes.
+
+    Examples:
+
+      >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
+      Array(5, dtype=int32)
     """
     refuse_out("trace", out)
     a, x = typed("trace", 0, a)
@@ -458,6 +540,12 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
 
     The order is the textbook dynamic program over chains (Cormen et al., Introduction to Algorithms, 15.2);
     symbolic sizes are multiplied from left to right.
+
+    Examples:
+
+      >>> row, square = jnp.array([[1, 2]]), jnp.array([[1, 2], [3, 4]])
+      >>> jnp.linalg.multi_dot([row, square, row.T])
+      Array([[27]], dtype=int32)
     """
     pairs = [typed("jnp.linalg.multi_dot", i, x) for i, x in enumerate(arrays)]
     n = len(pairs)

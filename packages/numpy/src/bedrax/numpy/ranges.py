@@ -60,6 +60,15 @@ def arange(
 
     Raises:
       ConcretizationTypeError: an argument is traced.
+
+    Examples:
+
+      >>> jnp.arange(4)
+      Array([0, 1, 2, 3], dtype=int32)
+      >>> jnp.arange(1, 2, 0.25)
+      Array([1.  , 1.25, 1.5 , 1.75], dtype=float32)
+      >>> jnp.arange(6, 0, -2, dtype=jnp.int8)
+      Array([6, 4, 2], dtype=int8)
     """
     if dtype is not None:
         dtype = dtypes.explicit_dtype(dtype, "arange")
@@ -143,6 +152,13 @@ def linspace(
       dtype: default: a float type; integers are rounded down.
       axis: the axis of the result along which the numbers run.
       device: where the array shall live.
+
+    Examples:
+
+      >>> jnp.linspace(0, 1, 5)
+      Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+      >>> jnp.linspace(0, 1, 4, endpoint=False)
+      Array([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
     num = dims.canonical_dim(num, "in jnp.linspace")
     if isinstance(num, int) and num < 0:
@@ -204,7 +220,13 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`."""
+    """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`.
+
+    Examples:
+
+      >>> jnp.logspace(0, 2, 3).round(3)
+      Array([  1.     ,  10.     , 100.00001], dtype=float32)
+    """
     out_dtype = (
         dtypes.to_inexact_dtype(lattice.result_type(start, stop, base))
         if dtype is None
@@ -226,7 +248,14 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Numbers at equal ratios from `start` to `stop`, which are not 0; arguments as in `linspace`."""
+    """Numbers at equal ratios from `start` to `stop`, which are not 0; arguments as in `linspace`.
+
+    Examples:
+
+      >>> jnp.geomspace(1, 1000, 4).round(3)
+      Array([1.00000000e+00, 1.00000000e+01, 1.00000008e+02, 1.00000006e+03],
+            dtype=float32)
+    """
     out_dtype = (
         dtypes.to_inexact_dtype(lattice.result_type(start, stop))
         if dtype is None
@@ -258,6 +287,16 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
       copy: must be True: there are no views.
       sparse: leave out the repetition: axes have length 1.
       indexing: "xy", where the first two axes are exchanged, or "ij".
+
+    Examples:
+
+      >>> x, y = jnp.meshgrid(jnp.array([1, 2, 3]), jnp.array([10, 20]))
+      >>> x
+      Array([[1, 2, 3],
+             [1, 2, 3]], dtype=int32)
+      >>> y
+      Array([[10, 10, 10],
+             [20, 20, 20]], dtype=int32)
     """
     args = [as_array("meshgrid", x) for x in xi]
     if not copy:
@@ -286,6 +325,16 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
       dimensions: the shape.
       dtype: default: the default integer type.
       sparse: return a tuple of arrays that broadcast, in place of one array.
+
+    Examples:
+
+      >>> rows, columns = jnp.indices((2, 3))
+      >>> rows
+      Array([[0, 0, 0],
+             [1, 1, 1]], dtype=int32)
+      >>> columns
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
     """
     shape = dims.canonical_shape(dimensions)
     dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "indices")
@@ -306,6 +355,12 @@ def fromfunction(function: Callable[..., Any], shape: ShapeLike, *, dtype: DType
       shape: of the result.
       dtype: of the indices.
       **kwargs: further arguments of the function.
+
+    Examples:
+
+      >>> jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+      Array([[ 0,  1,  2],
+             [10, 11, 12]], dtype=int32)
     """
     from bedrax.batching import vmap
 

@@ -209,6 +209,11 @@ def minmax(
 
     Raises:
       ValueError: there is no element and no `initial`; `initial` is a tuple of another length, or holds no scalars.
+
+    Examples:
+
+      >>> jnp.minmax(jnp.array([[2, 5, 1], [3, -7, 4]]), axis=1)
+      (Array([ 1, -7], dtype=int32), Array([5, 4], dtype=int32))
     """
     refuse_out("minmax", out)
     bounds = initial if isinstance(initial, tuple) else (initial, initial)
@@ -317,6 +322,16 @@ def mean(
       a: array of numbers.
       axis, out, keepdims, where: as in `sum`.
       dtype: in which to compute and return; default: that of `a`, or float.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 5]])
+      >>> jnp.mean(x)
+      Array(2.75, dtype=float32)
+      >>> jnp.mean(x, axis=0)
+      Array([2. , 3.5], dtype=float32)
+      >>> jnp.mean(x, where=x > 1)
+      Array(3.3333333, dtype=float32)
     """
     refuse_out("mean", out)
     x = operand("mean", a)
@@ -350,6 +365,14 @@ def var(
       dtype: in which to compute.
       ddof, correction: the sum of squares is divided by ``n - ddof`` (one of the two may be given).
       mean: the mean along `axis` with ``keepdims=True``, if known.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 3., 4.])
+      >>> jnp.var(x)
+      Array(1.25, dtype=float32)
+      >>> jnp.var(x, correction=1)
+      Array(1.6666667, dtype=float32)
     """
     refuse_out("var", out)
     if correction is not None:
@@ -396,7 +419,16 @@ def std(
     mean: ArrayLike | None = None,
     correction: Any = None,
 ) -> Array:
-    """The standard deviation, the square root of `var`; arguments as there."""
+    """The standard deviation, the square root of `var`; arguments as there.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 3., 4.])
+      >>> jnp.std(x)
+      Array(1.118034, dtype=float32)
+      >>> jnp.std(x, ddof=1)
+      Array(1.2909945, dtype=float32)
+    """
     refuse_out("std", out)
     if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
         raise ValueError(f"jnp.std: dtype argument must be inexact, got {dtype}")
@@ -405,7 +437,13 @@ def std(
 
 @one_program(static=("axis", "out", "keepdims"))
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """The difference of the largest and the smallest element along axes."""
+    """The difference of the largest and the smallest element along axes.
+
+    Examples:
+
+      >>> jnp.ptp(jnp.array([[1, 5], [7, 2]]), axis=1)
+      Array([4, 5], dtype=int32)
+    """
     refuse_out("ptp", out)
     x = operand("ptp", a)
     return lax.sub(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
@@ -413,5 +451,14 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 
 @one_program(static=("axis", "keepdims"))
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The number of elements along axes that are not zero, as the default integer type."""
+    """The number of elements along axes that are not zero, as the default integer type.
+
+    Examples:
+
+      >>> x = jnp.array([[0, 1, 2], [0, 0, 3]])
+      >>> jnp.count_nonzero(x)
+      Array(3, dtype=int32)
+      >>> jnp.count_nonzero(x, axis=1)
+      Array([2, 1], dtype=int32)
+    """
     return sum(as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims)

@@ -52,6 +52,14 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
 
     Raises:
       ConcretizationTypeError: `a` is traced and `size` not given.
+
+    Examples:
+
+      >>> x = jnp.array([[0, 5], [6, 0]])
+      >>> jnp.nonzero(x)
+      (Array([0, 1], dtype=int32), Array([1, 0], dtype=int32))
+      >>> x[jnp.nonzero(x)]
+      Array([5, 6], dtype=int32)
     """
     x = array("nonzero", a)
     if not x.ndim:
@@ -116,6 +124,14 @@ def where(
       condition: array of bool; numbers hold where they are not zero.
       x, y: arrays or scalars, broadcast with each other and with the condition.
       size, fill_value: as in `nonzero`; only without `x` and `y`.
+
+    Examples:
+
+      >>> x = jnp.array([1, -2, 3])
+      >>> jnp.where(x > 0, x, 0)
+      Array([1, 0, 3], dtype=int32)
+      >>> jnp.where(x > 0)
+      (Array([0, 2], dtype=int32),)
     """
     if x is None and y is None:
         return nonzero(array("where", condition), size=size, fill_value=fill_value)
@@ -127,13 +143,31 @@ def where(
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The positions, in the flattened array, of the elements that are not zero; arguments as in `nonzero`."""
+    """The positions, in the flattened array, of the elements that are not zero; arguments as in `nonzero`.
+
+    Examples:
+
+      >>> jnp.flatnonzero(jnp.array([[0, 5], [6, 0]]))
+      Array([1, 2], dtype=int32)
+    """
     x = array("flatnonzero", a)
     return nonzero(lax.reshape(x, (dims.size(x.shape),)), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The positions of the elements that are not zero, as rows; arguments as in `nonzero`."""
+    """The positions of the elements that are not zero, as rows; arguments as in `nonzero`.
+
+    Examples:
+
+      >>> x = jnp.array([[0, 5], [6, 0]])
+      >>> jnp.argwhere(x)
+      Array([[0, 1],
+             [1, 0]], dtype=int32)
+      >>> jnp.argwhere(x, size=3, fill_value=-1)
+      Array([[ 0,  1],
+             [ 1,  0],
+             [-1, -1]], dtype=int32)
+    """
     x = array("argwhere", a)
     if not x.ndim:
         found = nonzero(lax.reshape(x, (1,)), size=size)[0]
@@ -162,6 +196,13 @@ def compress(
       size: the number of parts to return, which allows a traced `condition`.
       fill_value: for parts that do not exist.
       out: must be None.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4], [5, 6]])
+      >>> jnp.compress(jnp.array([True, False, True]), x, axis=0)
+      Array([[1, 2],
+             [5, 6]], dtype=int32)
     """
     refuse_out("compress", out)
     mask, x = as_bool(array("compress", condition)), array("compress", a, 1)
@@ -180,7 +221,14 @@ def compress(
 
 
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0) -> Array:
-    """The elements, flattened, for which a condition holds; `size` and `fill_value` as in `compress`."""
+    """The elements, flattened, for which a condition holds; `size` and `fill_value` as in `compress`.
+
+    Examples:
+
+      >>> x = jnp.arange(6)
+      >>> jnp.extract(x % 2 == 0, x)
+      Array([0, 2, 4], dtype=int32)
+    """
     mask, x = array("extract", condition), array("extract", arr, 1)
     flat = lambda v: lax.reshape(v, (dims.size(v.shape),))
     return compress(flat(mask), flat(x), size=size, fill_value=fill_value)
@@ -214,6 +262,16 @@ def take(
 
     Raises:
       NotImplementedError: `mode` is "raise".
+
+    Examples:
+
+      >>> x = jnp.array([10, 20, 30])
+      >>> jnp.take(x, jnp.array([2, 0]))
+      Array([30, 10], dtype=int32)
+      >>> jnp.take(x.astype(float), jnp.array([0, 7]))
+      Array([10., nan], dtype=float32)
+      >>> jnp.take(x, jnp.array([0, 7]), mode="clip")
+      Array([10, 30], dtype=int32)
     """
     refuse_out("take", out)
     x, i = array("take", a), array("take", indices, 1)
@@ -267,6 +325,14 @@ def take_along_axis(
       axis: the axis, or None to flatten both.
       mode, fill_value: as in `take`.
       wrap_negative_indices: whether negative indices count from the end (default).
+
+    Examples:
+
+      >>> x = jnp.array([[3, 1], [5, 9]])
+      >>> order = jnp.argsort(x, axis=1)
+      >>> jnp.take_along_axis(x, order, axis=1)
+      Array([[1, 3],
+             [5, 9]], dtype=int32)
     """
     x, i = array("take_along_axis", arr), array("take_along_axis", indices, 1)
     if not dtypes.is_integer(i.dtype):
@@ -333,6 +399,11 @@ def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplac
       v: values, repeated as often as needed.
       mode: "clip" (default), "wrap", or "drop" for positions out of bounds.
       inplace: must be False: arrays are immutable.
+
+    Examples:
+
+      >>> jnp.put(jnp.zeros(4, int), jnp.array([0, 2]), jnp.array([5, 6]), inplace=False)
+      Array([5, 0, 6, 0], dtype=int32)
     """
     _not_in_place("put", inplace)
     x, i, values = array("put", a), array("put", ind, 1), array("put", v, 2)
@@ -364,6 +435,13 @@ def put_along_axis(
       axis: the axis, or None to flatten.
       inplace: must be False: arrays are immutable.
       mode: as for ``x.at[...]``.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 9], [8, 2]])
+      >>> jnp.put_along_axis(x, jnp.argmax(x, axis=1, keepdims=True), 0, axis=1, inplace=False)
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
     """
     _not_in_place("put_along_axis", inplace)
     x, i, v = (array("put_along_axis", arr), array("put_along_axis", indices, 1), array("put_along_axis", values, 2))
@@ -388,6 +466,12 @@ def place(arr: ArrayLike, mask: Any, vals: Any, *, inplace: bool = True) -> Arra
       mask: array of bool of the same size.
       vals: values; flattened, not empty.
       inplace: must be False: arrays are immutable.
+
+    Examples:
+
+      >>> x = jnp.array([1, 2, 3, 4])
+      >>> jnp.place(x, x > 2, jnp.array([30, 40]), inplace=False)
+      Array([ 1,  2, 30, 40], dtype=int32)
     """
     _not_in_place("place", inplace)
     x, m, v = array("place", arr), array("place", mask, 1), array("place", vals, 2)
@@ -414,6 +498,13 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
     Args:
       *args: vectors of integers, or of bool (their true positions count).
+
+    Examples:
+
+      >>> x = jnp.arange(9).reshape(3, 3)
+      >>> x[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 2]))]
+      Array([[1, 2],
+             [7, 8]], dtype=int32)
     """
     out = []
     for k, a in enumerate(args):
@@ -429,7 +520,13 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 
 
 def unravel_index(indices: Any, shape: ShapeLike) -> tuple[Array, ...]:
-    """Flat positions in an array of a shape, as one array of indices per axis; those out of bounds are clipped."""
+    """Flat positions in an array of a shape, as one array of indices per axis; those out of bounds are clipped.
+
+    Examples:
+
+      >>> jnp.unravel_index(jnp.array([2, 3]), (2, 3))
+      (Array([0, 1], dtype=int32), Array([2, 0], dtype=int32))
+    """
     i = array("unravel_index", indices)
     shape = dims.canonical_shape(shape)
     total = dims.size(shape)
@@ -463,6 +560,11 @@ def ravel_multi_index(
 
     Raises:
       ValueError: with "raise", an index is out of bounds.
+
+    Examples:
+
+      >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([2, 0])), (2, 3))
+      Array([2, 3], dtype=int32)
     """
     if len(multi_index) != len(dims):
         raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")

@@ -51,6 +51,12 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
     Raises:
       ValueError: the lists are empty or differ in length.
+
+    Examples:
+
+      >>> x = jnp.arange(5)
+      >>> jnp.select([x < 2, x > 3], [-x, 10 * x], default=99)
+      Array([ 0, -1, 99, 99, 40], dtype=int32)
     """
     if len(condlist) != len(choicelist):
         raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
@@ -73,6 +79,14 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
 
     Raises:
       ValueError: an argument is complex.
+
+    Examples:
+
+      >>> x = jnp.array([-1.5, 0.5, 4.])
+      >>> jnp.clip(x, 0, 1)
+      Array([0. , 0.5, 1. ], dtype=float32)
+      >>> jnp.clip(x, max=2.)
+      Array([-1.5,  0.5,  2. ], dtype=float32)
     """
     if arr is None:
         raise ValueError("clip needs an array")
@@ -97,6 +111,12 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
 
     Raises:
       ValueError: with "raise", a number is out of range.
+
+    Examples:
+
+      >>> which = jnp.array([0, 1, 0])
+      >>> jnp.choose(which, [jnp.array([1, 2, 3]), jnp.array([10, 20, 30])])
+      Array([ 1, 20,  3], dtype=int32)
     """
     refuse_out("choose", out)
     a = array("choose", a)
@@ -134,6 +154,12 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
     Raises:
       ValueError: `funclist` has the wrong length.
+
+    Examples:
+
+      >>> x = jnp.array([-2., 0.5, 3.])
+      >>> jnp.piecewise(x, [x < 0, x > 1], [lambda x: -x, lambda x: 100 * x, 0.])
+      Array([  2.,   0., 300.], dtype=float32)
     """
     x = array("piecewise", x)
     if isinstance(condlist, (Array, np.ndarray)):

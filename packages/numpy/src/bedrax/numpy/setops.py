@@ -100,6 +100,16 @@ def unique(
 
     Raises:
       ConcretizationTypeError: `ar` is traced and there is no `size`.
+
+    Examples:
+
+      >>> x = jnp.array([3, 1, 3, 2])
+      >>> jnp.unique(x)
+      Array([1, 2, 3], dtype=int32)
+      >>> jnp.unique(x, return_counts=True)
+      (Array([1, 2, 3], dtype=int32), Array([1, 1, 2], dtype=int32))
+      >>> jnp.unique(x, size=5, fill_value=0)
+      Array([1, 2, 3, 0, 0], dtype=int32)
     """
     ar = array("unique", ar)
     shape = ar.shape
@@ -164,7 +174,16 @@ class UniqueInverseResult(NamedTuple):
 
 
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAllResult:
-    """Values, first positions, inverse and counts of `unique`; each NaN counts as a separate value."""
+    """Values, first positions, inverse and counts of `unique`; each NaN counts as a separate value.
+
+    Examples:
+
+      >>> result = jnp.unique_all(jnp.array([3, 1, 3]))
+      >>> result.values
+      Array([1, 3], dtype=int32)
+      >>> result.inverse_indices
+      Array([1, 0, 1], dtype=int32)
+    """
     out = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueAllResult(*out)
 
@@ -172,7 +191,13 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
-    """Values and counts of `unique`; each NaN counts as a separate value."""
+    """Values and counts of `unique`; each NaN counts as a separate value.
+
+    Examples:
+
+      >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts
+      Array([1, 2], dtype=int32)
+    """
     out = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueCountsResult(*out)
 
@@ -180,18 +205,38 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverseResult:
-    """Values and inverse of `unique`; each NaN counts as a separate value."""
+    """Values and inverse of `unique`; each NaN counts as a separate value.
+
+    Examples:
+
+      >>> x = jnp.array([3, 1, 3])
+      >>> values, inverse = jnp.unique_inverse(x)
+      >>> values[inverse]
+      Array([3, 1, 3], dtype=int32)
+    """
     out = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueInverseResult(*out)
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """Values of `unique`; each NaN counts as a separate value."""
+    """Values of `unique`; each NaN counts as a separate value.
+
+    Examples:
+
+      >>> jnp.unique_values(jnp.array([3, 1, 3]))
+      Array([1, 3], dtype=int32)
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """The values that occur in either array, sorted; `size` and `fill_value` as in `unique`."""
+    """The values that occur in either array, sorted; `size` and `fill_value` as in `unique`.
+
+    Examples:
+
+      >>> jnp.union1d(jnp.array([1, 3]), jnp.array([2, 3]))
+      Array([1, 2, 3], dtype=int32)
+    """
     ar1, ar2 = promoted("union1d", ar1, ar2)
     return unique(jnp.concatenate([jnp.ravel(ar1), jnp.ravel(ar2)]), size=size, fill_value=fill_value)
 
@@ -232,6 +277,11 @@ def intersect1d(
       return_indices: also return the positions of first occurrence in `ar1` and in `ar2`.
       size, fill_value: as in `unique`; the default filling is the first common value. Positions are filled with
         the size of the array.
+
+    Examples:
+
+      >>> jnp.intersect1d(jnp.array([1, 2, 3]), jnp.array([3, 1, 7]))
+      Array([1, 3], dtype=int32)
     """
     ar1, ar2 = (jnp.ravel(x) for x in promoted("intersect1d", ar1, ar2))
     n1, n2 = ar1.shape[0], ar2.shape[0]
@@ -275,6 +325,11 @@ def setdiff1d(
       assume_unique: no array has a value twice; then the order of `ar1` is kept.
       size: length of the result; None needs concrete arrays.
       fill_value: the filling, by default 0.
+
+    Examples:
+
+      >>> jnp.setdiff1d(jnp.array([1, 2, 3, 3]), jnp.array([2]))
+      Array([1, 3], dtype=int32)
     """
     ar1, ar2 = arrays("setdiff1d", ar1, ar2)
     ar1 = jnp.ravel(ar1)
@@ -300,6 +355,11 @@ def setxor1d(
       ar1, ar2: arrays, flattened.
       assume_unique: no array has a value twice.
       size, fill_value: as in `unique`.
+
+    Examples:
+
+      >>> jnp.setxor1d(jnp.array([1, 2, 3]), jnp.array([3, 4]))
+      Array([1, 2, 4], dtype=int32)
     """
     ar1, ar2 = (jnp.ravel(x) for x in promoted("setxor1d", ar1, ar2))
     values = jnp.concatenate([ar1, ar2])
@@ -341,6 +401,12 @@ def isin(
 
     Raises:
       ValueError: an unknown method.
+
+    Examples:
+
+      >>> jnp.isin(jnp.array([[1, 2], [3, 4]]), jnp.array([2, 3]))
+      Array([[False,  True],
+             [ True, False]], dtype=bool)
     """
     methods = ("compare_all", "binary_search", "sort", "auto")
     one_of("isin", "method", method, methods)

@@ -57,6 +57,16 @@ def sort(
 
     Returns:
       An array of the same dtype.
+
+    Examples:
+
+      >>> x = jnp.array([[3, 1, 2], [9, 7, 8]])
+      >>> jnp.sort(x)
+      Array([[1, 2, 3],
+             [7, 8, 9]], dtype=int32)
+      >>> jnp.sort(x, axis=0, descending=True)
+      Array([[9, 7, 8],
+             [3, 1, 2]], dtype=int32)
     """
     _refuse("sort", kind, order)
     a = array("sort", a)
@@ -87,6 +97,14 @@ def argsort(
       stable: positions of equal elements ascend.
       descending: the greatest element first.
       dtype: integer dtype of the positions; by default int32, or the default integer type under x64.
+
+    Examples:
+
+      >>> x = jnp.array([30, 10, 20, 10])
+      >>> jnp.argsort(x)
+      Array([1, 3, 2, 0], dtype=int32)
+      >>> jnp.argsort(x, descending=True)
+      Array([0, 2, 1, 3], dtype=int32)
     """
     _refuse("argsort", kind, order)
     a = array("argsort", a)
@@ -115,6 +133,12 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
     Raises:
       TypeError: there are no keys.
       ValueError: their shapes differ, or `batch_size` is not positive.
+
+    Examples:
+
+      >>> first, last = jnp.array([2, 1, 1]), jnp.array([5, 5, 4])
+      >>> jnp.lexsort((first, last))
+      Array([2, 1, 0], dtype=int32)
     """
     if batch_size < 1:
         raise ValueError(f"lexsort: batch_size is positive, got {batch_size}")
@@ -163,6 +187,13 @@ def top_k(
     Raises:
       TypeError: `a` is not an array or scalar.
       ValueError: another `mode`; complex numbers; `k` is out of range.
+
+    Examples:
+
+      >>> jnp.top_k(jnp.array([3, 9, 4, 7]), 2)
+      (Array([9, 7], dtype=int32), Array([1, 3], dtype=int32))
+      >>> jnp.top_k(jnp.array([3, 9, 4, 7]), 2, mode="smallest")
+      (Array([3, 4], dtype=int32), Array([0, 2], dtype=int32))
     """
     one_of("top_k", "mode", mode, ("largest", "smallest"))
     return _top_k(a, k=dims.canonical_dim(k), axis=operator.index(axis), mode=mode)
@@ -190,6 +221,12 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     Raises:
       ValueError: `kth` or the axis is out of bounds.
+
+    Examples:
+
+      >>> x = jnp.array([7, 1, 9, 3])
+      >>> jnp.partition(x, 1)[:2]
+      Array([1, 3], dtype=int32)
     """
     a = array("partition", a)
     axis = axis_index(axis, a.ndim)
@@ -198,7 +235,14 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The positions that rearrange `a` as `partition` does."""
+    """The positions that rearrange `a` as `partition` does.
+
+    Examples:
+
+      >>> x = jnp.array([7, 1, 9, 3])
+      >>> x[jnp.argpartition(x, 2)][2]
+      Array(7, dtype=int32)
+    """
     a = array("argpartition", a)
     axis = axis_index(axis, a.ndim)
     _check_kth(kth, a.shape[axis])
@@ -206,7 +250,13 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 
 def sort_complex(a: ArrayLike) -> Array:
-    """The elements along the last axis as complex numbers, sorted by real, then by imaginary part."""
+    """The elements along the last axis as complex numbers, sorted by real, then by imaginary part.
+
+    Examples:
+
+      >>> jnp.sort_complex(jnp.array([2j, 1 + 1j, 1 - 1j]))
+      Array([0.+2.j, 1.-1.j, 1.+1.j], dtype=complex64)
+    """
     a = array("sort_complex", a)
     return lax.convert_to(lax.sort(a, axis_index(-1, a.ndim)), dtypes.to_complex_dtype(a.dtype))
 
@@ -240,6 +290,13 @@ def searchsorted(
 
     Raises:
       ValueError: an unknown `side` or `method`, or `a` is not of rank 1.
+
+    Examples:
+
+      >>> jnp.searchsorted(jnp.array([1, 3, 5]), jnp.array([0, 3, 9]))
+      Array([0, 1, 3], dtype=int32)
+      >>> jnp.searchsorted(jnp.array([1, 3, 5]), 3, side="right")
+      Array(2, dtype=int32)
     """
     one_of("searchsorted", "side", side, ("left", "right"))
     one_of("searchsorted", "method", method, _SEARCHES)

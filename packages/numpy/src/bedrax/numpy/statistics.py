@@ -57,6 +57,14 @@ def average(
 
     Raises:
       ValueError: the shape of the weights does not fit.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 6.])
+      >>> jnp.average(x)
+      Array(3., dtype=float32)
+      >>> jnp.average(x, weights=jnp.array([3, 1, 0]))
+      Array(1.25, dtype=float32)
     """
     if weights is None:
         (a,) = inexact("average", a)
@@ -105,6 +113,13 @@ def cov(
     Raises:
       ValueError: ranks above 2, a `ddof` that is no integer, or weights that do not fit.
       TypeError: `fweights` are not integers.
+
+    Examples:
+
+      >>> x = jnp.array([[1., 2., 3.], [6., 4., 2.]])
+      >>> jnp.cov(x)
+      Array([[ 1., -2.],
+             [-2.,  4.]], dtype=float32)
     """
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be an integer")
@@ -164,7 +179,15 @@ def _observation_weights(name: str, weights: Array, x: Array) -> Array:
 
 @one_program(static=("rowvar", "dtype"), arrays=("y",))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
-    """Pearson's correlation coefficients; arguments as for `cov`."""
+    """Pearson's correlation coefficients; arguments as for `cov`.
+
+    Examples:
+
+      >>> x = jnp.array([[1., 2., 3.], [3., 2., 1.]])
+      >>> jnp.corrcoef(x).round(3)
+      Array([[ 1., -1.],
+             [-1.,  1.]], dtype=float32)
+    """
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return c / c
@@ -349,7 +372,13 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`quantile` of ``q / 100``."""
+    """`quantile` of ``q / 100``.
+
+    Examples:
+
+      >>> jnp.percentile(jnp.array([0., 10., 20.]), 75)
+      Array(15., dtype=float32)
+    """
     _no_out("percentile", out, overwrite_input)
     found = _quantile(
         "percentile",
@@ -414,6 +443,13 @@ def bincount(
       TypeError: `x` is not of integers.
       ValueError: `x` is not of rank 1, or the weights are of another shape.
       ConcretizationTypeError: `x` is traced and there is no `length`.
+
+    Examples:
+
+      >>> jnp.bincount(jnp.array([0, 2, 2, 5]))
+      Array([1, 0, 2, 0, 0, 1], dtype=int32)
+      >>> jnp.bincount(jnp.array([0, 2, 2]), weights=jnp.array([0.5, 1., 1.]), length=4)
+      Array([0.5, 0. , 2. , 0. ], dtype=float32)
     """
     x = array("bincount", x)
     if not (dtypes.is_integer(x.dtype) or dtypes.is_bool(x.dtype)):
@@ -453,6 +489,11 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
 
     Returns:
       Integers from 0 (before the first edge) to ``len(bins)``.
+
+    Examples:
+
+      >>> jnp.digitize(jnp.array([0.5, 1., 7.]), bins=jnp.array([0., 1., 5.]))
+      Array([1, 2, 3], dtype=int32)
     """
     x, bins = promoted("digitize", x, bins)
     if bins.ndim != 1:
@@ -479,6 +520,11 @@ def histogram_bin_edges(
 
     Raises:
       NotImplementedError: `bins` is the name of a rule.
+
+    Examples:
+
+      >>> jnp.histogram_bin_edges(jnp.array([0., 4.]), bins=4)
+      Array([0., 1., 2., 3., 4.], dtype=float32)
     """
     del weights  # as in NumPy, they matter only to rules that are not supported
     if isinstance(bins, str):
@@ -531,6 +577,14 @@ def histogram(
 
     Returns:
       The counts, as floats, and the edges.
+
+    Examples:
+
+      >>> counts, edges = jnp.histogram(jnp.array([1., 2., 2., 4.]), bins=3)
+      >>> counts
+      Array([1., 2., 1.], dtype=float32)
+      >>> edges
+      Array([1., 2., 3., 4.], dtype=float32)
     """
     if weights is None:
         (a,) = inexact("histogram", a)
@@ -568,6 +622,14 @@ def histogramdd(
 
     Returns:
       The counts, of rank D, and the edges of each dimension.
+
+    Examples:
+
+      >>> points = jnp.array([[0., 0.], [0., 1.], [1., 1.]])
+      >>> counts, edges = jnp.histogramdd(points, bins=2)
+      >>> counts
+      Array([[1, 1],
+             [0, 1]], dtype=int32)
     """
     if isinstance(sample, (tuple, list)):
         sample = jnp.stack(promoted("histogramdd", *sample), axis=-1)
@@ -624,6 +686,14 @@ def histogram2d(
 
     Returns:
       The counts, the edges in x and the edges in y.
+
+    Examples:
+
+      >>> x, y = jnp.array([0., 0., 1.]), jnp.array([0., 1., 1.])
+      >>> counts, x_edges, y_edges = jnp.histogram2d(x, y, bins=2)
+      >>> counts
+      Array([[1, 1],
+             [0, 1]], dtype=int32)
     """
     x, y = promoted("histogram2d", x, y)
     sequence = isinstance(bins, (tuple, list)) or getattr(bins, "ndim", 0) == 1

@@ -221,7 +221,13 @@ rad2deg: Final = _of_floats(
 
 
 def square(x: ArrayLike, /) -> Array:
-    """Elementwise ``x * x``."""
+    """Elementwise ``x * x``.
+
+    Examples:
+
+      >>> jnp.square(jnp.array([3, -2]))
+      Array([9, 4], dtype=int32)
+    """
     x = operand("square", x)
     if aval_of(x).dtype == _BOOL:
         x = lax.convert_element_type(x, np.int32)
@@ -229,13 +235,25 @@ def square(x: ArrayLike, /) -> Array:
 
 
 def reciprocal(x: ArrayLike, /) -> Any:
-    """Elementwise ``1 / x``, as floats."""
+    """Elementwise ``1 / x``, as floats.
+
+    Examples:
+
+      >>> jnp.reciprocal(jnp.array([2., 0.]))
+      Array([0.5, inf], dtype=float32)
+    """
     return lax.reciprocal(inexact("reciprocal", x))
 
 
 @one_program
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Any:
-    """Elementwise ``x ** y``, as floats."""
+    """Elementwise ``x ** y``, as floats.
+
+    Examples:
+
+      >>> jnp.float_power(jnp.array([2, 4]), -1)
+      Array([0.5 , 0.25], dtype=float32)
+    """
     x, y = promote("float_power", (x, y), True)
     return ops.pow_p.bind(x, y)
 
@@ -246,6 +264,11 @@ def hypot(x1: Array, x2: Array, /) -> Array:
 
     Raises:
       ValueError: an operand is complex.
+
+    Examples:
+
+      >>> jnp.hypot(jnp.array([3., 5.]), jnp.array([4., 12.]))
+      Array([ 5.      , 12.999999], dtype=float32)
     """
     x, y = promote("hypot", (x1, x2), True)
     if dtypes.is_complex(aval_of(x).dtype):
@@ -270,7 +293,13 @@ def _is_inf(x):
 
 
 def fabs(x: ArrayLike, /) -> Any:
-    """Elementwise absolute value as a float; not of complex numbers."""
+    """Elementwise absolute value as a float; not of complex numbers.
+
+    Examples:
+
+      >>> jnp.fabs(jnp.array([-1, 2]))
+      Array([1., 2.], dtype=float32)
+    """
     x = inexact("fabs", x)
     if dtypes.is_complex(aval_of(x).dtype):
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
@@ -279,7 +308,13 @@ def fabs(x: ArrayLike, /) -> Any:
 
 @one_program
 def sinc(x: ArrayLike, /) -> Array:
-    """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are correct, too."""
+    """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are correct, too.
+
+    Examples:
+
+      >>> jnp.sinc(jnp.array([0., 0.5])).round(3)
+      Array([1.   , 0.637], dtype=float32)
+    """
     return derivative_rules.sinc()(inexact("sinc", x))
 
 
@@ -287,7 +322,13 @@ def sinc(x: ArrayLike, /) -> Array:
 
 
 def sign(x: Array, /) -> Array:
-    """Elementwise sign: -1, 0 or 1; nan for nan; ``x / abs(x)`` for complex numbers."""
+    """Elementwise sign: -1, 0 or 1; nan for nan; ``x / abs(x)`` for complex numbers.
+
+    Examples:
+
+      >>> jnp.sign(jnp.array([-3., 0., 2.]))
+      Array([-1.,  0.,  1.], dtype=float32)
+    """
     return lax.sign(operand("sign", x))
 
 
@@ -297,20 +338,38 @@ def _is_whole(x) -> bool:
 
 
 def floor(x: ArrayLike, /) -> Array:
-    """Elementwise largest integer not above `x`, in the dtype of `x`."""
+    """Elementwise largest integer not above `x`, in the dtype of `x`.
+
+    Examples:
+
+      >>> jnp.floor(jnp.array([1.8, -1.2]))
+      Array([ 1., -2.], dtype=float32)
+    """
     x = operand("floor", x)
     return lax.asarray(x) if _is_whole(x) else lax.floor(x)
 
 
 def ceil(x: Array, /) -> Array:
-    """Elementwise smallest integer not below `x`, in the dtype of `x`."""
+    """Elementwise smallest integer not below `x`, in the dtype of `x`.
+
+    Examples:
+
+      >>> jnp.ceil(jnp.array([1.2, -1.2, 3.]))
+      Array([ 2., -1.,  3.], dtype=float32)
+    """
     x = operand("ceil", x)
     return lax.asarray(x) if _is_whole(x) else lax.ceil(x)
 
 
 @one_program
 def trunc(x: ArrayLike) -> Any:
-    """Elementwise integer part of `x`, in the dtype of `x`."""
+    """Elementwise integer part of `x`, in the dtype of `x`.
+
+    Examples:
+
+      >>> jnp.trunc(jnp.array([1.8, -1.8]))
+      Array([ 1., -1.], dtype=float32)
+    """
     x = operand("trunc", x)
     if _is_whole(x):
         return lax.asarray(x)
@@ -328,7 +387,13 @@ def _by_part(function: Callable, x):
 
 @one_program
 def rint(x: ArrayLike, /) -> Any:
-    """Elementwise nearest integer, halves to even, as a float."""
+    """Elementwise nearest integer, halves to even, as a float.
+
+    Examples:
+
+      >>> jnp.rint(jnp.array([0.5, 1.5, -0.7]))
+      Array([ 0.,  2., -1.], dtype=float32)
+    """
     return _by_part(lambda v: lax.round(v, _EVEN), inexact("rint", x))
 
 
@@ -340,6 +405,16 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
       a: array or scalar.
       decimals: the number of digits; negative ones round to tens, hundreds... (floats only).
       out: must be None.
+
+    Examples:
+
+      >>> jnp.round(jnp.array([1.25, 3.75]), 1)
+      Array([1.2, 3.8], dtype=float32)
+
+      >>> jnp.around(jnp.array([0.5, 1.5, 2.675]))
+      Array([0., 2., 3.], dtype=float32)
+      >>> jnp.around(jnp.array([0.126, 2.674]), decimals=2)
+      Array([0.13     , 2.6699998], dtype=float32)
     """
     if out is not None:
         raise NotImplementedError("jnp.round: out is not supported, as arrays are immutable; use what is returned")
@@ -367,7 +442,13 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
 
 @one_program
 def signbit(x: Array, /) -> Array:
-    """Whether the sign bit is set, elementwise: of negative numbers, -0.0, and some nans."""
+    """Whether the sign bit is set, elementwise: of negative numbers, -0.0, and some nans.
+
+    Examples:
+
+      >>> jnp.signbit(jnp.array([-3., -0., 0.]))
+      Array([ True,  True, False], dtype=bool)
+    """
     (x,) = promote_dtypes("signbit", (x,))
     dtype = aval_of(x).dtype
     if dtype == _BOOL or dtypes.is_unsigned_integer(dtype):
@@ -385,7 +466,13 @@ def signbit(x: Array, /) -> Array:
 
 @one_program
 def copysign(x1: Array, x2: Array, /) -> Array:
-    """Elementwise magnitude of `x1` with the sign of `x2`."""
+    """Elementwise magnitude of `x1` with the sign of `x2`.
+
+    Examples:
+
+      >>> jnp.copysign(jnp.array([1., -2.]), jnp.array([-0., 1.]))
+      Array([-1.,  2.], dtype=float32)
+    """
     x, y = promote("copysign", (x1, x2), True)
     if dtypes.is_complex(aval_of(x).dtype):
         raise TypeError("copysign does not support complex-valued inputs")
@@ -395,7 +482,13 @@ def copysign(x1: Array, x2: Array, /) -> Array:
 
 @one_program
 def heaviside(x1: ArrayLike, x2: float, /) -> Array:
-    """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive."""
+    """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive.
+
+    Examples:
+
+      >>> jnp.heaviside(jnp.array([-1., 0., 2.]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
     x, y = promote("heaviside", (x1, x2), True)
     weak = aval_of(x1).weak_type and aval_of(x2).weak_type
     zero, one = _constant(x, 0.0), _constant(x, 1.0)
@@ -413,6 +506,11 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: Any = 0.0, posinf: Any = No
       copy: has no effect; arrays are immutable.
       nan: the replacement of nan.
       posinf, neginf: the replacements of infinities; default: the largest and least finite values.
+
+    Examples:
+
+      >>> jnp.nan_to_num(jnp.array([1., jnp.nan, jnp.inf]), nan=0., posinf=9.)
+      Array([1., 0., 9.], dtype=float32)
     """
     del copy
     x = operand("nan_to_num", x)
@@ -444,7 +542,16 @@ _PLAIN_FLOATS = frozenset(np.dtype(d) for d in (np.float16, dtypes.bfloat16, np.
 
 @one_program
 def frexp(x: ArrayLike, /) -> tuple[Array, ...]:
-    """(significand, exponent) with ``x = significand * 2**exponent`` and significand in [0.5, 1); 0 for 0."""
+    """(significand, exponent) with ``x = significand * 2**exponent`` and significand in [0.5, 1); 0 for 0.
+
+    Examples:
+
+      >>> mantissa, exponent = jnp.frexp(jnp.array([8., 0.75]))
+      >>> mantissa
+      Array([0.5 , 0.75], dtype=float32)
+      >>> exponent
+      Array([4, 0], dtype=int32)
+    """
     x = inexact("frexp", x)
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
@@ -471,7 +578,13 @@ def frexp(x: ArrayLike, /) -> tuple[Array, ...]:
 
 @one_program
 def ldexp(x1: Array, x2: Array, /) -> Array:
-    """Elementwise ``x1 * 2**x2`` with integers `x2`, without overflow in between."""
+    """Elementwise ``x1 * 2**x2`` with integers `x2`, without overflow in between.
+
+    Examples:
+
+      >>> jnp.ldexp(jnp.array([0.5, 3.]), jnp.array([4, -1]))
+      Array([8. , 1.5], dtype=float32)
+    """
     x, n = operand("ldexp", x1), operand("ldexp", x2, 1)
     kind = aval_of(n).dtype
     if not (dtypes.is_integer(kind) or kind == _BOOL):
@@ -498,7 +611,13 @@ def ldexp(x1: Array, x2: Array, /) -> Array:
 
 @one_program(static=("out",))
 def modf(x: ArrayLike, /, out: Any = None) -> Any:
-    """(fractional part, integer part), both with the sign of `x`, as floats."""
+    """(fractional part, integer part), both with the sign of `x`, as floats.
+
+    Examples:
+
+      >>> jnp.modf(jnp.array([1.5, -2.25]))
+      (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
+    """
     if out is not None:
         raise NotImplementedError("jnp.modf: out is not supported, as arrays are immutable; use what is returned")
     x = inexact("modf", x)
@@ -509,7 +628,13 @@ def modf(x: ArrayLike, /, out: Any = None) -> Any:
 
 @one_program
 def spacing(x: ArrayLike, /) -> Any:
-    """Elementwise distance to the next float away from zero, with the sign of `x`."""
+    """Elementwise distance to the next float away from zero, with the sign of `x`.
+
+    Examples:
+
+      >>> jnp.spacing(jnp.float32(1))
+      Array(1.1920929e-07, dtype=float32)
+    """
     x = inexact("spacing", x)
     if dtypes.is_complex(aval_of(x).dtype):
         raise TypeError("spacing does not support complex-valued inputs")
@@ -533,7 +658,15 @@ def spacing(x: ArrayLike, /) -> Any:
 
 @one_program
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
-    """Elementwise remainder with the sign of the dividend, as C's ``fmod``; an integer modulo 0 is 0."""
+    """Elementwise remainder with the sign of the dividend, as C's ``fmod``; an integer modulo 0 is 0.
+
+    Examples:
+
+      >>> jnp.fmod(jnp.array([7, -7]), 3)
+      Array([ 1, -1], dtype=int32)
+      >>> jnp.mod(jnp.array([7, -7]), 3)
+      Array([1, 2], dtype=int32)
+    """
     x, y, dtype = operators._as_numbers("fmod", x1, x2)
     if dtypes.is_integer(dtype):
         at_zero = lax.eq(y, _constant(y, 0))
@@ -544,14 +677,26 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
 
 @one_program
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Any:
-    """Elementwise maximum that ignores nan where only one operand is nan."""
+    """Elementwise maximum that ignores nan where only one operand is nan.
+
+    Examples:
+
+      >>> jnp.fmax(jnp.array([1., jnp.nan]), 0.)
+      Array([1., 0.], dtype=float32)
+    """
     x, y = _full_pair(*promote("fmax", (x1, x2)))
     return _prefer(x, y, lax.max)
 
 
 @one_program
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise minimum that ignores nan where only one operand is nan."""
+    """Elementwise minimum that ignores nan where only one operand is nan.
+
+    Examples:
+
+      >>> jnp.fmin(jnp.array([1., jnp.nan]), 0.)
+      Array([0., 0.], dtype=float32)
+    """
     x, y = _full_pair(*promote("fmin", (x1, x2)))
     return _prefer(x, y, lax.min)
 
@@ -565,7 +710,13 @@ def _prefer(x, y, choose):
 
 @one_program
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise greatest common divisor of integers; not negative."""
+    """Elementwise greatest common divisor of integers; not negative.
+
+    Examples:
+
+      >>> jnp.gcd(jnp.array([12, 18]), 8)
+      Array([4, 2], dtype=int32)
+    """
     x, y = _integers("gcd", x1, x2)
     if dtypes.is_signed_integer(aval_of(x).dtype):
         x, y = lax.abs(x), lax.abs(y)
@@ -585,7 +736,13 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @one_program
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Any:
-    """Elementwise least common multiple of integers; not negative."""
+    """Elementwise least common multiple of integers; not negative.
+
+    Examples:
+
+      >>> jnp.lcm(jnp.array([4, 6]), 10)
+      Array([20, 30], dtype=int32)
+    """
     x, y = _integers("lcm", x1, x2)
     if dtypes.is_signed_integer(aval_of(x).dtype):
         x, y = lax.abs(x), lax.abs(y)
@@ -603,7 +760,13 @@ def _integers(name, x1, x2):
 
 
 def bitwise_count(x: ArrayLike, /) -> Any:
-    """Elementwise number of bits set in the absolute value, as uint8."""
+    """Elementwise number of bits set in the absolute value, as uint8.
+
+    Examples:
+
+      >>> jnp.bitwise_count(jnp.array([0, 1, 7, 255]))
+      Array([0, 1, 3, 8], dtype=uint8)
+    """
     x = operand("bitwise_count", x)
     dtype = aval_of(x).dtype
     if dtype == _BOOL:
@@ -617,26 +780,51 @@ def bitwise_count(x: ArrayLike, /) -> Any:
 
 
 def real(val: Array, /) -> Array:
-    """Elementwise real part."""
+    """Elementwise real part.
+
+    Examples:
+
+      >>> jnp.real(jnp.array([1 + 2j, 3]))
+      Array([1., 3.], dtype=float32)
+    """
     x = operand("real", val)
     return lax.real(x) if dtypes.is_complex(aval_of(x).dtype) else lax.asarray(x)
 
 
 def imag(val: ArrayLike, /) -> Array:
-    """Elementwise imaginary part; zeros for real numbers."""
+    """Elementwise imaginary part; zeros for real numbers.
+
+    Examples:
+
+      >>> jnp.imag(jnp.array([1 + 2j, 3]))
+      Array([2., 0.], dtype=float32)
+    """
     x = operand("imag", val)
     return lax.imag(x) if dtypes.is_complex(aval_of(x).dtype) else lax.full_like(x, 0)
 
 
 def conjugate(x: Array, /) -> Array:
-    """Elementwise complex conjugate; real numbers are unchanged."""
+    """Elementwise complex conjugate; real numbers are unchanged.
+
+    Examples:
+
+      >>> jnp.conj(jnp.array([1 + 2j, 3.]))
+      Array([1.-2.j, 3.-0.j], dtype=complex64)
+    """
     x = operand("conjugate", x)
     return lax.conj(x) if dtypes.is_complex(aval_of(x).dtype) else lax.asarray(x)
 
 
 @one_program(static=("deg",))
 def angle(z: ArrayLike, deg: bool = False) -> Any:
-    """Elementwise angle of complex numbers, in radians, or with `deg` in degrees."""
+    """Elementwise angle of complex numbers, in radians, or with `deg` in degrees.
+
+    Examples:
+
+      >>> z = jnp.array([1, 1j, -1])
+      >>> jnp.angle(z, deg=True)
+      Array([  0.,  90., 180.], dtype=float32)
+    """
     z = operand("angle", z)
     if not dtypes.is_complex(aval_of(z).dtype):
         z = inexact("angle", z)

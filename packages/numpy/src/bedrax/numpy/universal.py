@@ -31,6 +31,13 @@ class ufunc:
       nargs: ``nin + nout``, if given.
       identity: neutral element, from which an empty reduction starts.
       call, reduce, accumulate, at, reduceat: faster implementations of the call and the methods.
+
+    Examples:
+
+      >>> isinstance(jnp.add, jnp.ufunc)
+      True
+      >>> jnp.multiply.accumulate(jnp.array([1, 2, 3, 4]))
+      Array([ 1,  2,  6, 24], dtype=int32)
     """
 
     def __init__(
@@ -290,5 +297,14 @@ def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: An
       func: function of `nin` scalars, traceable, that returns `nout`.
       nin, nout: the numbers of operands and results.
       identity: neutral element of a function of two operands.
+
+    Examples:
+
+      >>> plus_twice = jnp.frompyfunc(lambda x, y: x + 2 * y, 2, 1, identity=0)
+      >>> plus_twice(jnp.array([1, 2]), 10)
+      Array([21, 22], dtype=int32)
+      >>> plus_twice.outer(jnp.array([1, 2]), jnp.array([1, 2]))
+      Array([[3, 5],
+             [4, 6]], dtype=int32)
     """
     return ufunc(func, nin, nout, identity=identity)

@@ -38,28 +38,58 @@ def _cosines(M: int, *coefficients: float) -> Array:
 
 @one_program(static=("M",))
 def bartlett(M: int) -> Array:
-    """The triangular window of `M` points."""
+    """The triangular window of `M` points.
+
+    Examples:
+
+      >>> jnp.bartlett(5)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     return _window(M, lambda n, last: 1 - abs(2 * n / last - 1))
 
 
 def blackman(M: int) -> Array:
-    """Blackman's window of `M` points: ``0.42 - 0.5 cos(t) + 0.08 cos(2t)``."""
+    """Blackman's window of `M` points: ``0.42 - 0.5 cos(t) + 0.08 cos(2t)``.
+
+    Examples:
+
+      >>> jnp.blackman(3).round(3)
+      Array([-0.,  1., -0.], dtype=float32)
+    """
     return _cosines(M, 0.42, -0.5, 0.08)
 
 
 def hamming(M: int) -> Array:
-    """Hamming's window of `M` points: ``0.54 - 0.46 cos(t)``."""
+    """Hamming's window of `M` points: ``0.54 - 0.46 cos(t)``.
+
+    Examples:
+
+      >>> jnp.hamming(3).round(3)
+      Array([0.08000001, 1.        , 0.08000001], dtype=float32)
+    """
     return _cosines(M, 0.54, -0.46)
 
 
 def hanning(M: int) -> Array:
-    """Hann's window of `M` points: ``0.5 - 0.5 cos(t)``."""
+    """Hann's window of `M` points: ``0.5 - 0.5 cos(t)``.
+
+    Examples:
+
+      >>> jnp.hanning(5).round(3)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+    """
     return _cosines(M, 0.5, -0.5)
 
 
 @one_program(static=("M",))
 def kaiser(M: int, beta: ArrayLike) -> Array:
-    """Kaiser's window of `M` points: ``i0(beta * sqrt(1 - (2n/(M-1) - 1)**2)) / i0(beta)``."""
+    """Kaiser's window of `M` points: ``i0(beta * sqrt(1 - (2n/(M-1) - 1)**2)) / i0(beta)``.
+
+    Examples:
+
+      >>> jnp.kaiser(3, 2.).round(3)
+      Array([0.439, 1.   , 0.439], dtype=float32)
+    """
 
     def formula(n, last):
         (shape,) = inexact("kaiser", beta)
@@ -76,6 +106,11 @@ def i0(x: ArrayLike) -> Array:
 
     Raises:
       ValueError: `x` is complex.
+
+    Examples:
+
+      >>> jnp.i0(jnp.array([0., 1.]))
+      Array([1.0000001, 1.2660658], dtype=float32)
     """
     (x,) = inexact("i0", x)
     if dtypes.is_complex(x.dtype):

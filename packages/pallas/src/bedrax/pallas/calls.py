@@ -64,6 +64,18 @@ def pallas_call(
     Raises:
       NotImplementedError: a call without `interpret`.
       ValueError: specs that do not fit the arrays or the grid.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def add_kernel(x_ref, y_ref, out_ref):
+      ...     out_ref[...] = x_ref[...] + y_ref[...]
+      ...
+      >>> x = jnp.arange(4.)
+      >>> add = pl.pallas_call(add_kernel, out_shape=jax.ShapeDtypeStruct((4,), jnp.float32), interpret=True)
+      >>> add(x, 10 * x)
+      Array([ 0., 11., 22., 33.], dtype=float32)
     """
     spec = GridSpec(grid, in_specs, out_specs, scratch_shapes) if grid_spec is None else grid_spec
     if grid_spec is not None and (grid != () or in_specs is not no_block_spec or out_specs is not no_block_spec):
@@ -267,6 +279,22 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
 
     Returns:
       The result of `f`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     def largest(best_ref):
+      ...         best_ref[...] = x_ref[0]
+      ...         @pl.loop(1, 4)
+      ...         def _(i):
+      ...             best_ref[...] = jnp.maximum(best_ref[...], x_ref[i])
+      ...         return best_ref[...]
+      ...     out_ref[...] = pl.run_scoped(largest, pl.ANY((), jnp.int32))
+      ...
+      >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((), jnp.int32), interpret=True)(jnp.array([3, 8, 5, 1]))
+      Array(8, dtype=int32)
     """
     if collective_axes not in ((), None):
         raise NotImplementedError(
@@ -276,7 +304,23 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
 
 
 def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable[..., Any]:
-    """Decorator form of `run_scoped`: the function is called with its own arguments, then with the memory."""
+    """Decorator form of `run_scoped`: the function is called with its own arguments, then with the memory.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     @pl.with_scoped(pl.ANY((2,), jnp.int32))
+      ...     def swap_halves(a, b, kept_ref):
+      ...         kept_ref[...] = x_ref[pl.ds(a, 2)]
+      ...         out_ref[pl.ds(a, 2)] = x_ref[pl.ds(b, 2)]
+      ...         out_ref[pl.ds(b, 2)] = kept_ref[...]
+      ...     swap_halves(0, 2)
+      ...
+      >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), jnp.int32), interpret=True)(jnp.arange(4))
+      Array([2, 3, 0, 1], dtype=int32)
+    """
 
     def decorate(f):
         @functools.wraps(f)
@@ -297,6 +341,18 @@ def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
 
     Returns:
       A function of a tree of arrays that returns such a tree.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def step(refs):
+      ...     position, velocity = refs
+      ...     velocity[...] -= 10.
+      ...     position[...] += velocity[...]
+      ...
+      >>> pl.run_state(step)((jnp.float32(100), jnp.float32(0)))
+      (Array(90., dtype=float32), Array(-10., dtype=float32))
     """
 
     def run(init: Any) -> Any:

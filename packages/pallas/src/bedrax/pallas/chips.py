@@ -11,7 +11,16 @@ CUSTOM_CALL_TARGET_NAME = "__gpu$xla.gpu.triton"  # of XLA's custom call that ho
 
 
 class GpuVersion(enum.Enum):
-    """GPUs; the value is the `device_kind` of such a device."""
+    """GPUs; the value is the `device_kind` of such a device.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> plgpu.GpuVersion.H100
+      <GpuVersion.H100: 'NVIDIA H100'>
+    """
 
     A10 = "NVIDIA A10"
     A30 = "NVIDIA A30"
@@ -59,6 +68,14 @@ class GpuInfo:
       gpu_version: a `GpuVersion`, or None for another one.
       arch_name: its compute capability, ``"9.0"``.
       compute_capability: the same without the dot, 90.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> plgpu.GpuInfo(gpu_version=None, arch_name="8.7", compute_capability=87)  # of a kind without a name of its own
+      GpuInfo(gpu_version=None, arch_name='8.7', compute_capability=87)
     """
 
     gpu_version: GpuVersion | None
@@ -71,6 +88,14 @@ def get_gpu_info_from_version(gpu_version: GpuVersion) -> GpuInfo:
 
     Raises:
       ValueError: the argument is no `GpuVersion`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> plgpu.get_gpu_info_from_version(plgpu.GpuVersion.L4).compute_capability
+      89
     """
     for arch, names in _CAPABILITIES.items():
         if isinstance(gpu_version, GpuVersion) and gpu_version.name in names.split():
@@ -92,6 +117,15 @@ def get_gpu_info() -> GpuInfo:
 
     Raises:
       ValueError: programs do not run on a GPU.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> warps = 8 if plgpu.is_gpu_device() and plgpu.get_gpu_info().compute_capability >= 90 else 4
+      >>> plgpu.CompilerParams(num_warps=warps).num_warps in (4, 8)
+      True
     """
     platform, kind, capability = _device_kind()
     versions = [v for v in GpuVersion if v.value in kind]
@@ -105,10 +139,28 @@ def get_gpu_info() -> GpuInfo:
 
 
 def is_gpu_device() -> bool:
-    """Whether programs run on a GPU."""
+    """Whether programs run on a GPU.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> plgpu.is_gpu_device() == (jax.default_backend() == "gpu")
+      True
+    """
     return _device_kind()[0] in ("gpu", "cuda", "rocm")
 
 
 def is_tpu_device() -> bool:
-    """Whether programs run on a TPU."""
+    """Whether programs run on a TPU.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.is_tpu_device() == (jax.default_backend() == "tpu")
+      True
+    """
     return _device_kind()[0] == "tpu"

@@ -38,7 +38,21 @@ def _semaphore(what: str, sem: Any) -> Any:
 
 
 def semaphore_read(sem_or_view: Ref) -> Any:
-    """The value of a semaphore, an int32 scalar."""
+    """The value of a semaphore, an int32 scalar.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> from jax.experimental.pallas import tpu as pltpu
+      >>> def kernel(out_ref, sem_ref):
+      ...     pl.semaphore_signal(sem_ref)
+      ...     out_ref[...] = pl.semaphore_read(sem_ref)
+      ...
+      >>> out = jax.ShapeDtypeStruct((), jnp.int32)
+      >>> pl.pallas_call(kernel, out, scratch_shapes=[pltpu.SemaphoreType.REGULAR], interpret=True)()
+      Array(1, dtype=int32)
+    """
     return _semaphore("semaphore_read", sem_or_view)[...]
 
 
@@ -51,6 +65,19 @@ def semaphore_signal(
       sem_or_view: a reference to a semaphore, or a view of one of several.
       inc: an integer.
       device_id, device_id_type, core_index: None; others raise NotImplementedError, because kernels run on one core.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> from jax.experimental.pallas import tpu as pltpu
+      >>> def kernel(out_ref, sem_ref):
+      ...     pl.semaphore_signal(sem_ref.at[1], 5)
+      ...     out_ref[...] = sem_ref[...]
+      ...
+      >>> out = jax.ShapeDtypeStruct((2,), jnp.int32)
+      >>> pl.pallas_call(kernel, out, scratch_shapes=[pltpu.SemaphoreType.REGULAR((2,))], interpret=True)()
+      Array([0, 5], dtype=int32)
     """
     _elsewhere("semaphore_signal", device_id=device_id, device_id_type=device_id_type, core_index=core_index)
     view = _semaphore("semaphore_signal", sem_or_view)
@@ -67,6 +94,20 @@ def semaphore_wait(sem_or_view: Ref, value: Any = 1, *, decrement: bool = True) 
 
     Raises:
       jax.errors.JaxRuntimeError: the semaphore has a smaller value, and a signal could only come later.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> from jax.experimental.pallas import tpu as pltpu
+      >>> def kernel(out_ref, sem_ref):
+      ...     pl.semaphore_signal(sem_ref, 5)
+      ...     pl.semaphore_wait(sem_ref, 2)
+      ...     out_ref[...] = pl.semaphore_read(sem_ref)
+      ...
+      >>> out = jax.ShapeDtypeStruct((), jnp.int32)
+      >>> pl.pallas_call(kernel, out, scratch_shapes=[pltpu.SemaphoreType.REGULAR], interpret=True)()
+      Array(3, dtype=int32)
     """
     _take("semaphore_wait", sem_or_view, value, decrement)
 
@@ -168,6 +209,23 @@ def make_async_copy(src_ref: Ref, dst_ref: Ref, sem: Ref | None = None, *, src_s
 
     Raises:
       ValueError: the shapes or dtypes differ.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref, sem_ref):
+      ...     copies = [pltpu.make_async_copy(x_ref.at[i], out_ref.at[1 - i], sem_ref.at[i]) for i in range(2)]
+      ...     for copy in copies:
+      ...         copy.start()
+      ...     for copy in copies:
+      ...         copy.wait()
+      ...
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> pl.pallas_call(kernel, x, scratch_shapes=[pltpu.SemaphoreType.DMA((2,))], interpret=True)(x)
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
     """
     return AsyncCopyDescriptor(src_ref, dst_ref, sem, src_sem)
 
@@ -186,6 +244,19 @@ def async_copy(
     Args:
       src_ref, dst_ref, sem, src_sem: see `make_async_copy`.
       priority, add: see its ``start``.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref, sem_ref):
+      ...     out_ref[...] = jnp.ones(3, jnp.int32)
+      ...     pltpu.async_copy(x_ref, out_ref, sem_ref, add=True).wait()
+      ...
+      >>> x = jnp.arange(3)
+      >>> pl.pallas_call(kernel, x, scratch_shapes=[pltpu.SemaphoreType.DMA], interpret=True)(x)
+      Array([1, 2, 3], dtype=int32)
     """
     copy = make_async_copy(src_ref, dst_ref, sem, src_sem=src_sem)
     copy.start(priority, add=add)
@@ -193,12 +264,34 @@ def async_copy(
 
 
 def sync_copy(src_ref: Ref, dst_ref: Ref, *, add: bool = False) -> None:
-    """Copy from one reference to another of the same shape and dtype; with `add`, add to its value."""
+    """Copy from one reference to another of the same shape and dtype; with `add`, add to its value.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> x = jnp.arange(4)
+      >>> out = jax.ShapeDtypeStruct((2,), jnp.int32)
+      >>> pl.pallas_call(lambda x_ref, out_ref: pltpu.sync_copy(x_ref.at[2:], out_ref), out, interpret=True)(x)
+      Array([2, 3], dtype=int32)
+    """
     make_async_copy(src_ref, dst_ref).start(add=add)
 
 
 def get_barrier_semaphore(tag: Any = None) -> Any:
-    """Raises NotImplementedError: a barrier is between devices, and an interpreted kernel runs on one."""
+    """Raises NotImplementedError: a barrier is between devices, and an interpreted kernel runs on one.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.get_barrier_semaphore()
+      Traceback (most recent call last):
+      ...
+      NotImplementedError: get_barrier_semaphore: tag names another device or core, ...
+    """
     _elsewhere("get_barrier_semaphore", tag="the barrier of a device" if tag is None else tag)
 
 
@@ -227,6 +320,17 @@ def annotate(
 
     Raises:
       ValueError: no promise, or several that exclude each other.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = 2 * pltpu.annotate(x_ref, no_store=True)[...]  # the kernel only reads it
+      ...
+      >>> pl.pallas_call(kernel, jnp.arange(3), interpret=True)(jnp.arange(3))
+      Array([0, 2, 4], dtype=int32)
     """
     given = [name for name, on in zip(_PROMISES, (no_store, no_hazard, no_hazard_no_deps), strict=True) if on]
     if len(given) > 1 or not (given or no_bank_conflict):
@@ -250,6 +354,18 @@ def has_memory_space(ref: Ref, memory_space: Any) -> Any:
 
     Raises:
       ValueError: the reference is in another known kind of memory.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = pltpu.has_memory_space(x_ref, pltpu.HBM)
+      ...
+      >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((), jnp.bool_)
+      >>> pl.pallas_call(kernel, out, in_specs=[anywhere], interpret=True)(jnp.arange(3))
+      Array(True, dtype=bool)
     """
     space = as_view(ref).aval.memory_space
     if space is not MemorySpace.ANY:
@@ -264,6 +380,18 @@ def touch(ref: Ref) -> None:
 
     Raises:
       TypeError: the argument is no reference.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     pltpu.touch(out_ref)
+      ...     out_ref[...] = x_ref[...]
+      ...
+      >>> pl.pallas_call(kernel, jnp.arange(3), interpret=True)(jnp.arange(3))
+      Array([0, 1, 2], dtype=int32)
     """
     as_view(ref)
 
@@ -277,6 +405,18 @@ def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
 
     Raises:
       TypeError: `memory_space` is no `MemorySpace`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = -x_ref[...]
+      ...
+      >>> x = pltpu.with_memory_space_constraint(jnp.arange(3), pltpu.HBM)
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)
+      Array([ 0, -1, -2], dtype=int32)
     """
     if not isinstance(memory_space, MemorySpace):
         raise TypeError(f"with_memory_space_constraint: memory_space is a member of MemorySpace, got {memory_space!r}")

@@ -33,6 +33,19 @@ class TensorCoreMesh:
     Attributes:
       axis_name: `jax.lax.axis_index` of this name is the number of the core.
       num_cores: the number of cores; an interpreted chip has one.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def body(x_ref, out_ref):
+      ...     half = pl.ds(2 * lax.axis_index("core"), 2)
+      ...     out_ref[half] = x_ref[half] + 100 * lax.axis_index("core")
+      ...
+      >>> x, mesh = jnp.arange(4), pltpu.TensorCoreMesh(axis_name="core", num_cores=2)
+      >>> pl.kernel(body, out_type=x, mesh=mesh, interpret=True)(x)
+      Array([  0,   1, 102, 103], dtype=int32)
     """
 
     axis_name: str
@@ -51,6 +64,14 @@ def create_tensorcore_mesh(axis_name: str, devices: Sequence[Any] | None = None,
       axis_name: the name of its axis.
       devices: None; others raise NotImplementedError, because interpreted kernels run on the default device.
       num_cores: the number of cores; None: 1.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.create_tensorcore_mesh("core", num_cores=2)
+      TensorCoreMesh(axis_name='core', num_cores=2)
     """
     if devices is not None:
         raise NotImplementedError(
@@ -104,6 +125,19 @@ def kernel(
     Raises:
       NotImplementedError: a call without an option that selects interpretation.
       ValueError: the numbers of bodies and meshes differ.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> from jax.experimental.pallas import tpu as pltpu
+      >>> def body(x_ref, out_ref):
+      ...     core = lax.axis_index("core")
+      ...     out_ref[core] = x_ref[core] * 10 + core
+      ...
+      >>> x, mesh = jnp.array([3, 4]), pltpu.TensorCoreMesh(axis_name="core", num_cores=2)
+      >>> pl.kernel(body, out_type=x, mesh=mesh, interpret=True)(x)
+      Array([30, 41], dtype=int32)
     """
     if body is None:
         return functools.partial(
@@ -166,6 +200,19 @@ def core_map(
       name: the name in messages.
       scratch_shapes: separate memory for each core, which the function is called with.
       compiler_params, cost_estimate, metadata: for a compiler; not used.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> from jax.experimental.pallas import tpu as pltpu
+      >>> ref = jax.new_ref(jnp.zeros(3, jnp.int32))
+      >>> @pl.core_map(pltpu.TensorCoreMesh(axis_name="core", num_cores=3), interpret=True)
+      ... def work():
+      ...     ref[lax.axis_index("core")] = 10 * lax.axis_index("core")
+      ...
+      >>> ref[...]
+      Array([ 0, 10, 20], dtype=int32)
     """
 
     def run(body: Callable[..., None]) -> None:
@@ -187,6 +234,21 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
 
     Raises:
       NameError: the axis does not exist.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def body(out_ref):
+      ...     out_ref[lax.axis_index("core")] = 1
+      ...     @pltpu.run_on_first_core("core")
+      ...     def _():
+      ...         out_ref[0] = 7
+      ...
+      >>> mesh = pltpu.TensorCoreMesh(axis_name="core", num_cores=2)
+      >>> pl.kernel(body, out_type=jnp.arange(2), mesh=mesh, interpret=True)()
+      Array([7, 1], dtype=int32)
     """
     return when(lax.eq(lax.axis_index(core_axis_name), np.int32(0)))
 
@@ -200,6 +262,20 @@ def core_barrier(sem: Ref, *, core_axis_name: str) -> None:
 
     Raises:
       NotImplementedError: there are several cores; each runs to its end before the next one begins.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def body(x_ref, out_ref, sem_ref):
+      ...     out_ref[...] = x_ref[...]
+      ...     pltpu.core_barrier(sem_ref, core_axis_name="core")
+      ...     out_ref[...] = out_ref[::-1]
+      ...
+      >>> x, mesh = jnp.arange(3), pltpu.TensorCoreMesh(axis_name="core")
+      >>> pl.kernel(body, out_type=x, mesh=mesh, scratch_types=[pltpu.SemaphoreType.BARRIER], interpret=True)(x)
+      Array([2, 1, 0], dtype=int32)
     """
     if lax.axis_size(core_axis_name) > 1:
         raise NotImplementedError(

@@ -30,6 +30,20 @@ class Fusion:
       in_type: ``(args, kwargs)`` with types of arrays as leaves.
       out_type: a tree of types.
       strict_mode: whether the blocks of joining paths must be the same.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> @fuser.fusible
+      ... def total(x, out):
+      ...     print(isinstance(x, fuser.Fusion), x.shape, x.dtype)
+      ...     return x().sum()
+      ...
+      >>> total(jnp.arange(4))
+      True (4,) int32
+      Array(6, dtype=int32)
     """
 
     func: Callable[..., Any]
@@ -78,6 +92,19 @@ def fusible(f: Callable[..., Any] | None = None, *, output_fusion_prefix: Any = 
 
     Returns:
       A function of arrays.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> @fuser.fusible
+      ... def double(x, out):  # x is a Fusion; out is None or a function of the result
+      ...     y = 2 * x()
+      ...     return y if out is None else out(y)
+      ...
+      >>> double(jnp.array([1, 2]))
+      Array([2, 4], dtype=int32)
     """
     if f is None:
         return functools.partial(fusible, output_fusion_prefix=output_fusion_prefix)
@@ -111,6 +138,19 @@ def fuse(
 
     Raises:
       ValueError: in a call, if `f` calls no `fusible`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> @fuser.fusible
+      ... def double(x, out):
+      ...     return 2 * x()
+      ...
+      >>> f = fuser.fuse(lambda x: double(x + 1) - 3)
+      >>> f(jnp.array([1, 2]))
+      Array([1, 3], dtype=int32)
     """
     if f is None:
         return functools.partial(
@@ -164,6 +204,18 @@ def get_fusion_values(
 
     Raises:
       ValueError: it reads or writes references.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> weights = jnp.array([1, 10])
+      >>> f, values, _ = fuser.get_fusion_values(lambda x: x * weights, jnp.arange(2))
+      >>> values
+      (Array([ 1, 10], dtype=int32),)
+      >>> f((weights + 1,), jnp.array([3, 4]))
+      Array([ 6, 44], dtype=int32)
     """
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     program, out = make_jaxpr(lambda *xs: _call(fusion, in_tree, xs), return_shape=True)(*map(_struct, leaves))
@@ -209,6 +261,18 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
     Raises:
       NotImplementedError: in a call, if `f` has loops or conditions.
       ValueError: in a call, if `f` transposes without `allow_transpose`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> fuser.evaluate(lambda x: x + 1)(jnp.arange(3))
+      Array([1, 2, 3], dtype=int32)
+      >>> fuser.evaluate(lambda x: x.T, allow_transpose=False)(jnp.ones((2, 3)))
+      Traceback (most recent call last):
+      ...
+      ValueError: evaluate: the function transposes, and allow_transpose is False
     """
 
     def call(*args: Any) -> Any:
@@ -234,6 +298,16 @@ def block_spec_with_prefetch(block_specs: Any, scalar_prefetch_smem_refs: Sequen
 
     Returns:
       A tree of the same structure.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> spec = pl.BlockSpec((1,), lambda i, which: (which[i],))
+      >>> filled = fuser.block_spec_with_prefetch(spec, [(2, 0, 1)])
+      >>> filled.index_map(0)
+      (2,)
     """
     more = tuple(scalar_prefetch_smem_refs)
 
@@ -255,6 +329,16 @@ def filter_no_block_specs(values: Any, block_specs: Any) -> tuple[Any, Any]:
 
     Returns:
       ``(values, block_specs)``.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> spec = pl.BlockSpec((1,), lambda i: (i,))
+      >>> values, specs = fuser.filter_no_block_specs(("array", "scalar"), (spec, pl.no_block_spec))
+      >>> values, specs == (spec, None)
+      (('array', None), True)
     """
     keep = lambda x, spec: None if spec is no_block_spec else x
     leaves, tree = pytree.tree_flatten(block_specs, is_leaf=is_spec)
@@ -264,7 +348,17 @@ def filter_no_block_specs(values: Any, block_specs: Any) -> tuple[Any, Any]:
 
 
 def make_scalar_prefetch_handler(*args: Any) -> Callable[..., Any]:
-    """A function that selects a part of its arguments: ``handler(*xs)`` is ``xs[args[0]][args[1]]...``."""
+    """A function that selects a part of its arguments: ``handler(*xs)`` is ``xs[args[0]][args[1]]...``.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> handler = fuser.make_scalar_prefetch_handler(1, "rows")
+      >>> handler("first", {"rows": "second"})
+      'second'
+    """
     return lambda *xs: functools.reduce(lambda tree, key: tree[key], args, xs)
 
 
@@ -333,6 +427,19 @@ def pull_block_spec(
     Raises:
       NotImplementedError: in a call, if `f` is not elementwise.
       ValueError: in a call, if the blocks of results differ.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> rows = pl.BlockSpec((2, 4), lambda i: (i, 0))
+      >>> x, scale = jnp.ones((8, 4)), 3.0
+      >>> kernel_fn, (x_spec, scale_spec), _ = fuser.pull_block_spec(lambda x, scale: jnp.tanh(x) * scale, rows)(x, scale)
+      >>> x_spec is rows, scale_spec
+      (True, NoBlockSpec)
+      >>> kernel_fn((0,), (), x[:2], scale).shape
+      (2, 4)
     """
     specs = _leaves(out_block_specs)
     _check_prefetch("pull_block_spec", scalar_prefetch_handler, grid_len, specs)
@@ -393,6 +500,16 @@ def push_block_spec(
     Raises:
       NotImplementedError: in a call, if `f` is not elementwise.
       ValueError: in a call, if the blocks of arguments differ.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> rows = pl.BlockSpec((2, 4), lambda i: (i, 0))
+      >>> spec, out = fuser.push_block_spec(lambda x: x > 0, rows, return_out_type=True)(jnp.ones((8, 4)))
+      >>> spec is rows, out
+      (True, ShapeDtypeStruct(shape=(8, 4), dtype=bool))
     """
     specs = _leaves((in_spec_args, in_spec_kwargs))
     _check_prefetch("push_block_spec", scalar_prefetch_handler, grid_len, specs)
@@ -428,6 +545,17 @@ def push_pull_block_spec(
     Raises:
       NotImplementedError: in a call, if `f` is not elementwise.
       ValueError: in a call, if blocks differ.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import fuser
+
+      >>> rows = pl.BlockSpec((2, 4), lambda i: (i, 0))
+      >>> after = lambda values, y: y * values[0]  # what is done with the result y of a kernel
+      >>> kernel_fn, specs, _, out, out_spec = fuser.push_pull_block_spec(after, rows)((3.0,), jnp.ones((8, 4)))
+      >>> specs, out_spec is rows, out.shape
+      ((NoBlockSpec,), True, (8, 4))
     """
     options = dict(scalar_prefetch_handler=scalar_prefetch_handler, grid_len=grid_len)
 

@@ -70,17 +70,56 @@ def _axis(what: str, axis: int, part: int) -> Any:
 
 
 def program_id(axis: int) -> Any:
-    """The position of the kernel's run along an axis of the grid, an int32 scalar."""
+    """The position of the kernel's run along an axis of the grid, an int32 scalar.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(out_ref):
+      ...     out_ref[...] = jnp.full((1,), pl.program_id(0))
+      ...
+      >>> out = jax.ShapeDtypeStruct((3,), jnp.int32)
+      >>> pl.pallas_call(kernel, out, grid=(3,), out_specs=pl.BlockSpec((1,), lambda i: (i,)), interpret=True)()
+      Array([0, 1, 2], dtype=int32)
+    """
     return _axis("program_id", axis, 0)
 
 
 def num_programs(axis: int) -> Any:
-    """The size of the grid along an axis."""
+    """The size of the grid along an axis.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(out_ref):
+      ...     out_ref[...] = jnp.full((1,), pl.num_programs(0))
+      ...
+      >>> out = jax.ShapeDtypeStruct((3,), jnp.int32)
+      >>> pl.pallas_call(kernel, out, grid=(3,), out_specs=pl.BlockSpec((1,), lambda i: (i,)), interpret=True)()
+      Array([3, 3, 3], dtype=int32)
+    """
     return _axis("num_programs", axis, 1)
 
 
 def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
-    """Decorator that runs a function without arguments if `condition` holds; it acts on references."""
+    """Decorator that runs a function without arguments if `condition` holds; it acts on references.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = x_ref[...]
+      ...     @pl.when(x_ref[0] > 0)
+      ...     def _():
+      ...         out_ref[0] = 100
+      ...
+      >>> out = jax.ShapeDtypeStruct((2,), jnp.int32)
+      >>> pl.pallas_call(kernel, out, interpret=True)(jnp.array([5, 6]))
+      Array([100,   6], dtype=int32)
+    """
 
     def run(body: Callable[[], None]) -> None:
         if isinstance(condition, Tracer):
@@ -103,6 +142,21 @@ def loop(
 
     Returns:
       A decorator whose result is the last carry.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     @pl.loop(0, 8, step=2)
+      ...     def _(i):
+      ...         out_ref[i] = x_ref[i + 1]
+      ...         out_ref[i + 1] = x_ref[i]
+      ...
+      >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((8,), jnp.int32), interpret=True)(jnp.arange(8))
+      Array([1, 0, 3, 2, 5, 4, 7, 6], dtype=int32)
+      >>> pl.loop(1, 5, init_carry=1)(lambda i, product: i * product)
+      Array(24, dtype=int32...)
     """
     if isinstance(step, (int, np.integer)) and step <= 0:
         raise ValueError(f"loop: step is positive, got {step}")
@@ -122,6 +176,23 @@ def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
     """A slice with a length: `size` positions from `start`, which may be computed.
 
     A single argument is the size (None: all).
+
+    Examples:
+
+      >>> x = jax.new_ref(jnp.arange(5))
+      >>> x[jax.ds(1, 3)]
+      Array([1, 2, 3], dtype=int32)
+      >>> jax.jit(lambda i: jnp.arange(5)[jax.ds(i, 3)])(2)
+      Array([2, 3, 4], dtype=int32)
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = x_ref[pl.ds(1, 2)]
+      ...
+      >>> out = jax.ShapeDtypeStruct((2,), jnp.int32)
+      >>> pl.pallas_call(kernel, out, interpret=True)(jnp.arange(5))
+      Array([1, 2], dtype=int32)
     """
     if start is None or (size is None and start is None):
         return slice(None, None, stride)
@@ -136,36 +207,90 @@ dslice = ds
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """``a / b`` rounded up, for integers with positive `b`. Python integers give a Python integer."""
+    """``a / b`` rounded up, for integers with positive `b`. Python integers give a Python integer.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> pl.cdiv(7, 3)
+      3
+    """
     if isinstance(a, (int, np.integer)) and isinstance(b, (int, np.integer)):
         return -(-a // b)
     return (a + (b - 1)) // b
 
 
 def align_to(a: Any, alignment: Any) -> Any:
-    """The least multiple of `alignment` that is not less than `a`, for integers as in `cdiv`."""
+    """The least multiple of `alignment` that is not less than `a`, for integers as in `cdiv`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> pl.align_to(5, 4), pl.align_to(8, 4)
+      (8, 8)
+    """
     return cdiv(a, alignment) * alignment
 
 
 def next_power_of_2(x: int) -> int:
-    """The least power of 2 that is not less than `x`."""
+    """The least power of 2 that is not less than `x`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> pl.next_power_of_2(9)
+      16
+    """
     if x < 0:
         raise ValueError(f"next_power_of_2: a number that is not negative is needed, got {x}")
     return 1 if x == 0 else 2 ** (x - 1).bit_length()
 
 
 def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The distances in elements between neighbours along each axis of an array in C order."""
+    """The distances in elements between neighbours along each axis of an array in C order.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> pl.strides_from_shape((2, 3, 4))
+      (12, 4, 1)
+      >>> int(np.arange(24).reshape(2, 3, 4)[1, 2, 3]), 1 * 12 + 2 * 4 + 3 * 1
+      (23, 23)
+    """
     return tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape)))
 
 
 def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
-    """`x`. The caller promises to a compiler that it is a multiple of `values`."""
+    """`x`. The caller promises to a compiler that it is a multiple of `values`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     start = pl.multiple_of(4 * pl.program_id(0), 4)
+      ...     out_ref[pl.ds(start, 4)] = x_ref[pl.ds(start, 4)] + start
+      ...
+      >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((8,), jnp.int32), grid=(2,), interpret=True)(jnp.zeros(8, jnp.int32))
+      Array([0, 0, 0, 0, 4, 4, 4, 4], dtype=int32)
+    """
     return x
 
 
 def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
-    """``1 / x`` of an array of floats; exact for all values of `approx` and `full_range`."""
+    """``1 / x`` of an array of floats; exact for all values of `approx` and `full_range`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> pl.reciprocal(jnp.array([2., 4., 8.]), approx=True)
+      Array([0.5  , 0.25 , 0.125], dtype=float32)
+    """
     return lax.div(lax.full_like(x, 1), x)
 
 
@@ -174,6 +299,17 @@ def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
 
     Raises:
       TypeError: the shapes do not fit.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = pl.broadcast_to(x_ref[...], (2, 3))
+      ...
+      >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2, 3), jnp.int32), interpret=True)(jnp.arange(3))
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
     """
     a = lax.asarray(a)
     offset = len(shape) - len(a.shape)
@@ -186,6 +322,18 @@ def debug_print(fmt: str, *args: Any) -> None:
     Args:
       fmt: a text with a ``{}`` for each value.
       *args: arrays.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     pl.debug_print("the first element is {}", x_ref[0])
+      ...     out_ref[...] = x_ref[...]
+      ...
+      >>> y = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)(jnp.array([6, 7]))
+      the first element is 6
+      >>> jax.effects_barrier()
     """
     _debug_print(fmt, *args)
 
@@ -200,6 +348,24 @@ def debug_check(condition: Any, message: str | Callable[[], str]) -> None:
     Raises:
       jax.errors.JaxRuntimeError: the condition does not hold. It has the message, and is raised at the latest when
       results are waited for.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     pl.debug_check(x_ref[0] >= 0, "there is a square root of numbers that are not negative")
+      ...     out_ref[...] = jnp.sqrt(x_ref[...])
+      ...
+      >>> x = jnp.array([-4., 9.])
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)  # checks are not enabled
+      Array([nan,  3.], dtype=float32)
+      >>> with pl.enable_debug_checks(True):
+      ...     try:
+      ...         jax.block_until_ready(pl.pallas_call(kernel, x, interpret=True)(x))
+      ...     except jax.errors.JaxRuntimeError as error:
+      ...         print(str(error).splitlines()[-1])
+      AssertionError: there is a square root of numbers that are not negative
     """
     if flags.enable_debug_checks.value:
         assert_while_running(message, condition)
@@ -251,6 +417,17 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
       shape: a sequence of ints.
       dtype: the dtype of the elements.
       out_sharding: None; others raise NotImplementedError.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     both = pl.empty((4,), x_ref.dtype)
+      ...     out_ref[...] = both.at[:2].set(x_ref[...]).at[2:].set(x_ref[...] * 10)
+      ...
+      >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), jnp.int32), interpret=True)(jnp.array([1, 2]))
+      Array([ 1,  2, 10, 20], dtype=int32)
     """
     if out_sharding is not None:
         raise NotImplementedError("empty: out_sharding is not supported here; use jax.device_put")
@@ -258,13 +435,33 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
 
 
 def empty_like(x: Any) -> Any:
-    """`empty` arrays like the leaves of a tree."""
+    """`empty` arrays like the leaves of a tree.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> made = pl.empty_like({"w": jnp.ones((2, 3)), "steps": jax.ShapeDtypeStruct((), jnp.int32)})
+      >>> jax.tree.map(lambda x: x.at[...].set(7).sum(), made)
+      {'steps': Array(7, dtype=int32), 'w': Array(42., dtype=float32)}
+    """
     return pytree.tree_map(lambda leaf: empty(abstractify(leaf).shape, abstractify(leaf).dtype), x)
 
 
 def empty_ref_like(x: Any) -> Any:
     """References to `empty` arrays like the leaves of a tree: arrays, `MemoryRef`, or objects with a shape and a
-    dtype."""
+    dtype.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> ref = pl.empty_ref_like(jax.ShapeDtypeStruct((3,), jnp.int32))
+      >>> ref[...] = jnp.array([1, 2, 3])
+      >>> ref[1] = 9
+      >>> jax.freeze(ref)
+      Array([1, 9, 3], dtype=int32)
+    """
     return pytree.tree_map(lambda leaf: empty_ref(type_of(leaf)), x, is_leaf=lambda leaf: isinstance(leaf, MemoryRef))
 
 

@@ -48,6 +48,20 @@ class CompilerParams(_CompilerParams):
     Attributes:
       num_warps: groups of 32 threads for each run of a kernel, or None.
       num_stages: stages that the compiler makes of a loop, or None.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = x_ref[...] + 5
+      ...
+      >>> x, params = jnp.arange(3), plgpu.CompilerParams(num_warps=4, num_stages=2)
+      >>> params
+      CompilerParams(num_warps=4, num_stages=2)
+      >>> pl.pallas_call(kernel, x, compiler_params=params, interpret=True)(x)
+      Array([5, 6, 7], dtype=int32)
     """
 
     num_warps: int | None = None
@@ -76,6 +90,29 @@ def load(
 
     Returns:
       An array of the shape and dtype of `ref`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = pltpu.load(x_ref, mask=jnp.arange(4) < 3, other=-1)
+      ...
+      >>> x = jnp.array([5, 6, 7, 8])
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)
+      Array([ 5,  6,  7, -1], dtype=int32)
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     places = 3 * pl.program_id(0) + jnp.arange(3)  # the last one is outside
+      ...     out_ref[pl.program_id(0)] = plgpu.load(x_ref.at[places], mask=places < 5, other=0).sum()
+      ...
+      >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), grid=(2,), interpret=True)
+      >>> f(jnp.array([1, 2, 3, 10, 20]))
+      Array([ 6, 30], dtype=int32)
     """
     value = ref[...]
     if mask is None or other is None:
@@ -91,6 +128,31 @@ def store(ref: Ref, val: Any, *, mask: Any = None, eviction_policy: str | None =
       mask: a boolean per element: whether it is written. An element that index arrays select twice is written
       according to the mask.
       eviction_policy: for a compiler; not used.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = jnp.zeros(4, jnp.int32)
+      ...     pltpu.store(out_ref, x_ref[...], mask=x_ref[...] > 5)
+      ...
+      >>> x = jnp.array([5, 6, 3, 8])
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)
+      Array([0, 6, 0, 8], dtype=int32)
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     places = 3 * pl.program_id(0) + jnp.arange(3)
+      ...     values = plgpu.load(x_ref.at[places], mask=places < 5)
+      ...     plgpu.store(out_ref.at[places], -values, mask=places < 5)
+      ...
+      >>> x = jnp.array([1, 2, 3, 10, 20])
+      >>> pl.pallas_call(kernel, x, grid=(2,), interpret=True)(x)
+      Array([ -1,  -2,  -3, -10, -20], dtype=int32)
     """
     view = as_view(ref)
     val = _like(val, view.shape, view.dtype)
@@ -181,6 +243,19 @@ def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:
     Args:
       ref: a reference of rank 0, or a view of one element: ``ref.at[i]``.
       cmp, val: scalars; they are converted to the dtype of `ref`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> def kernel(_, lock_ref, before_ref):  # 0: the lock is free; the first program that reads 0 takes it
+      ...     before_ref[pl.program_id(0)] = plgpu.atomic_cas(lock_ref.at[0], 0, 10 + pl.program_id(0))
+      ...
+      >>> lock = jnp.zeros(1, jnp.int32)
+      >>> out = (lock, jax.ShapeDtypeStruct((3,), jnp.int32))
+      >>> pl.pallas_call(kernel, out, grid=(3,), input_output_aliases={0: 0}, interpret=True)(lock)
+      (Array([10], dtype=int32), Array([ 0, 10, 10], dtype=int32))
     """
     old = ref[...]
     ref[...] = lax.select(lax.eq(old, _like(cmp, old.shape, old.dtype)), _like(val, old.shape, old.dtype), old)
@@ -197,6 +272,19 @@ def dot(
       trans_a, trans_b: transpose an operand first.
       allow_tf32: false: as precise as possible.
       precision: as in `jax.lax.dot_general`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> def kernel(x_ref, y_ref, out_ref):
+      ...     out_ref[...] = plgpu.dot(x_ref[...], y_ref[...], trans_b=True)
+      ...
+      >>> x, y = jnp.arange(6., dtype=jnp.float16).reshape(2, 3), jnp.ones((2, 3), jnp.float16)
+      >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2, 2), jnp.float32), interpret=True)(x, y)
+      Array([[ 3.,  3.],
+             [12., 12.]], dtype=float32)
     """
     if precision is None and allow_tf32 is False:
         precision = "highest"
@@ -206,14 +294,56 @@ def dot(
 
 
 def approx_tanh(x: Any) -> Any:
-    """The hyperbolic tangent; exact here."""
+    """The hyperbolic tangent; exact here.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = plgpu.approx_tanh(x_ref[...])
+      ...
+      >>> x = jnp.array([-50., 0., 50.])
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)
+      Array([-1.,  0.,  1.], dtype=float32)
+    """
     return lax.tanh(x)
 
 
 def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
-    """`x`. The caller promises to a compiler the number of consecutive values."""
+    """`x`. The caller promises to a compiler the number of consecutive values.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     places = plgpu.max_contiguous(2 * pl.program_id(0) + jnp.arange(2), 2)
+      ...     out_ref[places] = x_ref[places] * 10
+      ...
+      >>> x = jnp.arange(4)
+      >>> pl.pallas_call(kernel, x, grid=(2,), interpret=True)(x)
+      Array([ 0, 10, 20, 30], dtype=int32)
+    """
     return x
 
 
 def debug_barrier() -> None:
-    """Wait for the other threads of the kernel: there are none."""
+    """Wait for the other threads of the kernel: there are none.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import triton as plgpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = x_ref[...]
+      ...     plgpu.debug_barrier()  # all have written; now they may read what others wrote
+      ...     out_ref[...] = out_ref[::-1]
+      ...
+      >>> x = jnp.arange(3)
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)
+      Array([2, 1, 0], dtype=int32)
+    """

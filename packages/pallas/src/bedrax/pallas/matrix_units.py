@@ -45,6 +45,21 @@ def matmul_push_rhs(rhs: Any, staging_register: int, mxu_index: int, *, transpos
 
     Raises:
       ValueError: the register is in use, or `rhs` is no matrix.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, w_ref, out_ref):
+      ...     pltpu.matmul_push_rhs(w_ref[...], 0, 0, transpose=True)  # register 0 of unit 0
+      ...     pltpu.matmul_lhs_fifo(x_ref[...], 0, load_staged_rhs=0)
+      ...     out_ref[...] = pltpu.matmul_pop_fifo((2, 2), jnp.float32, 0)
+      ...
+      >>> x, w = jnp.array([[1., 2.], [3., 4.]]), jnp.array([[1., 1.], [0., 2.]])
+      >>> pl.pallas_call(kernel, x, interpret=True)(x, w)
+      Array([[3., 4.],
+             [7., 8.]], dtype=float32)
     """
     unit = _unit(mxu_index)
     if aval_of(rhs).ndim != 2:
@@ -85,6 +100,24 @@ def matmul_acc_lhs(acc: Ref, lhs: Any, load_staged_rhs: int | None = None) -> No
     Raises:
       ValueError: there are no weights, or shapes do not fit.
       TypeError: `acc` is in other memory.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, w_ref, out_ref):
+      ...     def product(acc_ref):
+      ...         pltpu.matmul_push_rhs(w_ref[...], 0, 1)
+      ...         pltpu.matmul_acc_lhs(acc_ref, x_ref[...], load_staged_rhs=0)
+      ...         pltpu.matmul_acc_lhs(acc_ref, x_ref[...])  # with the same weights
+      ...         out_ref[...] = pltpu.matmul_pop(acc_ref)
+      ...     pl.run_scoped(product, pltpu.ACC(1)((2, 2), jnp.float32))
+      ...
+      >>> x = jnp.array([[1., 2.], [3., 4.]])
+      >>> pl.pallas_call(kernel, x, interpret=True)(x, jnp.eye(2))
+      Array([[2., 4.],
+             [6., 8.]], dtype=float32)
     """
     view, unit = _accumulator("matmul_acc_lhs", acc)
     product = _product("matmul_acc_lhs", lhs, unit, load_staged_rhs, view.dtype)
@@ -98,6 +131,23 @@ def matmul_pop(acc: Ref) -> Any:
 
     Args:
       acc: a reference to memory of `ACC`, or a view of one.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     def product(acc_ref):
+      ...         pltpu.matmul_push_rhs(x_ref[...], 0, 0)
+      ...         pltpu.matmul_acc_lhs(acc_ref, x_ref[...], load_staged_rhs=0)
+      ...         out_ref[...] = pltpu.matmul_pop(acc_ref) + pltpu.matmul_pop(acc_ref)  # the second is 0
+      ...     pl.run_scoped(product, pltpu.ACC(0)((2, 2), jnp.float32))
+      ...
+      >>> x = jnp.array([[1., 2.], [3., 4.]])
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)
+      Array([[ 7., 10.],
+             [15., 22.]], dtype=float32)
     """
     view, _ = _accumulator("matmul_pop", acc)
     value = view[...]
@@ -122,6 +172,23 @@ def matmul_lhs_fifo(lhs: Any, mxu_index: int, *, load_staged_rhs: int | None = N
 
     Raises:
       ValueError: there are no weights, or shapes do not fit.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     pltpu.matmul_push_rhs(x_ref[...], 0, 0)
+      ...     pltpu.matmul_lhs_fifo(x_ref[...], 0, load_staged_rhs=0)
+      ...     pltpu.matmul_lhs_fifo(2 * x_ref[...], 0)
+      ...     first, second = (pltpu.matmul_pop_fifo((2, 2), jnp.float32, 0) for _ in range(2))
+      ...     out_ref[...] = second - first
+      ...
+      >>> x = jnp.array([[1., 2.], [3., 4.]])
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)
+      Array([[ 7., 10.],
+             [15., 22.]], dtype=float32)
     """
     dtype = aval_of(lhs).dtype
     wide = "float32" if dtypes.is_inexact(dtype) else "int32"
@@ -137,6 +204,20 @@ def matmul_pop_fifo(shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
 
     Raises:
       ValueError: the queue is empty, or its first result has another shape.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     pltpu.matmul_push_rhs(x_ref[...], 1, 0)
+      ...     pltpu.matmul_lhs_fifo(x_ref[...], 0, load_staged_rhs=1)
+      ...     out_ref[...] = pltpu.matmul_pop_fifo((2, 2), jnp.float32, 0)
+      ...
+      >>> pl.pallas_call(kernel, jnp.eye(2), interpret=True)(2 * jnp.eye(2))
+      Array([[4., 0.],
+             [0., 4.]], dtype=float32)
     """
     results = _unit(mxu_index).results
     if not results or results[0].shape != tuple(shape):

@@ -37,6 +37,16 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
 
     Args:
       params: the options; None: the defaults of `InterpretParams`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> f = pl.pallas_call(lambda x_ref, out_ref: out_ref.set(-x_ref[...]), jnp.arange(2))
+      >>> with pltpu.force_tpu_interpret_mode():
+      ...     f(jnp.arange(2))
+      Array([ 0, -1], dtype=int32)
     """
     return _force(InterpretParams() if params is None else params)
 
@@ -46,6 +56,19 @@ def force_gpu_interpret_mode(params: InterpretGPUParams | None = None) -> Any:
 
     Args:
       params: the options; None: the defaults of `InterpretGPUParams`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> f = plgpu.kernel(lambda x_ref, out_ref: out_ref.set(-x_ref[...]), out_type=jnp.arange(2))
+      >>> with plgpu.force_gpu_interpret_mode():
+      ...     f(jnp.arange(2))
+      Array([ 0, -1], dtype=int32)
     """
     return _force(InterpretGPUParams() if params is None else params)
 
@@ -58,6 +81,16 @@ def set_tpu_interpret_mode(params: InterpretParams | None = _DEFAULTS) -> None:
 
     Args:
       params: the options. Default: the defaults of `InterpretParams`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.set_tpu_interpret_mode(pltpu.InterpretParams(uninitialized_memory="zero"))
+      >>> pl.pallas_call(lambda out_ref: None, jnp.arange(2))()
+      Array([0, 0], dtype=int32)
+      >>> pltpu.set_tpu_interpret_mode(None)
     """
     _set["tpu"] = InterpretParams() if params is _DEFAULTS else params
 
@@ -67,12 +100,39 @@ def set_gpu_interpret_mode(params: InterpretGPUParams | None = _DEFAULTS) -> Non
 
     Args:
       params: the options. Default: the defaults of `InterpretGPUParams`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> plgpu.set_gpu_interpret_mode()  # kernels are interpreted from now on
+      >>> plgpu.kernel(lambda x_ref, out_ref: out_ref.set(-x_ref[...]), out_type=jnp.arange(2))(jnp.arange(2))
+      Array([ 0, -1], dtype=int32)
+      >>> plgpu.set_gpu_interpret_mode(None)
     """
     _set["gpu"] = InterpretGPUParams() if params is _DEFAULTS else params
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Drop the state of interpreted kernels after an error: nothing, because every call has its own memory."""
+    """Drop the state of interpreted kernels after an error: nothing, because every call has its own memory.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     raise ValueError("a mistake")
+      ...
+      >>> try:
+      ...     pl.pallas_call(kernel, jnp.arange(2), interpret=pltpu.InterpretParams())(jnp.arange(2))
+      ... except ValueError:
+      ...     pltpu.reset_tpu_interpret_mode_state()  # the next kernel finds nothing of this one
+    """
 
 
 def mode(interpret: Any) -> Any:

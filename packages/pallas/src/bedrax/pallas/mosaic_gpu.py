@@ -91,7 +91,23 @@ __all__ = [
 
 
 class MemorySpace(enum.Enum):
-    """Memories of a GPU. A member called with a shape and a dtype is memory for such an array."""
+    """Memories of a GPU. A member called with a shape and a dtype is memory for such an array.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, total_ref):
+      ...     total_ref[...] = x_ref[...].sum()
+      ...     out_ref[...] = x_ref[...] / total_ref[...]
+      ...
+      >>> run(body, jnp.ones(4), jnp.ones(4), scratch_types=[plgpu.MemorySpace.SMEM((), jnp.float32)])
+      Array([0.25, 0.25, 0.25, 0.25], dtype=float32)
+    """
 
     GMEM = "gmem"
     SMEM = "smem"
@@ -110,7 +126,24 @@ REGS: Final = MemorySpace.REGS
 
 
 class OOBFillMode(enum.IntEnum):
-    """The values that a copy reads outside of an array."""
+    """The values that a copy reads outside of an array.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref):
+      ...     plgpu.copy_gmem_to_smem(x_ref, shared_ref, oob_mode=plgpu.OOBFillMode.PROMISE_IN_BOUNDS)
+      ...     plgpu.wait_gmem_to_smem(0)
+      ...     out_ref[...] = shared_ref[...]
+      ...
+      >>> run(body, jnp.arange(2), jnp.array([3, 4]), scratch_types=[plgpu.SMEM((2,), jnp.int32)])
+      Array([3, 4], dtype=int32)
+    """
 
     UNDEFINED = 0
     PROMISE_IN_BOUNDS = 1
@@ -118,21 +151,57 @@ class OOBFillMode(enum.IntEnum):
 
 
 class LoweringSemantics(enum.Enum):
-    """Whether a compiler treats a kernel as a program of each lane or of groups of warps."""
+    """Whether a compiler treats a kernel as a program of each lane or of groups of warps.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> plgpu.CompilerParams(lowering_semantics=plgpu.LoweringSemantics.Lane).lowering_semantics
+      <LoweringSemantics.Lane: 1>
+    """
 
     Lane = 1
     Warpgroup = 2
 
 
 class TraceScope(enum.Enum):
-    """The threads in a profile."""
+    """The threads in a profile.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> plgpu.CompilerParams(profile_trace_scope=plgpu.TraceScope.WARP).profile_trace_scope
+      <TraceScope.WARP: 'warp'>
+    """
 
     WARP = "warp"
     WARPGROUP = "warpgroup"
 
 
 class Layout(enum.Enum):
-    """The layout of the elements of an array in registers. There are no registers here, so a layout changes nothing."""
+    """The layout of the elements of an array in registers. There are no registers here, so a layout changes nothing.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> plgpu.layout_cast(jnp.arange(3), plgpu.Layout.WG_STRIDED)
+      Array([0, 1, 2], dtype=int32)
+    """
 
     MMA_ACC, MMA_LHS, MMA_RHS, SMEM_GMEM_COPY, TCGEN05, TCGEN05_M64_COLLECTIVE = range(6)
     TCGEN05_M64_COLLECTIVE_NATIVE, TCGEN05_TMEM_NATIVE, TCGEN05_TRANSPOSED, TILED, TMA_INDICES, TMA_INDICES_4 = range(
@@ -143,7 +212,22 @@ class Layout(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class CompilerParams(_CompilerParams):
-    """Options for the compiler of kernels for GPUs. They are stored only: the compiler does not run here."""
+    """Options for the compiler of kernels for GPUs. They are stored only: the compiler does not run here.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> params = plgpu.CompilerParams(approx_math=True)
+      >>> params.max_concurrent_steps
+      1
+      >>> run(lambda x_ref, out_ref: out_ref.set(x_ref[...] + 1), jnp.arange(2), jnp.arange(2), compiler_params=params)
+      Array([1, 2], dtype=int32)
+    """
 
     approx_math: bool = False
     dimension_semantics: Sequence[Any] | None = None
@@ -168,6 +252,22 @@ class BlockSpec(_BlockSpec):
       one after the other.
       delay_release: the number of steps that a block is kept after its own.
       oob_fill_mode: the values outside of the array.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> rows = plgpu.BlockSpec((1, 2), lambda i: (i, 0), delay_release=1)
+      >>> rows.block_shape
+      (1, 2)
+      >>> plgpu.BlockSpec((1, 2), lambda i: (i, 0), collective_axes=("x",))
+      Traceback (most recent call last):
+      ...
+      NotImplementedError: BlockSpec: memory has one layout here, and blocks of a cluster follow one another; ...
     """
 
     transforms: Sequence[Any] = ()
@@ -191,6 +291,24 @@ class Barrier:
       num_arrivals: the number of copies and threads that arrive before a wait ends.
       num_barriers: the shape of an array of barriers; () for one.
       orders_tensor_core: for units that compute in parallel to threads; there are none here.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref, barrier_ref):
+      ...     for i in range(2):
+      ...         plgpu.copy_gmem_to_smem(x_ref.at[i], shared_ref.at[i], barrier_ref)
+      ...     plgpu.barrier_wait(barrier_ref)  # two copies have arrived
+      ...     out_ref[...] = shared_ref[...]
+      ...
+      >>> memory = [plgpu.SMEM((2,), jnp.int32), plgpu.Barrier(num_arrivals=2)]
+      >>> run(body, jnp.arange(2), jnp.array([3, 4]), scratch_types=memory)
+      Array([3, 4], dtype=int32)
     """
 
     num_arrivals: int = 1
@@ -225,6 +343,40 @@ class WGMMAAccumulatorRef:
     Attributes:
       shape: the shape of the product.
       dtype: the dtype of the sums.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref):
+      ...     def product(acc_ref):
+      ...         plgpu.wgmma(acc_ref, x_ref, x_ref)
+      ...         out_ref[...] = acc_ref[...]
+      ...     pl.run_scoped(product, plgpu.WGMMAAccumulatorRef.init(jnp.ones((2, 2))))
+      ...
+      >>> run(body, jnp.eye(2), jnp.array([[1., 2.], [3., 4.]]))
+      Array([[ 8., 11.],
+             [16., 23.]], dtype=float32)
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref):
+      ...     def product(acc_ref):
+      ...         plgpu.wgmma(acc_ref, x_ref, x_ref)
+      ...         out_ref[...] = acc_ref[...]
+      ...     pl.run_scoped(product, plgpu.ACC((2, 2)))
+      ...
+      >>> run(body, jnp.eye(2), jnp.array([[1., 2.], [3., 4.]]))
+      Array([[ 7., 10.],
+             [15., 22.]], dtype=float32)
     """
 
     shape: tuple[int, int]
@@ -256,6 +408,17 @@ class Mesh:
       cluster, cluster_names: sizes and names.
       num_threads, thread_name: size and name of the axis of threads, or None.
       kernel_name: the name in messages.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> plgpu.Mesh(grid=(2, 3), grid_names=("i", "j"), num_threads=2, thread_name="t").shape
+      {'i': 2, 'j': 3, 't': 2}
     """
 
     grid: Sequence[int] = ()
@@ -318,6 +481,25 @@ def kernel(
     Raises:
       NotImplementedError: a call without an option that selects interpretation.
       ValueError: axes without names.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref):
+      ...     i = lax.axis_index("rows")
+      ...     shared_ref[...] = x_ref[i]
+      ...     out_ref[i] = shared_ref[...] * 10 + i
+      ...
+      >>> x, memory = jnp.arange(4).reshape(2, 2), [plgpu.SMEM((2,), jnp.int32)]
+      >>> f = plgpu.kernel(body, out_type=x, scratch_types=memory, grid=(2,), grid_names=("rows",), interpret=True)
+      >>> f(x)
+      Array([[ 0, 10],
+             [21, 31]], dtype=int32)
     """
     out_type = out_type if out_shape is None else out_shape
     scratch_types = scratch_types if scratch_shapes is None else scratch_shapes
@@ -377,12 +559,35 @@ def load(src: Ref, idx: Any = None, *, layout: Any = None, optimized: bool = Tru
     Args:
       idx: a NumPy-style index; None: all.
       layout, optimized: for a compiler; not used.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> run(lambda x_ref, out_ref: out_ref.set(plgpu.load(x_ref.at[1])), jnp.arange(2), jnp.array([[1, 2], [3, 4]]))
+      Array([3, 4], dtype=int32)
     """
     return as_view(src)[... if idx is None else idx]
 
 
 def store(dst: Ref, value: Any, *, optimized: bool = True) -> None:
-    """``dst[...] = value``, of a reference or a view of one; `value` is broadcast and converted."""
+    """``dst[...] = value``, of a reference or a view of one; `value` is broadcast and converted.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> run(lambda x_ref, out_ref: plgpu.store(out_ref, x_ref[...] > 3), jnp.array([True, True]), jnp.array([3, 4]))
+      Array([False,  True], dtype=bool)
+    """
     masked.store(dst, value)
 
 
@@ -430,17 +635,56 @@ prod: Final = _reduction("prod", "The product")
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any = None) -> Any:
-    """An array with the positions along an axis as elements; `layout` is not used."""
+    """An array with the positions along an axis as elements; `layout` is not used.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> plgpu.broadcasted_iota(jnp.int32, (2, 3), 1, layout=plgpu.Layout.WGMMA)
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
     return lax.broadcasted_iota(dtype, tuple(shape), dimension)
 
 
 def layout_cast(x: Any, new_layout: Any) -> Any:
-    """`x`. A GPU would change its layout in registers; there are none here."""
+    """`x`. A GPU would change its layout in registers; there are none here.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> x = plgpu.broadcasted_iota(jnp.int32, (2, 2), 0)
+      >>> plgpu.layout_cast(x, plgpu.Layout.WGMMA) is x  # elements have no place in registers here
+      True
+    """
     return x
 
 
 def mma(acc: Any, a: Any, b: Any, /) -> Any:
-    """``acc + a @ b``, of matrices; the product has the dtype of `acc`."""
+    """``acc + a @ b``, of matrices; the product has the dtype of `acc`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> plgpu.mma(jnp.ones((2, 2)), jnp.array([[1., 2.], [3., 4.]]), jnp.eye(2))
+      Array([[2., 3.],
+             [4., 5.]], dtype=float32)
+    """
     return lax.add(acc, lax.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=acc.dtype))
 
 
@@ -454,18 +698,78 @@ def wgmma(acc: Ref, a: Any, b: Any) -> None:
     Args:
       acc: a reference to memory of `WGMMAAccumulatorRef`.
       a, b: references to matrices, or views; `a` may be an array.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, y_ref, out_ref):
+      ...     def product(acc_ref):
+      ...         plgpu.wgmma(acc_ref, x_ref[...] * 2, y_ref)
+      ...         plgpu.wgmma_wait(0)
+      ...         out_ref[...] = acc_ref[...]
+      ...     pl.run_scoped(product, plgpu.ACC((2, 2)))
+      ...
+      >>> run(body, jnp.eye(2), jnp.eye(2), jnp.array([[1., 2.], [3., 4.]]))
+      Array([[2., 4.],
+             [6., 8.]], dtype=float32)
     """
     view = as_view(acc)
     view[...] = mma(view[...], _held(a), _held(b))
 
 
 def wgmma_wait(n: int) -> None:
-    """Wait until at most `n` matrix products are pending: all are complete after their call."""
+    """Wait until at most `n` matrix products are pending: all are complete after their call.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref):
+      ...     def product(acc_ref):
+      ...         for _ in range(2):
+      ...             plgpu.wgmma(acc_ref, x_ref, x_ref)
+      ...         plgpu.wgmma_wait(1)  # the first product is done
+      ...         plgpu.wgmma_wait(0)  # both are
+      ...         out_ref[...] = acc_ref[...]
+      ...     pl.run_scoped(product, plgpu.ACC((2, 2)))
+      ...
+      >>> run(body, jnp.eye(2), 3 * jnp.eye(2))
+      Array([[18.,  0.],
+             [ 0., 18.]], dtype=float32)
+    """
     _count("wgmma_wait", n)
 
 
 def wgmma_accumulator_load(acc: Ref, *, wait_n: int | None = 0) -> Any:
-    """The value of an accumulator, after `wgmma_wait` of `wait_n` if it is not None."""
+    """The value of an accumulator, after `wgmma_wait` of `wait_n` if it is not None.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref):
+      ...     def product(acc_ref):
+      ...         plgpu.wgmma(acc_ref, x_ref, x_ref)
+      ...         out_ref[...] = plgpu.wgmma_accumulator_load(acc_ref)
+      ...     pl.run_scoped(product, plgpu.ACC((2, 2)))
+      ...
+      >>> run(body, jnp.eye(2), 3 * jnp.eye(2))
+      Array([[9., 0.],
+             [0., 9.]], dtype=float32)
+    """
     if wait_n is not None:
         wgmma_wait(wait_n)
     return as_view(acc)[...]
@@ -501,6 +805,23 @@ def copy_gmem_to_smem(
       predicate: None, or a boolean: whether to copy.
       oob_mode: None or `OOBFillMode.PROMISE_IN_BOUNDS`; others raise NotImplementedError.
       collective_axes, leader_tracked: None; others raise NotImplementedError, because blocks run one after the other.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref, barrier_ref):
+      ...     plgpu.copy_gmem_to_smem(x_ref.at[1:], shared_ref, barrier_ref)
+      ...     plgpu.barrier_wait(barrier_ref)
+      ...     out_ref[...] = shared_ref[...] * 2
+      ...
+      >>> memory = [plgpu.SMEM((2,), jnp.int32), plgpu.Barrier()]
+      >>> run(body, jnp.arange(2), jnp.array([3, 4, 5]), scratch_types=memory)
+      Array([ 8, 10], dtype=int32)
     """
     if (
         collective_axes is not None
@@ -531,6 +852,24 @@ def copy_smem_to_gmem(
       commit_group: whether `wait_smem_to_gmem` waits for it; it is always complete.
       reduction_op: None, ``"add"``, ``"min"``, ``"max"``, ``"and"``, ``"or"`` or ``"xor"``: the combination with the
       old values.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref):
+      ...     shared_ref[...] = x_ref[...]
+      ...     plgpu.commit_smem()
+      ...     plgpu.copy_smem_to_gmem(shared_ref, out_ref)
+      ...     plgpu.copy_smem_to_gmem(shared_ref, out_ref, reduction_op="add")
+      ...     plgpu.wait_smem_to_gmem(0)
+      ...
+      >>> run(body, jnp.arange(2), jnp.array([3, 4]), scratch_types=[plgpu.SMEM((2,), jnp.int32)])
+      Array([6, 8], dtype=int32)
     """
     how = getattr(reduction_op, "name", reduction_op)
     joins = {
@@ -548,20 +887,93 @@ def copy_smem_to_gmem(
 
 
 def commit_smem() -> None:
-    """Make stores to shared memory visible for copies: they always are."""
+    """Make stores to shared memory visible for copies: they always are.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref):
+      ...     shared_ref[...] = x_ref[...] + 1
+      ...     plgpu.commit_smem()  # the copy sees what was stored
+      ...     plgpu.copy_smem_to_gmem(shared_ref, out_ref)
+      ...
+      >>> run(body, jnp.arange(2), jnp.array([3, 4]), scratch_types=[plgpu.SMEM((2,), jnp.int32)])
+      Array([4, 5], dtype=int32)
+    """
 
 
 def commit_smem_to_gmem_group() -> None:
-    """Let `wait_smem_to_gmem` wait for the copies so far: they are complete."""
+    """Let `wait_smem_to_gmem` wait for the copies so far: they are complete.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref):
+      ...     shared_ref[...] = x_ref[...] + 1
+      ...     for i in range(2):
+      ...         plgpu.copy_smem_to_gmem(shared_ref.at[i], out_ref.at[1 - i], commit_group=False)
+      ...     plgpu.commit_smem_to_gmem_group()  # one group of two copies
+      ...     plgpu.wait_smem_to_gmem(0)
+      ...
+      >>> run(body, jnp.arange(2), jnp.array([3, 4]), scratch_types=[plgpu.SMEM((2,), jnp.int32)])
+      Array([5, 4], dtype=int32)
+    """
 
 
 def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
-    """Wait until at most `n` groups of copies are pending, or unread: all are complete after their call."""
+    """Wait until at most `n` groups of copies are pending, or unread: all are complete after their call.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref):
+      ...     for i in range(2):
+      ...         shared_ref[...] = x_ref[i]
+      ...         plgpu.copy_smem_to_gmem(shared_ref, out_ref.at[i])
+      ...         plgpu.wait_smem_to_gmem(0, wait_read_only=True)  # the memory is free for the next row
+      ...
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> run(body, x, x, scratch_types=[plgpu.SMEM((2,), jnp.int32)])
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
+    """
     _count("wait_smem_to_gmem", n)
 
 
 def wait_gmem_to_smem(n: int) -> None:
-    """Wait until at most `n` copies without a barrier are pending: all are complete after their call."""
+    """Wait until at most `n` copies without a barrier are pending: all are complete after their call.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref):
+      ...     plgpu.copy_gmem_to_smem(x_ref, shared_ref)
+      ...     plgpu.wait_gmem_to_smem(0)
+      ...     out_ref[...] = shared_ref[...]
+      ...
+      >>> run(body, jnp.arange(2), jnp.array([3, 4]), scratch_types=[plgpu.SMEM((2,), jnp.int32)])
+      Array([3, 4], dtype=int32)
+    """
     _count("wait_gmem_to_smem", n)
 
 
@@ -573,13 +985,47 @@ def _arrivals(what: str, barrier: Ref) -> tuple[Any, np.int32]:
 
 
 def barrier_arrive(barrier: Ref, *, predicate: Any = None) -> None:
-    """Arrive at a barrier, if `predicate` is None or true."""
+    """Arrive at a barrier, if `predicate` is None or true.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(out_ref, barrier_ref):
+      ...     for i in range(3):
+      ...         plgpu.barrier_arrive(barrier_ref, predicate=i < 2)
+      ...     out_ref[...] = plgpu.barrier_test(barrier_ref)
+      ...
+      >>> run(body, jnp.array(True), scratch_types=[plgpu.Barrier(num_arrivals=3)])
+      Array(False, dtype=bool)
+    """
     view, _ = _arrivals("barrier_arrive", barrier)
     _if(predicate, lambda: view.set(lax.add(view[...], np.int32(1))))
 
 
 def barrier_test(barrier: Ref) -> Any:
-    """Whether the number of arrivals is sufficient for a wait, a boolean scalar."""
+    """Whether the number of arrivals is sufficient for a wait, a boolean scalar.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(out_ref, barrier_ref):
+      ...     out_ref[0] = plgpu.barrier_test(barrier_ref)
+      ...     plgpu.barrier_arrive(barrier_ref)
+      ...     out_ref[1] = plgpu.barrier_test(barrier_ref)
+      ...
+      >>> run(body, jnp.array([True, True]), scratch_types=[plgpu.Barrier()])
+      Array([False,  True], dtype=bool)
+    """
     view, needed = _arrivals("barrier_test", barrier)
     return lax.ge(view[...], needed)
 
@@ -589,6 +1035,22 @@ def barrier_wait(barrier: Ref) -> None:
 
     Raises:
       jax.errors.JaxRuntimeError: there are too few arrivals: the missing threads run later.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(out_ref, barrier_ref):
+      ...     plgpu.barrier_arrive(barrier_ref)
+      ...     plgpu.barrier_wait(barrier_ref)
+      ...     out_ref[...] = plgpu.barrier_test(barrier_ref)  # the next wait needs another arrival
+      ...
+      >>> run(body, jnp.array(True), scratch_types=[plgpu.Barrier()])
+      Array(False, dtype=bool)
     """
     view, needed = _arrivals("barrier_wait", barrier)
     assert_while_running(
@@ -600,19 +1062,71 @@ def barrier_wait(barrier: Ref) -> None:
 
 
 def barrier_arrive_and_wait(barrier: Ref) -> None:
-    """`barrier_arrive`, then `barrier_wait`."""
+    """`barrier_arrive`, then `barrier_wait`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref, shared_ref, barrier_ref):
+      ...     shared_ref[...] = x_ref[...]
+      ...     plgpu.barrier_arrive_and_wait(barrier_ref)
+      ...     out_ref[...] = shared_ref[::-1]
+      ...
+      >>> memory = [plgpu.SMEM((2,), jnp.int32), plgpu.Barrier()]
+      >>> run(body, jnp.arange(2), jnp.array([3, 4]), scratch_types=memory)
+      Array([4, 3], dtype=int32)
+    """
     barrier_arrive(barrier)
     barrier_wait(barrier)
 
 
 def semaphore_signal(semaphore: Ref, inc: Any = 1, *, device_id: Any = None, memory_scope: str = "sys") -> None:
-    """Add `inc`, an integer, to a semaphore; a `device_id` raises NotImplementedError: kernels run on one device."""
+    """Add `inc`, an integer, to a semaphore; a `device_id` raises NotImplementedError: kernels run on one device.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(out_ref, sem_ref):
+      ...     plgpu.semaphore_signal(sem_ref, 3, memory_scope="gpu")
+      ...     plgpu.semaphore_wait(sem_ref, 2)
+      ...     out_ref[...] = pl.semaphore_read(sem_ref)
+      ...
+      >>> run(body, jnp.array(0), scratch_types=[plgpu.SemaphoreType.REGULAR])
+      Array(1, dtype=int32)
+    """
     _scope("semaphore_signal", memory_scope)
     copies.semaphore_signal(semaphore, inc, device_id=device_id)
 
 
 def semaphore_wait(semaphore: Ref, value: Any = 1, *, decrement: bool = True, memory_scope: str = "sys") -> None:
-    """`pl.semaphore_wait`; `memory_scope` is ``"sys"`` or ``"gpu"``, and there is one memory."""
+    """`pl.semaphore_wait`; `memory_scope` is ``"sys"`` or ``"gpu"``, and there is one memory.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(out_ref, sem_ref):
+      ...     plgpu.semaphore_signal(sem_ref, 3)
+      ...     plgpu.semaphore_wait(sem_ref, 2, decrement=False)
+      ...     out_ref[...] = pl.semaphore_read(sem_ref)
+      ...
+      >>> run(body, jnp.array(0), scratch_types=[plgpu.SemaphoreType.REGULAR])
+      Array(3, dtype=int32)
+    """
     _scope("semaphore_wait", memory_scope)
     copies.semaphore_wait(semaphore, value, decrement=decrement)
 
@@ -628,6 +1142,21 @@ def set_max_registers(n: int, *, action: str) -> None:
     Args:
       n: a multiple of 8.
       action: ``"increase"`` or ``"decrease"``.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(x_ref, out_ref):
+      ...     plgpu.set_max_registers(40, action="decrease")
+      ...     out_ref[...] = x_ref[...]
+      ...
+      >>> run(body, jnp.arange(2), jnp.array([3, 4]))
+      Array([3, 4], dtype=int32)
     """
     if action not in ("increase", "decrease") or n % 8:
         raise ValueError(f"set_max_registers: a multiple of 8, and 'increase' or 'decrease', got {n} and {action!r}")
@@ -644,6 +1173,23 @@ class NDLoopInfo:
       index: the position along each axis of its grid.
       local_index: the number of the step, counted from 0.
       num_local_steps: the number of steps of this index of the axes.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(out_ref):
+      ...     @plgpu.nd_loop((2, 3), collective_axes="k")
+      ...     def _(info):  # an NDLoopInfo
+      ...         out_ref[info.index] = 10 * info.num_local_steps + info.local_index
+      ...
+      >>> run(body, jnp.zeros((2, 3), jnp.int32), grid=(4,), grid_names=("k",))
+      Array([[20, 20, 10],
+             [10, 21, 21]], dtype=int32)
     """
 
     index: tuple[Any, ...]
@@ -664,6 +1210,23 @@ def nd_loop(
 
     Returns:
       A decorator whose result is the last carry.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(out_ref):
+      ...     @plgpu.nd_loop((2, 3), collective_axes="k")
+      ...     def _(info):
+      ...         out_ref[info.index] = lax.axis_index("k")
+      ...
+      >>> run(body, jnp.zeros((2, 3), jnp.int32), grid=(4,), grid_names=("k",))
+      Array([[0, 1, 2],
+             [3, 0, 1]], dtype=int32)
     """
     if tiling is not None:
         raise NotImplementedError("nd_loop: steps follow the order of the grid here; leave tiling out")
@@ -696,6 +1259,17 @@ def planar_snake(lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_widt
 
     Returns:
       (row, column).
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> [tuple(int(i) for i in plgpu.planar_snake(step, (2, 4), 1, 2)) for step in range(8)]
+      [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3), (0, 2), (0, 3)]
     """
     if minor_dim not in (0, 1):
         raise ValueError(f"planar_snake: minor_dim is 0 or 1, got {minor_dim}")
@@ -717,6 +1291,17 @@ def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
 
     Raises:
       ValueError: none of them does; the message has `what`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> plgpu.find_swizzle(64 * 8)
+      64
     """
     for swizzle in (128, 64, 32, 16):
         if minor_dim_bits % (8 * swizzle) == 0:
@@ -747,6 +1332,28 @@ def emit_pipeline(
 
     Returns:
       A function of the references, which returns the last carry.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> rows = plgpu.BlockSpec((1, 2), lambda i: (i, 0))
+      >>> def body(x_ref, out_ref, total_ref):
+      ...     def step(index, x_row, out_row, carry):
+      ...         out_row[...] = x_row[...] * 10
+      ...         return carry + x_row[...].sum()
+      ...     pipeline = plgpu.emit_pipeline(step, grid=(3,), in_specs=[rows], out_specs=[rows], init_carry=jnp.int32(0))
+      ...     total_ref[...] = pipeline(x_ref, out_ref)
+      ...
+      >>> x = jnp.arange(6).reshape(3, 2)
+      >>> run(body, (x, jnp.array(0)), x)
+      (Array([[ 0, 10],
+             [20, 30],
+             [40, 50]], dtype=int32), Array(15, dtype=int32))
     """
     if max_concurrent_steps < 1:
         raise ValueError(f"emit_pipeline: max_concurrent_steps is positive, got {max_concurrent_steps}")

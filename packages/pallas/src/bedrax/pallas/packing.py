@@ -62,6 +62,19 @@ def bitcast(x: Any, ty: Any, dim: int = -2) -> Any:
 
     Raises:
       ValueError: the axis does not exist, or its length does not fit.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.bitcast(jnp.array([[1., -2.]]), jnp.int32)
+      Array([[ 1065353216, -1073741824]], dtype=int32)
+      >>> pltpu.bitcast(jnp.array([[0x0201], [0x0403]], jnp.uint16), jnp.uint8)
+      Array([[1],
+             [2],
+             [3],
+             [4]], dtype=uint8)
     """
     ndim, dtype = aval_of(x).ndim, dtypes.as_dtype(ty)
     axis = dim + ndim if dim < 0 else dim
@@ -110,6 +123,15 @@ def split_bits(x: Any, bitwidths: Sequence[int]) -> tuple[Any, ...]:
     Raises:
       ValueError: another width, or too many bits.
       TypeError: `x` is no array of bytes.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> low, high = pltpu.split_bits(jnp.array([0x12, 0x47], jnp.uint8), (4, 4))
+      >>> low.astype(jnp.int32), high.astype(jnp.int32)
+      (Array([2, 7], dtype=int32), Array([1, 4], dtype=int32))
     """
     _bytes("split_bits", x)
     widths = tuple(bitwidths)
@@ -135,6 +157,15 @@ def join_bits(*, two_bits: Any = None, four_bits: Any = None) -> Any:
     Raises:
       ValueError: both are None, or the shapes differ.
       TypeError: an element has another width.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> two, four = jnp.array([1, 0], jnp.int2), jnp.array([2, 7], jnp.int4)
+      >>> pltpu.join_bits(two_bits=two, four_bits=four)
+      Array([18,  7], dtype=int8)
     """
     given = [(4, four_bits), (2, two_bits)]
     given = [(width, x) for width, x in given if x is not None]
@@ -158,6 +189,15 @@ def pack_fp6(fp6_in_8b: Any) -> tuple[Any, Any]:
 
     Returns:
       ``(two_bits, four_bits)``, int2 and int4 of the same shape: bits 4 and 5, and bits 0 to 3.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> two, four = pltpu.pack_fp6(jnp.array([0b01_0011], jnp.uint8))
+      >>> int(two[0]), int(four[0])
+      (1, 3)
     """
     four, two = split_bits(fp6_in_8b, (4, 2))
     return two, four
@@ -169,6 +209,14 @@ def unpack_fp6(two_bits: Any, four_bits: Any) -> Any:
     Args:
       two_bits: int2 or uint2, bits 4 and 5.
       four_bits: int4 or uint4 of the same shape, bits 0 to 3.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.unpack_fp6(*pltpu.pack_fp6(jnp.array([19, 63], jnp.int8)))
+      Array([19, 63], dtype=int8)
     """
     return join_bits(two_bits=two_bits, four_bits=four_bits)
 
@@ -190,6 +238,14 @@ def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
 
     Raises:
       ValueError: the number of arrays, or their types, do not fit.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.pack_elementwise([jnp.array([1, 2]), jnp.array([3, -1])], packed_dtype=jnp.int16)
+      Array([    196609, 4294901762], dtype=uint32)
     """
     avals = [aval_of(x) for x in xs]
     packed, kinds = dtypes.as_dtype(packed_dtype), {(a.shape, str(a.dtype)) for a in avals}
@@ -224,6 +280,15 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
 
     Raises:
       ValueError: the part does not exist.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> packed = pltpu.pack_elementwise([jnp.array([1, 2]), jnp.array([3, -1])], packed_dtype=jnp.int16)
+      >>> pltpu.unpack_elementwise(packed, index=1, packed_dtype=jnp.int16, unpacked_dtype=jnp.int32)
+      Array([ 3, -1], dtype=int32)
     """
     narrow, wide = _width(packed_dtype), _width(aval_of(x).dtype)
     if not 0 <= index < wide // narrow:
@@ -242,6 +307,16 @@ def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
 
     An array of `target_dtype`; nan and infinities stay unchanged.
       An array of `target_dtype`; nan and infinities stay.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> x = jnp.full(2, 1 + 2.0**-9)  # between two neighbours of bfloat16
+      >>> bits = jnp.array([0, 0xFFFF], jnp.uint32)
+      >>> pltpu.stochastic_round(x, bits, target_dtype=jnp.bfloat16).astype(jnp.float32)
+      Array([1.       , 1.0078125], dtype=float32)
     """
     if dtypes.as_dtype(target_dtype) != dtypes.as_dtype("bfloat16"):
         raise NotImplementedError(f"stochastic_round: bfloat16 is supported as target_dtype, got {target_dtype}")
@@ -268,6 +343,17 @@ def roll(x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axi
 
     Raises:
       ValueError: a number is negative, or an axis does not exist.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.roll(jnp.arange(4), 1, 0)
+      Array([3, 0, 1, 2], dtype=int32)
+      >>> pltpu.roll(jnp.arange(8).reshape(2, 4), 1, 1, stride=1, stride_axis=0)
+      Array([[3, 0, 1, 2],
+             [6, 7, 4, 5]], dtype=int32)
     """
     shape = aval_of(x).shape
     known = isinstance(shift, (int, np.integer))
@@ -304,6 +390,17 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
 
     Raises:
       ValueError: the equation has another form, or does not fit the shape or `sizes`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.einshape("a(bc)->(ab)c", jnp.arange(8).reshape(2, 4), b=2)
+      Array([[0, 1],
+             [2, 3],
+             [4, 5],
+             [6, 7]], dtype=int32)
     """
     if assert_is_tile_preserving:
         raise NotImplementedError("einshape: arrays have no tiles here; leave assert_is_tile_preserving out")
@@ -373,6 +470,15 @@ def conv(
 
     Raises:
       ValueError: shapes do not fit, or `acc` has another type than the result.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> x, window = jnp.arange(4.).reshape(1, 4, 1), jnp.array([1., 10.]).reshape(2, 1, 1)
+      >>> pltpu.conv(x, window, dimension_numbers=("NWC", "WIO", "NWC")).ravel()
+      Array([10., 21., 32.], dtype=float32)
     """
     n = aval_of(lhs).ndim - 2
     numbers = lax.conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)

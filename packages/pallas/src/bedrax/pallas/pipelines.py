@@ -25,6 +25,20 @@ class PipelineStep:
     Attributes:
       index: the position along each axis, int32 scalars.
       local_index: the number of the step, counted by each core separately.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> row = pl.BlockSpec((1,), lambda i: (i,))
+      >>> def kernel(x_ref, out_ref):
+      ...     def step(at, x, out):  # `at` is a PipelineStep
+      ...         out[...] = x[...] * 10 + at.index[0] + at.local_index
+      ...     pltpu.emit_pipeline(step, grid=(3,), in_specs=[row], out_specs=[row], _explicit_indices=True)(x_ref, out_ref)
+      ...
+      >>> pl.pallas_call(kernel, jnp.arange(3), interpret=True)(jnp.arange(3))
+      Array([ 0, 12, 24], dtype=int32)
     """
 
     index: tuple[Any, ...]
@@ -32,7 +46,16 @@ class PipelineStep:
 
 
 class BufferType(enum.Enum):
-    """The use of a block in a pipeline: read, written, both, or nothing."""
+    """The use of a block in a pipeline: read, written, both, or nothing.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> pltpu.BufferedRef.output(pl.BlockSpec((8,), lambda i: (i,)), jnp.float32).buffer_type
+      <BufferType.OUTPUT: 2>
+    """
 
     INPUT = 1
     OUTPUT = 2
@@ -53,6 +76,15 @@ class BufferedRef:
       in_buffer_count, out_buffer_count: the numbers of buffers of a device for reading and for writing.
       window_ref: None, or a reference to the stacked blocks that exist already.
       prefetched_count: the number of these blocks.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> buffer = pltpu.BufferedRef.input(pl.BlockSpec((8,), lambda i: (i,)), jnp.float32, buffer_count=3)
+      >>> buffer.buffer_count, buffer.is_input, buffer.is_output
+      (3, True, False)
     """
 
     spec: BlockSpec
@@ -370,6 +402,23 @@ def emit_pipeline(
 
     Raises:
       ValueError: in a call, if specs do not fit references, or cores have no axis to share.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> rows = pl.BlockSpec((1, 2), lambda i: (i, 0))
+      >>> def kernel(x_ref, out_ref):
+      ...     def step(x_row, out_row):
+      ...         out_row[...] = x_row[...] * 10 + pl.program_id(0)
+      ...     pltpu.emit_pipeline(step, grid=(3,), in_specs=[rows], out_specs=[rows])(x_ref, out_ref)
+      ...
+      >>> x = jnp.arange(6).reshape(3, 2)
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)
+      Array([[ 0, 10],
+             [21, 31],
+             [42, 52]], dtype=int32)
     """
     return _Pipeline(
         body, grid, in_specs, out_specs, core_axis, core_axis_name, dimension_semantics, _explicit_indices
@@ -386,6 +435,21 @@ def emit_pipeline_with_allocations(
 
     Returns:
       ``(pipeline, make_allocations)``.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> row = pl.BlockSpec((1,), lambda i: (i,))
+      >>> def kernel(x_ref, out_ref):
+      ...     def step(x, out):
+      ...         out[...] = -x[...]
+      ...     run, make = pltpu.emit_pipeline_with_allocations(step, grid=(3,), in_specs=[row], out_specs=[row])
+      ...     pl.run_scoped(lambda buffers: run(x_ref, out_ref, allocations=buffers), make(x_ref, out_ref))
+      ...
+      >>> pl.pallas_call(kernel, jnp.arange(3), interpret=True)(jnp.arange(3))
+      Array([ 0, -1, -2], dtype=int32)
     """
     pipeline = _Pipeline(body, grid, in_specs, out_specs, None, None, None, False)
     return pipeline.run, pipeline.allocate
@@ -420,6 +484,22 @@ def emit_pipeline_with_async_prefetch(
 
     Raises:
       ValueError: the mesh does not have this axis.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> row, mesh = pl.BlockSpec((1,), lambda i: (i,)), pltpu.TensorCoreMesh(axis_name="core")
+      >>> def kernel(x_ref, out_ref):
+      ...     def step(x, out):
+      ...         out[...] = -x[...]
+      ...     run, prefetch = pltpu.emit_pipeline_with_async_prefetch(step, grid=(3,), in_specs=[row], out_specs=[row], mesh=mesh)
+      ...     buffers = prefetch(x_ref)  # the first block is copied now
+      ...     run(x_ref, out_ref, allocations=buffers)
+      ...
+      >>> pl.pallas_call(kernel, jnp.arange(3), interpret=True)(jnp.arange(3))
+      Array([ 0, -1, -2], dtype=int32)
     """
     names = core_axis_name if isinstance(core_axis_name, tuple) else (core_axis_name,)
     if core_axis_name is not None and not set(names) <= set(mesh.shape):

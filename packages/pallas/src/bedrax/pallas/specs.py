@@ -19,6 +19,32 @@ class MemorySpace(enum.Enum):
     """The memory of a block. Interpreted kernels keep all blocks in one memory.
 
     A member called with a shape and a dtype is memory for such an array, a `MemoryRef`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref, doubled_ref):
+      ...     doubled_ref[...] = 2 * x_ref[...]
+      ...     out_ref[...] = doubled_ref[...] + 1
+      ...
+      >>> memory = pl.MemorySpace.ANY((3,), jnp.float32)
+      >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((3,), jnp.float32), scratch_shapes=[memory], interpret=True)
+      >>> f(jnp.arange(3.))
+      Array([1., 3., 5.], dtype=float32)
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref, sum_ref, count_ref):
+      ...     sum_ref[...] = x_ref[0] + x_ref[1]
+      ...     count_ref[0] = 2
+      ...     out_ref[...] = sum_ref[...] / count_ref[0]
+      ...
+      >>> scratch = [pltpu.MemorySpace.VMEM((3,), jnp.float32), pltpu.MemorySpace.SMEM((1,), jnp.int32)]
+      >>> mean = pl.pallas_call(kernel, jax.ShapeDtypeStruct((3,), jnp.float32), scratch_shapes=scratch, interpret=True)
+      >>> mean(jnp.array([[1., 2., 3.], [3., 4., 9.]]))
+      Array([2., 3., 6.], dtype=float32)
     """
 
     ANY = "any"
@@ -50,6 +76,31 @@ class SemaphoreType(enum.Enum):
     """Kinds of semaphores. A member is memory for one; a call of it with a shape is memory for an array of them.
 
     A semaphore is an int32 that starts as 0.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> def body(out_ref, sem_ref):
+      ...     plgpu.semaphore_signal(sem_ref, 2)
+      ...     out_ref[...] = pl.semaphore_read(sem_ref)
+      ...
+      >>> run(body, jnp.array(0), scratch_types=[plgpu.SemaphoreType.REGULAR])
+      Array(2, dtype=int32)
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref, sem_ref):
+      ...     pltpu.async_copy(x_ref, out_ref, sem_ref).wait()
+      ...
+      >>> x = jnp.arange(3)
+      >>> pl.pallas_call(kernel, x, scratch_shapes=[pltpu.SemaphoreType.DMA], interpret=True)(x)
+      Array([0, 1, 2], dtype=int32)
     """
 
     REGULAR = "regular"
@@ -72,6 +123,23 @@ class ACC:
 
     Attributes:
       mxu_id: the number of the unit; `matmul_acc_lhs` and `matmul_pop` use the unit of their accumulator.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     def product(acc_ref):  # memory of unit 1
+      ...         pltpu.matmul_push_rhs(x_ref[...], 0, 1)
+      ...         pltpu.matmul_acc_lhs(acc_ref, x_ref[...], load_staged_rhs=0)
+      ...         out_ref[...] = pltpu.matmul_pop(acc_ref)
+      ...     pl.run_scoped(product, pltpu.ACC(1)((2, 2), jnp.float32))
+      ...
+      >>> x = 3 * jnp.eye(2)
+      >>> pl.pallas_call(kernel, x, interpret=True)(x)
+      Array([[9., 0.],
+             [0., 9.]], dtype=float32)
     """
 
     mxu_id: int
@@ -93,6 +161,14 @@ class MemoryRef:
     Attributes:
       inner_aval: the type of the array, with its `shape` and `dtype`.
       memory_space: a `MemorySpace`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> memory = pl.ANY((2, 3), jnp.int32)
+      >>> isinstance(memory, pl.MemoryRef), memory.shape, memory.dtype, memory.memory_space is pl.MemorySpace.ANY
+      (True, (2, 3), dtype('int32'), True)
     """
 
     inner_aval: Any
@@ -108,7 +184,20 @@ class MemoryRef:
 
 
 class Blocked(NamedTuple):
-    """An axis that is cut into blocks; the index counts blocks. An int is an abbreviation of it."""
+    """An axis that is cut into blocks; the index counts blocks. An int is an abbreviation of it.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = x_ref[::-1]
+      ...
+      >>> pairs = pl.BlockSpec((pl.Blocked(2),), lambda i: (i,))  # block i: elements 2 i and 2 i + 1
+      >>> out = jax.ShapeDtypeStruct((6,), jnp.int32)
+      >>> pl.pallas_call(kernel, out, grid=(3,), in_specs=[pairs], out_specs=pairs, interpret=True)(jnp.arange(6))
+      Array([1, 0, 3, 2, 5, 4], dtype=int32)
+    """
 
     block_size: int
 
@@ -120,6 +209,18 @@ class Element:
     Attributes:
       block_size: the window's length.
       padding: the numbers of elements before and after the axis, of any value.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[0] = x_ref[0] + x_ref[1] + x_ref[2]
+      ...
+      >>> window = pl.BlockSpec((pl.Element(3),), lambda i: (i,))  # windows overlap: elements i, i + 1 and i + 2
+      >>> out, one = jax.ShapeDtypeStruct((3,), jnp.int32), pl.BlockSpec((1,), lambda i: (i,))
+      >>> pl.pallas_call(kernel, out, grid=(3,), in_specs=[window], out_specs=one, interpret=True)(jnp.arange(5))
+      Array([3, 6, 9], dtype=int32)
     """
 
     block_size: int
@@ -128,7 +229,24 @@ class Element:
 
 @dataclass(frozen=True)
 class Squeezed:
-    """One position of an axis, which the block does not have. None is an abbreviation of it."""
+    """One position of an axis, which the block does not have. None is an abbreviation of it.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     print(x_ref.shape)
+      ...     out_ref[...] = x_ref[...] + 100
+      ...
+      >>> row = pl.BlockSpec((pl.Squeezed(), 3), lambda i: (1 - i, 0))
+      >>> out, whole = jax.ShapeDtypeStruct((2, 3), jnp.int32), pl.BlockSpec((None, 3), lambda i: (i, 0))
+      >>> f = pl.pallas_call(kernel, out, grid=(2,), in_specs=[row], out_specs=whole, interpret=True)
+      >>> f(jnp.arange(6).reshape(2, 3))
+      (3,)
+      Array([[103, 104, 105],
+             [100, 101, 102]], dtype=int32)
+    """
 
 
 squeezed: Final = Squeezed()
@@ -136,14 +254,42 @@ squeezed: Final = Squeezed()
 
 @dataclass(frozen=True)
 class BoundedSlice:
-    """A window with a length from the index map. Calls with such blocks raise NotImplementedError."""
+    """A window with a length from the index map. Calls with such blocks raise NotImplementedError.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = x_ref[...]
+      ...
+      >>> some = pl.BlockSpec((pl.BoundedSlice(4),), lambda i: (pl.ds(0, i),))
+      >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), jnp.int32), grid=(2,), in_specs=[some], interpret=True)
+      >>> try:
+      ...     f(jnp.arange(4))
+      ... except NotImplementedError as e:
+      ...     print(str(e).splitlines()[0])
+      ...
+      blocks of varying length (BoundedSlice) are not supported
+    """
 
     block_size: int
 
 
 @dataclass(frozen=True)
 class Indirect:
-    """An axis with positions from an array of indices. Calls with such blocks raise NotImplementedError."""
+    """An axis with positions from an array of indices. Calls with such blocks raise NotImplementedError.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> spec = pl.BlockSpec((pl.Indirect(2), 4), lambda i: (i, 0))
+      >>> pl.pallas_call(lambda x_ref, out_ref: None, jnp.ones((2, 4)), in_specs=[spec], interpret=True)(jnp.ones((8, 4)))
+      Traceback (most recent call last):
+      ...
+      NotImplementedError: blocks of positions that an array chooses (Indirect) are not supported; gather before the kernel, ...
+    """
 
     block_size: int
 
@@ -152,7 +298,15 @@ BlockDim = Element | Squeezed | Blocked | BoundedSlice | Indirect
 
 
 class RevisitMode(enum.Enum):
-    """Whether a pipeline may return to a block of a result after another one. Interpreted pipelines always may."""
+    """Whether a pipeline may return to a block of a result after another one. Interpreted pipelines always may.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> pl.Buffered(2, revisit=pl.RevisitMode.ANY).revisit
+      <RevisitMode.ANY: 'any'>
+    """
 
     IMMEDIATE = "immediate"
     ANY = "any"
@@ -174,6 +328,20 @@ class Buffered:
 
     Raises:
       ValueError: a number is out of range.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = -x_ref[...]
+      ...
+      >>> spec = pl.BlockSpec((2,), lambda i: (i,), pipeline_mode=pl.Buffered(3))
+      >>> spec.pipeline_mode.buffer_count
+      3
+      >>> out = jax.ShapeDtypeStruct((4,), jnp.int32)
+      >>> pl.pallas_call(kernel, out, grid=(2,), in_specs=[spec], out_specs=spec, interpret=True)(jnp.arange(4))
+      Array([ 0, -1, -2, -3], dtype=int32)
     """
 
     buffer_count: int | tuple[int, int]
@@ -202,6 +370,19 @@ class BlockSpec:
       index_map: ``(*program ids, *prefetched scalars) -> index of the block along each axis``. Default: 0.
       pipeline_mode: the transport of blocks by a compiler.
       memory_space: the memory of the block.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def double(x_ref, out_ref):
+      ...     out_ref[...] = 2 * x_ref[...]
+      ...
+      >>> rows = pl.BlockSpec((2,), lambda i: (i,))
+      >>> out = jax.ShapeDtypeStruct((6,), jnp.int32)
+      >>> f = pl.pallas_call(double, out_shape=out, grid=(3,), in_specs=[rows], out_specs=rows, interpret=True)
+      >>> f(jnp.arange(6))
+      Array([ 0,  2,  4,  6,  8, 10], dtype=int32)
     """
 
     block_shape: Sequence[Any] | None = None
@@ -232,6 +413,20 @@ class GridSpec:
       grid: an int or a tuple; an entry is a size, or a pair (name, size).
       in_specs, out_specs: trees of `BlockSpec`, like the arguments and `out_shape`, or a prefix of them.
       scratch_shapes: memory that all runs of the kernel share: a sequence, or a dictionary of keyword arguments.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref, total_ref):
+      ...     total_ref[...] = jnp.where(pl.program_id(0) == 0, 0, total_ref[...]) + x_ref[...]
+      ...     out_ref[...] = total_ref[...]
+      ...
+      >>> one = pl.BlockSpec((1,), lambda i: (i,))
+      >>> spec = pl.GridSpec(grid=(4,), in_specs=[one], out_specs=one, scratch_shapes=[pl.MemorySpace.ANY((1,), jnp.int32)])
+      >>> out = jax.ShapeDtypeStruct((4,), jnp.int32)
+      >>> pl.pallas_call(kernel, out, grid_spec=spec, interpret=True)(jnp.array([5, 1, 2, 4]))
+      Array([ 5,  6,  8, 12], dtype=int32)
     """
 
     grid: Any = ()
@@ -248,6 +443,23 @@ class PrefetchScalarGridSpec(GridSpec):
       num_scalar_prefetch: the number of these arguments, which are the first ones; the kernel also gets references to
       them.
       grid, in_specs, out_specs, scratch_shapes: see `GridSpec`.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(which_ref, x_ref, out_ref):
+      ...     out_ref[...] = x_ref[...]
+      ...
+      >>> chosen = pl.BlockSpec((1, 2), lambda i, which: (which[i], 0))  # the map reads the first argument
+      >>> row = pl.BlockSpec((1, 2), lambda i, which: (i, 0))
+      >>> spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(3,), in_specs=[chosen], out_specs=row)
+      >>> take = pl.pallas_call(kernel, jax.ShapeDtypeStruct((3, 2), jnp.int32), grid_spec=spec, interpret=True)
+      >>> take(jnp.array([3, 0, 3]), jnp.arange(8).reshape(4, 2))
+      Array([[6, 7],
+             [0, 1],
+             [6, 7]], dtype=int32)
     """
 
     def __init__(
@@ -270,6 +482,20 @@ class CostEstimate:
       flops, transcendentals: the number of operations, and of operations like exp and sin.
       bytes_accessed: the number of bytes of its arguments and results that it reads and writes.
       remote_bytes_transferred: the number of bytes that it sends to other devices.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = jnp.exp(x_ref[...])
+      ...
+      >>> x = jnp.zeros(8)
+      >>> cost = pl.CostEstimate(flops=0, transcendentals=x.size, bytes_accessed=2 * x.nbytes)
+      >>> cost
+      CostEstimate(flops=0, transcendentals=8, bytes_accessed=64, remote_bytes_transferred=0)
+      >>> pl.pallas_call(kernel, x, cost_estimate=cost, interpret=True)(x).sum()
+      Array(8., dtype=float32)
     """
 
     flops: int
@@ -280,7 +506,17 @@ class CostEstimate:
 
 @dataclass(frozen=True)
 class CompilerParams:
-    """Base of the options for compilers of kernels."""
+    """Base of the options for compilers of kernels.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> from jax.experimental.pallas import tpu, triton
+      >>> options = [tpu.CompilerParams(dimension_semantics=("parallel",)), triton.CompilerParams(num_warps=4)]
+      >>> [isinstance(o, pl.CompilerParams) for o in options]  # each compiler has options of its own
+      [True, True]
+    """
 
 
 class Options:
@@ -301,22 +537,71 @@ class Options:
 
 
 class DeviceIdType(enum.Enum):
-    """The name of another device: its position in a mesh, or its number. Interpreted kernels run on one device."""
+    """The name of another device: its position in a mesh, or its number. Interpreted kernels run on one device.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+
+      >>> def kernel(sem_ref):
+      ...     pl.semaphore_signal(sem_ref, device_id=1, device_id_type=pl.DeviceIdType.LOGICAL)
+      ...
+      >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((), jnp.int32), interpret=True)()
+      Traceback (most recent call last):
+      ...
+      NotImplementedError: semaphore_signal: device_id, device_id_type names another device or core, ...
+    """
 
     MESH = "mesh"
     LOGICAL = "logical"
 
 
 class LoweringException(Exception):
-    """An error of the compiler of kernels for TPUs. It does not run here, and raises none."""
+    """An error of the compiler of kernels for TPUs. It does not run here, and raises none.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = x_ref[...] + 1
+      ...
+      >>> f = pl.pallas_call(kernel, jnp.arange(2), interpret=True)
+      >>> try:
+      ...     y = f(jnp.arange(2))
+      ... except pltpu.LoweringException:  # of the compiler for TPUs
+      ...     y = jnp.arange(2) + 1
+      ...
+      >>> y
+      Array([1, 2], dtype=int32)
+    """
 
 
 class SparseCorePushStreamWarning(UserWarning):
-    """A warning of the compiler of kernels for the sparse cores of TPUs, which does not run here."""
+    """A warning of the compiler of kernels for the sparse cores of TPUs, which does not run here.
+
+    Examples:
+
+      >>> from jax.experimental.pallas import tpu_sc as plsc
+
+      >>> import warnings
+      >>> warnings.simplefilter("error", plsc.SparseCorePushStreamWarning)  # as a program for a TPU may say
+    """
 
 
 class GridDimensionSemantics(enum.Enum):
-    """Whether the steps along an axis of a grid may be distributed over cores, or run in order (`ARBITRARY`)."""
+    """Whether the steps along an axis of a grid may be distributed over cores, or run in order (`ARBITRARY`).
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> order = (pltpu.GridDimensionSemantics.PARALLEL, pltpu.GridDimensionSemantics.ARBITRARY)
+      >>> pltpu.CompilerParams(dimension_semantics=order).dimension_semantics[0].value
+      'parallel'
+    """
 
     PARALLEL = "parallel"
     CORE_PARALLEL = "core_parallel"
@@ -325,7 +610,17 @@ class GridDimensionSemantics(enum.Enum):
 
 
 class SideEffectType(enum.Enum):
-    """The optimizations of a compiler for a kernel with unused results."""
+    """The optimizations of a compiler for a kernel with unused results.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> params = pltpu.CompilerParams(has_side_effects=pltpu.SideEffectType.DATAFLOW_SIDE_EFFECTING)
+      >>> params.has_side_effects.value
+      'dataflow_side_effecting'
+    """
 
     PURE = "pure"
     DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"
@@ -337,6 +632,21 @@ class TPUCompilerParams(CompilerParams):
     """Options for the compiler of kernels for TPUs (`jax.experimental.pallas.tpu.CompilerParams`).
 
     They are stored only: the compiler does not run here.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = 3 * x_ref[...]
+      ...
+      >>> x, block = jnp.arange(4), pl.BlockSpec((2,), lambda i: (i,))
+      >>> params = pltpu.CompilerParams(dimension_semantics=("parallel",), vmem_limit_bytes=2**20)
+      >>> params.vmem_limit_bytes
+      1048576
+      >>> pl.pallas_call(kernel, x, grid=2, in_specs=[block], out_specs=block, compiler_params=params, interpret=True)(x)
+      Array([0, 3, 6, 9], dtype=int32)
     """
 
     dimension_semantics: Sequence[Any] | None = None
@@ -403,6 +713,18 @@ class InterpretParams(Options):
 
     Raises:
       NotImplementedError: another value; the message has the reason.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import tpu as pltpu
+
+      >>> def kernel(x_ref, out_ref):
+      ...     out_ref[...] = x_ref[...] ** 2
+      ...
+      >>> x = jnp.arange(4)
+      >>> pl.pallas_call(kernel, x, interpret=pltpu.InterpretParams())(x)
+      Array([0, 1, 4, 9], dtype=int32)
     """
 
     table = INTERPRETER_OPTIONS
@@ -429,6 +751,18 @@ class InterpretGPUParams(InterpretParams):
 
     Raises:
       NotImplementedError: another value; the message has the reason.
+
+    Examples:
+
+      >>> from jax.experimental import pallas as pl
+      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+      >>> def run(body, out, *args, **options):
+      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+      ...
+
+      >>> how = plgpu.InterpretGPUParams(uninitialized_memory="zero")
+      >>> plgpu.kernel(lambda out_ref: None, out_type=jnp.arange(2), interpret=how)()
+      Array([0, 0], dtype=int32)
     """
 
     table: dict[str, tuple[Any, tuple[Any, ...], str]] = {

@@ -41,6 +41,13 @@ def create_device_mesh(
     Raises:
       ValueError: the shape has another number of devices.
       NotImplementedError: no physical axes have these sizes.
+
+    Examples:
+
+      >>> from jax.experimental import mesh_utils
+
+      >>> mesh_utils.create_device_mesh((1, 1), jax.devices()[:1]).shape
+      (1, 1)
     """
     devices = executors.get().devices() if devices is None else list(np.asarray(devices, object).flat)
     if math.prod(mesh_shape) != len(devices):
@@ -121,6 +128,16 @@ def create_hybrid_device_mesh(
 
     Raises:
       ValueError: the number of groups differs.
+
+    Examples:
+
+      >>> from jax.experimental import mesh_utils
+
+      >>> devices = mesh_utils.create_hybrid_device_mesh(
+      ...     (1,), (1,), jax.devices()[:1], process_is_granule=True
+      ... )
+      >>> devices.shape
+      (1,)
     """
     devices = executors.get().devices() if devices is None else list(np.asarray(devices, object).flat)
     name = "process_index" if process_is_granule else "slice_index"

@@ -132,6 +132,12 @@ def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager[Any]:
       TypeError: `axis_names` is no set.
       ForbiddenCollectiveError: inside, during tracing: an operation sums over such an axis, gathers over it, or moves
       it to another dimension.
+
+    Examples:
+
+      >>> with jax.sharding.no_collectives({"i"}):
+      ...     jnp.ones(2) + 1
+      Array([2., 2.], dtype=float32)
     """
     if not isinstance(axis_names, set | frozenset):
         raise TypeError(
@@ -344,6 +350,15 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
     Raises:
       ValueError: a spec without a current mesh, or one that does not divide a shape.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> with jax.set_mesh(mesh):
+      ...     y = jax.reshard(jnp.arange(4), jax.P("i"))
+      ...
+      >>> jax.typeof(y)
+      ShapedArray(int32[4@i])
     """
     leaves, tree = pytree.tree_flatten(xs)
     placed = []
@@ -380,6 +395,16 @@ def auto_axes(
       of values.
       out_sharding: the split of the results: a sharding or `PartitionSpec`, or a pytree prefix of the result. Can
         also be an argument of each call.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> with jax.set_mesh(mesh):
+      ...     x = jax.reshard(jnp.arange(4.), jax.P("i"))
+      ...     y = jax.sharding.auto_axes(lambda x: x + x.sum(), out_sharding=jax.P("i"))(x)
+      ...
+      >>> y
+      Array([6., 7., 8., 9.], dtype=float32)
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
@@ -407,6 +432,18 @@ def explicit_axes(
       axes: the mesh axes, a name or a sequence of them. Default: all.
       in_sharding: the split of the arguments inside: a `PartitionSpec` of the current mesh, or a pytree prefix of the
         arguments. Can also be an argument of each call. A call without arrays needs none.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+      >>> def f(x):
+      ...     print(jax.typeof(x))
+      ...     return 2 * x
+      ...
+      >>> with jax.set_mesh(mesh):
+      ...     y = jax.jit(jax.sharding.explicit_axes(f, in_sharding=jax.P("i")))(jnp.arange(4))
+      ...
+      int32[4@i]
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)

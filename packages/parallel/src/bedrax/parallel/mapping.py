@@ -75,6 +75,17 @@ def shard_map(
       ValueError: a spec names an axis that the mesh lacks, cuts a dimension that it does not divide, or treats results
       as equal that may differ.
       TypeError: an argument is no spec, no mesh, no function.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> @jax.jit
+      ... @jax.shard_map(mesh=mesh, in_specs=jax.P(), out_specs=jax.P("i"))
+      ... def where(x):
+      ...     return x + lax.axis_index("i")
+      ...
+      >>> where(jnp.array([5]))
+      Array([5], dtype=int32)
     """
     options = dict(out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma)
     if f is None:
@@ -99,7 +110,18 @@ def shard_map(
 def shard_map_with_check_rep(
     f: Callable[P, R], mesh: Mesh | AbstractMesh, in_specs: Any, out_specs: Any, check_rep: bool = True
 ) -> Callable[P, R]:
-    """`shard_map` with its former interface in ``jax.experimental``: over all axes; `check_rep` is now `check_vma`."""
+    """`shard_map` with its former interface in ``jax.experimental``: over all axes; `check_rep` is now `check_vma`.
+
+    Examples:
+
+      >>> from jax.experimental.shard_map import shard_map
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> P = jax.sharding.PartitionSpec
+      >>> f = shard_map(lambda x: jax.lax.psum(x.sum(), "i"), mesh, in_specs=P("i"), out_specs=P())
+      >>> f(jnp.arange(4.))
+      Array(6., dtype=float32)
+    """
     return shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)
 
 
@@ -119,6 +141,15 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_ax
 
     Returns:
       A function of whole arrays.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> with jax.set_mesh(mesh):
+      ...     y = jax.smap(lambda x: 2 * x, in_axes=0, out_axes=0, axis_name="i")(jax.reshard(jnp.arange(4), jax.P("i")))
+      ...
+      >>> y
+      Array([0, 2, 4, 6], dtype=int32)
     """
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)

@@ -37,7 +37,14 @@ __all__ = [
 
 
 class AxisType(enum.Enum):
-    """The control of the split of arrays over a mesh axis: by the compiler, by types, or by the user's code."""
+    """The control of the split of arrays over a mesh axis: by the compiler, by types, or by the user's code.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+      >>> mesh.axis_types
+      (Auto,)
+    """
 
     # The public members, whose names are their reprs.
     Auto = enum.auto()
@@ -49,7 +56,14 @@ class AxisType(enum.Enum):
 
 
 class AbstractDevice(NamedTuple):
-    """The kind of the devices of an abstract mesh."""
+    """The kind of the devices of an abstract mesh.
+
+    Examples:
+
+      >>> device = jax.sharding.AbstractDevice(device_kind="TPU v5e", num_cores=1, platform="tpu")
+      >>> device.device_kind
+      'TPU v5e'
+    """
 
     device_kind: str
     num_cores: int | None
@@ -132,6 +146,12 @@ class AbstractMesh(_BaseMesh):
       axis_sizes, axis_names: one per axis.
       axis_types: an `AxisType`, or one per axis; all `Explicit` if not given.
       abstract_device: the kind of its devices.
+
+    Examples:
+
+      >>> mesh = jax.sharding.AbstractMesh((4, 2), ("data", "model"))
+      >>> mesh.size, dict(mesh.shape)
+      (8, {'data': 4, 'model': 2})
     """
 
     __slots__ = ("_hash", "abstract_device", "axis_names", "axis_sizes", "axis_types", "size")
@@ -230,6 +250,19 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
       devices: array (or nested sequence) of devices.
       axis_names: one name per axis of it.
       axis_types: an `AxisType`, or one per axis; all `Auto` if not given.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+
+      >>> mesh = mlir.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("rows", "columns"))
+      >>> dict(mesh.shape), mesh.axis_names
+      ({'rows': 1, 'columns': 1}, ('rows', 'columns'))
+
+      >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("i",))
+      >>> mesh.axis_names
+      ('i',)
     """
 
     def __init__(
@@ -367,12 +400,37 @@ def empty_mesh() -> Mesh:
 
 
 def get_mesh() -> Mesh:
-    """The mesh that `set_mesh` made current (an empty one without it)."""
+    """The mesh that `set_mesh` made current (an empty one without it).
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> with jax.set_mesh(mesh):
+      ...     jax.get_mesh() == mesh
+      True
+
+      >>> with jax.set_mesh(jax.make_mesh((1,), ("i",))):
+      ...     print(jax.sharding.get_mesh().axis_names)
+      ...
+      ('i',)
+    """
     return _concrete.value or empty_mesh()
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The current abstract mesh (an empty one without it)."""
+    """The current abstract mesh (an empty one without it).
+
+    Examples:
+
+      >>> with jax.set_mesh(jax.make_mesh((1,), ("i",))):
+      ...     jax.get_abstract_mesh().axis_names
+      ('i',)
+
+      >>> with jax.set_mesh(jax.make_mesh((1,), ("i",))):
+      ...     print(jax.sharding.get_abstract_mesh().axis_names)
+      ...
+      ('i',)
+    """
     abstract = _abstract.value
     if abstract is not None:
         return abstract
@@ -410,6 +468,15 @@ class set_mesh:
 
     Raises:
       ValueError: the argument is no `Mesh`.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> with jax.set_mesh(mesh):
+      ...     x = jnp.zeros(4, out_sharding=jax.P("i"))
+      ...
+      >>> x.sharding.spec
+      P('i',)
     """
 
     def __init__(self, mesh: Mesh) -> None:
@@ -440,6 +507,18 @@ class use_abstract_mesh:
 
     Raises:
       ValueError: the argument is no `AbstractMesh`.
+
+    Examples:
+
+      >>> with jax.use_abstract_mesh(jax.sharding.AbstractMesh((4,), ("i",))):
+      ...     jax.get_abstract_mesh().size
+      4
+
+      >>> mesh = jax.sharding.AbstractMesh((4,), ("i",))
+      >>> with jax.sharding.use_abstract_mesh(mesh):
+      ...     print(jax.sharding.get_abstract_mesh().axis_names)
+      ...
+      ('i',)
     """
 
     __slots__ = ("mesh", "prev")

@@ -58,6 +58,11 @@ def pmap(
 
     Raises:
       ValueError: sizes differ, or there are fewer devices than elements.
+
+    Examples:
+
+      >>> jax.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([4.]))
+      Array([1.], dtype=float32)
     """
     if not callable(fun):
         raise TypeError(f"pmap needs a function, got {fun!r} of type {type(fun)}")

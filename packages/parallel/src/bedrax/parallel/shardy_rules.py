@@ -39,6 +39,19 @@ class CompoundFactor(tuple):
 
     Raises:
       ValueError: there are fewer, or an object that is no name (such as `BATCHING`).
+
+    Examples:
+
+      >>> from jax.experimental import custom_partitioning as cp
+
+      >>> flat = cp.ArrayMapping(cp.CompoundFactor("row", "col"))
+      >>> unflatten = cp.SdyShardingRule((flat,), (cp.ArrayMapping("row", "col"),))
+      >>> unflatten.text([(6,)], [(2, 3)])
+      '#sdy.op_sharding_rule<([ij])->([i, j]) {i=2, j=3}, custom>'
+      >>> cp.CompoundFactor("row")
+      Traceback (most recent call last):
+          ...
+      ValueError: CompoundFactor: a dimension of several factors has two or more, got ('row',)
     """
 
     def __new__(cls, *factors: str) -> CompoundFactor:
@@ -58,6 +71,17 @@ class ArrayMapping(tuple):
 
     Raises:
       ValueError: another object is among them.
+
+    Examples:
+
+      >>> from jax.experimental import custom_partitioning as cp
+
+      >>> transposed = cp.SdyShardingRule((cp.ArrayMapping("i", "j"),), (cp.ArrayMapping("j", "i"),))
+      >>> transposed.text([(5, 7)], [(7, 5)])
+      '#sdy.op_sharding_rule<([i, j])->([j, i]) {i=5, j=7}, custom>'
+      >>> halved = cp.SdyShardingRule((cp.ArrayMapping(cp.BATCHING),), (cp.ArrayMapping(cp.BATCHING),))
+      >>> halved.text([(2, 3, 4)], [(2, 3, 4)])  # any number of dimensions
+      '#sdy.op_sharding_rule<([i, j, k])->([i, j, k]) {i=2, j=3, k=4}, custom>'
     """
 
     def __new__(cls, *dim_mappings: str | CompoundFactor) -> ArrayMapping:
@@ -82,6 +106,19 @@ class SdyShardingRule:
 
     Raises:
       ValueError: sizes are missing, or given for whole dimensions; a factor has two kinds, or is not in the rule.
+
+    Examples:
+
+      >>> from jax.experimental import custom_partitioning as cp
+
+      >>> a, b, out = cp.ArrayMapping("i", "k"), cp.ArrayMapping("k", "j"), cp.ArrayMapping("i", "j")
+      >>> product = cp.SdyShardingRule((a, b), (out,), reduction_factors=("k",))
+      >>> product.text([(4, 8), (8, 2)], [(4, 2)])  # i, j, k in the order of their appearance
+      '#sdy.op_sharding_rule<([i, j], [j, k])->([i, k]) {i=4, j=8, k=2} reduction={j}, custom>'
+      >>> cp.SdyShardingRule((a,), (out,), reduction_factors=("batch",))
+      Traceback (most recent call last):
+          ...
+      ValueError: SdyShardingRule: factor 'batch' is given as of a kind, and is not in the rule
     """
 
     def __init__(

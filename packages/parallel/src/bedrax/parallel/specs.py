@@ -22,7 +22,13 @@ __all__ = [
 
 
 class UnreducedKind(enum.Enum):
-    """The combination of the parts of an unreduced array: their sum, largest or smallest elements."""
+    """The combination of the parts of an unreduced array: their sum, largest or smallest elements.
+
+    Examples:
+
+      >>> jax.P(unreduced={"i"}, unreduced_kind=jax.sharding.UnreducedKind.max).unreduced_kind
+      <UnreducedKind.max: 2>
+    """
 
     sum = enum.auto()
     max = enum.auto()
@@ -101,6 +107,16 @@ class PartitionSpec:
     Raises:
       TypeError: `unreduced_kind` is neither an `UnreducedKind` nor None.
       ValueError: an axis is both unreduced and reduced, or there is a kind without unreduced axes.
+
+    Examples:
+
+      >>> jax.P("data", None, ("x", "y"))
+      P('data', None, ('x', 'y'))
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> jax.P("data", None, ("x", "y"))
+      P('data', None, ('x', 'y'))
     """
 
     __slots__ = ("_hash", "_partitions", "reduced", "unreduced", "unreduced_kind")
@@ -293,6 +309,15 @@ class ManualAxisType:
     Raises:
       TypeError: an argument is no set, or `unreduced_kind` is neither an `UnreducedKind` nor None.
       ValueError: an axis is both varying, and reduced or unreduced, or there is a kind without unreduced axes.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> def f(block):
+      ...     print(jax.typeof(block).manual_axis_type)
+      ...     return jax.lax.psum(block, "i")
+      >>> y = jax.shard_map(f, mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P())(np.arange(4.))
+      ManualAxisType(varying={'i'})
     """
 
     __slots__ = ("reduced", "unreduced", "unreduced_kind", "varying")

@@ -12,11 +12,39 @@ from bedrax.processes import distributed, multihost, tensorstore_io
 
 
 class BarrierTimeoutError(Exception):
-    """A process did not reach a barrier in time."""
+    """A process did not reach a barrier in time.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> try:
+      ...     raise serialization.BarrierTimeoutError("process 3 is missing")
+      ... except Exception as error:
+      ...     print(error)
+      ...
+      process 3 is missing
+    """
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """Saves and restores arrays, which may be distributed over processes, in the background."""
+    """Saves and restores arrays, which may be distributed over processes, in the background.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> issubclass(serialization.GlobalAsyncCheckpointManager, serialization.GlobalAsyncCheckpointManagerBase)
+      True
+      >>> sorted(serialization.GlobalAsyncCheckpointManagerBase.__abstractmethods__)
+      ['check_for_errors', 'deserialize', 'serialize', 'wait_until_finished']
+    """
 
     @abc.abstractmethod
     def check_for_errors(self) -> None:
@@ -48,7 +76,19 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class AsyncManager:
-    """Runs one background thread at a time, and raises its error in the caller's thread."""
+    """Runs one background thread at a time, and raises its error in the caller's thread.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> manager = serialization.AsyncManager(timeout_secs=60)
+      >>> manager.check_for_errors(), manager.wait_until_finished()  # no thread runs, none has failed
+      (None, None)
+    """
 
     def __init__(self, timeout_secs: int = 300) -> None:
         self._timeout_secs = timeout_secs
@@ -82,7 +122,24 @@ class AsyncManager:
 
 
 class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
-    """Saves arrays with TensorStore: copies them first, and writes while the program continues."""
+    """Saves arrays with TensorStore: copies them first, and writes while the program continues.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> manager = serialization.GlobalAsyncCheckpointManager()
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     manager.serialize_with_paths([x], [folder + "/x"], on_commit_callback=lambda: print("written"))
+      ...     manager.wait_until_finished()
+      ...     print(manager.deserialize_with_paths([x.sharding], [folder + "/x"]))
+      ...
+      written
+      [Array([0., 1., 2., 3.], dtype=float32)]
+    """
 
     def serialize(
         self,

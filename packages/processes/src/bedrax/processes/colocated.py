@@ -28,6 +28,11 @@ def colocated_cpu_devices(devices_or_mesh: Any) -> Any:
 
     Raises:
       ValueError: the process of a device has no CPU device.
+
+    Examples:
+
+      >>> jax.experimental.colocated_python.colocated_cpu_devices(jax.devices("cpu")[:1])
+      (CpuDevice(id=0),)
     """
     if hasattr(devices_or_mesh, "devices"):
         mesh = devices_or_mesh
@@ -59,6 +64,14 @@ class FunctionInfo:
       fun: the function.
       fun_sourceinfo: its name in messages; None for its own name.
       fun_signature: its visible signature; None for its own.
+
+    Examples:
+
+      >>> from jax.experimental.colocated_python import func
+
+      >>> info = func.FunctionInfo(lambda x: x, "identity at model.py:5", None)
+      >>> info.fun_sourceinfo
+      'identity at model.py:5'
     """
 
     fun: Callable[..., Any]
@@ -75,6 +88,14 @@ class Specialization:
       out_specs_fn: maps such arguments to the `ShapeDtypeStruct`s of the results.
       out_specs_treedef, out_specs_leaves: the structure of the results, and a `ShapeDtypeStruct` for each.
       devices: the devices of the arguments.
+
+    Examples:
+
+      >>> from jax.experimental.colocated_python import func
+
+      >>> known = func.Specialization().update(devices=jax.devices("cpu")[:1])
+      >>> known.devices, known.out_specs_fn
+      ([CpuDevice(id=0)], None)
     """
 
     in_specs_treedef: Any = None
@@ -92,7 +113,16 @@ class Specialization:
 def make_callable(
     fun: Callable[..., Any], fun_sourceinfo: str | None = None, fun_signature: Any = None
 ) -> Callable[..., Any]:
-    """`colocated_python` of a function, with its name in messages and its visible signature."""
+    """`colocated_python` of a function, with its name in messages and its visible signature.
+
+    Examples:
+
+      >>> from jax.experimental.colocated_python import func
+
+      >>> double = func.make_callable(lambda x: 2 * x, fun_sourceinfo="double at model.py:3")
+      >>> double(jnp.arange(3))
+      Array([0, 2, 4], dtype=int32)
+    """
     return _specialized(FunctionInfo(fun, fun_sourceinfo, fun_signature), Specialization())
 
 
@@ -204,6 +234,16 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
       TypeError: an argument is no array (or is a tracer).
       ValueError: arrays on different devices; no arrays and no devices; a result that is no array.
       NotImplementedError: an array with parts on devices of other processes.
+
+    Examples:
+
+      >>> @jax.experimental.colocated_python.colocated_python
+      ... def total(x):
+      ...     print("on the host")
+      ...     return jnp.asarray(np.asarray(x).sum())
+      >>> total(jnp.arange(4))
+      on the host
+      Array(6, dtype=int32)
     """
     return make_callable(fun, getattr(fun, "__qualname__", None))
 
@@ -254,7 +294,25 @@ SINGLETON_OBJECT_STORE = ObjectStore()
 
 
 def wrap_class(cls: type, cls_sourceinfo: str | None = None) -> type:
-    """`colocated_python_class`, with the name of the class in messages."""
+    """`colocated_python_class`, with the name of the class in messages.
+
+    Examples:
+
+      >>> from jax.experimental.colocated_python import obj
+
+      >>> class Counter:
+      ...     def __init__(self, start):
+      ...         self.value = start
+      ...
+      ...     def add(self, x):
+      ...         self.value = self.value + x
+      ...         return self.value
+      ...
+      >>> Shared = obj.wrap_class(Counter, "Counter at model.py:1")
+      >>> counter = Shared(1)
+      >>> counter.add(jnp.array(2)), counter.add(jnp.array(3))
+      (Array(3, dtype=int32, weak_type=True), Array(6, dtype=int32, weak_type=True))
+    """
     where = cls_sourceinfo or cls.__qualname__
 
     def method(name):
@@ -284,12 +342,33 @@ def colocated_python_class(cls: type) -> type:
     """A class with methods that run as `colocated_python` functions, on an object that the first call makes.
 
     Only methods are available, with arrays as arguments and results. Attributes, operators and class methods are not.
+
+    Examples:
+
+      >>> @jax.experimental.colocated_python.colocated_python_class
+      ... class Counter:
+      ...     def __init__(self, start):
+      ...         self.count = start
+      ...     def next(self, x):
+      ...         self.count += 1
+      ...         return x + self.count
+      >>> counter = Counter(10)
+      >>> counter.next(jnp.int32(0)), counter.next(jnp.int32(0))
+      (Array(11, dtype=int32), Array(12, dtype=int32))
     """
     return wrap_class(cls, cls.__qualname__)
 
 
 def is_prng_key_dtype(dtype: Any) -> bool:
-    """Whether the dtype is that of typed keys."""
+    """Whether the dtype is that of typed keys.
+
+    Examples:
+
+      >>> from jax.experimental.colocated_python import func
+
+      >>> func.is_prng_key_dtype(jax.random.key(0).dtype), func.is_prng_key_dtype(jnp.uint32)
+      (True, False)
+    """
     return dtypes.issubdtype(dtype, dtypes.prng_key)
 
 

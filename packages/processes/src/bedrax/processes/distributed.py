@@ -242,7 +242,13 @@ def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout,
 
 
 def is_initialized() -> bool:
-    """Whether this process belongs to a run of several processes."""
+    """Whether this process belongs to a run of several processes.
+
+    Examples:
+
+      >>> jax.distributed.is_initialized()
+      False
+    """
     return global_state.client is not None
 
 

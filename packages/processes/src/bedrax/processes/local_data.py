@@ -32,6 +32,12 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
     Raises:
       ValueError: the data fits neither the whole array nor the part of this process; the parts of this process are no
         block.
+
+    Examples:
+
+      >>> where = jax.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))
+      >>> jax.make_array_from_process_local_data(where, np.arange(4))
+      Array([0, 1, 2, 3], dtype=int32)
     """
     leaves, tree = pytree.tree_flatten(local_data)
     shardings = pytree.tree_broadcast_leaves(sharding, local_data)

@@ -31,6 +31,14 @@ class ProcessFailureError(Exception):
 
     Attributes:
       failed_devices: the set of the devices of these processes.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> error = multihost_utils.ProcessFailureError(set(jax.devices()))
+      >>> error.failed_devices == set(jax.devices())
+      True
     """
 
     def __init__(self, failed_devices: set[Any]) -> None:
@@ -70,6 +78,12 @@ def sync_global_devices(name: str) -> None:
 
     Raises:
       AssertionError: the processes pass different names.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> multihost_utils.sync_global_devices("after loading")
     """
     assert_equal(np.frombuffer(name.encode()[:1024].ljust(1024), np.uint8), f"sync_global_devices({name!r})")
 
@@ -83,6 +97,13 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 
     Returns:
       A pytree of NumPy arrays.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> multihost_utils.broadcast_one_to_all(np.arange(3)).tolist()
+      [0, 1, 2]
     """
     if clients.process_count() == 1:
         return pytree.tree_map(np.asarray, in_tree)
@@ -105,6 +126,13 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
     Args:
       in_tree: a pytree of arrays, of the same shapes and dtypes on all processes.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> multihost_utils.process_allgather(np.arange(3)).tolist()
+      [[0, 1, 2]]
     """
     mesh = _mesh_of_processes()
 
@@ -121,7 +149,14 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raise AssertionError on every process with other values, or shapes, than process 0."""
+    """Raise AssertionError on every process with other values, or shapes, than process 0.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> multihost_utils.assert_equal({"step": np.int32(3)}, "processes are at different steps")
+    """
     expected = broadcast_one_to_all(in_tree)
     for (path, x), y in zip(pytree.tree_flatten_with_path(in_tree)[0], pytree.tree_leaves(expected), strict=True):
         if _bytes(x).tobytes() != y.tobytes() and not np.array_equal(np.asarray(x), y):
@@ -136,6 +171,17 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 
     Raises:
       RuntimeError: no signal is possible: there is one process, or `jax_enable_preemption_service` is off.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> try:
+      ...     multihost_utils.reached_preemption_sync_point(0)
+      ... except RuntimeError:
+      ...     print("there is one process, and no scheduler announces its end")
+      ...
+      there is one process, and no scheduler announces its end
     """
     manager = distributed.global_state.preemption_sync_manager
     if manager is None:
@@ -154,6 +200,15 @@ def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
 
     Raises:
       ProcessFailureError: (at the end) the process of a returned device has died.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> with multihost_utils.live_devices(jax.devices()) as living:
+      ...     print(living == jax.devices())
+      ...
+      True
     """
     live = _alive(devices)
     yield live
@@ -182,26 +237,67 @@ def _shape_here(shape: Sequence[int], mesh: Any, spec: Any) -> tuple[int, ...]:
 
 
 def ltg_abstract_eval(arr: Any, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """The type of the global array for the array `arr` of a process (any object with a shape and a dtype)."""
+    """The type of the global array for the array `arr` of a process (any object with a shape and a dtype).
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> mesh = jax.make_mesh((1,), ("x",))
+      >>> P = jax.sharding.PartitionSpec
+      >>> multihost_utils.ltg_abstract_eval(jnp.ones((4, 2)), global_mesh=mesh, pspec=P("x"))
+      ShapedArray(float32[4,2])
+    """
     whole, here = (_parts(mesh, pspec, len(arr.shape)) for mesh in (global_mesh, global_mesh.local_mesh))
     shape = tuple(n // q * p for n, p, q in zip(arr.shape, whole, here, strict=True))
     return ShapedArray(shape, arr.dtype)
 
 
 def gtl_abstract_eval(arr: Any, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """The type of a process's part of the global array `arr`; the inverse of `ltg_abstract_eval`."""
+    """The type of a process's part of the global array `arr`; the inverse of `ltg_abstract_eval`.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> mesh = jax.make_mesh((1,), ("x",))
+      >>> P = jax.sharding.PartitionSpec
+      >>> multihost_utils.gtl_abstract_eval(jnp.ones((4, 2)), global_mesh=mesh, pspec=P("x"))
+      ShapedArray(float32[4,2])
+    """
     return ShapedArray(_shape_here(arr.shape, global_mesh, pspec), arr.dtype)
 
 
 def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
-    """One array of `host_local_array_to_global_array`."""
+    """One array of `host_local_array_to_global_array`.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> mesh = jax.make_mesh((1,), ("x",))
+      >>> P = jax.sharding.PartitionSpec
+      >>> multihost_utils.host_local_array_to_global_array_impl(np.arange(4.), global_mesh=mesh, pspec=P("x")).sharding.spec
+      P('x',)
+    """
     if not getattr(arr, "is_fully_addressable", True):
         return arr
     return make_array_from_process_local_data(NamedSharding(global_mesh, pspec), arr)
 
 
 def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
-    """One array of `global_array_to_host_local_array`."""
+    """One array of `global_array_to_host_local_array`.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> mesh = jax.make_mesh((1,), ("x",))
+      >>> P = jax.sharding.PartitionSpec
+      >>> x = jax.device_put(jnp.arange(4.), jax.sharding.NamedSharding(mesh, P("x")))
+      >>> multihost_utils.global_array_to_host_local_array_impl(x, global_mesh=mesh, pspec=P("x"))
+      Array([0., 1., 2., 3.], dtype=float32)
+    """
     whole, here = NamedSharding(global_mesh, pspec), NamedSharding(global_mesh.local_mesh, pspec)
     if not hasattr(arr, "sharding"):
         arr = device_put(arr, whole)
@@ -284,6 +380,14 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
       unchanged.
       global_mesh: a mesh of devices of all processes.
       pspecs: the specs of the global arrays; a pytree prefix of `local_inputs`.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+      >>> multihost_utils.host_local_array_to_global_array(np.arange(3), mesh, jax.P("i")).shape
+      (3,)
     """
     return _bind(host_local_array_to_global_array_p, local_inputs, global_mesh, pspecs)
 
@@ -295,5 +399,14 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspec
       global_inputs: a pytree of arrays over the mesh.
       global_mesh: a mesh of devices of all processes; those of this one must form a block of it.
       pspecs: the specs of the arrays; a pytree prefix of `global_inputs`.
+
+    Examples:
+
+      >>> from jax.experimental import multihost_utils
+
+      >>> mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+      >>> x = jax.device_put(jnp.arange(3), jax.NamedSharding(mesh, jax.P("i")))
+      >>> multihost_utils.global_array_to_host_local_array(x, mesh, jax.P("i"))
+      Array([0, 1, 2], dtype=int32)
     """
     return _bind(global_array_to_host_local_array_p, global_inputs, global_mesh, pspecs)

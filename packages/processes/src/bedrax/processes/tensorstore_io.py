@@ -49,6 +49,26 @@ def get_tensorstore_spec(
 
     Raises:
       ValueError: the path is not absolute.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> spec = serialization.get_tensorstore_spec("/data/run/w", driver="zarr3")
+      >>> spec["driver"], "/data/run/w" in str(spec["kvstore"])
+      ('zarr3', True)
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+
+      >>> x = jnp.arange(4.)
+      >>> spec = tensorstore_impl.get_tensorstore_spec("/data/run/w", driver="zarr3")
+      >>> spec["driver"], "/data/run/w" in str(spec["kvstore"])
+      ('zarr3', True)
     """
     path = re.sub(r"(?<!:)/+$", "", os.fspath(ckpt_path))
     remote = re.match(r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/]+)/?(?P<path>.*)$", path)
@@ -74,7 +94,18 @@ def get_tensorstore_spec(
 
 
 def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
-    """Whether a specification, or a path, is in cloud storage."""
+    """Whether a specification, or a path, is in cloud storage.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> serialization.is_remote_storage("gs://bucket/run"), serialization.is_remote_storage("/data/run")
+      (True, False)
+    """
     if isinstance(tspec, str):
         return tspec.startswith(("gs://", "s3://"))
     if not isinstance(tspec, dict):
@@ -225,7 +256,22 @@ async def async_deserialize(
 
 
 def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -> None:
-    """Write arrays, and wait until they are written."""
+    """Write arrays, and wait until they are written.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     spec = serialization.get_tensorstore_spec(folder + "/x")
+      ...     serialization.run_serialization([x], [spec])
+      ...     print(serialization.run_deserialization([x.sharding], [spec]))
+      ...
+      [Array([0., 1., 2., 3.], dtype=float32)]
+    """
 
     async def write_all():
         await asyncio.gather(*map(async_serialize, arrays, tensorstore_specs))
@@ -245,6 +291,20 @@ def run_deserialization(
     Args:
       shardings, tensorstore_specs, global_shapes, dtypes: one for each array; see `async_deserialize`.
       concurrent_gb: the number of 10^9 bytes of parallel reads.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     spec = serialization.get_tensorstore_spec(folder + "/x")
+      ...     serialization.run_serialization([x], [spec])
+      ...     print(serialization.run_deserialization([x.sharding], [spec], global_shapes=[(6,)]))  # filled up with 0
+      ...
+      [Array([0., 1., 2., 3., 0., 0.], dtype=float32)]
     """
     nothing = [None] * len(shardings)
 

@@ -27,13 +27,33 @@ def __getattr__(name: str) -> Any:
 
 
 def is_tensorstore_spec_leaf(leaf: Any) -> bool:
-    """Whether a node of a pytree is the specification of one array (a dictionary with a driver or a store), or None."""
+    """Whether a node of a pytree is the specification of one array (a dictionary with a driver or a store), or None.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+
+      >>> tensorstore_impl.is_tensorstore_spec_leaf({"driver": "zarr3"}), tensorstore_impl.is_tensorstore_spec_leaf({"w": {}})
+      (True, False)
+    """
     return leaf is None or (isinstance(leaf, dict) and ("driver" in leaf or "kvstore" in leaf))
 
 
 def merge_nested_ts_specs(dict1: dict[Any, Any], dict2: dict[Any, Any] | None) -> dict[Any, Any]:
     """A specification with the entries of another one added; dictionaries in it are merged in turn. Neither is
-    changed."""
+    changed.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+
+      >>> tensorstore_impl.merge_nested_ts_specs({"driver": "zarr", "kvstore": {"path": "a"}}, {"kvstore": {"path": "b"}})
+      {'driver': 'zarr', 'kvstore': {'path': 'b'}}
+    """
     merged = dict(dict1)
     for name, value in (dict2 or {}).items():
         below = merged.get(name)
@@ -56,6 +76,22 @@ def verify_tensorstore_spec(
 
     Raises:
       ValueError: an entry does not fit; the message names it.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+
+      >>> x = jnp.ones((2, 3))
+      >>> spec = serialization.get_tensorstore_spec("/data/x", arr=x)
+      >>> tensorstore_impl.verify_tensorstore_spec(spec, x, "/data/x", ocdbt=False)
+      >>> try:
+      ...     tensorstore_impl.verify_tensorstore_spec(spec, x, "/data/y", ocdbt=False)
+      ... except ValueError as error:
+      ...     print("/data/y" in str(error))
+      ...
+      True
     """
     store = spec.get("kvstore", {})
     if ocdbt != (store.get("driver") == "ocdbt"):
@@ -88,6 +124,19 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
     Args:
       t: an open `tensorstore.TensorStore`.
       domain: the part, an `IndexDomain` of the same rank.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+
+      >>> import tensorstore
+      >>> store = tensorstore.open(
+      ...     {"driver": "zarr", "kvstore": "memory://"}, create=True, dtype=tensorstore.float32, shape=[10],
+      ...     chunk_layout=tensorstore.ChunkLayout(chunk_shape=[4])).result()
+      >>> tensorstore_impl.estimate_read_memory_footprint(store, tensorstore.IndexDomain(inclusive_min=[3], shape=[2]))
+      32
     """
     shape = t.chunk_layout.read_chunk.shape or (1,) * t.rank
     origin = t.chunk_layout.grid_origin or (0,) * t.rank

@@ -28,7 +28,16 @@ _background = concurrent.futures.ThreadPoolExecutor(1, "bedrax-checkpoints")
 
 
 def serialize_pytreedef(node: Any) -> dict[str, Any]:
-    """A structure as a dictionary of data, for `deserialize_pytreedef`."""
+    """A structure as a dictionary of data, for `deserialize_pytreedef`.
+
+    Examples:
+
+      >>> from jax.experimental.array_serialization import pytree_serialization_utils as utils
+
+      >>> written = utils.serialize_pytreedef(jax.tree.structure({"a": 1, "b": (2, None)}))
+      >>> utils.deserialize_pytreedef(written)
+      PyTreeDef({'a': *, 'b': (*, None)})
+    """
     return {"version": 1, "tree": write_tree(node)}
 
 
@@ -37,6 +46,13 @@ def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> Any:
 
     Raises:
       ValueError: it has another version, or a node of a class that is not registered here.
+
+    Examples:
+
+      >>> from jax.experimental.array_serialization import pytree_serialization_utils as utils
+
+      >>> utils.deserialize_pytreedef(utils.serialize_pytreedef(jax.tree.structure([1, {"x": 2}])))
+      PyTreeDef([*, {'x': *}])
     """
     if pytreedef_repr.get("version") != 1:
         raise ValueError(f"a saved structure of version 1 is expected, got {pytreedef_repr.get('version')!r}")
@@ -69,6 +85,22 @@ def save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True
     Raises:
       FileExistsError: the folder is not empty and must not be overwritten.
       TypeError: a leaf is not an array.
+
+    Examples:
+
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import pytree_serialization
+      >>> tree = {"w": jnp.arange(4.), "step": jnp.array(3)}
+      >>> where = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     pytree_serialization.save(tree, folder)
+      ...     try:
+      ...         pytree_serialization.save(tree, folder, overwrite=False)
+      ...     except FileExistsError:
+      ...         print("it is there already")
+      ...
+      it is there already
     """
     nonblocking_save(data, directory, overwrite=overwrite, ts_specs=ts_specs).result()
 
@@ -76,7 +108,21 @@ def save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True
 def nonblocking_save(
     data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True, ts_specs: Any = None
 ) -> concurrent.futures.Future[Any]:
-    """`save` in the background: the data is copied at the return; the result of the future is None."""
+    """`save` in the background: the data is copied at the return; the result of the future is None.
+
+    Examples:
+
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import pytree_serialization
+      >>> tree = {"w": jnp.arange(4.), "step": jnp.array(3)}
+      >>> where = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     done = pytree_serialization.nonblocking_save(tree, folder)  # the program goes on
+      ...     print(done.result(), pytree_serialization.load(folder, where)["step"])
+      ...
+      None 3
+    """
     leaves, tree = pytree.tree_flatten(data)
     for path, x in pytree.tree_flatten_with_path(data)[0]:
         if not isinstance(x, Array | np.ndarray | np.generic | int | float | complex):
@@ -97,7 +143,21 @@ def nonblocking_save(
 
 
 def load_pytreedef(directory: str | os.PathLike[str]) -> Any:
-    """The pytree in a folder, with ShapeDtypeStructs instead of its arrays."""
+    """The pytree in a folder, with ShapeDtypeStructs instead of its arrays.
+
+    Examples:
+
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import pytree_serialization
+      >>> tree = {"w": jnp.arange(4.), "step": jnp.array(3)}
+      >>> where = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     pytree_serialization.save(tree, folder)
+      ...     print(pytree_serialization.load_pytreedef(folder)["w"].shape)
+      ...
+      (4,)
+    """
     import tensorstore
 
     tree = deserialize_pytreedef(json.loads((pathlib.Path(directory) / _STRUCTURE).read_text()))
@@ -115,6 +175,21 @@ def load(directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None,
       shardings: a pytree prefix of the saved tree with the shardings, `Format`s or ShapeDtypeStructs of the results.
       mask: a pytree prefix of bools; leaves with False are not read, and are None in the result.
       ts_specs: as for `save`.
+
+    Examples:
+
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import pytree_serialization
+      >>> tree = {"w": jnp.arange(4.), "step": jnp.array(3)}
+      >>> where = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     pytree_serialization.save(tree, folder)
+      ...     print(pytree_serialization.load(folder, where)["w"])
+      ...     print(pytree_serialization.load(folder, where, mask={"w": False, "step": True}))
+      ...
+      [0. 1. 2. 3.]
+      {'step': Array(3, dtype=int32), 'w': None}
     """
     return nonblocking_load(directory, shardings, mask=mask, ts_specs=ts_specs).result()
 
@@ -122,7 +197,22 @@ def load(directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None,
 def nonblocking_load(
     directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None, ts_specs: Any = None
 ) -> concurrent.futures.Future[Any]:
-    """`load` in the background."""
+    """`load` in the background.
+
+    Examples:
+
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import pytree_serialization
+      >>> tree = {"w": jnp.arange(4.), "step": jnp.array(3)}
+      >>> where = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     pytree_serialization.save(tree, folder)
+      ...     loading = pytree_serialization.nonblocking_load(folder, where)
+      ...     print(loading.result()["step"])
+      ...
+      3
+    """
     folder = pathlib.Path(directory)
     tree = deserialize_pytreedef(json.loads((folder / _STRUCTURE).read_text()))
     whole = pytree.tree_unflatten(tree, [0] * tree.num_leaves)

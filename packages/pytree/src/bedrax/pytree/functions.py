@@ -36,6 +36,17 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     Raises:
       ValueError: the keys of a dict cannot be sorted.
       RecursionError: the tree is nested too deeply.
+
+    Examples:
+
+      >>> jax.tree_util.tree_flatten([1, (2,)])
+      ([1, 2], PyTreeDef([*, (*,)]))
+
+      >>> leaves, structure = jax.tree.flatten({"b": [1, 2], "a": 3})
+      >>> leaves
+      [3, 1, 2]
+      >>> structure
+      PyTreeDef({'a': *, 'b': [*, *]})
     """
     try:
         return _flatten(tree, is_leaf)
@@ -45,7 +56,16 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Leaf]:
-    """The leaves of a tree, left to right; see `tree_flatten`."""
+    """The leaves of a tree, left to right; see `tree_flatten`.
+
+    Examples:
+
+      >>> jax.tree_util.tree_leaves([1, {"a": 2}])
+      [1, 2]
+
+      >>> jax.tree.leaves({"b": [1, None], "a": (2, 3)})
+      [2, 3, 1]
+    """
     try:
         return _flatten(tree, is_leaf)[0]
     except (ValueError, SystemError) as e:
@@ -54,7 +74,16 @@ def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list
 
 
 def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> PyTreeDef:
-    """The structure of a tree; see `tree_flatten`."""
+    """The structure of a tree; see `tree_flatten`.
+
+    Examples:
+
+      >>> jax.tree_util.tree_structure((1, [2]))
+      PyTreeDef((*, [*]))
+
+      >>> jax.tree.structure({"a": 1, "b": (2, None)})
+      PyTreeDef({'a': *, 'b': (*, None)})
+    """
     try:
         return _flatten(tree, is_leaf)[1]
     except (ValueError, SystemError) as e:
@@ -63,12 +92,28 @@ def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> P
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> Any:
-    """The tree with structure `treedef` and these leaves: the inverse of `tree_flatten`."""
+    """The tree with structure `treedef` and these leaves: the inverse of `tree_flatten`.
+
+    Examples:
+
+      >>> jax.tree_util.tree_unflatten(jax.tree.structure((0, [0])), [1, 2])
+      (1, [2])
+
+      >>> leaves, structure = jax.tree.flatten({"a": 1, "b": (2, 3)})
+      >>> jax.tree.unflatten(structure, [-x for x in leaves])
+      {'a': -1, 'b': (-2, -3)}
+    """
     return treedef.unflatten(leaves)
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether no element of `iterable` is a pytree node (None is one)."""
+    """Whether no element of `iterable` is a pytree node (None is one).
+
+    Examples:
+
+      >>> jax.tree_util.all_leaves([1, 2]), jax.tree_util.all_leaves([1, [2]])
+      (True, False)
+    """
     if is_leaf is None:
         return all_leaves_in(default_registry, iterable)
     return all(is_leaf(x) or not default_registry.is_node(type(x)) for x in iterable)
@@ -85,6 +130,16 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[An
 
     Raises:
       ValueError: `tree` is no prefix of one of `rest`; the message names the position.
+
+    Examples:
+
+      >>> jax.tree_util.tree_map(lambda x: -x, (1, [2]))
+      (-1, [-2])
+
+      >>> jax.tree.map(lambda x: 10 * x, {"a": 1, "b": [2, 3]})
+      {'a': 10, 'b': [20, 30]}
+      >>> jax.tree.map(lambda x, y: x + y, [1, 2], [10, 20])
+      [11, 22]
     """
     leaves, treedef = tree_flatten(tree, is_leaf)
     if not rest:
@@ -100,7 +155,13 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """Like `tree_map`, with `f(key_path, leaf, *subtrees)`; see `tree_flatten_with_path`."""
+    """Like `tree_map`, with `f(key_path, leaf, *subtrees)`; see `tree_flatten_with_path`.
+
+    Examples:
+
+      >>> jax.tree.map_with_path(lambda path, x: jax.tree_util.keystr(path), {"a": [10, 20]})
+      {'a': ["['a'][0]", "['a'][1]"]}
+    """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [*zip(*pairs)] if pairs else [(), ()]
     columns += _up_to(treedef, "tree_map_with_path tree", tree, rest, is_leaf, is_leaf_takes_path)
@@ -132,6 +193,14 @@ def tree_reduce(
 
     Raises:
       TypeError: there are no leaves and no `initializer`.
+
+    Examples:
+
+      >>> jax.tree_util.tree_reduce(lambda x, y: x * y, [2, (3, 4)])
+      24
+
+      >>> jax.tree.reduce(lambda total, x: total + x, {"a": 1, "b": [2, 3]}, 100)
+      106
     """
     leaves = tree_leaves(tree, is_leaf)
     if initializer is _unspecified:
@@ -150,6 +219,11 @@ def tree_reduce_associative(
 
     The depth is logarithmic in the number of leaves, so sums lose less precision and
     independent calls can run in parallel. `identity` is the result without leaves.
+
+    Examples:
+
+      >>> jax.tree.reduce_associative(lambda x, y: x + y, [1, 2, (3, 4)])
+      10
     """
     leaves = tree_leaves(tree, is_leaf)
     if not leaves:
@@ -167,7 +241,16 @@ def tree_reduce_associative(
 
 
 def tree_all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether all leaves are true; True without leaves."""
+    """Whether all leaves are true; True without leaves.
+
+    Examples:
+
+      >>> jax.tree_util.tree_all([True, False])
+      False
+
+      >>> jax.tree.all({"x": True, "y": [True, False]})
+      False
+    """
     return all(tree_leaves(tree, is_leaf))
 
 
@@ -181,6 +264,16 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
     Raises:
       TypeError: the tree has another structure.
+
+    Examples:
+
+      >>> outer, inner = jax.tree.structure([0, 0]), jax.tree.structure((0, 0))
+      >>> jax.tree_util.tree_transpose(outer, inner, [(1, 2), (3, 4)])
+      ([1, 3], [2, 4])
+
+      >>> outer, inner = jax.tree.structure([0, 0]), jax.tree.structure({"x": 0, "y": 0})
+      >>> jax.tree.transpose(outer, inner, [{"x": 1, "y": 2}, {"x": 3, "y": 4}])
+      {'x': [1, 3], 'y': [2, 4]}
     """
     treedef = tree_structure(pytree_to_transpose)
     try:
@@ -205,6 +298,11 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bo
 
     Raises:
       ValueError: `prefix_tree` is no tree prefix of `full_tree`; the message names the position.
+
+    Examples:
+
+      >>> jax.tree.broadcast({"x": 1, "y": 2}, {"x": [10, 20], "y": 30})
+      {'x': [1, 1], 'y': 2}
     """
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     (subtrees,) = _up_to(treedef, "tree_broadcast prefix_tree", prefix_tree, (full_tree,), is_leaf)
@@ -228,17 +326,35 @@ def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """The structures of the root's children."""
+    """The structures of the root's children.
+
+    Examples:
+
+      >>> jax.tree_util.treedef_children(jax.tree.structure([0, (0, 0)]))
+      [PyTreeDef(*), PyTreeDef((*, *))]
+    """
     return treedef.children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether the structure is a single node: a leaf, or a node without children."""
+    """Whether the structure is a single node: a leaf, or a node without children.
+
+    Examples:
+
+      >>> jax.tree_util.treedef_is_leaf(jax.tree.structure(7))
+      True
+    """
     return treedef.num_nodes == 1
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """The structure of a tuple whose elements have these structures."""
+    """The structure of a tuple whose elements have these structures.
+
+    Examples:
+
+      >>> jax.tree_util.treedef_tuple([jax.tree.structure(0), jax.tree.structure([0, 0])])
+      PyTreeDef((*, [*, *]))
+    """
     return treedef_tuple_in(default_registry, list(treedefs))
 
 

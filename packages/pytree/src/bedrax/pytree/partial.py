@@ -36,6 +36,14 @@ class Partial(functools.partial[Any]):
     The positional and keyword arguments are children; the function is metadata, so two
     Partials have the same structure if their functions are equal. A `func` that is itself a
     partial is kept as one function: its arguments are not part of the tree.
+
+    Examples:
+
+      >>> halve = jax.tree_util.Partial(jnp.multiply, 0.5)
+      >>> jax.tree.leaves(halve)
+      [0.5]
+      >>> jax.jit(lambda f, x: f(x))(halve, 4.)
+      Array(2., dtype=float32, weak_type=True)
     """
 
     def __new__(cls, func: Any, /, *args: Any, **kw: Any) -> Partial:

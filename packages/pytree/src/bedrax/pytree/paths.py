@@ -39,7 +39,13 @@ def _simple_name(key: Any) -> str:
 
 
 def is_tree_node(typ: type) -> bool:
-    """Whether instances of `typ` are nodes of a pytree."""
+    """Whether instances of `typ` are nodes of a pytree.
+
+    Examples:
+
+      >>> jax.tree_util.is_tree_node([1]), jax.tree_util.is_tree_node(1)
+      (False, False)
+    """
     return default_registry.is_node(typ)
 
 
@@ -48,6 +54,12 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
     Raises:
       ValueError: `tree` is a leaf.
+
+    Examples:
+
+      >>> children, keys = jax.tree_util.flatten_one_level({"a": [1, 2], "b": 3})
+      >>> list(children)
+      [[1, 2], 3]
     """
     result = default_registry.flatten_one_level(tree)
     if result is None:
@@ -56,7 +68,14 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
-    """Like `flatten_one_level`, with `(key, child)` pairs."""
+    """Like `flatten_one_level`, with `(key, child)` pairs.
+
+    Examples:
+
+      >>> pairs, _ = jax.tree_util.flatten_one_level_with_keys({"a": [1, 2], "b": 3})
+      >>> [str(key) for key, child in pairs]
+      ["['a']", "['b']"]
+    """
     result = flatten_with_keys(tree)
     if result is None:
         raise ValueError(f"flatten_one_level_with_keys needs a pytree node, got a leaf of type {type(tree)}.")
@@ -71,6 +90,12 @@ def tree_flatten_with_path(
     Args:
       is_leaf: whether a subtree is a leaf.
       is_leaf_takes_path: call `is_leaf(path, subtree)` instead of `is_leaf(subtree)`.
+
+    Examples:
+
+      >>> pairs, structure = jax.tree.flatten_with_path({"a": [10, 20]})
+      >>> [(jax.tree_util.keystr(path), leaf) for path, leaf in pairs]
+      [("['a'][0]", 10), ("['a'][1]", 20)]
     """
     predicate = is_leaf if is_leaf is None or is_leaf_takes_path else lambda _, x: is_leaf(x)
     try:
@@ -83,7 +108,13 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The `(key path, leaf)` pairs of `tree`; see `tree_flatten_with_path`."""
+    """The `(key path, leaf)` pairs of `tree`; see `tree_flatten_with_path`.
+
+    Examples:
+
+      >>> [(jax.tree_util.keystr(path), leaf) for path, leaf in jax.tree.leaves_with_path([1, {"a": 2}])]
+      [('[0]', 1), ("[1]['a']", 2)]
+    """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 

@@ -24,6 +24,18 @@ def static(**kwargs: Any) -> Any:
     """`dataclasses.field` for a field that `register_dataclass` takes as metadata.
 
     Takes the keywords of `dataclasses.field`; other entries of `metadata` are kept.
+
+    Examples:
+
+      >>> import dataclasses
+      >>> @jax.tree_util.register_dataclass
+      ... @dataclasses.dataclass
+      ... class Layer:
+      ...     weights: jax.Array
+      ...     name: str = jax.tree.static(default="dense")
+      ...
+      >>> jax.tree.map(lambda x: 2 * x, Layer(jnp.ones(2)))
+      Layer(weights=Array([2., 2.], dtype=float32), name='dense')
     """
     metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
     return dataclasses.field(metadata=metadata, **kwargs)

@@ -73,7 +73,16 @@ normal: Final = sampler(
     normals,
     name="normal",
     dtype=inexact_dtype,
-    doc="Standard normal numbers. Complex ones have independent parts of variance one half.",
+    doc="""Standard normal numbers. Complex ones have independent parts of variance one half.
+
+    Examples:
+
+      >>> jax.random.normal(jax.random.key(0), (3,))
+      Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
+      >>> 5 + 0.1 * jax.random.normal(jax.random.key(1), (2, 2), jnp.bfloat16)
+      Array([[5.0625, 4.9375],
+             [5, 5.15625]], dtype=bfloat16)
+    """,
 )
 
 
@@ -83,6 +92,12 @@ def truncated_normal(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any
 
     Args:
       lower, upper: bounds, which broadcast to `shape`.
+
+    Examples:
+
+      >>> x = jax.random.truncated_normal(jax.random.key(0), -1., 1., (1000,))
+      >>> bool(jnp.all(jnp.abs(x) < 1))
+      True
     """
     root = scalar(math.sqrt(2.0), dtype)
     lower, upper = as_dtype(lower, dtype), as_dtype(upper, dtype)
@@ -104,6 +119,12 @@ def lognormal(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], sigm
 
     Args:
       sigma: array that broadcasts to `shape`.
+
+    Examples:
+
+      >>> x = jax.random.lognormal(jax.random.key(0), sigma=2., shape=(1000,))
+      >>> jnp.log(x).std().round()
+      Array(2., dtype=float32)
     """
     return lax.exp(lax.mul(normals(key, shape, dtype), broadcast_to(as_dtype(sigma, dtype), shape)))
 
@@ -116,7 +137,17 @@ def exponentials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -
     return lax.neg(lax.log1p(lax.neg(unit_floats(key, shape, dtype))))
 
 
-exponential: Final = sampler(exponentials, name="exponential", doc="Exponentially distributed numbers of mean 1.")
+exponential: Final = sampler(
+    exponentials,
+    name="exponential",
+    doc="""Exponentially distributed numbers of mean 1.
+
+    Examples:
+
+      >>> jax.random.exponential(jax.random.key(0), (3,))
+      Array([2.950128  , 3.8434246 , 0.40390354], dtype=float32)
+    """,
+)
 
 
 def gumbels(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -128,14 +159,26 @@ def gumbels(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arr
 
 @sampler
 def cauchy(key: ArrayLike, shape: Shape, dtype: DTypeLike) -> Any:
-    """Numbers of the standard Cauchy distribution."""
+    """Numbers of the standard Cauchy distribution.
+
+    Examples:
+
+      >>> jax.random.cauchy(jax.random.key(0), (3,))
+      Array([ 6.0274944 , 14.837895  , -0.58172226], dtype=float32)
+    """
     u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).eps, dtype), scalar(1, dtype))
     return lax.tan(lax.mul(scalar(math.pi, dtype), lax.sub(u, scalar(0.5, dtype))))
 
 
 @sampler
 def laplace(key: ArrayLike, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
-    """Numbers of density exp(-abs(x)) / 2."""
+    """Numbers of density exp(-abs(x)) / 2.
+
+    Examples:
+
+      >>> jax.random.laplace(jax.random.key(0), (3,))
+      Array([-2.2569816 , -3.1502788 ,  0.40859544], dtype=float32)
+    """
     low = lax.add(scalar(-1, dtype), scalar(dtypes.finfo(dtype).epsneg, dtype))
     u = uniform_floats(key, shape, dtype, low, scalar(1, dtype))
     return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
@@ -143,7 +186,13 @@ def laplace(key: ArrayLike, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Arr
 
 @sampler
 def logistic(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Numbers whose distribution function is the logistic sigmoid."""
+    """Numbers whose distribution function is the logistic sigmoid.
+
+    Examples:
+
+      >>> jax.random.logistic(jax.random.key(0), (3,))
+      Array([ 2.8963761 ,  3.8217716 , -0.69783914], dtype=float32)
+    """
     u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).tiny, dtype), scalar(1, dtype))
     return lax.log(lax.div(u, lax.sub(scalar(1, dtype), u)))
 
@@ -170,6 +219,11 @@ def gumbel(
       mode: ``"low"`` or ``"high"``: the number of bits of a sample. With ``"low"`` float32 numbers are wrong far out in
         the tails. Default: ``"low"``, or ``"high"`` under ``jax_high_dynamic_range_gumbel``.
       out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.gumbel(jax.random.key(0), (3,))
+      Array([ 2.9233725 ,  3.8326178 , -0.09689324], dtype=float32)
     """
     key, _ = single_key("gumbel", key)
     shape, dtype = shape_of(shape), float_dtype("gumbel", dtype)
@@ -210,6 +264,11 @@ def pareto(key: ArrayLike, shape: Shape, dtype: DTypeLike, b: ArrayLike) -> Any:
 
     Args:
       b: positive exponent; broadcasts to `shape`.
+
+    Examples:
+
+      >>> bool(jnp.all(jax.random.pareto(jax.random.key(0), 2., (1000,)) >= 1))
+      True
     """
     return lax.exp(lax.div(exponentials(key, shape, dtype), broadcast_to(as_dtype(b, dtype), shape)))
 
@@ -220,6 +279,11 @@ def rayleigh(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], scale
 
     Args:
       scale: broadcasts to `shape`.
+
+    Examples:
+
+      >>> bool(jnp.all(jax.random.rayleigh(jax.random.key(0), 2., (100,)) > 0))
+      True
     """
     u = uniform_floats(key, shape, dtype, scalar(dtypes.finfo(dtype).tiny, dtype), scalar(1, dtype))
     radius = lax.sqrt(lax.mul(scalar(-2, dtype), lax.log(u)))
@@ -232,6 +296,11 @@ def wald(key: ArrayLike, shape: Shape, dtype: DTypeLike, mean: ArrayLike) -> Any
 
     Args:
       mean: positive; broadcasts to `shape`.
+
+    Examples:
+
+      >>> bool(jnp.all(jax.random.wald(jax.random.key(0), 1., (100,)) > 0))
+      True
     """
     # J. R. Michael, W. R. Schucany, R. W. Haas, "Generating random variates using transformations with multiple
     # roots", The American Statistician 30 (1976): with y chi-square of 1 degree, the smaller root x of
@@ -254,6 +323,11 @@ def weibull_min(key: ArrayLike, shape: Shape, dtype: DTypeLike, scale: ArrayLike
 
     Args:
       scale, concentration: broadcast to `shape`.
+
+    Examples:
+
+      >>> bool(jnp.all(jax.random.weibull_min(jax.random.key(0), 1., 2., (100,)) > 0))
+      True
     """
     scale, concentration = (broadcast_to(as_dtype(x, dtype), shape) for x in (scale, concentration))
     return lax.mul(lax.pow(exponentials(key, shape, dtype), lax.div(lax.full(shape, 1, dtype), concentration)), scale)
@@ -264,7 +338,18 @@ def maxwells(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Ar
     return lax.sqrt(lax.reduce_sum(lax.square(normals(key, (*shape, 3), dtype)), (len(shape),)))
 
 
-maxwell: Final = sampler(maxwells, name="maxwell", doc="Numbers of the standard Maxwell distribution: speeds in a gas.")
+maxwell: Final = sampler(
+    maxwells,
+    name="maxwell",
+    doc="""Numbers of the standard Maxwell distribution: speeds in a gas.
+
+    Examples:
+
+      >>> x = jax.random.maxwell(jax.random.key(0), (1000,))
+      >>> bool(jnp.all(x > 0))
+      True
+    """,
+)
 
 
 @sampler(shape=(), placement=False)
@@ -273,6 +358,12 @@ def double_sided_maxwell(key: ArrayLike, shape: Shape, dtype: DTypeLike, loc: Ar
 
     Args:
       loc, scale: broadcast to `shape`.
+
+    Examples:
+
+      >>> x = jax.random.double_sided_maxwell(jax.random.key(0), loc=5., scale=1., shape=(2000,))
+      >>> x.mean().round()
+      Array(5., dtype=float32)
     """
     loc, scale = (broadcast_to(as_dtype(x, dtype), shape) for x in (loc, scale))
     for_size, for_sign = split_keys(key, 2)
@@ -288,6 +379,12 @@ def triangular(
 
     Args:
       left, mode, right: broadcast to `shape`.
+
+    Examples:
+
+      >>> x = jax.random.triangular(jax.random.key(0), 0., 1., 5., (2000,))
+      >>> x.mean().round()
+      Array(2., dtype=float32)
     """
     left, mode, right = (broadcast_to(as_dtype(x, dtype), shape) for x in (left, mode, right))
     u = unit_floats(key, shape, dtype)
@@ -350,6 +447,14 @@ def multivariate_normal(
 
     Returns:
       An array of shape ``(*shape, n)``.
+
+    Examples:
+
+      >>> mean, cov = jnp.array([5., 0.]), jnp.array([[1., 0.9], [0.9, 1.]])
+      >>> x = jax.random.multivariate_normal(jax.random.key(0), mean, cov, (2000,))
+      >>> jnp.cov(x.T).round(1)
+      Array([[1.        , 0.90000004],
+             [0.90000004, 1.        ]], dtype=float32)
     """
     key, _ = single_key("multivariate_normal", key)
     one_of("multivariate_normal", "method", method, ("svd", "eigh", "cholesky"))
@@ -410,6 +515,12 @@ def orthogonal(
 
     Returns:
       An array of shape ``(*shape, n, m)``.
+
+    Examples:
+
+      >>> q = jax.random.orthogonal(jax.random.key(0), 3)
+      >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5)
+      Array(True, dtype=bool)
     """
     key, _ = single_key("orthogonal", key)
     n = operator.index(n)

@@ -142,6 +142,12 @@ def poisson(
 
     Args:
       lam: rate, the mean; broadcasts to `shape`. Where it is negative or NaN the result is -1.
+
+    Examples:
+
+      >>> x = jax.random.poisson(jax.random.key(0), lam=4., shape=(2000,))
+      >>> x.mean().round()
+      Array(4., dtype=float32)
     """
     work = np.dtype(np.float32)  # under x64, too: users rely on these streams
     if method == "approximate":
@@ -192,6 +198,12 @@ def geometric(key: ArrayLike, shape: tuple[Any, ...], dtype: np.dtype[Any], p: A
 
     Args:
       p: in (0, 1]; broadcasts to `shape`.
+
+    Examples:
+
+      >>> x = jax.random.geometric(jax.random.key(0), 0.5, (1000,))
+      >>> bool(jnp.all(x >= 1))
+      True
     """
     work = _parameter_dtype(p)
     u = unit_floats(key, shape, work)
@@ -295,6 +307,12 @@ binomial: Final = sampler(
     Args:
       n: number of trials, a whole number; broadcasts to `shape`.
       p: in [0, 1]; broadcasts to `shape`. Where a parameter is out of its range the result is NaN.
+
+    Examples:
+
+      >>> x = jax.random.binomial(jax.random.key(0), n=10, p=0.5, shape=(1000,))
+      >>> x.mean().round()
+      Array(5., dtype=float32)
     """,
 )
 
@@ -350,6 +368,12 @@ def multinomial(
 
     Returns:
       An array of shape ``(*batch, p.shape[-1])``.
+
+    Examples:
+
+      >>> counts = jax.random.multinomial(jax.random.key(0), 10., jnp.array([0.2, 0.8]))
+      >>> counts.sum()
+      Array(10., dtype=float32)
     """
     key, _ = single_key("multinomial", key)
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "multinomial")

@@ -37,12 +37,38 @@ def define_prng_impl(
       random_bits: ``(key, bit_width, shape) -> unsigned integers``.
       fold_in: ``(key, integer of rank 0) -> key``.
       name, tag: for messages and for ``key<tag>``.
+
+    Examples:
+
+      >>> from jax.extend import random
+
+      >>> def bits(key, width, shape):  # no generator to be used: it counts
+      ...     return key[0].astype(f"uint{width}") + jnp.arange(np.prod(shape), dtype=f"uint{width}").reshape(shape)
+      ...
+      >>> counting = random.define_prng_impl(
+      ...     key_shape=(1,), seed=lambda n: n.astype(jnp.uint32).reshape(1), random_bits=bits,
+      ...     split=lambda key, shape: key + bits(key * 0, 32, (*shape, 1)), fold_in=lambda key, n: key + n, name="counting",
+      ...     tag="count")
+      >>> key = jax.random.key(5, impl=counting)
+      >>> jax.random.bits(key, (3,)), jax.random.key_data(jax.random.split(key)).ravel()
+      (Array([5, 6, 7], dtype=uint32), Array([5, 6], dtype=uint32))
+      >>> key.dtype
+      key<count>
     """
     return KeyImplementation(tuple(key_shape), seed, split, random_bits, fold_in, name, tag)
 
 
 def seed_with_impl(impl: KeyImplementation, seed: Any) -> Array:
-    """A key of a generator, from an integer: `random_seed` with its arguments in the other order."""
+    """A key of a generator, from an integer: `random_seed` with its arguments in the other order.
+
+    Examples:
+
+      >>> from jax.extend import random
+
+      >>> key = random.seed_with_impl(random.rbg_prng_impl, 3)
+      >>> bool(jnp.all(key == jax.random.key(3, impl="rbg"))), jax.random.key_data(key).shape
+      (True, (4,))
+    """
     return random_seed(seed, impl)
 
 
@@ -55,6 +81,14 @@ def random_seed(seeds: Any, impl: KeyImplementation) -> Array:
 
     Returns:
       an array of keys, of the shape of `seeds`.
+
+    Examples:
+
+      >>> from jax.extend import random
+
+      >>> keys = random.random_seed(jnp.array([1, 2, 1]), random.threefry_prng_impl)
+      >>> keys.shape, [bool(k == jax.random.key(1)) for k in keys]
+      ((3,), [True, False, True])
     """
     seeds = lax.asarray(seeds)
     if not seeds.shape:
@@ -82,6 +116,15 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
 
     Raises:
       TypeError: the key is not a pair, or the counters are not uint32.
+
+    Examples:
+
+      >>> from jax.extend import random
+
+      >>> key = jnp.zeros(2, jnp.uint32)
+      >>> block = jnp.zeros(2, jnp.uint32)
+      >>> [hex(word) for word in random.threefry_2x32(key, block).tolist()]  # the cipher's published result for zeros
+      ['0x6b200159', '0x99ba4efe']
     """
     try:
         key1, key2 = keypair

@@ -111,6 +111,14 @@ def permutation(
 
     Returns:
       An array like `x`, or of n integers.
+
+    Examples:
+
+      >>> jax.random.permutation(jax.random.key(0), 5)
+      Array([0, 1, 4, 3, 2], dtype=int32)
+      >>> jax.random.permutation(jax.random.key(0), jnp.array([[1, 2], [3, 4]]), axis=1)
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
     """
     key, _ = single_key("permutation", key)
     rank = 0 if _is_size(x) else len(aval_of(x).shape)
@@ -153,6 +161,12 @@ def categorical(
 
     Returns:
       Integers below ``logits.shape[axis]``.
+
+    Examples:
+
+      >>> logits = jnp.log(jnp.array([0.1, 0.1, 0.8]))
+      >>> jax.random.categorical(jax.random.key(0), logits, shape=(6,))
+      Array([1, 2, 2, 1, 2, 2], dtype=int32)
     """
     key, _ = single_key("categorical", key)
     if not isinstance(logits, (Array, np.ndarray)):
@@ -229,6 +243,13 @@ def choice(
 
     Returns:
       An array of shape ``(*a.shape[:axis], *shape, *a.shape[axis + 1:])``.
+
+    Examples:
+
+      >>> jax.random.choice(jax.random.key(0), jnp.array([10, 20, 30, 40]), (3,), replace=False)
+      Array([10, 20, 40], dtype=int32)
+      >>> jax.random.choice(jax.random.key(0), 3, (4,), p=jnp.array([0., 0.5, 0.5]))
+      Array([1, 1, 2, 2], dtype=int32)
     """
     key, _ = single_key("choice", key)
     if not isinstance(replace, (bool, np.bool_)):

@@ -199,6 +199,12 @@ def gamma(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], a: Array
 
     Args:
       a: positive; broadcasts to `shape`.
+
+    Examples:
+
+      >>> x = jax.random.gamma(jax.random.key(0), 3., (2000,))
+      >>> x.mean().round()
+      Array(3., dtype=float32)
     """
     return gammas(key, shape, dtype, a, method=method)
 
@@ -209,6 +215,11 @@ def loggamma(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], a: Ar
 
     Args:
       a: parameter of the gamma numbers, positive; broadcasts to `shape`.
+
+    Examples:
+
+      >>> jax.random.loggamma(jax.random.key(0), 1e-6, (2,)) < -1000
+      Array([ True,  True], dtype=bool)
     """
     return gammas(key, shape, dtype, a, True, method)
 
@@ -221,6 +232,12 @@ def beta(
 
     Args:
       a, b: positive; broadcast to `shape`.
+
+    Examples:
+
+      >>> x = jax.random.beta(jax.random.key(0), 2., 2., (1000,))
+      >>> x.mean().round(1)
+      Array(0.5, dtype=float32)
     """
     first, second = split_keys(key, 2)
     x, y = gammas(first, shape, dtype, a, True, method), gammas(second, shape, dtype, b, True, method)
@@ -260,6 +277,12 @@ def dirichlet(
 
     Returns:
       An array of shape ``(*shape, n)``.
+
+    Examples:
+
+      >>> x = jax.random.dirichlet(jax.random.key(0), jnp.array([1., 2., 3.]))
+      >>> x.sum().round(3)
+      Array(1., dtype=float32)
     """
     key, _ = single_key("dirichlet", key)
     dtype = float_dtype("dirichlet", dtype)
@@ -283,6 +306,12 @@ def chisquare(
 
     Args:
       df: degrees of freedom; broadcasts to `shape`.
+
+    Examples:
+
+      >>> x = jax.random.chisquare(jax.random.key(0), df=3, shape=(2000,))
+      >>> x.mean().round()
+      Array(3., dtype=float32)
     """
     two = scalar(2, dtype)
     half = lax.div(as_dtype(df, dtype), two)
@@ -295,6 +324,11 @@ def f(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], dfnum: Array
 
     Args:
       dfnum, dfden: degrees of freedom; broadcast to `shape`.
+
+    Examples:
+
+      >>> jax.random.f(jax.random.key(0), dfnum=4., dfden=6., shape=(2,)).shape
+      (2,)
     """
     for_den, for_num = split_keys(key, 2)
     two = scalar(2, dtype)
@@ -312,6 +346,11 @@ def t(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], df: Array) -
 
     Args:
       df: degrees of freedom; broadcasts to `shape`.
+
+    Examples:
+
+      >>> jax.random.t(jax.random.key(0), df=5., shape=(2,)).shape
+      (2,)
     """
     for_normal, for_gamma = split_keys(key, 2)
     half = broadcast_to(lax.div(as_dtype(df, dtype), scalar(2, dtype)), shape)
@@ -340,6 +379,12 @@ def generalized_normal(
       shape: of the result.
       dtype: a float dtype; default: the default float.
       out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.generalized_normal(jax.random.key(0), p=1., shape=(2000,))
+      >>> jnp.abs(x).mean().round()
+      Array(1., dtype=float32)
     """
     key, _ = single_key("generalized_normal", key)
     shape, dtype = shape_of(shape), float_dtype("generalized_normal", dtype)
@@ -379,6 +424,12 @@ def ball(
 
     Returns:
       An array of shape ``(*shape, d)``.
+
+    Examples:
+
+      >>> points = jax.random.ball(jax.random.key(0), d=3, shape=(100,))
+      >>> bool(jnp.all(jnp.linalg.norm(points, axis=-1) <= 1))
+      True
     """
     key, _ = single_key("ball", key)
     return placed(_ball(key, shape_of(shape), float_dtype("ball", dtype), int(d), float(p)), out_sharding)

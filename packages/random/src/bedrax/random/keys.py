@@ -149,6 +149,14 @@ def key(seed: ArrayLike, *, impl: KeyImplementation | str | None = None, dtype: 
 
     Returns:
       An array of rank 0 whose dtype is a `jax.dtypes.prng_key`.
+
+    Examples:
+
+      >>> key = jax.random.key(7)
+      >>> key.dtype
+      key<fry>
+      >>> jax.random.normal(key)
+      Array(0.45123515, dtype=float32)
     """
     return _seed("key", seed, _implementation(impl, dtype))
 
@@ -158,13 +166,24 @@ def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
 
     Functions of this module take untyped keys, too, and read them by ``jax_default_prng_impl``. New programs should use
     `key`. With ``jax_enable_custom_prng`` this is `key`.
+
+    Examples:
+
+      >>> jax.random.PRNGKey(7)
+      Array([0, 7], dtype=uint32)
     """
     typed = _seed("PRNGKey", seed, implementations.find(impl))
     return typed if flags.enable_custom_prng.value else random_unwrap_p.bind(typed)
 
 
 def key_dtype(impl_spec: str | None = None) -> KeyDType:
-    """The dtype of keys of the named (or default) implementation."""
+    """The dtype of keys of the named (or default) implementation.
+
+    Examples:
+
+      >>> jax.random.key_dtype("rbg")
+      key<rbg>
+    """
     return KeyDType(implementations.find(impl_spec))
 
 
@@ -177,6 +196,12 @@ def wrap_key_data(key_bits_array: Array, *, impl: Any = None, dtype: DTypeLike |
 
     Returns:
       An array of keys of shape ``(...)``.
+
+    Examples:
+
+      >>> data = jax.random.key_data(jax.random.key(7))
+      >>> jax.random.wrap_key_data(data) == jax.random.key(7)
+      Array(True, dtype=bool)
     """
     implementation = _implementation(impl, dtype)
     aval = aval_of(key_bits_array)
@@ -185,14 +210,26 @@ def wrap_key_data(key_bits_array: Array, *, impl: Any = None, dtype: DTypeLike |
 
 
 def key_data(keys: Array) -> Array:
-    """The numbers that keys are made of: a uint32 array of shape ``(*keys.shape, *key_shape)``."""
+    """The numbers that keys are made of: a uint32 array of shape ``(*keys.shape, *key_shape)``.
+
+    Examples:
+
+      >>> jax.random.key_data(jax.random.key(7))
+      Array([0, 7], dtype=uint32)
+    """
     if type(keys) is KeyArray:
         return keys.base
     return random_unwrap_p.bind(typed_keys(keys)[0])
 
 
 def key_impl(keys: Array) -> str:
-    """The name of the keys' implementation (or the implementation itself if it is not registered)."""
+    """The name of the keys' implementation (or the implementation itself if it is not registered).
+
+    Examples:
+
+      >>> str(jax.random.key_impl(jax.random.key(0)))
+      'threefry2x32'
+    """
     implementation = implementation_of(typed_keys(keys)[0])
     if implementations.implementations.get(implementation.name) is implementation:
         return implementation.name
@@ -200,7 +237,14 @@ def key_impl(keys: Array) -> str:
 
 
 def clone(key: ArrayLike) -> Array:
-    """The same key, which key-reuse checks take for a new one."""
+    """The same key, which key-reuse checks take for a new one.
+
+    Examples:
+
+      >>> key = jax.random.key(0)
+      >>> bool(jax.random.bits(key) == jax.random.bits(jax.random.clone(key)))
+      True
+    """
     typed, untyped = typed_keys(key)
     out = random_clone_p.bind(typed)
     return random_unwrap_p.bind(out) if untyped else out
@@ -218,6 +262,15 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
 
     Returns:
       An array of `num` keys (of key data if `key` is untyped). `key` should not be used again.
+
+    Examples:
+
+      >>> key = jax.random.key(0)
+      >>> key, subkey = jax.random.split(key)
+      >>> jax.random.uniform(subkey)
+      Array(0.00729382, dtype=float32)
+      >>> jax.random.split(key, 3).shape
+      (3,)
     """
     typed, untyped = single_key("split", key)
     shape = (num,) if type(num) is int else _shape_of(num)
@@ -244,6 +297,12 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 
     Returns:
       A key.
+
+    Examples:
+
+      >>> key = jax.random.key(0)
+      >>> [int(jax.random.randint(jax.random.fold_in(key, step), (), 0, 100)) for step in range(3)]
+      [91, 22, 59]
     """
     typed, untyped = single_key("fold_in", key)
     if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
@@ -271,6 +330,11 @@ def bits(key: ArrayLike, shape: tuple[int, ...] = (), dtype: str | None = None, 
 
     Returns:
       An array of unsigned integers.
+
+    Examples:
+
+      >>> jax.random.bits(jax.random.key(0), (3,), jnp.uint8)
+      Array([167, 146,  40], dtype=uint8)
     """
     typed, _ = single_key("bits", key)
     dtype = dtypes.default_uint_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "bits")

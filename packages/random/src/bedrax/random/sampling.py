@@ -41,7 +41,8 @@ def sampler(
       formula: ``(key, shape, dtype, *parameters)``, of one typed key, with the shape of the result and its dtype; the
         parameters broadcast to the shape, but may be of any dtype. With a parameter `method` after a star, the sampler
         has one, too: one of `METHODS`. Without a formula, returns a decorator.
-      name, doc: of the sampler, if not those of the formula. The lines on the arguments of all samplers are added.
+      name, doc: of the sampler, if not those of the formula. The lines on the arguments of all samplers are added. An
+        "Examples" section stays the last one.
       dtype: the function of `arguments` that reads the dtype.
       shape: the default; None is the joint shape of the parameters, () where there are none.
       placement: whether there is the argument `out_sharding`.
@@ -113,8 +114,9 @@ def sampler(
 def _documentation(
     doc: str, parameters: list[str], shape: tuple | None, dtype: str, placement: bool, has_method: bool
 ) -> str:
-    """A docstring whose last section lists the arguments, with those of all samplers."""
-    text, _, own = inspect.cleandoc(doc).partition("\n\nArgs:\n")
+    """A docstring that lists the arguments with those of all samplers; its last section has the examples."""
+    doc, mark, examples = inspect.cleandoc(doc).partition("\n\nExamples:\n")
+    text, _, own = doc.partition("\n\nArgs:\n")
     default = f"the shape of `{parameters[0]}`" if len(parameters) == 1 else "the parameters' joint shape"
     lines = [
         "key: a single key.",
@@ -124,4 +126,4 @@ def _documentation(
         *([_METHOD] if has_method else ()),
         *(["out_sharding: placement of the result."] if placement else ()),
     ]
-    return f"{text}\n\nArgs:\n  " + "\n  ".join(lines) + "\n"
+    return f"{text}\n\nArgs:\n  " + "\n  ".join(lines) + f"\n{mark[1:]}{examples}"

@@ -28,6 +28,16 @@ class StatefulPRNG:
     reference to the counter, so the rules for references hold for generators: functions take them as arguments and do
     not
     return them.
+
+    Examples:
+
+      >>> from jax.experimental.random import StatefulPRNG, stateful_rng
+
+      >>> rng = stateful_rng(0)
+      >>> isinstance(rng, StatefulPRNG)
+      True
+      >>> rng.normal((2,)).shape
+      (1,)
     """
 
     _base_key: Any
@@ -104,6 +114,15 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
 
     Raises:
       TypeError: no seed, in a function that is being traced.
+
+    Examples:
+
+      >>> from jax.experimental.random import StatefulPRNG, stateful_rng
+
+      >>> rng = stateful_rng(7)
+      >>> first, second = rng.uniform(), rng.uniform()
+      >>> bool(first == second)
+      False
     """
     if seed is None:
         if not trace_state_clean():

@@ -75,6 +75,13 @@ def uniform(
       dtype: a float dtype; default: the default float.
       minval, maxval: bounds, which broadcast to `shape`.
       out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.uniform(jax.random.key(0), (3,))
+      Array([0.947667  , 0.9785799 , 0.33229148], dtype=float32)
+      >>> jax.random.uniform(jax.random.key(0), (2,), minval=10., maxval=20.)
+      Array([19.47667 , 19.785799], dtype=float32)
     """
     key, _ = single_key("uniform", key)
     shape, dtype = shape_of(shape), float_dtype("uniform", dtype)
@@ -162,6 +169,11 @@ def randint(
         ``minval >= maxval`` the result is `minval`.
       dtype: an integer dtype; default: the default integer.
       out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.randint(jax.random.key(0), (5,), minval=0, maxval=10)
+      Array([9, 0, 2, 3, 1], dtype=int32)
     """
     key, _ = single_key("randint", key)
     dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "randint")
@@ -212,6 +224,11 @@ def bernoulli(
       mode: ``"low"`` compares `p` with uniform floats of its dtype, whose resolution bounds the precision of small
         probabilities; ``"high"`` draws twice the bits.
       out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.bernoulli(jax.random.key(0), 0.25, (6,))
+      Array([False, False, False, False, False,  True], dtype=bool)
     """
     one_of("bernoulli", "mode", mode, ("high", "low"))
     key, _ = single_key("bernoulli", key)
@@ -241,6 +258,11 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
       shape: of the result.
       dtype: any numeric dtype; default: the default integer.
       out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.rademacher(jax.random.key(0), (5,))
+      Array([-1, -1,  1,  1, -1], dtype=int32)
     """
     key, _ = single_key("rademacher", key)
     dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "rademacher")

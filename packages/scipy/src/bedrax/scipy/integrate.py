@@ -10,5 +10,11 @@ __all__ = ["trapezoid"]
 
 
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """The integral of samples `y` at the points `x` (or with spacing `dx`) by the trapezoidal rule."""
+    """The integral of samples `y` at the points `x` (or with spacing `dx`) by the trapezoidal rule.
+
+    Examples:
+
+      >>> jax.scipy.integrate.trapezoid(jnp.array([0., 1., 4.]), x=jnp.array([0., 1., 2.]))
+      Array(3., dtype=float32)
+    """
     return calculus.trapezoid(y, x, dx, axis)

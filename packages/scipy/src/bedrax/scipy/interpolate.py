@@ -30,6 +30,13 @@ class RegularGridInterpolator:
       fill_value: the value outside of the grid; None extrapolates.
 
     An instance is a pytree, whose leaves are the grid and the values.
+
+    Examples:
+
+      >>> x, y = jnp.array([0., 1.]), jnp.array([0., 10.])
+      >>> plane = jax.scipy.interpolate.RegularGridInterpolator((x, y), jnp.array([[0., 1.], [2., 3.]]))
+      >>> plane(jnp.array([[0.5, 5.], [1., 0.]]))
+      Array([1.5, 2. ], dtype=float32)
     """
 
     def __init__(

@@ -92,6 +92,12 @@ def map_coordinates(
 
     Raises:
       NotImplementedError: another order, or another mode.
+
+    Examples:
+
+      >>> x = jnp.array([[0., 1.], [10., 11.]])
+      >>> jax.scipy.ndimage.map_coordinates(x, [jnp.array([0.5, 1.]), jnp.array([0.5, 0.])], order=1)
+      Array([ 5.5, 10. ], dtype=float32)
     """
     image = array("map_coordinates", input)
     if mode not in _INSIDE:

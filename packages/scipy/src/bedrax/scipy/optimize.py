@@ -35,6 +35,14 @@ class OptimizeResults(NamedTuple):
       hess_inv: the approximation of the inverse of the Hessian.
       nfev, njev: the numbers of computed values and gradients.
       nit: the number of steps.
+
+    Examples:
+
+      >>> import jax.scipy.optimize
+
+      >>> result = jax.scipy.optimize.minimize(lambda x: jnp.sum(x ** 2), jnp.ones(2), method="BFGS")
+      >>> isinstance(result, jax.scipy.optimize.OptimizeResults), bool(result.success)
+      (True, True)
     """
 
     # The public fields, whose names callers use.
@@ -191,6 +199,17 @@ def minimize(
     Raises:
       TypeError: `args` is not a tuple, or an option is unknown.
       ValueError: another method.
+
+    Examples:
+
+      >>> import jax.scipy.optimize
+
+      >>> def loss(x):
+      ...     return jnp.sum((x - jnp.array([1., 2.])) ** 2)
+      ...
+      >>> result = jax.scipy.optimize.minimize(loss, jnp.zeros(2), method="BFGS")
+      >>> result.x.round(3)
+      Array([1., 2.], dtype=float32)
     """
     if not isinstance(args, tuple):
         raise TypeError(f"minimize: args is a tuple, got {args!r}")

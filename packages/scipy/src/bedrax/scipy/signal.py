@@ -78,6 +78,11 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | 
       in1, in2: arrays of one rank.
       mode: ``"full"``; ``"same"``: the size of `in1`, centered; ``"valid"``: without padding.
       axes: the axes of the convolution (None: all); the arrays are broadcast along others.
+
+    Examples:
+
+      >>> jax.scipy.signal.fftconvolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.])).round(3)
+      Array([1.       , 3.0000002, 5.       , 3.0000002], dtype=float32)
     """
     _check_mode("fftconvolve", mode)
     in1, in2 = inexact("fftconvolve", in1, in2)
@@ -133,12 +138,23 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
       mode: ``"full"``; ``"same"``: the size of `in1`, centered; ``"valid"``: without padding.
       method: ``"direct"``, ``"fft"``, or ``"auto"``, the same as "direct".
       precision: of the products, for the direct method.
+
+    Examples:
+
+      >>> jax.scipy.signal.convolve(jnp.array([1., 2., 3.]), jnp.array([1., 1.]), mode="same")
+      Array([1., 3., 5.], dtype=float32)
     """
     return _checked("convolve", in1, in2, mode, method, precision, False)
 
 
 def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
-    """The correlation of two arrays of one rank: the convolution with `in2` reversed and conjugated."""
+    """The correlation of two arrays of one rank: the convolution with `in2` reversed and conjugated.
+
+    Examples:
+
+      >>> jax.scipy.signal.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]))
+      Array([1., 2., 3., 0.], dtype=float32)
+    """
     return _checked("correlate", in1, in2, mode, method, precision, True)
 
 
@@ -159,7 +175,15 @@ def convolve2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """The convolution of two matrices; only zeros beyond the boundary are implemented."""
+    """The convolution of two matrices; only zeros beyond the boundary are implemented.
+
+    Examples:
+
+      >>> jax.scipy.signal.convolve2d(jnp.ones((2, 2)), jnp.ones((2, 2)))
+      Array([[1., 2., 1.],
+             [2., 4., 2.],
+             [1., 2., 1.]], dtype=float32)
+    """
     return _two_dimensional("convolve2d", in1, in2, mode, boundary, fillvalue, precision, False)
 
 
@@ -171,7 +195,15 @@ def correlate2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """The correlation of two matrices; only zeros beyond the boundary are implemented."""
+    """The correlation of two matrices; only zeros beyond the boundary are implemented.
+
+    Examples:
+
+      >>> x = jnp.arange(9.).reshape(3, 3)
+      >>> jax.scipy.signal.correlate2d(x, jnp.array([[1., 0.], [0., 1.]]), mode="valid")
+      Array([[ 4.,  6.],
+             [10., 12.]], dtype=float32)
+    """
     return _two_dimensional("correlate2d", in1, in2, mode, boundary, fillvalue, precision, True)
 
 
@@ -203,6 +235,11 @@ def detrend(
       type: ``"constant"``: the mean; ``"linear"``: a line of least squares.
       bp: the positions that separate pieces; each piece has its own line.
       overwrite_data: must be None.
+
+    Examples:
+
+      >>> jax.scipy.signal.detrend(jnp.array([0., 2., 4., 6.])).round(3) + 0.
+      Array([0., 0., 0., 0.], dtype=float32)
     """
     if overwrite_data is not None:
         raise NotImplementedError("detrend: overwrite_data is not supported: arrays are immutable.")
@@ -397,6 +434,15 @@ def stft(
 
     Returns:
       ``(frequencies, times, transforms)``; the transforms have the frequencies at `axis` and the times last.
+
+    Examples:
+
+      >>> x = jnp.sin(2 * jnp.pi * jnp.arange(32.) / 4)
+      >>> frequencies, times, spectrum = jax.scipy.signal.stft(x, nperseg=8)
+      >>> spectrum.shape
+      (5, 9)
+      >>> frequencies[jnp.argmax(jnp.abs(spectrum[:, 4]))]
+      Array(0.25, dtype=float32)
     """
     return _spectra(
         "stft",
@@ -447,6 +493,14 @@ def csd(
 
     Returns:
       ``(frequencies, densities)``, with the frequencies at `axis`.
+
+    Examples:
+
+      >>> t = jnp.arange(64.)
+      >>> x = jnp.sin(2 * jnp.pi * t / 8)
+      >>> frequencies, density = jax.scipy.signal.csd(x, -x, nperseg=16)
+      >>> frequencies[jnp.argmax(jnp.abs(density))]
+      Array(0.125, dtype=float32)
     """
     one_of("csd", "average", average, ("mean", "median"))
     freqs, _, out = _spectra(
@@ -474,7 +528,15 @@ def welch(
     axis: int = -1,
     average: str = "mean",
 ) -> tuple[Array, Array]:
-    """The power spectral density of a signal, by Welch's method; arguments and result as for `csd`."""
+    """The power spectral density of a signal, by Welch's method; arguments and result as for `csd`.
+
+    Examples:
+
+      >>> x = jnp.sin(2 * jnp.pi * jnp.arange(64.) / 8)
+      >>> frequencies, power = jax.scipy.signal.welch(x, nperseg=16)
+      >>> frequencies[jnp.argmax(power)]
+      Array(0.125, dtype=float32)
+    """
     freqs, out = csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return freqs, out.real
 
@@ -504,6 +566,14 @@ def istft(
 
     Returns:
       ``(times, signal)``.
+
+    Examples:
+
+      >>> x = jnp.sin(jnp.arange(32.))
+      >>> frequencies, times, spectrum = jax.scipy.signal.stft(x, nperseg=8)
+      >>> times, again = jax.scipy.signal.istft(spectrum, nperseg=8)
+      >>> jnp.allclose(again, x, atol=1e-5)
+      Array(True, dtype=bool)
     """
     (z,) = inexact("istft", Zxx)
     if z.ndim < 2:

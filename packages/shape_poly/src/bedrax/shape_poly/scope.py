@@ -27,6 +27,15 @@ class SymbolicScope:
 
     Raises:
       ValueError: a constraint has another form, or cannot be satisfied.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> scope = export.SymbolicScope(["n >= 2"])
+      >>> (n,) = export.symbolic_shape("n", scope=scope)
+      >>> bool(n >= 1)
+      True
     """
 
     def __init__(self, constraints_str: Sequence[str] = ()) -> None:

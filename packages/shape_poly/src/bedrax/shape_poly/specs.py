@@ -16,7 +16,16 @@ from bedrax.shape_poly.scope import SymbolicScope
 
 
 def is_symbolic_dim(p: Any) -> bool:
-    """Whether a dimension is symbolic (constant expressions are ints)."""
+    """Whether a dimension is symbolic (constant expressions are ints).
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> (n,) = export.symbolic_shape("n")
+      >>> export.is_symbolic_dim(n + 1), export.is_symbolic_dim(3)
+      (True, False)
+    """
     return isinstance(p, SymbolicDim)
 
 
@@ -34,6 +43,14 @@ def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
     Raises:
       TypeError: `dimension` is neither an integer nor a symbolic dimension.
       InconclusiveDimensionOperation: an operation in `dimension` may be undefined, such as a division by zero.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> a, = jax.export.symbolic_shape("a", constraints=["a <= 10"])
+      >>> jax.export.symbolic_dim_bounds(2 * a + 1)
+      (3, 21)
     """
     return bounds(dimension if is_symbolic_dim(dimension) else operator.index(dimension))
 
@@ -67,6 +84,14 @@ def symbolic_shape(
 
     Raises:
       ValueError: syntax errors, unfilled placeholders, unsatisfiable constraints, both `scope` and `constraints`.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> rows, columns = export.symbolic_shape("n, 2*n")
+      >>> columns - rows
+      n
     """
     return parse_shape(shape_spec, _scope(scope, constraints), like)
 
@@ -84,6 +109,14 @@ def symbolic_args_specs(
 
     Returns:
       A pytree like `args` of `ShapeDtypeStruct`.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> spec = export.symbolic_args_specs(jnp.ones((4, 3)), "batch, 3")
+      >>> export.export(jax.jit(jnp.sin))(spec).out_avals
+      (ShapedArray(float32[batch,3]),)
     """
     scope = _scope(scope, constraints)
     leaves, tree = pytree.tree_flatten(args)

@@ -21,6 +21,18 @@ def flatten_fun_for_sparse_ad(
     Returns:
       (function of leaves, positions of the differentiated leaves, leaves, function from a list of values for these
       leaves to the derivative in the form of `argnums`).
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import ad
+
+      >>> mat = sparse.BCOO.fromdense(jnp.diag(jnp.array([2., 3.])))
+      >>> f, positions, leaves, back = ad.flatten_fun_for_sparse_ad(lambda m, v: (m @ v).sum(), 0, (mat, jnp.ones(2)))
+      >>> positions, [x.shape for x in leaves]  # the stored elements are differentiated, not their places
+      ((0,), [(2,), (2, 2), (2,)])
+      >>> f(*leaves)
+      Array(5., dtype=float32)
     """
     single = is_position(argnums)
     chosen = normalized(argnums, len(args), "sparse: argnums", distinct=True)
@@ -61,7 +73,17 @@ def _with_derivative(x: Any, data: Any) -> Any:
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.value_and_grad` with sparse arguments: their gradients have the same indices."""
+    """`jax.value_and_grad` with sparse arguments: their gradients have the same indices.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
+      >>> value, gradient = sparse.value_and_grad(lambda m: m @ jnp.array([1., 10., 100.]))(m)
+      >>> value, gradient.data
+      (Array(320., dtype=float32), Array([ 10., 100.], dtype=float32))
+    """
 
     def run(*args, **others):
         flat, positions, leaves, rebuilt = flatten_fun_for_sparse_ad(lambda *xs: fun(*xs, **others), argnums, args)
@@ -74,7 +96,16 @@ def value_and_grad(
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.grad` with sparse arguments: their gradients have the same indices."""
+    """`jax.grad` with sparse arguments: their gradients have the same indices.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
+      >>> sparse.grad(lambda m: (m @ jnp.array([1., 10., 100.])) ** 2)(m).data
+      Array([ 6400., 64000.], dtype=float32)
+    """
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
     def run(*args, **others):
@@ -106,14 +137,32 @@ def _jacobian(which: Callable, fun: Callable, argnums, has_aux: bool, kwargs: di
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.jacfwd` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian."""
+    """`jax.jacfwd` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
+      >>> sparse.jacfwd(lambda m: m @ jnp.array([1., 10., 100.]))(m).todense()
+      Array([  0.,  10., 100.], dtype=float32)
+    """
     return _jacobian(autodiff.jacfwd, fun, argnums, has_aux, kwargs)
 
 
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.jacrev` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian."""
+    """`jax.jacrev` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
+      >>> sparse.jacrev(lambda m: m @ jnp.array([1., 10., 100.]))(m).todense()
+      Array([  0.,  10., 100.], dtype=float32)
+    """
     return _jacobian(autodiff.jacrev, fun, argnums, has_aux, kwargs)
 
 

@@ -61,14 +61,36 @@ CUSPARSE_INDEX_DTYPES: list[Any] = []
 
 
 class Buffer(Protocol):
-    """An object with a shape and a dtype."""
+    """An object with a shape and a dtype.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import bcoo
+
+      >>> def number_of_bytes(x: bcoo.Buffer) -> int:
+      ...     return x.dtype.itemsize * int(np.prod(x.shape))
+      ...
+      >>> number_of_bytes(jnp.ones((2, 3))), number_of_bytes(jax.ShapeDtypeStruct((3,), "int8"))
+      (24, 3)
+    """
 
     shape: Sequence[int]
     dtype: Any
 
 
 class BCOOProperties(NamedTuple):
-    """The kinds of the dimensions of an array, and its number of stored elements."""
+    """The kinds of the dimensions of an array, and its number of stored elements.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import bcoo
+
+      >>> layout = bcoo.BCOOProperties(n_batch=1, n_sparse=1, n_dense=0, nse=5)
+      >>> layout.n_batch + layout.n_sparse + layout.n_dense, layout.nse
+      (2, 5)
+    """
 
     n_batch: int
     n_sparse: int
@@ -89,6 +111,19 @@ class BCOO(JAXSparse):
 
     Raises:
       ValueError: the shapes do not fit.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> m.nse, m.shape
+      (2, (2, 2))
+      >>> m @ jnp.array([1., 10.])
+      Array([20.,  3.], dtype=float32)
+      >>> m.indices
+      Array([[0, 1],
+             [1, 0]], dtype=int32)
     """
 
     _arrays = ("data", "indices")
@@ -251,7 +286,16 @@ bcoo_todense_p: Final = composed("bcoo_todense", _todense)
 
 
 def bcoo_todense(mat: BCOO) -> Array:
-    """The dense array of a sparse one."""
+    """The dense array of a sparse one.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO((jnp.array([5.]), jnp.array([[1]])), shape=(3,))
+      >>> sparse.bcoo_todense(m)
+      Array([0., 5., 0.], dtype=float32)
+    """
     return bcoo_todense_p.bind(mat.data, mat.indices, spinfo=mat._info)
 
 
@@ -299,6 +343,13 @@ def bcoo_fromdense(
 
     Raises:
       ConcretizationTypeError: `nse` is missing, and the values are traced.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> sparse.bcoo_fromdense(jnp.array([0., 5., 0., 7.])).data
+      Array([5., 7.], dtype=float32)
     """
     mat = jnp.asarray(mat)
     n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)
@@ -325,6 +376,14 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
     Args:
       assume_unique: whether indices are unique. Default: the promise of the array. If not, the first one of elements
       with equal indices gets the value, and the others 0.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> pattern = sparse.BCOO.fromdense(jnp.array([[0., 1.], [1., 0.]]))
+      >>> sparse.bcoo_extract(pattern, jnp.array([[5., 6.], [7., 8.]])).data
+      Array([6., 7.], dtype=float32)
     """
     arr = jnp.asarray(arr)
     if arr.shape != sparr.shape:
@@ -363,7 +422,16 @@ bcoo_sort_indices_p: Final = composed("bcoo_sort_indices", _sort_indices, multip
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """The array with its elements in lexicographic order of their indices."""
+    """The array with its elements in lexicographic order of their indices.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO((jnp.array([3., 2.]), jnp.array([[1], [0]])), shape=(2,))
+      >>> sparse.bcoo_sort_indices(m).data
+      Array([2., 3.], dtype=float32)
+    """
     if mat.indices_sorted:
         return mat
     data, indices = bcoo_sort_indices_p.bind(mat.data, mat.indices, spinfo=mat._info)
@@ -387,6 +455,14 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
     Raises:
       ConcretizationTypeError: `nse` is missing, and the indices are traced.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO((jnp.array([3., 2.]), jnp.array([[1], [1]])), shape=(2,))
+      >>> sparse.bcoo_sum_duplicates(m, nse=1).data
+      Array([5.], dtype=float32)
     """
     if nse is None and mat.unique_indices and mat.indices_sorted:
         return mat
@@ -398,7 +474,18 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
-    """`bcoo_sum_duplicates` without the elements that are zero (in all of their dense dimensions)."""
+    """`bcoo_sum_duplicates` without the elements that are zero (in all of their dense dimensions).
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import bcoo
+
+      >>> mat = sparse.BCOO((jnp.array([1., 0., 3.]), jnp.array([[0], [1], [2]])), shape=(4,))
+      >>> less = bcoo.bcoo_eliminate_zeros(mat)
+      >>> mat.nse, less.nse, less.data
+      (3, 2, Array([1., 3.], dtype=float32))
+    """
 
     def mark(data, indices):
         there = (data != jnp.zeros((), data.dtype)).any(tuple(range(1, data.ndim)))
@@ -434,7 +521,17 @@ bcoo_transpose_p: Final = composed("bcoo_transpose", _transpose, multiple_result
 
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """The array with permuted axes, separately for batch, sparse and dense axes."""
+    """The array with permuted axes, separately for batch, sparse and dense axes.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([[0., 2.], [0., 3.]]))
+      >>> sparse.bcoo_transpose(m, permutation=(1, 0)).todense()
+      Array([[0., 0.],
+             [2., 3.]], dtype=float32)
+    """
     permutation = tuple(operator.index(d) for d in permutation)
     if sorted(permutation) != list(range(mat.ndim)):
         raise ValueError(f"{permutation} is not a permutation of the {mat.ndim} axes")
@@ -503,6 +600,14 @@ def bcoo_update_layout(
 
     Raises:
       SparseEfficiencyError: in this case, if `on_inefficient` is ``"error"``.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> sparse.bcoo_update_layout(m, n_batch=1, on_inefficient=None).n_batch
+      1
     """
     n_batch = mat.n_batch if n_batch is None else operator.index(n_batch)
     n_dense = mat.n_dense if n_dense is None else operator.index(n_dense)

@@ -112,6 +112,14 @@ def bcoo_dot_general(
 
     Returns:
       A dense array; a `BCOO` array if both operands are.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> sparse.bcoo_dot_general(m, jnp.array([1., 10.]), dimension_numbers=(((1,), (0,)), ((), ())))
+      Array([20.,  3.], dtype=float32)
     """
     if out_sharding is not None:
         raise NotImplementedError("bcoo_dot_general has no out_sharding: use jax.lax.with_sharding_constraint")
@@ -257,6 +265,15 @@ def bcoo_dot_general_sampled(
     Returns:
       ``(*batch, nse, *dense)``; 0 for indices out of bounds. If all remaining dimensions are sparse, only
       these elements are computed.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> indices = jnp.array([[0, 1], [1, 1]])
+      >>> x = jnp.array([[1., 2.], [3., 4.]])
+      >>> sparse.bcoo_dot_general_sampled(x, x, indices, dimension_numbers=(((1,), (0,)), ((), ())))
+      Array([10., 22.], dtype=float32)
     """
     (lc, rc), (lb, rb) = dimension_numbers
     numbers = ((tuple(lc), tuple(rc)), (tuple(lb), tuple(rb)))
@@ -266,7 +283,16 @@ def bcoo_dot_general_sampled(
 
 
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Any:
-    """The data of the product of a sparse array with a dense one that is broadcast to its shape."""
+    """The data of the product of a sparse array with a dense one that is broadcast to its shape.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
+      >>> (m * jnp.array([10., 20., 30.])).todense()
+      Array([ 0., 40., 90.], dtype=float32)
+    """
     v = jnp.asarray(v)
     if v.ndim > sp_mat.ndim or np.broadcast_shapes(v.shape, sp_mat.shape) != sp_mat.shape:
         raise NotImplementedError(f"a product larger than the sparse operand: shapes {sp_mat.shape} and {v.shape}")
@@ -287,7 +313,16 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Any:
 
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """The elementwise product of two sparse arrays of one shape and layout; it stores pairs of elements."""
+    """The elementwise product of two sparse arrays of one shape and layout; it stores pairs of elements.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
+      >>> sparse.bcoo_multiply_sparse(m, m).todense()
+      Array([0., 4., 9.], dtype=float32)
+    """
     if lhs.shape != rhs.shape or (lhs.n_batch, lhs.n_dense) != (rhs.n_batch, rhs.n_dense):
         raise NotImplementedError(f"the product of sparse arrays of different shapes or layouts: {lhs} and {rhs}")
     shape = lhs.sparse_shape

@@ -45,7 +45,16 @@ def _keep(mat: BCOO, kept: Any) -> tuple:
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum over some axes; it stores the same elements, in a smaller shape."""
+    """The sum over some axes; it stores the same elements, in a smaller shape.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 4.]]))
+      >>> sparse.bcoo_reduce_sum(m, axes=(0,)).todense()
+      Array([3., 6.], dtype=float32)
+    """
     axes = sorted({operator.index(a) % mat.ndim for a in axes})
     b, e = _edges(mat)
     batch = [a for a in axes if a < b]
@@ -80,7 +89,16 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """The array without some dimensions, all of size 1."""
+    """The array without some dimensions, all of size 1.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([[0., 2.]]))
+      >>> sparse.bcoo_squeeze(m, dimensions=(0,)).shape
+      (2,)
+    """
     dimensions = sorted({operator.index(d) % arr.ndim for d in dimensions})
     if any(arr.shape[d] != 1 for d in dimensions):
         raise ValueError(f"squeeze drops dimensions of size 1, got {dimensions} of shape {arr.shape}")
@@ -102,6 +120,14 @@ def bcoo_broadcast_in_dim(
       broadcast_dimensions: the position of each dimension of `mat` in it. New dimensions are batch dimensions before
       the sparse ones, dense ones after them, and sparse ones between them, which repeat the stored elements. New
       dimensions of size 1 at the end are also sparse if there are no dense ones.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2.]))
+      >>> sparse.bcoo_broadcast_in_dim(m, shape=(1, 2), broadcast_dimensions=(1,)).todense()
+      Array([[0., 2.]], dtype=float32)
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim has no sharding: use jax.lax.with_sharding_constraint")
@@ -159,7 +185,17 @@ def _spread(sizes: Sequence[int], places: Sequence[int], rank: int) -> list[int]
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """The concatenation of arrays of one layout along a dimension."""
+    """The concatenation of arrays of one layout along a dimension.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([[0., 2.]]))
+      >>> sparse.bcoo_concatenate([m, m], dimension=0).todense()
+      Array([[0., 2.],
+             [0., 2.]], dtype=float32)
+    """
     operands = list(operands)
     if not operands or not all(isinstance(op, BCOO) for op in operands):
         raise ValueError("bcoo_concatenate takes one BCOO array at least, and nothing else")
@@ -252,7 +288,16 @@ def _window(mat: BCOO, starts: Sequence[Any], sizes: Sequence[int], strides: Seq
 def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> BCOO:
-    """The array between known bounds, like `jax.lax.slice`."""
+    """The array between known bounds, like `jax.lax.slice`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2., 0., 4.]))
+      >>> sparse.bcoo_slice(m, start_indices=(1,), limit_indices=(4,)).todense()
+      Array([2., 0., 4.], dtype=float32)
+    """
     starts, limits = ([operator.index(i) for i in x] for x in (start_indices, limit_indices))
     strides = [1] * mat.ndim if strides is None else [operator.index(s) for s in strides]
     if not len(starts) == len(limits) == len(strides) == mat.ndim or any(
@@ -263,7 +308,16 @@ def bcoo_slice(
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """A window of known size at computed positions, clamped like that of `jax.lax.dynamic_slice`."""
+    """A window of known size at computed positions, clamped like that of `jax.lax.dynamic_slice`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2., 0., 4.]))
+      >>> sparse.bcoo_dynamic_slice(m, (1,), (3,)).todense()
+      Array([2., 0., 4.], dtype=float32)
+    """
     starts = [jnp.asarray(s) for s in start_indices]
     sizes = [operator.index(n) for n in slice_sizes]
     if not len(starts) == len(sizes) == mat.ndim or any(not 0 <= n <= full for n, full in zip(sizes, mat.shape)):
@@ -290,6 +344,15 @@ def bcoo_gather(
 
     Raises:
       NotImplementedError: batching dimensions, or a `fill_value` other than 0.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> numbers = lax.GatherDimensionNumbers(offset_dims=(0,), collapsed_slice_dims=(0,), start_index_map=(0,))
+      >>> sparse.bcoo_gather(m, jnp.array([1]), numbers, (1, 2)).todense()
+      Array([3., 0.], dtype=float32)
     """
     del unique_indices, indices_are_sorted  # promises that are used for other formats
     numbers = GatherDimensionNumbers(*dimension_numbers)
@@ -320,7 +383,16 @@ def bcoo_gather(
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """The array with the order of elements reversed along some dimensions."""
+    """The array with the order of elements reversed along some dimensions.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([0., 2., 3.]))
+      >>> sparse.bcoo_rev(m, dimensions=(0,)).todense()
+      Array([3., 2., 0.], dtype=float32)
+    """
     b, e = _edges(operand)
     dimensions = [operator.index(d) % operand.ndim for d in dimensions]
     batch = [d for d in dimensions if d < b]
@@ -360,6 +432,14 @@ def bcoo_reshape(
 
     Args:
       dimensions: a permutation of the axes to apply first.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> sparse.bcoo_reshape(m, new_sizes=(4,)).todense()
+      Array([0., 2., 3., 0.], dtype=float32)
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_reshape has no sharding: use jax.lax.with_sharding_constraint")
@@ -417,6 +497,16 @@ def bcoo_conv_general_dilated(
 
     Raises:
       NotImplementedError: groups, or batch or dense dimensions of the operands' layout.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> x = sparse.BCOO.fromdense(jnp.array([[[1., 0., 2., 0.]]]))
+      >>> kernel = sparse.BCOO.fromdense(jnp.array([[[1., 10.]]]))
+      >>> out = sparse.bcoo_conv_general_dilated(x, kernel, window_strides=(1,), padding=[(0, 0)])
+      >>> out.todense()
+      Array([[[ 1., 20.,  2.]]], dtype=float32)
     """
     del precision  # products of pairs, added one by one
     if feature_group_count != 1 or batch_group_count != 1 or out_sharding is not None:

@@ -40,7 +40,17 @@ __all__ = [
 
 
 class BCSRProperties(NamedTuple):
-    """The kinds of the dimensions of an array, and its number of stored elements."""
+    """The kinds of the dimensions of an array, and its number of stored elements.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import bcsr
+
+      >>> layout = bcsr.BCSRProperties(n_batch=1, n_dense=0, nse=5)
+      >>> layout.n_batch, layout.nse
+      (1, 5)
+    """
 
     n_batch: int
     n_dense: int
@@ -57,6 +67,16 @@ class BCSR(JAXSparse):
       shape: the shape of the array: batch dimensions, rows, columns, dense dimensions.
       indices_sorted: promise that the columns of each row are in order.
       unique_indices: promise that no two elements have equal indices.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCSR.fromdense(jnp.array([[0., 2.], [3., 4.]]))
+      >>> m.indptr
+      Array([0, 1, 3], dtype=int32)
+      >>> m @ jnp.array([1., 10.])
+      Array([20., 43.], dtype=float32)
     """
 
     _arrays = ("data", "indices", "indptr")
@@ -176,7 +196,15 @@ bcsr_fromdense_p: Final = composed("bcsr_fromdense", _fromdense, multiple_result
 def bcsr_fromdense(
     mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
 ) -> BCSR:
-    """The sparse array of a dense one, with two dimensions besides batch and dense ones; see `bcoo_fromdense`."""
+    """The sparse array of a dense one, with two dimensions besides batch and dense ones; see `bcoo_fromdense`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> sparse.bcsr_fromdense(jnp.array([[0., 2.], [3., 0.]])).data
+      Array([2., 3.], dtype=float32)
+    """
     mat = jnp.asarray(mat)
     if mat.ndim != n_batch + 2 + n_dense:
         raise ValueError(f"BCSR has two sparse dimensions, got {n_batch=}, {n_dense=} for an array of rank {mat.ndim}")
@@ -195,7 +223,16 @@ bcsr_todense_p: Final = composed(
 
 
 def bcsr_todense(mat: BCSR) -> Array:
-    """The dense array of a sparse one."""
+    """The dense array of a sparse one.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> sparse.bcsr_todense(sparse.BCSR.fromdense(jnp.array([[0., 2.], [3., 0.]])))
+      Array([[0., 2.],
+             [3., 0.]], dtype=float32)
+    """
     return bcsr_todense_p.bind(mat.data, mat.indices, mat.indptr, spinfo=mat._info)
 
 
@@ -209,7 +246,16 @@ bcsr_extract_p: Final = composed("bcsr_extract", _extract)
 
 
 def bcsr_extract(indices: Array, indptr: Array, mat: ArrayLike) -> Array:
-    """The elements of a dense array at the positions of `indices` and `indptr`."""
+    """The elements of a dense array at the positions of `indices` and `indptr`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCSR.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> sparse.bcsr_extract(m.indices, m.indptr, jnp.array([[5., 6.], [7., 8.]]))
+      Array([6., 7.], dtype=float32)
+    """
     return bcsr_extract_p.bind(jnp.asarray(indices), jnp.asarray(indptr), jnp.asarray(mat))
 
 
@@ -229,7 +275,16 @@ def bcsr_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The product of arrays, the first of which is BCSR; see `bcoo_dot_general`."""
+    """The product of arrays, the first of which is BCSR; see `bcoo_dot_general`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCSR.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> sparse.bcsr_dot_general(m, jnp.array([1., 10.]), dimension_numbers=(((1,), (0,)), ((), ())))
+      Array([20.,  3.], dtype=float32)
+    """
     if not isinstance(lhs, BCSR) or isinstance(rhs, JAXSparse):
         if isinstance(lhs, BCSR) and isinstance(rhs, BCSR | BCOO):
             rhs = rhs.to_bcoo() if isinstance(rhs, BCSR) else rhs
@@ -254,17 +309,46 @@ def bcsr_dot_general(
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """See `bcoo_sum_duplicates`."""
+    """See `bcoo_sum_duplicates`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.BCSR((jnp.array([3., 2.]), jnp.array([1, 1]), jnp.array([0, 2])), shape=(1, 2))
+      >>> sparse.bcsr_sum_duplicates(m).todense()
+      Array([[0., 5.]], dtype=float32)
+    """
     return BCSR.from_bcoo(bcoo.bcoo_sum_duplicates(mat.to_bcoo(), nse))
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """See `bcoo_eliminate_zeros`."""
+    """See `bcoo_eliminate_zeros`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import bcsr
+
+      >>> mat = sparse.BCSR((jnp.array([1., 0., 3.]), jnp.array([0, 1, 0]), jnp.array([0, 2, 3])), shape=(2, 2))
+      >>> less = bcsr.bcsr_eliminate_zeros(mat)
+      >>> less.data, less.indices, less.indptr
+      (Array([1., 3.], dtype=float32), Array([0, 0], dtype=int32), Array([0, 1, 2], dtype=int32))
+    """
     return BCSR.from_bcoo(bcoo.bcoo_eliminate_zeros(mat.to_bcoo(), nse))
 
 
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Shape, broadcast_dimensions: Any, sharding: Any = None) -> BCSR:
-    """See `bcoo_broadcast_in_dim`; the result also has two sparse dimensions."""
+    """See `bcoo_broadcast_in_dim`; the result also has two sparse dimensions.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> row = sparse.BCSR.fromdense(jnp.array([[0., 2., 3.]]))
+      >>> sparse.bcsr_broadcast_in_dim(row, shape=(2, 1, 3), broadcast_dimensions=(1, 2)).todense()[1]
+      Array([[0., 2., 3.]], dtype=float32)
+    """
     return BCSR.from_bcoo(
         bcoo_shaping.bcoo_broadcast_in_dim(
             mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions, sharding=sharding
@@ -273,5 +357,15 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Shape, broadcast_dimensions: Any,
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """See `bcoo_concatenate`."""
+    """See `bcoo_concatenate`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> top, bottom = (sparse.BCSR.fromdense(jnp.array([r])) for r in ([0., 2.], [3., 0.]))
+      >>> sparse.bcsr_concatenate([top, bottom], dimension=0).todense()
+      Array([[0., 2.],
+             [3., 0.]], dtype=float32)
+    """
     return BCSR.from_bcoo(bcoo_shaping.bcoo_concatenate([m.to_bcoo() for m in operands], dimension=dimension))

@@ -37,6 +37,13 @@ def empty(
     Args:
       sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
       kwds: options of the format: `n_batch`, `n_dense`, `nse` (the number of elements that can be stored).
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> sparse.empty((2, 3)).nse
+      0
     """
     return _format(sparse_format)._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
 
@@ -50,7 +57,16 @@ def eye(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> JAXSparse:
-    """A matrix with ones on its `k`-th diagonal. Args: see `jax.numpy.eye` and `empty`."""
+    """A matrix with ones on its `k`-th diagonal. Args: see `jax.numpy.eye` and `empty`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> sparse.eye(2).todense()
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
+    """
     N, M = operator.index(N), operator.index(N if M is None else M)
     return _format(sparse_format)._eye(N, M, operator.index(k), dtype=dtype, index_dtype=index_dtype, **kwds)
 
@@ -77,6 +93,14 @@ def random_bcoo(
       unique_indices: draw indices without replacement.
       sorted_indices: sort them.
       generator: ``(key, shape, dtype=..., **kwds) -> data``.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.random_bcoo(jax.random.key(0), (4, 5), nse=6)
+      >>> m.nse, m.shape
+      (6, (4, 5))
     """
     shape = tuple(operator.index(n) for n in shape)
     batch, sparse, dense = shape[:n_batch], shape[n_batch : len(shape) - n_dense], shape[len(shape) - n_dense :]

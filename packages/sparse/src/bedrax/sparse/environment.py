@@ -30,7 +30,19 @@ __all__ = [
 
 class SparsifyValue(NamedTuple):
     """An array: the numbers of its buffers. A dense array has only the first one, and a BCOO array has no
-    `indptr_ref`."""
+    `indptr_ref`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import transform
+      >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+
+      >>> env = transform.SparsifyEnv()
+      >>> dense, coordinates = env.dense(jnp.ones(3)), env.sparse(mat.shape, mat.data, mat.indices)
+      >>> dense.is_sparse(), coordinates.is_sparse(), coordinates.shape
+      (False, True, (2, 2))
+    """
 
     shape: tuple[int, ...]
     data_ref: int | None
@@ -61,7 +73,19 @@ class SparsifyValue(NamedTuple):
 
 
 class SparsifyEnv:
-    """Buffers by number."""
+    """Buffers by number.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import transform
+      >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+
+      >>> env = transform.SparsifyEnv()
+      >>> value = env.sparse(mat.shape, mat.data, mat.indices)
+      >>> env.data(value)
+      Array([2., 3.], dtype=float32)
+    """
 
     def __init__(self, bufs: Sequence[Any] = ()) -> None:
         self._buffers = list(bufs)
@@ -118,7 +142,19 @@ class SparsifyEnv:
 
 
 def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
-    """The leaves of a pytree, dense and sparse arrays, as new values."""
+    """The leaves of a pytree, dense and sparse arrays, as new values.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import transform
+      >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+
+      >>> env = transform.SparsifyEnv()
+      >>> values = transform.arrays_to_spvalues(env, {"m": mat, "x": jnp.ones(2)})
+      >>> {name: value.is_sparse() for name, value in sorted(values.items())}
+      {'m': True, 'x': False}
+    """
 
     def value(x: Any) -> SparsifyValue:
         if not isinstance(x, JAXSparse):
@@ -141,7 +177,21 @@ def _is_value(x: Any) -> bool:
 
 
 def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """The inverse of `arrays_to_spvalues`."""
+    """The inverse of `arrays_to_spvalues`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import transform
+      >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+
+      >>> env = transform.SparsifyEnv()
+      >>> (value,) = transform.arrays_to_spvalues(env, [mat])
+      >>> (back,) = transform.spvalues_to_arrays(env, [value])
+      >>> back.todense()
+      Array([[0., 2.],
+             [3., 0.]], dtype=float32)
+    """
 
     def array(v: SparsifyValue) -> Any:
         if v.is_dense():
@@ -158,13 +208,37 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
 
 
 def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """The types of the arrays of the values."""
+    """The types of the arrays of the values.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import transform
+      >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+
+      >>> env = transform.SparsifyEnv()
+      >>> transform.spvalues_to_avals(env, transform.arrays_to_spvalues(env, [mat, jnp.ones(3)]))
+      [ShapedArray(float32[2,2]), ShapedArray(float32[3])]
+    """
     return pytree.tree_map(lambda v: ShapedArray(v.shape, aval_of(spenv.data(v)).dtype), spvalues, is_leaf=_is_value)
 
 
 def sparsify_raw(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of dense arrays as a function of values: ``(spenv, *values, **static) -> (values, treedef of the
-    result)``."""
+    result)``.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import transform
+      >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+
+      >>> env = transform.SparsifyEnv()
+      >>> values = transform.arrays_to_spvalues(env, [mat, jnp.array([1., 10.])])
+      >>> found, tree = transform.sparsify_raw(lambda m, v: m @ v)(env, *values)
+      >>> transform.spvalues_to_arrays(env, found), tree
+      ([Array([20.,  3.], dtype=float32)], PyTreeDef(*))
+    """
 
     def run(spenv: SparsifyEnv, *spvalues: Any, **params: Any) -> tuple:
         args = spvalues_to_arrays(spenv, spvalues)
@@ -177,5 +251,19 @@ def sparsify_raw(f: Callable[..., Any]) -> Callable[..., Any]:
 def eval_sparse(
     jaxpr: Jaxpr, consts: Sequence[Any], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv
 ) -> list[Any]:
-    """Run a program on values. Returns a value per result."""
+    """Run a program on values. Returns a value per result.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import transform
+      >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+
+      >>> program = jax.make_jaxpr(lambda m, v: 2 * m @ v)(mat.todense(), jnp.ones(2))
+      >>> env = transform.SparsifyEnv()
+      >>> values = transform.arrays_to_spvalues(env, [mat, jnp.ones(2)])
+      >>> found = transform.eval_sparse(program.jaxpr, program.consts, values, env)
+      >>> transform.spvalues_to_arrays(env, found)
+      [Array([4., 6.], dtype=float32)]
+    """
     return sparsify_raw(lambda *xs: eval_jaxpr(jaxpr, consts, *xs))(spenv, *spvalues)[0]

@@ -27,19 +27,53 @@ Dtype = Any
 
 
 class SparseEfficiencyError(ValueError):
-    """The result would take far more memory than the sparse array."""
+    """The result would take far more memory than the sparse array.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> issubclass(sparse.SparseEfficiencyError, ValueError)
+      True
+    """
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """The result takes far more memory than the sparse array."""
+    """The result takes far more memory than the sparse array.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> issubclass(sparse.SparseEfficiencyWarning, UserWarning)
+      True
+    """
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A kernel of a GPU library cannot be used. Never given here: there are no such kernels."""
+    """A kernel of a GPU library cannot be used. Never given here: there are no such kernels.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> issubclass(sparse.CuSparseEfficiencyWarning, sparse.SparseEfficiencyWarning)
+      True
+    """
 
 
 class SparseInfo(NamedTuple):
-    """The static data of a sparse array: its shape, and properties of its indices."""
+    """The static data of a sparse array: its shape, and properties of its indices.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import util
+
+      >>> mat = sparse.BCOO.fromdense(jnp.eye(2))
+      >>> mat._info
+      SparseInfo(shape=(2, 2), indices_sorted=True, unique_indices=True)
+    """
 
     shape: Shape
     indices_sorted: bool = False
@@ -52,6 +86,13 @@ class JAXSparse:
     Args:
       args: the arrays of the format.
       shape: the shape of the array.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> isinstance(sparse.eye(2), sparse.JAXSparse)
+      True
     """
 
     data: Any
@@ -208,7 +249,17 @@ JAXSparse.__hash__ = None
 
 
 def broadcasting_vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
-    """`vmap` that broadcasts a mapped axis of size 1."""
+    """`vmap` that broadcasts a mapped axis of size 1.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import util
+
+      >>> f = util.broadcasting_vmap(lambda x, y: x + y)
+      >>> f(jnp.array([1., 2., 3.]), jnp.array([10.]))
+      Array([11., 12., 13.], dtype=float32)
+    """
 
     @functools.wraps(fun)
     def mapped(*args):
@@ -228,7 +279,17 @@ def broadcasting_vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any =
 
 
 def nfold_vmap(fun: Callable[..., Any], N: int, *, broadcasted: bool = True, in_axes: Any = 0) -> Callable[..., Any]:
-    """`vmap` of `vmap`..., over the first `N` axes of the arguments."""
+    """`vmap` of `vmap`..., over the first `N` axes of the arguments.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import util
+
+      >>> f = util.nfold_vmap(jnp.dot, 2)
+      >>> f(jnp.ones((2, 3, 4)), jnp.ones((2, 1, 4))).shape
+      (2, 3)
+    """
     for _ in range(N):
         fun = broadcasting_vmap(fun, in_axes) if broadcasted else vmap(fun, in_axes)
     return fun

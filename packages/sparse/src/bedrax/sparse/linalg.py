@@ -59,6 +59,15 @@ def spsolve(data: Array, indices: Array, indptr: Array, b: ArrayLike, tol: float
 
     Returns:
       ``(n,)``, of the dtype of `b`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import linalg
+
+      >>> mat = sparse.CSR.fromdense(jnp.array([[2., 0.], [1., 4.]]))
+      >>> linalg.spsolve(mat.data, mat.indices, mat.indptr, jnp.array([2., 9.]))
+      Array([1., 2.], dtype=float32)
     """
     if tol != 1e-6 or reorder != 1:
         raise NotImplementedError(f"spsolve decides about pivots and their order itself, got {tol=}, {reorder=}")
@@ -84,6 +93,19 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
       (eigenvalues, the largest first, ``(k,)``; eigenvectors ``(n, k)``; number of steps).
 
     Source: Knyazev, "Toward the optimal preconditioned eigensolver" (2001).
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import linalg
+
+      >>> mat = sparse.BCOO.fromdense(jnp.diag(jnp.arange(1., 21.)))
+      >>> start = jax.random.normal(jax.random.key(0), (20, 2))
+      >>> values, vectors, steps = linalg.lobpcg_standard(mat, start)
+      >>> print(values.round(2))
+      [20. 19.]
+      >>> print(bool(jnp.abs(mat @ vectors - vectors * values).max() < 1e-2))
+      True
     """
     X = jnp.asarray(X)
     if X.ndim != 2 or 5 * X.shape[1] >= X.shape[0]:

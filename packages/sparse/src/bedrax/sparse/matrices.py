@@ -45,7 +45,17 @@ __all__ = [
 
 
 class COOInfo(NamedTuple):
-    """The static data of a matrix of coordinates."""
+    """The static data of a matrix of coordinates.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import coo
+
+      >>> mat = sparse.COO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> mat._info == coo.COOInfo((2, 2), rows_sorted=True)
+      True
+    """
 
     shape: Shape
     rows_sorted: bool = False
@@ -112,6 +122,14 @@ class COO(_Matrix):
       args: ``(data, row, col)``, each of shape ``(nse,)``.
       shape: the shape of the matrix.
       rows_sorted, cols_sorted: promises about the order of elements.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.COO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+      >>> m.row, m.col
+      (Array([0, 1], dtype=int32), Array([1, 0], dtype=int32))
     """
 
     _arrays = ("data", "row", "col")
@@ -185,7 +203,18 @@ class _Compressed(_Matrix):
 
 @pytree.register_pytree_node_class
 class CSR(_Compressed):
-    """A matrix in compressed rows: ``(data, indices, indptr)``, see `scipy.sparse.csr_matrix`."""
+    """A matrix in compressed rows: ``(data, indices, indptr)``, see `scipy.sparse.csr_matrix`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.CSR.fromdense(jnp.array([[0., 2.], [3., 4.]]))
+      >>> m.indptr
+      Array([0, 1, 3], dtype=int32)
+      >>> m @ jnp.array([1., 10.])
+      Array([20., 43.], dtype=float32)
+    """
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: Any = np.int32) -> CSR:
@@ -196,7 +225,17 @@ class CSR(_Compressed):
 
 @pytree.register_pytree_node_class
 class CSC(_Compressed):
-    """A matrix in compressed columns: ``(data, indices, indptr)``, see `scipy.sparse.csc_matrix`."""
+    """A matrix in compressed columns: ``(data, indices, indptr)``, see `scipy.sparse.csc_matrix`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> m = sparse.CSC.fromdense(jnp.array([[0., 2.], [3., 4.]]))
+      >>> m.todense()
+      Array([[0., 2.],
+             [3., 4.]], dtype=float32)
+    """
 
     _by_rows = False
 

@@ -39,7 +39,17 @@ MATMUL_TOL = {
 
 
 class BatchedDotGeneralProperties(NamedTuple):
-    """A product of a sparse array with a dense one."""
+    """A product of a sparse array with a dense one.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> p = test_util.BatchedDotGeneralProperties((2, 3), (3, 4), n_batch=0, n_dense=0, dimension_numbers=(([1], [0]), ([], [])))
+      >>> lax.dot_general(jnp.ones(p.lhs_shape), jnp.ones(p.rhs_shape), p.dimension_numbers).shape
+      (2, 4)
+    """
 
     lhs_shape: tuple[int, ...]
     rhs_shape: tuple[int, ...]
@@ -49,7 +59,18 @@ class BatchedDotGeneralProperties(NamedTuple):
 
 
 class SparseLayout(NamedTuple):
-    """The numbers of batch, dense and sparse dimensions."""
+    """The numbers of batch, dense and sparse dimensions.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> layout = test_util.SparseLayout(n_batch=1, n_dense=0, n_sparse=1)
+      >>> mat = sparse.BCOO.fromdense(jnp.eye(2), n_batch=layout.n_batch, n_dense=layout.n_dense)
+      >>> mat.n_sparse == layout.n_sparse
+      True
+    """
 
     n_batch: int
     n_dense: int
@@ -57,19 +78,46 @@ class SparseLayout(NamedTuple):
 
 
 def iter_subsets(s: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
-    """All subsets, as tuples, starting with the empty one."""
+    """All subsets, as tuples, starting with the empty one.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> sorted(test_util.iter_subsets([1, 2]))
+      [(), (1,), (1, 2), (2,)]
+    """
     return itertools.chain.from_iterable(itertools.combinations(s, n) for n in range(len(s) + 1))
 
 
 def iter_sparse_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
-    """All layouts of an array of some shape."""
+    """All layouts of an array of some shape.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> [(x.n_batch, x.n_sparse, x.n_dense) for x in test_util.iter_sparse_layouts((2, 3))]
+      [(0, 2, 0), (0, 1, 1), (0, 0, 2), (1, 1, 0), (1, 0, 1), (2, 0, 0)]
+    """
     for n_batch in range(min_n_batch, len(shape) + 1):
         for n_dense in range(len(shape) + 1 - n_batch):
             yield SparseLayout(n_batch, n_dense, len(shape) - n_batch - n_dense)
 
 
 def iter_bcsr_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
-    """All layouts with two sparse dimensions."""
+    """All layouts with two sparse dimensions.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> [(x.n_batch, x.n_sparse, x.n_dense) for x in test_util.iter_bcsr_layouts((2, 3, 4))]
+      [(0, 2, 1), (1, 2, 0)]
+    """
     return (layout for layout in iter_sparse_layouts(shape, min_n_batch) if layout.n_sparse == 2)
 
 
@@ -84,6 +132,15 @@ def rand_sparse(
     Args:
       post: applied to the array.
       rand_method: ``rng -> (shape, dtype) -> array``; default: normal numbers.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> make = test_util.rand_sparse(np.random.RandomState(0), nse=3)
+      >>> int((make((4, 5), "float32") != 0).sum())
+      3
     """
     method = rand_method or (lambda rng: lambda shape, dtype: rng.standard_normal(shape).astype(dtype))
 
@@ -104,7 +161,17 @@ def rand_bcoo(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> Callable[..., Any]:
-    """A function ``(shape, dtype) -> BCOO``; see `rand_sparse`."""
+    """A function ``(shape, dtype) -> BCOO``; see `rand_sparse`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> make = test_util.rand_bcoo(np.random.RandomState(0), nse=3)
+      >>> make((4, 5), "float32")
+      BCOO(float32[4, 5], nse=3)
+    """
     return rand_sparse(rng, nse, lambda x: BCOO.fromdense(x, n_batch=n_batch, n_dense=n_dense), rand_method)
 
 
@@ -115,12 +182,38 @@ def rand_bcsr(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> Callable[..., Any]:
-    """A function ``(shape, dtype) -> BCSR``; see `rand_sparse`."""
+    """A function ``(shape, dtype) -> BCSR``; see `rand_sparse`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> make = test_util.rand_bcsr(np.random.RandomState(0), nse=3)
+      >>> make((4, 5), "float32")
+      BCSR(float32[4, 5], nse=3)
+    """
     return rand_sparse(rng, nse, lambda x: BCSR.fromdense(x, n_batch=n_batch, n_dense=n_dense), rand_method)
 
 
 class SparseTestCase(unittest.TestCase):
-    """Comparisons of sparse arrays, and of functions of them with functions of dense ones."""
+    """Comparisons of sparse arrays, and of functions of them with functions of dense ones.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> case = test_util.SparseTestCase()
+      >>> mat = sparse.BCOO.fromdense(jnp.eye(2))
+      >>> case.assertSparseArraysEquivalent(mat, mat.sort_indices())
+      >>> try:
+      ...     case.assertSparseArraysEquivalent(mat, 2 * mat)
+      ... except AssertionError:
+      ...     print("they differ")
+      ...
+      they differ
+    """
 
     def assertSparseArraysEquivalent(
         self,

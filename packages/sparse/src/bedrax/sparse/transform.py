@@ -49,7 +49,18 @@ ArrayOrSparse = Array | JAXSparse
 
 
 class SparseTracer(Tracer):
-    """Represents the sparse array `spvalue`."""
+    """Represents the sparse array `spvalue`.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> seen = []
+      >>> mat = sparse.BCOO.fromdense(jnp.eye(2))
+      >>> _ = sparse.sparsify(lambda m: (seen.append(m), 2 * m)[1], use_tracer=True)(mat)
+      >>> isinstance(seen[0], sparse.SparseTracer), seen[0].shape
+      (True, (2, 2))
+    """
 
     __slots__ = ("spvalue",)
 
@@ -69,7 +80,19 @@ aval_functions[SparseTracer] = operator.attrgetter("aval")
 
 
 class SparseTrace(Trace):
-    """Applies the rules for sparse arrays in the parent trace."""
+    """Applies the rules for sparse arrays in the parent trace.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import transform
+      >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+
+      >>> seen = []
+      >>> _ = sparse.sparsify(lambda m: (seen.append(m), 2 * m)[1], use_tracer=True)(mat)
+      >>> isinstance(seen[0]._trace, transform.SparseTrace)
+      True
+    """
 
     __slots__ = ()
     sees_constants = False
@@ -107,7 +130,22 @@ class SparseTrace(Trace):
 
 
 def is_sparse(x: Any) -> bool:
-    """Whether an object is a sparse array."""
+    """Whether an object is a sparse array.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import ad
+
+      >>> ad.is_sparse(sparse.eye(2)), ad.is_sparse(jnp.eye(2))
+      (True, False)
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import test_util
+
+      >>> test_util.is_sparse(sparse.eye(2)), test_util.is_sparse(jnp.eye(2))
+      (True, False)
+    """
     return isinstance(x, JAXSparse)
 
 
@@ -127,7 +165,17 @@ def run_sparse(fun: Callable[..., Any], args: Any) -> Any:
 
 
 def sparsify_fun(wrapped_fun: Any, args: list[ArrayOrSparse]) -> list[ArrayOrSparse]:
-    """The results of a function of flat arrays (a `WrappedFun`, or a plain one) on dense and sparse ones."""
+    """The results of a function of flat arrays (a `WrappedFun`, or a plain one) on dense and sparse ones.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+      >>> from jax.experimental.sparse import transform
+      >>> mat = sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]]))
+
+      >>> transform.sparsify_fun(lambda m, v: [m @ v], [mat, jnp.array([1., 10.])])
+      [Array([20.,  3.], dtype=float32)]
+    """
     return list(run_sparse(getattr(wrapped_fun, "call_wrapped", wrapped_fun), args))
 
 
@@ -148,6 +196,14 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
     Raises:
       NotImplementedError: the function applies an operation to sparse arrays that would give a dense result.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> f = sparse.sparsify(lambda m, x: (2 * m) @ x)
+      >>> f(sparse.BCOO.fromdense(jnp.array([[0., 2.], [3., 0.]])), jnp.array([1., 10.]))
+      Array([40.,  6.], dtype=float32)
     """
 
     @functools.wraps(f)
@@ -161,7 +217,16 @@ todense_p: Final = composed("todense", lambda *arrays, tree: pytree.tree_unflatt
 
 
 def todense(arr: Any) -> Any:
-    """The dense array of a sparse one, also in sparsified functions; a dense one unchanged."""
+    """The dense array of a sparse one, also in sparsified functions; a dense one unchanged.
+
+    Examples:
+
+      >>> from jax.experimental import sparse
+
+      >>> sparse.todense(sparse.eye(2))
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
+    """
     if isinstance(arr, SparseTracer):
         return todense_p.bind(arr, tree=None)
     if isinstance(arr, JAXSparse):

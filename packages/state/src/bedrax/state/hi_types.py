@@ -40,6 +40,29 @@ class HiType(AbstractValue):
     A library derives from it, with ``==`` and ``hash``, and defines: ``lo_ty()``, the types of the arrays,
     ``lower_val(value)``, the arrays, and ``raise_val(*arrays)``, the value. `register_hitype` declares the type of the
     values of a class; classes derived from `HiPrimitive` define operations on them.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Celsius:
+      ...     def __init__(self, degrees):
+      ...         self.degrees = degrees
+      ...
+      >>> class Temperature(hijax.HiType):
+      ...     __eq__ = lambda self, other: isinstance(other, Temperature)
+      ...     __hash__ = lambda self: hash(Temperature)
+      ...     lo_ty = lambda self: [jax.typeof(jnp.float32(0))]
+      ...     lower_val = lambda self, value: [value.degrees]
+      ...     raise_val = lambda self, degrees: Celsius(degrees)
+      ...
+      >>> hijax.register_hitype(Celsius, lambda value: Temperature())
+      >>> class Warmer(hijax.HiPrimitive):
+      ...     def to_lojax(self, value, by):
+      ...         return value.degrees + by
+      ...
+      >>> jax.jit(Warmer("warmer").bind)(Celsius(jnp.float32(20)), 3.)
+      Array(23., dtype=float32)
     """
 
     is_high = True
@@ -51,6 +74,38 @@ class MutableHiType(HiType):
 
     The current state of a value is its *quasi-dynamic data* (``value.cur_qdd()``). A library defines `read_loval`
     ``(data, value) -> arrays``, and `update_from_loval` ``(data, value, *arrays)``.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Counter:
+      ...     def __init__(self, count):
+      ...         self.count = count
+      ...     def cur_qdd(self):
+      ...         return jax.typeof(self.count)
+      ...
+      >>> class CounterType(hijax.MutableHiType):
+      ...     __eq__ = lambda self, other: isinstance(other, CounterType)
+      ...     __hash__ = lambda self: hash(CounterType)
+      ...     read_loval = lambda self, data, counter: [counter.count]
+      ...     def update_from_loval(self, data, counter, count):
+      ...         counter.count = count
+      ...
+      >>> hijax.register_hitype(Counter, lambda counter: CounterType())
+      >>> class Make(hijax.HiPrimitive):
+      ...     def to_lojax(self, count):
+      ...         return Counter(count)
+      ...
+      >>> class Count(hijax.HiPrimitive):
+      ...     def to_lojax(self, counter):
+      ...         counter.count = counter.count + 1
+      ...         return counter.count
+      ...
+      >>> counter = Make("make_counter").bind(jnp.int32(5))
+      >>> step = jax.jit(Count("count").bind)
+      >>> step(counter), step(counter)
+      (Array(6, dtype=int32), Array(7, dtype=int32))
     """
 
     has_qdd = True
@@ -61,6 +116,24 @@ class aval_method(NamedTuple):
 
     Attributes:
       fun: ``(value, *args, **kwargs) -> result``. Attributes of all arrays have precedence.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Pair(hijax.AbstractValue):
+      ...     times = hijax.aval_method(lambda pair, factor: factor * read_p.bind(pair))
+      ...     short = lambda self: "pair"
+      ...
+      >>> pair_p, read_p = jax.extend.core.Primitive("make_pair"), jax.extend.core.Primitive("read_pair")
+      >>> _ = pair_p.def_abstract_eval(lambda x: Pair())
+      >>> _ = read_p.def_abstract_eval(lambda pair: hijax.ShapedArray((2,), jnp.dtype("float32")))
+      >>> jax.make_jaxpr(lambda x: pair_p.bind(x).times(3.))(jnp.ones(2))
+      { lambda ; a:f32[2]. let
+          b:pair = make_pair a
+          c:f32[2] = read_pair b
+          d:f32[2] = mul 3.0:f32[] c
+        in (d,) }
     """
 
     fun: Callable[..., Any]
@@ -74,6 +147,20 @@ class aval_property(NamedTuple):
 
     Attributes:
       fget: ``value -> attribute``. Attributes of all arrays have precedence.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Sealed(hijax.AbstractValue):
+      ...     content = hijax.aval_property(lambda sealed: open_p.bind(sealed))
+      ...     short = lambda self: "sealed"
+      ...
+      >>> seal_p, open_p = jax.extend.core.Primitive("seal"), jax.extend.core.Primitive("open")
+      >>> _ = seal_p.def_abstract_eval(lambda x: Sealed())
+      >>> _ = open_p.def_abstract_eval(lambda sealed: hijax.ShapedArray((), jnp.dtype("float32")))
+      >>> jax.make_jaxpr(lambda x: seal_p.bind(x).content)(1.)
+      { lambda ; a:f32[]. let b:sealed = seal a; c:f32[] = open b in (c,) }
     """
 
     fget: Callable[..., Any]
@@ -84,7 +171,17 @@ class aval_property(NamedTuple):
 
 @dataclass(frozen=True)
 class AvalQDD:
-    """A type with writable values, and the state of one of them; comparable and hashable if both are."""
+    """A type with writable values, and the state of one of them; comparable and hashable if both are.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> kind = jax.typeof(jnp.ones(2))
+      >>> sizes = {hijax.AvalQDD(kind, "full"): 2, hijax.AvalQDD(kind, "empty"): 0}
+      >>> sizes[hijax.AvalQDD(jax.typeof(jnp.zeros(2)), "empty")]
+      0
+    """
 
     aval: AbstractValue
     qdd: Any
@@ -92,7 +189,18 @@ class AvalQDD:
 
 @dataclass(frozen=True)
 class AvalMutableQDD:
-    """A type with writable values, and an object that returns the current state of one of them."""
+    """A type with writable values, and an object that returns the current state of one of them.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> kind = jax.typeof(jnp.ones(2))
+      >>> now = hijax.AvalMutableQDD(kind, ["empty"])
+      >>> now.mutable_qdd[0] = "full"
+      >>> now.aval, now.mutable_qdd
+      (ShapedArray(float32[2]), ['full'])
+    """
 
     aval: AbstractValue
     mutable_qdd: Any
@@ -104,6 +212,25 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
     Args:
       val_cls: the class.
       typeof_fn: ``value -> type``.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Meters:
+      ...     def __init__(self, length):
+      ...         self.length = length
+      ...
+      >>> class Length(hijax.HiType):
+      ...     __eq__ = lambda self, other: isinstance(other, Length)
+      ...     __hash__ = lambda self: hash(Length)
+      ...     __repr__ = lambda self: "Length()"
+      ...
+      >>> hijax.register_hitype(Meters, lambda value: Length())
+      >>> jax.typeof(Meters(3.))
+      Length()
+      >>> jax.jit(lambda value: 100 * value.length)(Meters(3.))
+      Array(300., dtype=float32, ...)
     """
     library_types[val_cls] = avals.LibraryType(typeof_fn, _parts)
 
@@ -121,7 +248,28 @@ def _unwrapped(aval: Any) -> Any:
 
 
 def cur_qdd(x: Any) -> Any:
-    """The current state of a value of a mutable type."""
+    """The current state of a value of a mutable type.
+
+    Examples:
+
+      >>> from jax.experimental import cur_qdd, hijax
+      >>> class Named:
+      ...     def __init__(self, name):
+      ...         self.name = name
+      ...
+      ...     def cur_qdd(self):
+      ...         return self.name
+      ...
+      >>> class NamedType(hijax.MutableHiType):
+      ...     __eq__ = lambda self, other: isinstance(other, NamedType)
+      ...     __hash__ = lambda self: hash(NamedType)
+      ...
+      >>> hijax.register_hitype(Named, lambda x: NamedType())
+      >>> x = Named("before")
+      >>> before, x.name = cur_qdd(x), "after"
+      >>> before, cur_qdd(x)
+      ('before', 'after')
+    """
     data = x.cur_qdd()
     leaves = getattr(data, "leaf_avals", None)
     if leaves is None or not any(aval.mutable for aval in leaves):
@@ -274,6 +422,18 @@ class HiPrimitive(Primitive):
     A library derives from it and defines the operation on values, ``to_lojax(*args, **params)``. Its composition is
     differentiated, batched and compiled; the operation needs no rules of its own.
     A write to a value of a mutable type goes to its references. If the operation raises, nothing is written.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Hypotenuse(hijax.HiPrimitive):
+      ...     def to_lojax(self, a, b):
+      ...         return jnp.sqrt(a * a + b * b)
+      ...
+      >>> hypotenuse = Hypotenuse("hypotenuse").bind
+      >>> hypotenuse(3., 4.), jax.jit(jax.grad(hypotenuse))(3., 4.)
+      (Array(5., dtype=float32, ...), Array(0.6, dtype=float32, ...))
     """
 
     __slots__ = ("__dict__",)

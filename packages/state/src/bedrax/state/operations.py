@@ -33,6 +33,30 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None,
       TypeError: `init_val` is a reference, or no array.
       ValueError: an unknown `kind`.
       NotImplementedError: `pin` is true.
+
+    Examples:
+
+      >>> count = jax.new_ref(jnp.zeros((), int))
+      >>> @jax.jit
+      ... def step():
+      ...     count[...] += 1
+      ...
+      >>> step()
+      >>> step()
+      >>> count[...]
+      Array(2, dtype=int32)
+
+      >>> from jax import ref
+
+      >>> count = jax.new_ref(jnp.zeros((), int))
+      >>> @jax.jit
+      ... def step():
+      ...     count[...] += 1
+      ...
+      >>> step()
+      >>> step()
+      >>> count[...]
+      Array(2, dtype=int32)
     """
     _not_pinned("new_ref", pin)
     if kind not in _KINDS:
@@ -64,6 +88,28 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
 
     Raises:
       NotImplementedError: `pin` is true.
+
+    Examples:
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     ref = jax.empty_ref(jax.ShapeDtypeStruct((2,), jnp.float32))
+      ...     ref[...] = 2 * x
+      ...     return ref[...]
+      ...
+      >>> f(jnp.array([1., 2.]))
+      Array([2., 4.], dtype=float32)
+
+      >>> from jax import ref
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     ref = jax.empty_ref(jax.ShapeDtypeStruct((2,), jnp.float32))
+      ...     ref[...] = 2 * x
+      ...     return ref[...]
+      ...
+      >>> f(jnp.array([1., 2.]))
+      Array([2., 4.], dtype=float32)
     """
     _not_pinned("empty_ref", pin)
     aval = ty if isinstance(ty, ShapedArray) else abstractify(ty)
@@ -133,6 +179,14 @@ def get(ref: Any, idx: Any = None) -> Any:
     Args:
       ref: a reference, or a view of one.
       idx: a NumPy-style index; None: the whole.
+
+    Examples:
+
+      >>> from jax import ref
+
+      >>> x = jax.new_ref(jnp.array([1, 2, 3]))
+      >>> ref.get(x, slice(1, None))
+      Array([2, 3], dtype=int32)
     """
     ref, view = _part(ref, ... if idx is None else idx)
     return prims.get_p.bind(ref, *view.operands, transforms=view.transforms)
@@ -148,30 +202,86 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
     Raises:
       ValueError: the value has another shape or dtype.
+
+    Examples:
+
+      >>> from jax import ref
+
+      >>> x = jax.new_ref(jnp.array([1, 2, 3]))
+      >>> ref.swap(x, 0, 9)
+      Array(1, dtype=int32)
+      >>> x[...]
+      Array([9, 2, 3], dtype=int32)
     """
     ref, view = _part(ref, ... if idx is None else idx)
     return prims.swap_p.bind(ref, _value(ref, view, value), *view.operands, transforms=view.transforms)
 
 
 def set(ref: Any, idx: Any, value: Any) -> None:
-    """``ref[idx] = value``. The arguments are those of `swap`."""
+    """``ref[idx] = value``. The arguments are those of `swap`.
+
+    Examples:
+
+      >>> from jax import ref
+
+      >>> x = jax.new_ref(jnp.array([1, 2, 3]))
+      >>> ref.set(x, 0, 9)
+      >>> x[...]
+      Array([9, 2, 3], dtype=int32)
+    """
     swap(ref, idx, value)
 
 
 def addupdate(ref: Any, idx: Any, x: Any) -> None:
-    """Add `x` at `idx`; a repeated index is added to repeatedly. The arguments are those of `swap`."""
+    """Add `x` at `idx`; a repeated index is added to repeatedly. The arguments are those of `swap`.
+
+    Examples:
+
+      >>> from jax import ref
+
+      >>> x = jax.new_ref(jnp.zeros(3))
+      >>> ref.addupdate(x, 1, 5.)
+      >>> x[...]
+      Array([0., 5., 0.], dtype=float32)
+    """
     ref, view = _part(ref, ... if idx is None else idx)
     prims.addupdate_p.bind(ref, _value(ref, view, x), *view.operands, transforms=view.transforms)
 
 
 def freeze(ref: Ref) -> Any:
-    """End a reference, in the trace that made it. Returns its last value."""
+    """End a reference, in the trace that made it. Returns its last value.
+
+    Examples:
+
+      >>> ref = jax.new_ref(jnp.zeros(2))
+      >>> ref[0] = 5.
+      >>> jax.freeze(ref)
+      Array([5., 0.], dtype=float32)
+
+      >>> from jax import ref
+
+      >>> ref = jax.new_ref(jnp.zeros(2))
+      >>> ref[0] = 5.
+      >>> jax.freeze(ref)
+      Array([5., 0.], dtype=float32)
+    """
     _check_own(ref, "freeze")
     return prims.freeze_p.bind(ref)
 
 
 def free_ref(ref: Ref) -> None:
-    """End a reference, in the trace that made it, and drop its value."""
+    """End a reference, in the trace that made it, and drop its value.
+
+    Examples:
+
+      >>> ref = jax.new_ref(jnp.zeros(3))
+      >>> _ = jax.free_ref(ref)
+
+      >>> from jax import ref
+
+      >>> ref = jax.new_ref(jnp.zeros(3))
+      >>> _ = jax.free_ref(ref)
+    """
     _check_own(ref, "free_ref")
     prims.free_ref_p.bind(ref)
 

@@ -27,6 +27,22 @@ class AbstractRef(AbstractValue):
       inner_aval: the type of its value, a `ShapedArray`.
       memory_space: its memory; None: the memory of the device.
       kind: None, or a note on its use (``"no_grad_no_remat"``).
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> total = jax.new_ref(jnp.zeros(3))
+      >>> kind = jax.typeof(total)
+      >>> kind, kind.inner_aval, kind == hijax.AbstractRef(jax.typeof(jnp.ones(3)))
+      (Ref{float32[3]}, ShapedArray(float32[3]), True)
+
+      >>> from jax import ref
+
+      >>> total = jax.new_ref(jnp.zeros(3))
+      >>> kind = jax.typeof(total)
+      >>> kind, kind.inner_aval, kind == ref.AbstractRef(jax.typeof(jnp.ones(3)))
+      (Ref{float32[3]}, ShapedArray(float32[3]), True)
     """
 
     __slots__ = ("inner_aval", "kind", "memory_space")
@@ -103,6 +119,28 @@ class Ref:
 
     Made by `new_ref`. ``ref[i]`` reads, ``ref[i] = x`` writes, ``ref[i] += x`` does both, with the same indices as
     arrays; ``ref[...]`` is the whole value. A reference is no array: read it before a computation.
+
+    Examples:
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     total = jax.new_ref(jnp.zeros(x.shape))
+      ...     total[...] += 2 * x
+      ...     return total[...]
+      ...
+      >>> f(3.)
+      Array(6., dtype=float32)
+
+      >>> from jax import ref
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     total = jax.new_ref(jnp.zeros(x.shape))
+      ...     total[...] += 2 * x
+      ...     return total[...]
+      ...
+      >>> f(3.)
+      Array(6., dtype=float32)
     """
 
     __slots__ = ()

@@ -204,7 +204,21 @@ def write(x: Any, transforms: Sequence[Any], operands: Sequence[Any], value: Any
 
 
 class TransformedRef(Ref):
-    """A view of a part of a reference: ``ref.at[idx]``. It can be read and written like a reference."""
+    """A view of a part of a reference: ``ref.at[idx]``. It can be read and written like a reference.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> table = jax.new_ref(jnp.arange(6).reshape(2, 3))
+      >>> row = table.at[1]
+      >>> isinstance(row, hijax.TransformedRef), row.shape
+      (True, (3,))
+      >>> row[0] = 30
+      >>> table[...]
+      Array([[ 0,  1,  2],
+             [30,  4,  5]], dtype=int32)
+    """
 
     __slots__ = ("operands", "ref", "transforms")
 

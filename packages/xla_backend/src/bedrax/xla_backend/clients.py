@@ -265,7 +265,16 @@ def _wanted() -> list[str] | None:
 
 
 def backends() -> dict[str, runtime.Client]:
-    """The client of every platform that started, by platform name."""
+    """The client of every platform that started, by platform name.
+
+    Examples:
+
+      >>> from jax.extend import backend
+
+      >>> clients = backend.backends()
+      >>> clients["cpu"].platform, clients["cpu"] is backend.get_backend("cpu")
+      ('cpu', True)
+    """
     global _default
     if _clients:
         return _clients
@@ -340,6 +349,21 @@ def clear_backends() -> None:
     Raises:
       RuntimeError: a client is still referenced, and `jax_debug_leaked_clients_on_clear_backends` is set.
         The meshes of traced programs count as references.
+
+    Examples:
+
+      >>> from jax.extend import backend
+
+      >>> import subprocess, sys
+      >>> program = '''
+      ... from jax.extend import backend
+      ... before = backend.get_backend()
+      ... backend.clear_backends()  # the next operation starts a client again
+      ... print(backend.get_backend() is before, backend.get_backend().platform)
+      ... '''
+      >>> out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+      >>> print(out.stdout)
+      False cpu
     """
     global _default
     with _lock:
@@ -366,6 +390,18 @@ def get_backend(platform: str | runtime.Client | None = None) -> runtime.Client:
 
     Raises:
       RuntimeError: no such platform has started.
+
+    Examples:
+
+      >>> from jax.extend import backend
+
+      >>> client = backend.get_backend("cpu")
+      >>> client.platform, client.device_count() == jax.device_count("cpu")
+      ('cpu', True)
+      >>> backend.get_backend("toaster")
+      Traceback (most recent call last):
+        ...
+      RuntimeError: Unknown backend 'toaster'; there are ...
     """
     if platform is None:
         if _default is None:
@@ -386,12 +422,24 @@ def get_backend(platform: str | runtime.Client | None = None) -> runtime.Client:
 
 
 def default_backend() -> str:
-    """Name of the default platform: ``"cpu"``, ``"gpu"``, ``"tpu"``."""
+    """Name of the default platform: ``"cpu"``, ``"gpu"``, ``"tpu"``.
+
+    Examples:
+
+      >>> jax.default_backend() in {device.platform for device in jax.devices()}
+      True
+    """
     return get_backend(None).platform
 
 
 def devices(backend: str | None = None) -> list[runtime.Device]:
-    """All devices of a platform (by default the default platform), also those of other processes."""
+    """All devices of a platform (by default the default platform), also those of other processes.
+
+    Examples:
+
+      >>> jax.devices()[0].process_index
+      0
+    """
     found = get_backend(backend).devices()
     return sorted(found, key=lambda d: (d.process_index, d.id)) if flags.sort_devices_by_process_index.value else found
 
@@ -399,7 +447,13 @@ def devices(backend: str | None = None) -> list[runtime.Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[runtime.Device]:
-    """The devices of one process (by default this process). `host_id` is an older name of `process_index`."""
+    """The devices of one process (by default this process). `host_id` is an older name of `process_index`.
+
+    Examples:
+
+      >>> len(jax.local_devices()) <= len(jax.devices())
+      True
+    """
     if host_id is not None:
         warnings.warn("local_devices: host_id is called process_index now; use that", UserWarning, stacklevel=2)
         process_index = host_id
@@ -411,32 +465,74 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """Number of devices of a platform."""
+    """Number of devices of a platform.
+
+    Examples:
+
+      >>> jax.device_count() == len(jax.devices())
+      True
+    """
     return int(get_backend(backend).device_count())
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """Number of devices of a platform in this process."""
+    """Number of devices of a platform in this process.
+
+    Examples:
+
+      >>> jax.local_device_count() == len(jax.local_devices())
+      True
+    """
     return int(get_backend(backend).local_device_count())
 
 
 def process_index(backend: str | None = None) -> int:
-    """Index of this process."""
+    """Index of this process.
+
+    Examples:
+
+      >>> jax.process_index()
+      0
+    """
     return get_backend(backend).process_index()
 
 
 def process_count(backend: str | None = None) -> int:
-    """Number of processes."""
+    """Number of processes.
+
+    Examples:
+
+      >>> jax.process_count()
+      1
+    """
     return max(d.process_index for d in devices(backend)) + 1
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """Indices of all processes."""
+    """Indices of all processes.
+
+    Examples:
+
+      >>> list(jax.process_indices())
+      [0]
+    """
     return list(range(process_count(backend)))
 
 
 def default_device() -> runtime.Device:
-    """The device of uncommitted arrays: `jax.config.jax_default_device`, or the first local device."""
+    """The device of uncommitted arrays: `jax.config.jax_default_device`, or the first local device.
+
+    Examples:
+
+      >>> from jax.extend import backend
+
+      >>> backend.get_default_device() == jnp.arange(3).device
+      True
+      >>> last = jax.devices("cpu")[-1]
+      >>> with jax.default_device(last):
+      ...     print(backend.get_default_device() == last)
+      True
+    """
     chosen = flags.default_device.value
     if chosen is None:
         return get_backend(None).local_devices()[0]
@@ -451,20 +547,45 @@ def is_initialized() -> bool:
 
 
 def host_id(backend: str | None = None) -> int:
-    """Older spelling of `process_index`."""
+    """Older spelling of `process_index`.
+
+    Examples:
+
+      >>> jax.host_id()
+      0
+    """
     return process_index(backend)
 
 
 def host_ids(backend: str | None = None) -> list[int]:
-    """Older spelling of `process_indices`."""
+    """Older spelling of `process_indices`.
+
+    Examples:
+
+      >>> list(jax.host_ids())
+      [0]
+    """
     return process_indices(backend)
 
 
 def host_count(backend: str | None = None) -> int:
-    """Older spelling of `process_count`."""
+    """Older spelling of `process_count`.
+
+    Examples:
+
+      >>> jax.host_count()
+      1
+    """
     return process_count(backend)
 
 
 def live_arrays(platform: str | None = None) -> list[Any]:
-    """Every array that is alive on a platform's devices."""
+    """Every array that is alive on a platform's devices.
+
+    Examples:
+
+      >>> x = jnp.arange(3)
+      >>> any(x is y for y in jax.live_arrays())
+      True
+    """
     return get_backend(platform).live_arrays()

@@ -56,7 +56,14 @@ def _level() -> int:
 
 
 def effects_barrier() -> None:
-    """Wait for the side effects of all programs dispatched so far."""
+    """Wait for the side effects of all programs dispatched so far.
+
+    Examples:
+
+      >>> jax.debug.print("x = {}", 1)
+      x = 1
+      >>> jax.effects_barrier()
+    """
     with _tokens_lock:
         tokens = list(_runtime_tokens.values())
         _runtime_tokens.clear()
@@ -334,6 +341,15 @@ class CompilerEffortLevel(enum.Enum):
 
     More effort takes more time to compile, for programs that run faster or need less memory. The values are those of XLA's
     enumeration; the options take names and values, too. See https://openxla.org/xla/effort_levels.
+
+    Examples:
+
+      >>> f = jax.jit(lambda x: x @ x, compiler_options={"optimization_level": jax.CompilerEffortLevel.O1})
+      >>> f(jnp.eye(2))
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
+      >>> jax.CompilerEffortLevel["O3"].value  # in XLA's own enumeration
+      39
     """
 
     UNKNOWN = 0

@@ -53,6 +53,20 @@ def compute_on(
     Raises:
       ValueError: `compute_type` or a memory does not exist.
       TypeError: `compute_type` or `out_memory_spaces` is missing.
+
+    Examples:
+
+      >>> from jax.experimental.compute_on import compute_on
+      >>> @compute_on(compute_type="device_host", out_memory_spaces=jax.memory.Space.Host)
+      ... def f(x):
+      ...     return jnp.sin(x)
+      ...
+      >>> y = jax.jit(f)(0.)
+      >>> y, y.sharding.memory_kind
+      (Array(0., dtype=float32, weak_type=True), 'pinned_host')
+      >>> with compute_on("device_host"):  # what is traced inside
+      ...     y = jnp.sin(0.)
+      ...
     """
     if isinstance(f, str):
         return Hinted(_pairs(f))
@@ -92,7 +106,18 @@ def compute_on2(
     out_memory_spaces: Any,
     compiler_options: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """`compute_on` by its name in earlier versions."""
+    """`compute_on` by its name in earlier versions.
+
+    Examples:
+
+      >>> from jax.experimental.compute_on import compute_on2
+      >>> @compute_on2(compute_type="device_host", out_memory_spaces=jax.memory.Space.Device)
+      ... def on_the_host(x):
+      ...     return jnp.sin(x)
+      ...
+      >>> jax.jit(lambda x: 2 * on_the_host(x))(0.)
+      Array(0., dtype=float32, weak_type=True)
+    """
     return compute_on(
         f, compute_type=compute_type, out_memory_spaces=out_memory_spaces, compiler_options=compiler_options
     )

@@ -439,7 +439,12 @@ def _clearing(jitted):
 
 
 def clear_caches() -> None:
-    """Forget every traced and compiled program."""
+    """Forget every traced and compiled program.
+
+    Examples:
+
+      >>> jax.clear_caches()
+    """
     runtime.PjitFunctionCache.clear_all()
     for table in (*_runners.values(), *filter(None, XlaExecutor.ready.values())):
         table.clear()

@@ -45,7 +45,13 @@ def dlpack(self: Any, *, stream: Any = None, max_version: Any = None, dl_device:
 
 
 def is_supported_dtype(dtype: Any) -> bool:
-    """Whether arrays of this dtype can be exchanged through DLPack."""
+    """Whether arrays of this dtype can be exchanged through DLPack.
+
+    Examples:
+
+      >>> jax.dlpack.is_supported_dtype(jnp.float32)
+      True
+    """
     dtype = np.dtype(dtype)
     if dtype.kind in "biufc":
         return dtype.name not in ("longdouble", "clongdouble", "float128", "complex256")
@@ -72,6 +78,11 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     Raises:
       TypeError: `external_array` does not implement DLPack.
       ValueError: a copy is necessary and forbidden.
+
+    Examples:
+
+      >>> jax.dlpack.from_dlpack(np.arange(3, dtype=np.float32))
+      Array([0., 1., 2.], dtype=float32)
     """
     if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
         raise TypeError(

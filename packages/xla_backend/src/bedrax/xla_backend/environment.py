@@ -12,7 +12,13 @@ from bedrax.xla_backend.door import runtime
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print (or return) the versions and devices for a bug report."""
+    """Print (or return) the versions and devices for a bug report.
+
+    Examples:
+
+      >>> "jax:" in jax.print_environment_info(return_string=True)
+      True
+    """
     devices = clients.devices()
     jax = sys.modules.get("jax")
     lines = [

@@ -104,6 +104,15 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
 
     Raises:
       ValueError: the program calls Python; a Python function cannot be serialized.
+
+    Examples:
+
+      >>> from jax.experimental import serialize_executable
+
+      >>> compiled = jax.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
+      >>> payload, in_tree, out_tree = serialize_executable.serialize(compiled)
+      >>> isinstance(payload, bytes)
+      True
     """
     loaded = compiled._loaded
     lowered, jaxpr = loaded.lowered, compiled._traced.jaxpr
@@ -141,6 +150,16 @@ def deserialize_and_load(
     Raises:
       ValueError: the bytes are damaged or have another format, another version of jaxlib wrote them, or the devices are
         not those of the compilation.
+
+    Examples:
+
+      >>> from jax.experimental import serialize_executable
+
+      >>> compiled = jax.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
+      >>> payload, in_tree, out_tree = serialize_executable.serialize(compiled)
+      >>> again = serialize_executable.deserialize_and_load(payload, in_tree, out_tree)
+      >>> again(jnp.ones(3))
+      Array([2., 2., 2.], dtype=float32)
     """
     data = _opened(serialized)
     client = clients.get_backend(backend)

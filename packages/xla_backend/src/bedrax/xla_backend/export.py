@@ -78,7 +78,16 @@ _STABLE_CUSTOM_CALLS = (
 
 @dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class DisabledSafetyCheck:
-    """A check that `export` and calls of its result omit. The class methods make it."""
+    """A check that `export` and calls of its result omit. The class methods make it.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> check = export.DisabledSafetyCheck.custom_call("my_kernel")
+      >>> check == export.DisabledSafetyCheck.custom_call("my_kernel")
+      True
+    """
 
     _impl: str
 
@@ -104,7 +113,15 @@ class DisabledSafetyCheck:
 
 
 def default_export_platform() -> str:
-    """The default platform of exported programs: that of the default device."""
+    """The default platform of exported programs: that of the default device.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> export.default_export_platform() == jax.default_backend()
+      True
+    """
     return platforms.of_device(clients.default_device())
 
 
@@ -127,6 +144,16 @@ class Exported:
       calling_convention_version: the version of the calling convention of the main function.
       module_kept_var_idx: positions of the flat arguments that the main function takes.
       uses_global_constants: whether main must be specialized to a platform or to shapes before it is compiled.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> exported = export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((2,), jnp.float32))
+      >>> isinstance(exported, export.Exported)
+      True
+      >>> exported.in_avals
+      (ShapedArray(float32[2]),)
     """
 
     fun_name: str
@@ -295,6 +322,14 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     Raises:
       ValueError: the bytes are no exported program, damaged, or of a later version; the program has pytree nodes or
         effects that are not registered in this process.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> exported = export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((), jnp.float32))
+      >>> export.deserialize(exported.serialize()).call(0.)
+      Array(0., dtype=float32)
     """
     return _from_levels(export_format.read(blob, maximum_supported_calling_convention_version))
 
@@ -331,6 +366,14 @@ def export(
       ValueError: the shapes of the arguments do not determine the dimension variables; the program has custom calls
         that are not stable.
       NotImplementedError: the program calls back into Python.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> exported = export.export(jax.jit(lambda x: 2 * x))(jax.ShapeDtypeStruct((3,), jnp.float32))
+      >>> exported.call(jnp.ones(3))
+      Array([2., 2., 2.], dtype=float32)
     """
     if not hasattr(fun_jit, "trace") and getattr(fun_jit, "__module__", "").startswith("bedrax."):
         fun_jit = jit(fun_jit)  # functions of the library need not be jitted

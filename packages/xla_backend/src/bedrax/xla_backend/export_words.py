@@ -68,6 +68,43 @@ def register_pytree_node_serialization(
 
     Raises:
       ValueError: the class is no pytree node, or class or name are registered already.
+
+    Examples:
+
+      >>> from jax.experimental.array_serialization import pytree_serialization_utils as utils
+
+      >>> @jax.tree_util.register_pytree_node_class
+      ... class Sized:
+      ...     def __init__(self, x, size):
+      ...         self.x, self.size = x, size
+      ...
+      ...     def tree_flatten(self):
+      ...         return (self.x,), self.size
+      ...
+      ...     @classmethod
+      ...     def tree_unflatten(cls, size, children):
+      ...         return cls(*children, size)
+      ...
+      >>> _ = utils.register_pytree_node_serialization(
+      ...     Sized, serialized_name="example.Sized", serialize_auxdata=lambda size: str(size).encode(),
+      ...     deserialize_auxdata=lambda text: int(text.decode()))
+      >>> read = utils.deserialize_pytreedef(utils.serialize_pytreedef(jax.tree.structure(Sized(1., 7))))
+      >>> jax.tree.unflatten(read, [2.]).size
+      7
+
+      >>> from jax import export
+
+      >>> class Box:
+      ...     def __init__(self, x):
+      ...         self.x = x
+      ...
+      >>> jax.tree_util.register_pytree_node(Box, lambda b: ((b.x,), None), lambda _, c: Box(*c))
+      >>> _ = export.register_pytree_node_serialization(
+      ...     Box, serialized_name="docs.Box", serialize_auxdata=lambda aux: b"", deserialize_auxdata=lambda b: None
+      ... )
+      >>> exported = export.export(jax.jit(lambda b: b.x))(Box(jnp.float32(1)))
+      >>> export.deserialize(exported.serialize()).call(Box(jnp.float32(5)))
+      Array(5., dtype=float32)
     """
     if nodetype not in pytree._registry:
         raise ValueError(
@@ -84,6 +121,17 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
     Args:
       nodetype: a class made by `collections.namedtuple` or `typing.NamedTuple`.
       serialized_name: its name in serialized programs.
+
+    Examples:
+
+      >>> from jax import export
+
+      >>> import collections
+      >>> Pair = collections.namedtuple("Pair", "x y")
+      >>> _ = export.register_namedtuple_serialization(Pair, serialized_name="docs.Pair")
+      >>> exported = export.export(jax.jit(lambda x: Pair(x, 2 * x)))(jnp.float32(1))
+      >>> export.deserialize(exported.serialize()).call(jnp.float32(1))
+      Pair(x=Array(1., dtype=float32), y=Array(2., dtype=float32))
     """
     if not _is_namedtuple(nodetype):
         raise ValueError(f"{nodetype} is no named tuple; use jax.export.register_pytree_node_serialization")

@@ -52,12 +52,28 @@ sharding_rules.add(ffi_call_p, nowhere)  # the effect on shards is unknown; `ffi
 
 
 def include_dir() -> str:
-    """The directory of the headers that compiled functions include (``xla/ffi/api/ffi.h``)."""
+    """The directory of the headers that compiled functions include (``xla/ffi/api/ffi.h``).
+
+    Examples:
+
+      >>> import pathlib
+      >>> pathlib.Path(jax.ffi.include_dir()).exists()
+      True
+    """
     return kernels.include_directory()
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """A function of a `ctypes` library as a capsule for `register_ffi_target`."""
+    """A function of a `ctypes` library as a capsule for `register_ffi_target`.
+
+    Examples:
+
+      >>> import ctypes.util
+      >>> library = ctypes.CDLL(ctypes.util.find_library("m"))
+      >>> capsule = jax.ffi.pycapsule(library.cos)
+      >>> type(capsule).__name__
+      'PyCapsule'
+    """
     destroy = ctypes.CFUNCTYPE(None, ctypes.py_object)
     build = ctypes.pythonapi.PyCapsule_New
     build.restype, build.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, destroy)
@@ -72,6 +88,15 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
       fn: a capsule (see `pycapsule`), or a dictionary of capsules by stage (``"execute"``, ``"instantiate"``, ...).
       platform: ``"cpu"``, ``"cuda"``, ...
       api_version: 1 for the typed interface, 0 for the older one.
+
+    Examples:
+
+      >>> import ctypes.util
+      >>> library = ctypes.CDLL(ctypes.util.find_library("m"))
+      >>> jax.ffi.register_ffi_target("cosine_of_c", jax.ffi.pycapsule(library.cos), platform="cpu", api_version=0)
+      >>> f = lambda x: jax.ffi.ffi_call("cosine_of_c", jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+      >>> "@cosine_of_c" in jax.jit(f).lower(jnp.ones(2)).as_text()
+      True
     """
     kernels.register_custom_call_target(name, fn, platform, api_version, **kwargs)
 
@@ -87,7 +112,15 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Declare that the function may be applied to shards of arrays that are split along leading axes."""
+    """Declare that the function may be applied to shards of arrays that are split along leading axes.
+
+    Examples:
+
+      >>> import ctypes.util
+      >>> library = ctypes.CDLL(ctypes.util.find_library("m"))
+      >>> jax.ffi.register_ffi_target("sine_of_c", jax.ffi.pycapsule(library.sin), api_version=0)
+      >>> jax.ffi.register_ffi_target_as_batch_partitionable("sine_of_c")
+    """
     kernels.register_as_batch_partitionable(name)
 
 
@@ -163,6 +196,12 @@ def ffi_call(
     Returns:
       A function of arrays, with attributes as keyword arguments (booleans, numbers, strings, NumPy arrays and
       dictionaries of them; the dtype of a NumPy scalar is the type of the attribute). Not differentiable.
+
+    Examples:
+
+      >>> call = jax.ffi.ffi_call("my_kernel", jax.ShapeDtypeStruct((3,), jnp.float32))
+      >>> callable(call)
+      True
     """
     if vmap_method is not None and vmap_method not in _VMAP_METHODS:
         raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")
@@ -311,6 +350,18 @@ def ffi_lowering(
 
     Returns:
       ``rule(ctx, *values, **attributes)``.
+
+    Examples:
+
+      >>> from jax.extend.core import Primitive
+      >>> from jax.interpreters import mlir
+      >>> prim = Primitive("called_outside")
+      >>> _ = prim.def_abstract_eval(lambda x, rate: x)
+      >>> rule = jax.ffi.build_ffi_lowering_function("library_function", has_side_effect=True)
+      >>> _ = mlir.register_lowering(prim, rule)
+      >>> text = jax.jit(lambda x: prim.bind(x, rate=np.float32(0.5))).lower(jnp.ones(2)).as_text()
+      >>> "@library_function" in text, "rate = 5.000000e-01 : f32" in text, "has_side_effect = true" in text
+      (True, True, True)
     """
 
     def rule(ctx, *operands, **attributes):

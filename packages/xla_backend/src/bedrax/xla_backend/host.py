@@ -33,6 +33,14 @@ class Shard:
       index: the slices of the global array that the shard holds.
       replica_id: 0 for the first device that holds these slices, then 1, ...
       data: the shard, as an array on that device; None on devices of other processes.
+
+    Examples:
+
+      >>> [shard] = jnp.arange(3).addressable_shards
+      >>> shard.index, shard.replica_id
+      ((slice(None, None, None),), 0)
+      >>> shard.data
+      Array([0, 1, 2], dtype=int32)
     """
 
     __slots__ = ("_data", "_replica_id", "_sharding", "device", "index")

@@ -34,6 +34,13 @@ class Layout:
       major_to_minor: the axes, slowest first.
       tiling: tiles, on a device that has them.
       sub_byte_element_size_in_bits: packing of elements smaller than a byte.
+
+    Examples:
+
+      >>> from jax.experimental.layout import Format, Layout, explicit_layout, with_layout_constraint
+
+      >>> Layout(major_to_minor=(1, 0)).major_to_minor
+      (1, 0)
     """
 
     AUTO = AUTO
@@ -104,7 +111,18 @@ class Layout:
 
 
 class Format:
-    """A layout and a sharding, either of which may be None. The layout may be `Layout.AUTO`, for `jit`."""
+    """A layout and a sharding, either of which may be None. The layout may be `Layout.AUTO`, for `jit`.
+
+    Examples:
+
+      >>> from jax.experimental.layout import Format, Layout, explicit_layout, with_layout_constraint
+
+      >>> x = jnp.ones((2, 3))
+      >>> isinstance(x.format, Format)
+      True
+      >>> x.format.layout.major_to_minor
+      (0, 1)
+    """
 
     __slots__ = ("layout", "sharding")
 
@@ -151,6 +169,14 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
     Raises:
       ValueError: a layout does not order the axes of its array.
+
+    Examples:
+
+      >>> from jax.experimental.layout import Format, Layout, explicit_layout, with_layout_constraint
+
+      >>> f = jax.jit(lambda x: 2 * with_layout_constraint(x, Layout(major_to_minor=(1, 0))))
+      >>> f(jnp.ones((1, 2)))
+      Array([[2., 2.]], dtype=float32)
     """
     leaves, tree = pytree.tree_flatten(x)
     is_layout = lambda v: isinstance(v, Layout)
@@ -172,6 +198,17 @@ def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: Any =
     Raises:
       TypeError: `in_layouts` is missing, or has a leaf that is not a layout.
       ValueError: a layout does not order the axes of its array, or `in_layouts` does not fit the arguments.
+
+    Examples:
+
+      >>> from jax.experimental.layout import Format, Layout, explicit_layout, with_layout_constraint
+
+      >>> @explicit_layout(in_layouts=(Layout(major_to_minor=(1, 0)),))
+      ... def f(x):
+      ...     return 2 * x
+      ...
+      >>> jax.jit(f)(jnp.ones((1, 2)))
+      Array([[2., 2.]], dtype=float32)
     """
     if in_layouts is None:
         raise TypeError("explicit_layout needs in_layouts=, a Layout or a tuple with one for each argument")

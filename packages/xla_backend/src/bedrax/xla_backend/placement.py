@@ -205,6 +205,12 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     Raises:
       ValueError: `device` is neither a device nor a sharding, or a shape is not divisible.
       TypeError: a leaf is not an array.
+
+    Examples:
+
+      >>> x = jax.device_put(np.arange(3), jax.devices()[0])
+      >>> x
+      Array([0, 1, 2], dtype=int32)
     """
     if type(x) in _LEAF_TYPES and not isinstance(device, (list, tuple, dict)):
         return _put_leaf(x, device, bool(donate), may_alias)
@@ -254,6 +260,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Raises:
       AssertionError: all axes of the mesh are explicit, and the type of a leaf has another sharding.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+      >>> where = jax.NamedSharding(mesh, jax.P("i"))
+      >>> jax.jit(lambda x: lax.with_sharding_constraint(2 * x, where))(jnp.arange(3))
+      Array([0, 2, 4], dtype=int32)
     """
     leaves, tree = pytree.tree_flatten(x)
     types = [avals.abstractify(leaf) for leaf in leaves]
@@ -290,6 +303,11 @@ def device_get(x: Any) -> Any:
     """Copy to the host: a pytree of `numpy.ndarray` (Python scalars stay as they are).
 
     The copies of all leaves start before the first is awaited.
+
+    Examples:
+
+      >>> jax.device_get({"x": jnp.arange(3)})
+      {'x': array([0, 1, 2], dtype=int32)}
     """
     leaves, tree = pytree.tree_flatten(x)
     for leaf in leaves:
@@ -308,7 +326,13 @@ def _get_leaf(x):
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait until every array in the pytree `x` is computed. Returns `x`."""
+    """Wait until every array in the pytree `x` is computed. Returns `x`.
+
+    Examples:
+
+      >>> jax.block_until_ready({"x": jnp.ones(2)})
+      {'x': Array([1., 1.], dtype=float32)}
+    """
     leaves = [v for v in pytree.tree_leaves(x) if hasattr(v, "block_until_ready")]
     arrays = [v for v in leaves if type(v) is ArrayImpl]
     if len(arrays) > 1:
@@ -322,7 +346,12 @@ def block_until_ready(x: Any) -> Any:
 
 
 def copy_to_host_async(x: Any) -> Any:
-    """Start a copy of every array in the pytree `x` to the host. Returns `x`."""
+    """Start a copy of every array in the pytree `x` to the host. Returns `x`.
+
+    Examples:
+
+      >>> x = jax.copy_to_host_async(jnp.arange(3))
+    """
     for v in pytree.tree_leaves(x):
         if hasattr(v, "copy_to_host_async"):
             v.copy_to_host_async()
@@ -344,6 +373,13 @@ def make_array_from_callback(
       sharding: the sharding of the global array.
       data_callback: a function from the slices of a device to the shard of that device.
       dtype: the dtype of the array; required if this process has none of the devices.
+
+    Examples:
+
+      >>> where = jax.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))
+      >>> host = np.arange(4)
+      >>> jax.make_array_from_callback((4,), where, lambda index: host[index])
+      Array([0, 1, 2, 3], dtype=int32)
     """
     shape = tuple(shape)
     sharding = resolve(sharding, "sharding of make_array_from_callback", avals.ShapeDtypeStruct(shape, np.bool_))
@@ -365,6 +401,13 @@ def make_array_from_single_device_arrays(
 
     Raises:
       ValueError: shards are missing, on other devices, or have another shape than in the sharding.
+
+    Examples:
+
+      >>> where = jax.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))
+      >>> part = jax.device_put(jnp.arange(4), jax.devices()[0])
+      >>> jax.make_array_from_single_device_arrays((4,), where, [part])
+      Array([0, 1, 2, 3], dtype=int32)
     """
     if isinstance(arrays, ArrayImpl) or not isinstance(arrays, Sequence):
         raise TypeError(

@@ -51,6 +51,14 @@ class ProfileSession:
 
     Raises:
       NotImplementedError: `create_perfetto_link` is set.
+
+    Examples:
+
+      >>> with jax.profiler.ProfileSession() as session:
+      ...     x = jnp.ones(3) + 1
+      ...
+      >>> any("CPU" in plane.name for plane in session.profile_data.planes)
+      True
     """
 
     def __init__(
@@ -184,6 +192,17 @@ def export_profile_data(
       RuntimeError: the session has not ended.
       NotImplementedError: `create_perfetto_link` is set; or the session of a `ProfileData` no longer exists, and the
         installed jaxlib cannot write such data.
+
+    Examples:
+
+      >>> import pathlib, tempfile
+      >>> folder = pathlib.Path(tempfile.mkdtemp())
+      >>> with jax.profiler.trace() as session:
+      ...     x = jnp.ones(3) + 1
+      ...
+      >>> jax.profiler.export_profile_data(session, folder, create_perfetto_trace=True, session_id="first")
+      >>> (folder / "plugins/profile/first/perfetto_trace.json.gz").exists()
+      True
     """
     if isinstance(profile_data, ProfileData):
         for session in list(_ended):
@@ -218,6 +237,16 @@ def start_trace(
     Raises:
       RuntimeError: a profile is being recorded already.
       NotImplementedError: `create_perfetto_link` is set.
+
+    Examples:
+
+      >>> import pathlib, tempfile
+      >>> folder = pathlib.Path(tempfile.mkdtemp())
+      >>> jax.profiler.start_trace(folder)
+      >>> x = jnp.ones(3) + 1
+      >>> jax.profiler.stop_trace()
+      >>> any(folder.iterdir())
+      True
     """
     ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options).start()
 
@@ -227,6 +256,16 @@ def stop_trace() -> ProfileData:
 
     Raises:
       RuntimeError: no recording is running.
+
+    Examples:
+
+      >>> import pathlib, tempfile
+      >>> folder = pathlib.Path(tempfile.mkdtemp())
+      >>> jax.profiler.start_trace(folder)
+      >>> x = jnp.ones(3) + 1
+      >>> jax.profiler.stop_trace()
+      >>> any(folder.iterdir())
+      True
     """
     session = _running
     if session is None:
@@ -245,6 +284,16 @@ def trace(
 
     Returns:
       The `ProfileSession`, whose `profile_data` is set after the block.
+
+    Examples:
+
+      >>> import pathlib, tempfile
+      >>> folder = pathlib.Path(tempfile.mkdtemp())
+      >>> with jax.profiler.trace(folder):
+      ...     x = jnp.ones(3) + 1
+      ...
+      >>> any(folder.iterdir())
+      True
     """
     with ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options) as session:
         yield session
@@ -256,6 +305,13 @@ class StepTraceAnnotation(TraceAnnotation):
     Args:
       name: e.g. ``"train"``.
       kwargs: shown with the name; ``step_num`` numbers the steps.
+
+    Examples:
+
+      >>> for step in range(2):
+      ...     with jax.profiler.StepTraceAnnotation("train", step_num=step):
+      ...         x = jnp.ones(3) * step
+      ...
     """
 
     def __init__(self, name: str, **kwargs: Any) -> None:
@@ -263,7 +319,17 @@ class StepTraceAnnotation(TraceAnnotation):
 
 
 def annotate_function(func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any) -> Callable[..., Any]:
-    """`func`, whose calls have a name in profiles (by default the function's name)."""
+    """`func`, whose calls have a name in profiles (by default the function's name).
+
+    Examples:
+
+      >>> @jax.profiler.annotate_function
+      ... def load():
+      ...     return jnp.arange(3)
+      ...
+      >>> load()
+      Array([0, 1, 2], dtype=int32)
+    """
     name = name or getattr(func, "__qualname__", None) or getattr(func, "__name__", "call")
 
     @functools.wraps(func)
@@ -309,14 +375,29 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
 
 def device_memory_profile(backend: str | None = None) -> bytes:
-    """The allocations in the memory of devices, in the format of pprof (compressed)."""
+    """The allocations in the memory of devices, in the format of pprof (compressed).
+
+    Examples:
+
+      >>> isinstance(jax.profiler.device_memory_profile(), bytes)
+      True
+    """
     import gzip
 
     return gzip.compress(clients.get_backend(backend).heap_profile())
 
 
 def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None) -> None:
-    """Write `device_memory_profile` to a file."""
+    """Write `device_memory_profile` to a file.
+
+    Examples:
+
+      >>> import pathlib, tempfile
+      >>> path = pathlib.Path(tempfile.mkdtemp(), "memory.prof")
+      >>> jax.profiler.save_device_memory_profile(str(path))
+      >>> path.exists()
+      True
+    """
     with open(filename, "wb") as file:
         file.write(device_memory_profile(backend))
 

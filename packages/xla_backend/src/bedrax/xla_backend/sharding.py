@@ -225,7 +225,14 @@ _single: dict[tuple[Any, ...], SingleDeviceSharding] = {}
 
 
 def make_single_device_sharding(device: Any, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """The sharding of a device, one shared instance per device."""
+    """The sharding of a device, one shared instance per device.
+
+    Examples:
+
+      >>> where = jax.sharding.make_single_device_sharding(jax.devices()[0])
+      >>> len(where.device_set)
+      1
+    """
     found = _single.get((device, memory_kind))
     if found is None:
         found = _single[device, memory_kind] = SingleDeviceSharding(device, memory_kind=memory_kind)
@@ -348,6 +355,18 @@ class NamedSharding(runtime.NamedShardingBase):
       mesh: a `Mesh` or `AbstractMesh`.
       spec: the `PartitionSpec`.
       memory_kind: optional memory kind.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("data",))
+      >>> x = jax.device_put(jnp.arange(4), jax.NamedSharding(mesh, jax.P("data")))
+      >>> x.sharding.spec
+      P('data',)
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> where = jax.sharding.NamedSharding(mesh, jax.P("i"))
+      >>> where.shard_shape((4, 3))
+      (4, 3)
     """
 
     def _to_xla_hlo_sharding(self, ndim: int) -> runtime.HloSharding:
@@ -499,6 +518,17 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
       devices: a sequence of devices.
       op_sharding: an `HloSharding`, or XLA's message of one.
       memory_kind: a memory kind of the devices; by default their default kind.
+
+    Examples:
+
+      >>> from jax.extend import sharding
+
+      >>> everywhere = sharding.GSPMDSharding.get_replicated(jax.devices())
+      >>> double = jax.jit(lambda x: 2 * x, out_shardings=everywhere)
+      >>> double(jnp.arange(3)).sharding == everywhere
+      True
+      >>> everywhere.is_fully_replicated, everywhere.shard_shape((4, 2))
+      (True, (4, 2))
     """
 
     def __eq__(self, other: object) -> bool:
@@ -618,6 +648,12 @@ def make_mesh(
       axis_sizes, axis_names: size and name of each axis.
       axis_types: see `Mesh`; all `Explicit` if not given.
       devices: the devices to use; by default the first ones of the default platform.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1, 1), ("data", "model"))
+      >>> dict(mesh.shape)
+      {'data': 1, 'model': 1}
     """
     axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     count = math.prod(axis_sizes)

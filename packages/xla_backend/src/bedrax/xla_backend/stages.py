@@ -27,7 +27,13 @@ CompilerOptions = dict[str, Any]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """The result of `jit`: it can be called, traced and lowered."""
+    """The result of `jit`: it can be called, traced and lowered.
+
+    Examples:
+
+      >>> isinstance(jax.jit(jnp.sin), jax.stages.Wrapped)
+      True
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> None: ...
 
@@ -40,7 +46,15 @@ class Wrapped(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ArgInfo:
-    """Type of an argument, and whether it is donated."""
+    """Type of an argument, and whether it is donated.
+
+    Examples:
+
+      >>> lowered = jax.jit(lambda x: 2 * x).lower(jnp.ones(3))
+      >>> (info,), _ = lowered.args_info
+      >>> isinstance(info, jax.stages.ArgInfo), info.donated
+      (True, False)
+    """
 
     _aval: Any
     donated: bool
@@ -102,6 +116,14 @@ class Traced(Stage):
     Attributes:
       jaxpr: the program.
       out_info: types of the results, as a pytree of `ShapeDtypeStruct`.
+
+    Examples:
+
+      >>> traced = jax.jit(lambda x: 2 * x).trace(jnp.ones(3))
+      >>> isinstance(traced, jax.stages.Traced)
+      True
+      >>> traced.jaxpr
+      { lambda ; a:f32[3]. let b:f32[3] = mul 2.0:f32[] a in (b,) }
     """
 
     def __init__(self, jitted: Callable[..., Any], call: TracedCall, requested: Requested) -> None:
@@ -233,7 +255,16 @@ class Traced(Stage):
 
 
 class Lowered(Stage):
-    """A program as StableHLO, for certain types of arguments."""
+    """A program as StableHLO, for certain types of arguments.
+
+    Examples:
+
+      >>> lowered = jax.jit(lambda x: 2 * x).lower(jnp.ones(3))
+      >>> isinstance(lowered, jax.stages.Lowered)
+      True
+      >>> "stablehlo.multiply" in lowered.as_text()
+      True
+    """
 
     def __init__(self, traced: Traced, lowered: Any) -> None:
         self._stage_of(traced)
@@ -286,7 +317,16 @@ class Lowered(Stage):
 
 
 class Compiled(Stage):
-    """A program compiled for certain types of arguments. A call never traces."""
+    """A program compiled for certain types of arguments. A call never traces.
+
+    Examples:
+
+      >>> compiled = jax.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
+      >>> isinstance(compiled, jax.stages.Compiled)
+      True
+      >>> compiled(jnp.ones(3))
+      Array([2., 2., 2.], dtype=float32)
+    """
 
     def __init__(self, traced: Traced, loaded: compile_module.LoadedProgram) -> None:
         self._stage_of(traced)

@@ -16,7 +16,16 @@ __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", 
 
 
 class TopologyDescription:
-    """A list of devices in `devices`. They need not be attached."""
+    """A list of devices in `devices`. They need not be attached.
+
+    Examples:
+
+      >>> from jax.experimental import topologies
+
+      >>> topo = topologies.get_attached_topology("cpu")
+      >>> isinstance(topo, topologies.TopologyDescription), topo.devices == jax.devices("cpu")
+      (True, True)
+    """
 
     def __init__(self, devices: list[Any]) -> None:
         self.devices = devices
@@ -26,7 +35,15 @@ class TopologyDescription:
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """The attached devices of a platform (by default the default platform)."""
+    """The attached devices of a platform (by default the default platform).
+
+    Examples:
+
+      >>> from jax.experimental import topologies
+
+      >>> topologies.get_attached_topology("cpu").devices[0].platform
+      'cpu'
+    """
     return TopologyDescription(clients.devices(platform))
 
 
@@ -35,6 +52,17 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
 
     Raises:
       NotImplementedError: the platform has no topologies.
+
+    Examples:
+
+      >>> from jax.experimental import topologies
+
+      >>> try:
+      ...     topologies.get_topology_desc("v5e:2x2", "cpu")
+      ... except NotImplementedError as error:
+      ...     print("cpu" in str(error))
+      ...
+      True
     """
     name = platform or clients.default_backend()
     try:
@@ -57,6 +85,14 @@ def make_mesh(
 
     Args:
       contiguous_submeshes: must be False. The option concerns the wiring of TPUs.
+
+    Examples:
+
+      >>> from jax.experimental import topologies
+
+      >>> topo = topologies.get_attached_topology("cpu")
+      >>> topologies.make_mesh(topo, (len(topo.devices), 1), ("rows", "columns")).axis_names
+      ('rows', 'columns')
     """
     if contiguous_submeshes:
         raise NotImplementedError("make_mesh takes devices in their order, and knows no contiguous_submeshes")

@@ -33,11 +33,25 @@ class _CallbackEffect(effects.Effect):
 
 
 class DebugEffect(_CallbackEffect):
-    """A debugging callback, in any order."""
+    """A debugging callback, in any order.
+
+    Examples:
+
+      >>> program = jax.make_jaxpr(lambda x: jax.debug.print("{}", x))(1.)
+      >>> [type(effect) is jax.debug.DebugEffect for effect in program.effects]
+      [True]
+    """
 
 
 class OrderedDebugEffect(_CallbackEffect):
-    """Debugging callbacks, in program order."""
+    """Debugging callbacks, in program order.
+
+    Examples:
+
+      >>> program = jax.make_jaxpr(lambda x: jax.debug.print("{}", x, ordered=True))(1.)
+      >>> [type(effect) is jax.debug.OrderedDebugEffect for effect in program.effects]
+      [True]
+    """
 
 
 class IOEffect(_CallbackEffect):
@@ -175,6 +189,18 @@ def pure_callback(
 
     Returns:
       A pytree like `result_shape_dtypes`. The call may be omitted or repeated.
+
+    Examples:
+
+      >>> def on_host(x):
+      ...     return np.sinh(x)
+      ...
+      >>> @jax.jit
+      ... def f(x):
+      ...     return jax.pure_callback(on_host, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+      ...
+      >>> f(jnp.array([0., 1.]))
+      Array([0.       , 1.1752012], dtype=float32)
     """
     if vmap_method is not None and vmap_method not in _VMAP_METHODS:
         raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")
@@ -202,6 +228,23 @@ def io_callback(
 
     Args: see `pure_callback`.
       ordered: keep the program order of all ordered callbacks.
+
+    Examples:
+
+      >>> from jax.experimental import io_callback
+      >>> seen = []
+      >>> def on_host(x):
+      ...     seen.append(int(x))
+      ...     return np.int32(len(seen))
+      ...
+      >>> @jax.jit
+      ... def f(x):
+      ...     return io_callback(on_host, jax.ShapeDtypeStruct((), jnp.int32), x, ordered=True)
+      ...
+      >>> f(7)
+      Array(1, dtype=int32)
+      >>> seen
+      [7]
     """
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     types, tree = _result_types(result_shape_dtypes)
@@ -238,6 +281,20 @@ def debug_callback(
 
     Raises:
       TypeError: if `callback` is no function, or is None and there are arguments.
+
+    Examples:
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     jax.debug.callback(lambda x: print("on the host:", x), x)
+      ...     return 2 * x
+      ...
+      >>> _ = f(3)
+      on the host: 3
+      >>> jax.effects_barrier()
+      >>> jax.debug.callback(ordered=True)(lambda x: print("in order:", x), 3)
+      in order: 3
+      >>> jax.effects_barrier()
     """
     if callback is None:
         _only_options("callback", args, kwargs)
@@ -318,6 +375,20 @@ def debug_print(
     Raises:
       TypeError: if `fmt` is no string, or is None and there are values.
       ValueError: if `fmt` has no field for a value.
+
+    Examples:
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     jax.debug.print("x is {x:.2f}", x=x)
+      ...     return 2 * x
+      ...
+      >>> _ = f(0.125)
+      x is 0.12
+      >>> jax.effects_barrier()
+      >>> jax.debug.print(ordered=True)("{ordered} in order", ordered=3)  # options first, then values of any names
+      3 in order
+      >>> jax.effects_barrier()
     """
     options = dict(ordered=ordered, partitioned=partitioned, check=not skip_format_check, log=_use_logging)
     if fmt is None:
@@ -359,7 +430,13 @@ def debug_log(
     _use_logging: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Like `debug_print`, to the logger ``jax`` at level INFO."""
+    """Like `debug_print`, to the logger ``jax`` at level INFO.
+
+    Examples:
+
+      >>> jax.debug.log("x is {}", 3)
+      >>> jax.effects_barrier()
+    """
     return debug_print(
         fmt,
         *args,

@@ -68,6 +68,11 @@ def optimization_barrier(operand: T, /) -> T:
 
     Returns:
       The same pytree; every leaf is computed before any leaf is used.
+
+    Examples:
+
+      >>> lax.optimization_barrier((jnp.array([1]), 2))
+      (Array([1], dtype=int32), Array(2, dtype=int32, weak_type=True))
     """
     leaves, tree = pytree.tree_flatten(operand)
     return pytree.tree_unflatten(tree, optimization_barrier_p.bind(*leaves) if leaves else leaves)
@@ -87,6 +92,14 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
     Returns:
       `x`.
+
+    Examples:
+
+      >>> from jax.ad_checkpoint import checkpoint_name
+      >>> policy = jax.checkpoint_policies.save_only_these_names("hidden")
+      >>> layer = jax.checkpoint(lambda x: jnp.sin(checkpoint_name(jnp.sin(x), "hidden")), policy=policy)
+      >>> jax.grad(layer)(1.)
+      Array(0.36003947, dtype=float32, weak_type=True)
     """
     return pytree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
 
@@ -100,6 +113,11 @@ def checkpoint_name_fwd(x: Any, name: str) -> Any:
 
     Returns:
       `x`.
+
+    Examples:
+
+      >>> jax.ad_checkpoint.checkpoint_name_fwd(jnp.float32(2), "twice") * 2
+      Array(4., dtype=float32)
     """
     return checkpoint_name(x, name)  # its derivatives name none either
 
@@ -114,6 +132,12 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Cal
 
     Returns:
       A function of the same arrays and attributes.
+
+    Examples:
+
+      >>> double = lax.composite(lambda x: 2 * x, name="my.double")
+      >>> double(jnp.array([1, 2]))
+      Array([2, 4], dtype=int32)
     """
 
     def call(*args, **attributes):

@@ -194,6 +194,11 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
 
     Returns:
       A pytree like `x`: the sum, on every index of the axis.
+
+    Examples:
+
+      >>> jax.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(jnp.array([1., 3., 4.]))
+      Array([0.125, 0.375, 0.5  ], dtype=float32)
     """
     names = _check_names(axis_name)
     groups = _groups(axis_index_groups, axis_name)
@@ -221,7 +226,13 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
 
 
 def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
-    """Mean over the named axis (or axes); see `psum`."""
+    """Mean over the named axis (or axes); see `psum`.
+
+    Examples:
+
+      >>> jax.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(jnp.array([1., 3., 2.]))
+      Array([-1.,  1.,  0.], dtype=float32)
+    """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     n = _size(_names(axis_name), _groups(axis_index_groups, axis_name))
 
@@ -233,12 +244,24 @@ def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | Non
 
 
 def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
-    """Maximum over the named axis (or axes); see `psum`."""
+    """Maximum over the named axis (or axes); see `psum`.
+
+    Examples:
+
+      >>> jax.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(jnp.array([1, 3, 2]))
+      Array([3, 3, 3], dtype=int32)
+    """
     return _reduce(pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
-    """Minimum over the named axis (or axes); see `psum`."""
+    """Minimum over the named axis (or axes); see `psum`.
+
+    Examples:
+
+      >>> jax.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(jnp.array([1, 3, 2]))
+      Array([1, 1, 1], dtype=int32)
+    """
     return _reduce(pmin_p, x, axis_name, axis_index_groups)
 
 
@@ -247,6 +270,12 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
 
     Args:
       perm: pairs ``(source index, destination index)``; an index without a source gets zeros.
+
+    Examples:
+
+      >>> around = [(0, 1), (1, 2), (2, 0)]
+      >>> jax.vmap(lambda x: lax.ppermute(x, "i", around), axis_name="i")(jnp.array([5, 6, 7]))
+      Array([7, 5, 6], dtype=int32)
     """
     axis_name = _one_name(axis_name)
     perm = tuple((int(s), int(d)) for s, d in perm)
@@ -259,7 +288,13 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
 
 
 def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
-    """Index ``i`` of the named axis gets the value of index ``perm[i]``."""
+    """Index ``i`` of the named axis gets the value of index ``perm[i]``.
+
+    Examples:
+
+      >>> jax.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.array([5, 6, 7]))
+      Array([7, 5, 6], dtype=int32)
+    """
     size = _size(_one_name(axis_name))
     if sorted(perm) != list(range(size)):
         raise ValueError(
@@ -282,6 +317,12 @@ def all_gather(
     Args:
       axis: where they are stacked (or, `tiled`, concatenated).
       to: the variation of the result over manual axes in its type: "varying", or "invariant", the actual one.
+
+    Examples:
+
+      >>> jax.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
     """
     axis_name = _one_name(axis_name)
     prims = {"varying": all_gather_p, "invariant": all_gather_invariant_p}
@@ -313,7 +354,14 @@ def psum_scatter(
     axis_index_groups: Sequence[Any] | None = None,
     tiled: bool = False,
 ) -> Any:
-    """Sum over the named axis; index ``i`` keeps the ``i``-th part along `scatter_dimension`."""
+    """Sum over the named axis; index ``i`` keeps the ``i``-th part along `scatter_dimension`.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [10, 20]])
+      >>> jax.vmap(lambda row: lax.psum_scatter(row, "i"), axis_name="i")(x)
+      Array([11, 22], dtype=int32)
+    """
     axis_name = _one_name(axis_name)
     groups = _groups(axis_index_groups, axis_name)
     size = _size(axis_name, groups)
@@ -381,6 +429,15 @@ def psum_scatter_start(
 
     Returns:
       For each leaf of `x` a future; its method ``done()`` returns the array.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [10, 20]])
+      >>> def parts(row):
+      ...     started = lax.psum_scatter_start(row, "i")
+      ...     return row.max(), started.done()
+      >>> jax.vmap(parts, axis_name="i")(x)
+      (Array([ 2, 20], dtype=int32), Array([11, 22], dtype=int32))
     """
     out = psum_scatter(
         x, axis_name, scatter_dimension=scatter_dimension, axis_index_groups=axis_index_groups, tiled=tiled
@@ -402,6 +459,13 @@ def all_to_all(
     Args:
       split_axis: the array axis to split; without `tiled` its size is the axis size, and it is removed.
       concat_axis: where the pieces are stacked (or, `tiled`, concatenated).
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jax.vmap(lambda row: lax.all_to_all(row, "i", 0, 0), axis_name="i")(x)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     axis_name = _one_name(axis_name)
     groups = _groups(axis_index_groups, axis_name)
@@ -426,12 +490,26 @@ def all_to_all(
 
 
 def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
-    """Swap the named axis with an array axis of equal size."""
+    """Swap the named axis with an array axis of equal size.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [10, 20]])
+      >>> jax.vmap(lambda row: lax.pswapaxes(row, "i", 0), axis_name="i")(x)
+      Array([[ 1, 10],
+             [ 2, 20]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
-    """The value that the index `source` of the named axis has, on every index."""
+    """The value that the index `source` of the named axis has, on every index.
+
+    Examples:
+
+      >>> jax.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([5, 6, 7]))
+      Array([6, 6, 6], dtype=int32)
+    """
     n = _size(axis_name)
     if not 0 <= source < n:
         raise ValueError(f"pbroadcast: source={source} is no index of the axis {axis_name!r} of size {n}")
@@ -444,6 +522,16 @@ def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
     Args:
       axis_name: name, or tuple of names, of manual axes. Axes over which a value already varies have no effect.
       to: "varying".
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> @jax.shard_map(mesh=mesh, in_specs=jax.P(), out_specs=jax.P("i"))
+      ... def f(x):
+      ...     return lax.pcast(x, "i", to="varying")
+      ...
+      >>> f(jnp.array([1., 2.]))
+      Array([1., 2.], dtype=float32)
     """
     names = frozenset(_check_names(axis_name)) & current.varying
     if to not in ("varying", "reduced", "unreduced"):
@@ -483,6 +571,18 @@ def ragged_all_to_all(
 
     Returns:
       An array like `output`.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+      >>> @jax.jit
+      ... @jax.shard_map(mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P("i"))
+      ... def send_to_myself(rows, from_, size, to):
+      ...     return lax.ragged_all_to_all(rows, 0 * rows, from_, size, to, size, axis_name="i")
+      ...
+      >>> first, size, to = jnp.array([1]), jnp.array([2]), jnp.array([0])
+      >>> send_to_myself(jnp.array([5, 6, 7]), first, size, to)
+      Array([6, 7, 0], dtype=int32)
     """
     (name,) = _check_names(axis_name)
     groups = _groups(axis_index_groups, axis_name)
@@ -522,7 +622,13 @@ precv: Callable[..., NoReturn] = _one_sided("precv", "the receiving one")
 
 
 def axis_index(axis_name: Hashable) -> Array:
-    """The current index along the named axis (row-major for a tuple of names), an int32 scalar."""
+    """The current index along the named axis (row-major for a tuple of names), an int32 scalar.
+
+    Examples:
+
+      >>> jax.vmap(lambda x: 10 * lax.axis_index("i") + x, axis_name="i")(jnp.array([5, 6, 7]))
+      Array([ 5, 16, 27], dtype=int32)
+    """
     names = _check_names(axis_name)
     index: Any = None
     for n in names:
@@ -533,5 +639,11 @@ def axis_index(axis_name: Hashable) -> Array:
 
 
 def axis_size(axis_name: Hashable) -> int:
-    """Size of the named axis (the product, for a tuple of names)."""
+    """Size of the named axis (the product, for a tuple of names).
+
+    Examples:
+
+      >>> jax.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(jnp.array([4., 8.]))
+      Array([2., 4.], dtype=float32)
+    """
     return _size(_check_names(axis_name))

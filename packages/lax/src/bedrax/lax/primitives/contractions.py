@@ -63,6 +63,11 @@ class Precision(enum.Enum):
     fewer bits), ``HIGH`` slower and more accurate, ``HIGHEST`` as accurate as the dtype. A function that takes a
     ``precision`` also accepts the strings ``"default"`` (``"bfloat16"``, ``"fastest"``), ``"high"``
     (``"bfloat16_3x"``, ``"tensorfloat32"``) and ``"highest"`` (``"float32"``). The CPU ignores it.
+
+    Examples:
+
+      >>> lax.dot(jnp.ones(3), jnp.ones(3), precision=lax.Precision.HIGHEST)
+      Array(3., dtype=float32)
     """
 
     DEFAULT = 0
@@ -104,6 +109,12 @@ class DotAlgorithm(NamedTuple):
       allow_imprecise_accumulation: whether some steps may accumulate in fewer bits.
 
     The available algorithms depend on the platform; the compilation of another one raises.
+
+    Examples:
+
+      >>> algorithm = lax.DotAlgorithm(np.float16, np.float16, np.float32)
+      >>> algorithm.accumulation_type is np.float32
+      True
     """
 
     lhs_precision_type: Any
@@ -116,7 +127,13 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """Named `DotAlgorithm`\\ s: ``<lhs type>_<rhs type>_<accumulation type>[_X<products>]``."""
+    """Named `DotAlgorithm`\\ s: ``<lhs type>_<rhs type>_<accumulation type>[_X<products>]``.
+
+    Examples:
+
+      >>> lax.dot(jnp.ones(3), jnp.ones(3), precision=lax.DotAlgorithmPreset.F32_F32_F32)
+      Array(3., dtype=float32)
+    """
 
     DEFAULT = 1
     ANY_F8_ANY_F8_F32 = 2
@@ -338,6 +355,13 @@ def dot_general(
 
     Raises:
       TypeError: the dimension numbers do not fit the shapes, or the preferred integer dtype is narrower.
+
+    Examples:
+
+      >>> x, y = jnp.ones((5, 2, 3)), jnp.ones((5, 4, 3))
+      >>> contract, batch = ((2,), (2,)), ((0,), (0,))
+      >>> lax.dot_general(x, y, (contract, batch)).shape
+      (5, 2, 4)
     """
     params = dict(
         dimension_numbers=canonical_dot_dimensions(dimension_numbers),
@@ -363,6 +387,13 @@ def dot(
 
     Raises:
       ValueError: shapes are not those of an unbatched product and there are no dimension numbers.
+
+    Examples:
+
+      >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
+      Array([21, 43], dtype=int32)
+      >>> lax.dot(jnp.ones(3, jnp.bfloat16), jnp.ones(3, jnp.bfloat16), preferred_element_type=jnp.float32)
+      Array(3., dtype=float32)
     """
     if dimension_numbers is None:
         xs, ys = aval_of(lhs).shape, aval_of(rhs).shape
@@ -378,6 +409,11 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     Raises:
       ValueError: ranks below 2.
       TypeError: ranks, batch or contracted sizes differ.
+
+    Examples:
+
+      >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
+      (5, 2, 4)
     """
     x, y = aval_of(lhs), aval_of(rhs)
     if x.ndim < 2 or y.ndim < 2:
@@ -399,6 +435,15 @@ class RaggedDotDimensionNumbers:
       dot_dimension_numbers: those of `dot_general`.
       lhs_ragged_dimensions: the one dimension of `lhs` that is cut into groups.
       rhs_group_dimensions: the dimension of `rhs` that counts groups, if it has one.
+
+    Examples:
+
+      >>> numbers = lax.RaggedDotDimensionNumbers(
+      ...     dot_dimension_numbers=(((1,), (1,)), ((), ())), lhs_ragged_dimensions=[0], rhs_group_dimensions=[0]
+      ... )
+      >>> x, w = jnp.ones((4, 2)), jnp.ones((2, 2, 3))
+      >>> lax.ragged_dot_general(x, w, jnp.array([1, 3]), numbers).shape
+      (4, 3)
     """
 
     dot_dimension_numbers: tuple[Any, ...]
@@ -498,6 +543,17 @@ def ragged_dot_general(
       precision, preferred_element_type, out_sharding: as in `dot_general`.
       group_offset: in form 1, array of shape ``(1,)``: the group to which the first matrix of
         `rhs` belongs, so that `rhs` may hold fewer matrices than there are groups.
+
+    Examples:
+
+      >>> numbers = lax.RaggedDotDimensionNumbers(
+      ...     dot_dimension_numbers=(((1,), (1,)), ((), ())), lhs_ragged_dimensions=[0], rhs_group_dimensions=[0]
+      ... )
+      >>> x, w = jnp.ones((3, 2)), jnp.array([[[1.], [1.]], [[10.], [10.]]])
+      >>> lax.ragged_dot_general(x, w, jnp.array([1, 2]), numbers)
+      Array([[ 2.],
+             [20.],
+             [20.]], dtype=float32)
     """
     operands = (lhs, rhs, group_sizes) if group_offset is None else (lhs, rhs, group_sizes, group_offset)
     params = dict(
@@ -531,6 +587,14 @@ def ragged_dot(
 
     Returns:
       An array of shape ``(m, n)``; rows beyond the groups are zero.
+
+    Examples:
+
+      >>> x, w = jnp.ones((3, 2)), jnp.array([[[1.], [1.]], [[10.], [10.]]])
+      >>> lax.ragged_dot(x, w, group_sizes=jnp.array([1, 2]))
+      Array([[ 2.],
+             [20.],
+             [20.]], dtype=float32)
     """
     return ragged_dot_general(
         lhs, rhs, group_sizes, _MATRIX_PER_GROUP, precision, preferred_element_type, group_offset, out_sharding
@@ -577,6 +641,14 @@ def scaled_dot(
 
     Raises:
       TypeError: shapes do not fit.
+
+    Examples:
+
+      >>> x, w = jnp.ones((2, 4), jnp.float8_e4m3fn), jnp.ones((4, 3), jnp.float8_e4m3fn)
+      >>> x_scale = jnp.array([[2., 1.], [4., 1.]], jnp.float8_e8m0fnu)
+      >>> lax.scaled_dot(x, w, lhs_scale=x_scale, preferred_element_type=jnp.float32)
+      Array([[ 6.,  6.,  6.],
+             [10., 10., 10.]], dtype=float32)
     """
     x, y = aval_of(lhs), aval_of(rhs)
     if dimension_numbers is None:

@@ -204,6 +204,16 @@ def scan(
 
     Returns:
       (final carry, the ``y`` of all steps stacked along a new leading axis).
+
+    Examples:
+
+      >>> def step(total, x):
+      ...     return total + x, 10 * x
+      ...
+      >>> lax.scan(step, 0, jnp.array([1, 2, 3]))
+      (Array(6, dtype=int32), Array([10, 20, 30], dtype=int32))
+      >>> lax.scan(lambda x, _: (2 * x, x), 1, length=4)
+      (Array(16, dtype=int32, weak_type=True), Array([1, 2, 4, 8], dtype=int32, weak_type=True))
     """
     if not callable(f):
         raise TypeError(f"scan: f is a function (carry, x) -> (carry, y), got {f!r}")
@@ -345,6 +355,11 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
     Returns:
       The final value. Differentiable in forward mode; for reverse mode the number of steps
       must be known: use `scan`, or `fori_loop` with fixed bounds.
+
+    Examples:
+
+      >>> lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3)
+      Array(192, dtype=int32, weak_type=True)
     """
     if not (callable(body_fun) and callable(cond_fun)):
         raise TypeError(f"while_loop: cond_fun and body_fun are functions, got {cond_fun!r} and {body_fun!r}")
@@ -426,6 +441,11 @@ def fori_loop(
 
     Raises:
       TypeError: `lower` and `upper` are not scalars of one dtype.
+
+    Examples:
+
+      >>> lax.fori_loop(1, 5, lambda i, product: product * i, 1)
+      Array(24, dtype=int32, weak_type=True)
     """
     if not callable(body_fun):
         raise TypeError(f"fori_loop: body_fun is a function (i, carry) -> carry, got {body_fun!r}")
@@ -498,6 +518,13 @@ def cond(
       The chosen function's result. Under `vmap` of `pred`, both are computed and selected.
 
     The older form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` works, too.
+
+    Examples:
+
+      >>> lax.cond(True, lambda x: x + 1, lambda x: -x, 10)
+      Array(11, dtype=int32, weak_type=True)
+      >>> jax.jit(lambda x: lax.cond(x > 0, jnp.sqrt, jnp.abs, x))(-4.)
+      Array(4., dtype=float32, weak_type=True)
     """
     if not callable(true_fun) and callable(false_fun) and len(operands) == 2 and callable(operands[1]):
         of_true, on_true, (of_false, on_false) = true_fun, false_fun, operands
@@ -528,6 +555,14 @@ def switch(
 
     Returns:
       The chosen function's result.
+
+    Examples:
+
+      >>> branches = [lambda x: x, lambda x: -x, lambda x: 10 * x]
+      >>> lax.switch(2, branches, 7)
+      Array(70, dtype=int32, weak_type=True)
+      >>> lax.switch(99, branches, 7)
+      Array(70, dtype=int32, weak_type=True)
     """
     if not all(callable(b) for b in branches):
         raise TypeError(f"switch: branches is a sequence of functions, got {branches!r}")
@@ -660,6 +695,13 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
     Raises:
       NotImplementedError: `batch_size` is given, and `bedrax.batching` is not imported (the face imports it).
+
+    Examples:
+
+      >>> lax.map(lambda x: x ** 2, jnp.array([1, 2, 3]))
+      Array([1, 4, 9], dtype=int32)
+      >>> lax.map(lambda x: x ** 2, jnp.arange(6), batch_size=2)
+      Array([ 0,  1,  4,  9, 16, 25], dtype=int32)
     """
     if batch_size is None or batch_size == 0:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
@@ -700,6 +742,13 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
       A pytree like `elems`: element ``i`` combines elements ``0 .. i``.
 
     Source: Blelloch, "Prefix sums and their applications" (1990), in the odd-even recursive form.
+
+    Examples:
+
+      >>> lax.associative_scan(jnp.multiply, jnp.array([1, 2, 3, 4]))
+      Array([ 1,  2,  6, 24], dtype=int32)
+      >>> lax.associative_scan(jnp.maximum, jnp.array([1, 5, 2]), reverse=True)
+      Array([5, 5, 2], dtype=int32)
     """
     if not callable(fn):
         raise TypeError(f"associative_scan: fn is a function of two elements, got {fn!r}")

@@ -126,6 +126,11 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Raises:
       ValueError: `new_dtype` is None.
       TypeError: `operand` is not an array or scalar.
+
+    Examples:
+
+      >>> lax.convert_element_type(jnp.array([1.5, -1.5]), jnp.int32)
+      Array([ 1, -1], dtype=int32)
     """
     if new_dtype is None:
         raise ValueError("convert_element_type: new_dtype is None; name a dtype")
@@ -160,6 +165,14 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Raises:
       TypeError: one of the types is bool or complex, and they differ.
       ValueError: the sizes do not fit.
+
+    Examples:
+
+      >>> lax.bitcast_convert_type(jnp.float32(1), jnp.int32) == 0x3F800000
+      Array(True, dtype=bool)
+      >>> lax.bitcast_convert_type(jnp.array([1, 256], jnp.int32), jnp.uint8)
+      Array([[1, 0, 0, 0],
+             [0, 1, 0, 0]], dtype=uint8)
     """
     return bitcast_convert_type_p.bind(operand, new_dtype=dtypes.explicit_dtype(new_dtype, "bitcast_convert_type"))
 
@@ -175,6 +188,11 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
     Returns:
       The values rounded to nearest even; infinite where the format overflows, zero (with the sign) where
       the format has no normal number.
+
+    Examples:
+
+      >>> lax.reduce_precision(jnp.float32(jnp.pi), exponent_bits=8, mantissa_bits=7)
+      Array(3.140625, dtype=float32)
     """
     return reduce_precision_p.bind(operand, exponent_bits=int(exponent_bits), mantissa_bits=int(mantissa_bits))
 
@@ -196,6 +214,11 @@ def dtype(x: Any) -> np.dtype[Any]:
 
     Raises:
       TypeError: `x` is neither a value nor a type.
+
+    Examples:
+
+      >>> lax.dtype(jnp.ones(3, jnp.bfloat16))
+      dtype(bfloat16)
     """
     if x is None:
         raise TypeError("dtype(None): a value or a type is needed")

@@ -54,6 +54,14 @@ class ConvDimensionNumbers(NamedTuple):
       lhs_spec: dimensions of the input: batch, feature, then the spatial ones.
       rhs_spec: dimensions of the kernel: output feature, input feature, then the spatial ones.
       out_spec: dimensions of the result: batch, feature, then the spatial ones.
+
+    Examples:
+
+      >>> numbers = lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC"))
+      >>> isinstance(numbers, lax.ConvDimensionNumbers)
+      True
+      >>> numbers.lhs_spec
+      (0, 3, 1, 2)
     """
 
     lhs_spec: Sequence[int]
@@ -76,6 +84,11 @@ def conv_general_permutations(dimension_numbers: tuple[str, ...]) -> tuple[Any, 
 
     Raises:
       TypeError: a string lacks or repeats a character, or spatial names differ.
+
+    Examples:
+
+      >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+      ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     lhs, rhs, out = dimension_numbers
     for i, (spec, first) in enumerate(((lhs, "NC"), (rhs, "OI"), (out, "NC"))):
@@ -101,6 +114,12 @@ def conv_dimension_numbers(
 
     Raises:
       TypeError: ranks differ or the strings do not fit.
+
+    Examples:
+
+      >>> numbers = lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC"))
+      >>> numbers.rhs_spec
+      (3, 2, 0, 1)
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return ConvDimensionNumbers(*[tuple([operator.index(d) for d in spec]) for spec in dimension_numbers])
@@ -132,6 +151,11 @@ def conv_shape_tuple(
       strides: one per spatial dimension.
       pads: ``"SAME"``, ``"VALID"``, or pairs.
       batch_group_count: number of groups that the batch falls into.
+
+    Examples:
+
+      >>> print(*lax.conv_shape_tuple((1, 3, 8, 8), (4, 3, 3, 3), (2, 2), [(0, 0), (0, 0)]))
+      1 4 3 3
     """
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
@@ -159,7 +183,16 @@ def _unpick(shape, spec) -> tuple:
 def conv_general_shape_tuple(
     lhs_shape: Shape, rhs_shape: Shape, window_strides: Sequence[int], padding: str, dimension_numbers: tuple[str, ...]
 ) -> tuple[Any, ...]:
-    """The shape of a convolution with operands in the layouts of three strings."""
+    """The shape of a convolution with operands in the layouts of three strings.
+
+    Examples:
+
+      >>> shape = lax.conv_general_shape_tuple(
+      ...     (1, 8, 8, 3), (3, 3, 3, 4), (1, 1), "SAME", ("NHWC", "HWIO", "NHWC")
+      ... )
+      >>> print(*shape)
+      1 8 8 4
+    """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     return _unpick(conv_shape_tuple(_pick(lhs_shape, lhs), _pick(rhs_shape, rhs), window_strides, padding), out)
 
@@ -171,7 +204,16 @@ def conv_transpose_shape_tuple(
     padding: str | tuple[tuple[Any, ...], ...],
     dimension_numbers: tuple[str, ...],
 ) -> tuple[Any, ...]:
-    """The shape of `conv_transpose` for operands in the layouts of three strings."""
+    """The shape of `conv_transpose` for operands in the layouts of three strings.
+
+    Examples:
+
+      >>> shape = lax.conv_transpose_shape_tuple(
+      ...     (1, 3, 3, 2), (2, 2, 2, 4), (2, 2), "VALID", ("NHWC", "HWIO", "NHWC")
+      ... )
+      >>> print(*shape)
+      1 6 6 4
+    """
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     x, k = _pick(lhs_shape, lhs), _pick(rhs_shape, rhs)
     if isinstance(padding, str):
@@ -295,6 +337,16 @@ def conv_general_dilated(
 
     Raises:
       TypeError, ValueError: dtypes, ranks, sizes, groups, or dimension numbers do not fit together.
+
+    Examples:
+
+      >>> image, kernel = jnp.ones((1, 4, 4, 1)), jnp.ones((2, 2, 1, 1))
+      >>> out = lax.conv_general_dilated(
+      ...     image, kernel, (2, 2), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
+      ... )
+      >>> out[0, :, :, 0]
+      Array([[4., 4.],
+             [4., 4.]], dtype=float32)
     """
     x, k = aval_of(lhs), aval_of(rhs)
     if x.dtype != k.dtype:
@@ -344,7 +396,15 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolution of ``NC...`` by ``OI...``, with a stride; `padding` is ``"SAME"`` or ``"VALID"``."""
+    """Convolution of ``NC...`` by ``OI...``, with a stride; `padding` is ``"SAME"`` or ``"VALID"``.
+
+    Examples:
+
+      >>> image, kernel = jnp.ones((1, 1, 3, 3)), jnp.ones((1, 1, 2, 2))
+      >>> lax.conv(image, kernel, window_strides=(1, 1), padding="VALID")
+      Array([[[[4., 4.],
+               [4., 4.]]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -360,7 +420,16 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolution of ``NC...`` by ``OI...``, with stride, padding and dilations as in `conv_general_dilated`."""
+    """Convolution of ``NC...`` by ``OI...``, with stride, padding and dilations as in `conv_general_dilated`.
+
+    Examples:
+
+      >>> image, kernel = jnp.ones((1, 1, 3, 3)), jnp.ones((1, 1, 2, 2))
+      >>> lax.conv_with_general_padding(image, kernel, (1, 1), [(1, 0), (0, 0)], None, None)
+      Array([[[[2., 2.],
+               [4., 4.],
+               [4., 4.]]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -425,6 +494,12 @@ def conv_transpose(
 
     Returns:
       An array of rank ``n + 2``.
+
+    Examples:
+
+      >>> x, kernel = jnp.ones((1, 3, 1)), jnp.ones((2, 1, 1))
+      >>> lax.conv_transpose(x, kernel, (2,), "VALID", dimension_numbers=("NHC", "HIO", "NHC")).shape
+      (1, 6, 1)
     """
     x, k = aval_of(lhs), aval_of(rhs)
     if x.ndim < 2:
@@ -497,6 +572,13 @@ def conv_general_dilated_patches(
     Returns:
       An array of rank ``n + 2``. Its feature dimension runs through the features and, fastest, the
       window, in the order of the kernel's spatial dimensions.
+
+    Examples:
+
+      >>> x = jnp.arange(4.).reshape(1, 1, 4)
+      >>> lax.conv_general_dilated_patches(x, filter_shape=(2,), window_strides=(1,), padding="VALID")[0]
+      Array([[0., 1., 2.],
+             [1., 2., 3.]], dtype=float32)
     """
     x = aval_of(lhs)
     filter_shape = tuple([operator.index(s) for s in filter_shape])
@@ -554,6 +636,12 @@ def conv_general_dilated_local(
 
     Returns:
       An array of rank ``n + 2``.
+
+    Examples:
+
+      >>> image, kernels = jnp.ones((1, 1, 3)), jnp.array([[[1.], [1.]], [[10.], [10.]]]).reshape(1, 2, 2)
+      >>> lax.conv_general_dilated_local(image, kernels, (1,), "VALID", (2,))
+      Array([[[11., 11.]]], dtype=float32)
     """
     numbers = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
     precision = canonical_precision(precision)

@@ -207,14 +207,28 @@ _BOOL = np.dtype(bool)
 
 
 class RoundingMethod(enum.IntEnum):
-    """Rounding of values halfway between two integers, for `round`."""
+    """Rounding of values halfway between two integers, for `round`.
+
+    Examples:
+
+      >>> lax.round(jnp.array([0.5, 1.5, 2.5]), lax.RoundingMethod.AWAY_FROM_ZERO)
+      Array([1., 2., 3.], dtype=float32)
+      >>> lax.round(jnp.array([0.5, 1.5, 2.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
+      Array([0., 2., 2.], dtype=float32)
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
 
 class AccuracyMode(enum.Enum):
-    """Accuracy of the implementation of a transcendental function."""
+    """Accuracy of the implementation of a transcendental function.
+
+    Examples:
+
+      >>> lax.exp(1., accuracy=lax.AccuracyMode.DEFAULT)
+      Array(2.7182817, dtype=float32, weak_type=True)
+    """
 
     HIGHEST = 1
     DEFAULT = 2
@@ -231,6 +245,11 @@ class Tolerance:
 
     Raises:
       ValueError: a bound is negative.
+
+    Examples:
+
+      >>> lax.Tolerance(rtol=1e-3).rtol
+      0.001
     """
 
     atol: float = 0.0
@@ -636,12 +655,23 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     Args:
       x: array of floats.
       rounding_method: where halves go, a `RoundingMethod`.
+
+    Examples:
+
+      >>> lax.round(jnp.array([0.5, -1.5, 2.4]))
+      Array([ 1., -2.,  2.], dtype=float32)
     """
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """Elementwise ``1 / x`` of floats or complex numbers."""
+    """Elementwise ``1 / x`` of floats or complex numbers.
+
+    Examples:
+
+      >>> lax.reciprocal(jnp.array([2., 4.]))
+      Array([0.5 , 0.25], dtype=float32)
+    """
     return integer_pow_p.bind(x, y=-1)
 
 
@@ -651,12 +681,23 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Args:
       x: integers, floats or complex numbers.
       y: the exponent; not negative if `x` holds integers.
+
+    Examples:
+
+      >>> lax.integer_pow(jnp.array([2., 3.]), -2)
+      Array([0.25      , 0.11111111], dtype=float32)
     """
     return integer_pow_p.bind(x, y=int(y))
 
 
 def conj(x: ArrayLike) -> Array:
-    """The complex conjugate; floats become complex numbers."""
+    """The complex conjugate; floats become complex numbers.
+
+    Examples:
+
+      >>> lax.conj(jnp.array([1 + 2j]))
+      Array([1.-2.j], dtype=complex64)
+    """
     return conj_p.bind(x, input_dtype=aval_of(x).dtype)
 
 
@@ -669,6 +710,11 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
     Args:
       x, y: the factors.
       out_dtype: the dtype in which to multiply and return, if not that of the operands.
+
+    Examples:
+
+      >>> lax.mul(jnp.array([1, 5]), jnp.array([4, 2]))
+      Array([ 4, 10], dtype=int32)
     """
     if out_dtype is not None:
         return bind_nary(mul_p, x, y, out_dtype=dtypes.canonicalize_dtype(dtypes.as_dtype(out_dtype)))
@@ -681,17 +727,34 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     Args:
       x: floats or complex numbers.
       y: of the dtype of `x`, or integers.
+
+    Examples:
+
+      >>> lax.pow(jnp.array([2., 3.]), 3)
+      Array([ 8., 27.], dtype=float32)
     """
     return bind_pair(pow_p, x, y)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """The next representable float after `x1` in the direction of `x2`."""
+    """The next representable float after `x1` in the direction of `x2`.
+
+    Examples:
+
+      >>> lax.nextafter(1., 2.) - 1
+      Array(1.1920929e-07, dtype=float32, weak_type=True)
+    """
     return bind_pair(nextafter_p, x1, x2)
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The high half of the product of two integers, i.e. ``(x * y) >> bits`` without overflow."""
+    """The high half of the product of two integers, i.e. ``(x * y) >> bits`` without overflow.
+
+    Examples:
+
+      >>> lax.mulhi(jnp.array([200], jnp.uint8), jnp.array([100], jnp.uint8))
+      Array([78], dtype=uint8)
+    """
     return bind_pair(mulhi_p, x, y)
 
 
@@ -709,6 +772,11 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     Args:
       min, max: scalars, or arrays of the shape of `x`; of its dtype.
       x: the array to limit.
+
+    Examples:
+
+      >>> lax.clamp(0., jnp.array([-1., 0.5, 4.]), 1.)
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     return clamp_p.bind(min, x, max)
 
@@ -720,12 +788,23 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
       which: a scalar or an array of the shape of the cases, of bool (at most two cases; False chooses
         the first) or integers (clamped into range).
       *cases: arrays of equal shape and dtype, at least one.
+
+    Examples:
+
+      >>> lax.select_n(jnp.array([0, 2, 1]), jnp.zeros(3), jnp.ones(3), jnp.full(3, 2.))
+      Array([0., 2., 1.], dtype=float32)
     """
     return select_n_p.bind(which, *cases)
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """`on_true` where `pred` holds, else `on_false`; shapes and dtypes as in `select_n`."""
+    """`on_true` where `pred` holds, else `on_false`; shapes and dtypes as in `select_n`.
+
+    Examples:
+
+      >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
+      Array([ 1, 20], dtype=int32)
+    """
     return select_n_p.bind(pred, on_false, on_true)
 
 
@@ -734,6 +813,11 @@ def stop_gradient(x: T) -> T:
 
     Args:
       x: a pytree of arrays.
+
+    Examples:
+
+      >>> jax.grad(lambda x: x * lax.stop_gradient(x))(3.)
+      Array(3., dtype=float32, weak_type=True)
     """
     if isinstance(x, Array | np.ndarray):
         return stop_gradient_p.bind(x)

@@ -25,7 +25,13 @@ fft_p: Final = Primitive("fft", "fft")
 
 
 class FftType(enum.IntEnum):
-    """The kind of transform: forward or inverse, of complex or (``RFFT``, ``IRFFT``) of real arrays."""
+    """The kind of transform: forward or inverse, of complex or (``RFFT``, ``IRFFT``) of real arrays.
+
+    Examples:
+
+      >>> lax.fft(jnp.array([1. + 0j, 0., -1., 0.]), lax.FftType.FFT, (4,))
+      Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
+    """
 
     FFT = 0
     IFFT = 1
@@ -74,6 +80,11 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
 
     Raises:
       ValueError: a complex array is given to ``RFFT``, or lengths do not fit the shape.
+
+    Examples:
+
+      >>> lax.fft(jnp.array([1., 0., -1., 0.]), "rfft", (4,))
+      Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
     """
     if isinstance(fft_type, str):
         kind = FftType.__members__.get(fft_type.upper())

@@ -70,6 +70,14 @@ class GatherScatterMode(enum.Enum):
     ``CLIP`` moves it inside. ``FILL_OR_DROP`` fills the whole gathered window with a constant, and drops
     the whole scattered window. With ``PROMISE_IN_BOUNDS`` the caller promises that there is no such window. The promise
     is not checked; derivatives are wrong if it is broken.
+
+    Examples:
+
+      >>> x = jnp.array([1, 2, 3])
+      >>> x.at[jnp.array([0, 9])].get(mode=lax.GatherScatterMode.CLIP)
+      Array([1, 3], dtype=int32)
+      >>> lax.GatherScatterMode.from_any("drop") == lax.GatherScatterMode.FILL_OR_DROP
+      True
     """
 
     CLIP = 1
@@ -110,6 +118,14 @@ class GatherDimensionNumbers(NamedTuple):
       start_indices_batching_dims: their partners, in the same order.
 
     The last dimension of the index array is the index vector.
+
+    Examples:
+
+      >>> rows = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+      >>> x = jnp.array([[1, 2], [3, 4], [5, 6]])
+      >>> lax.gather(x, jnp.array([[2], [0]]), rows, slice_sizes=(1, 2))
+      Array([[5, 6],
+             [1, 2]], dtype=int32)
     """
 
     # The public fields, which callers name; likewise below.
@@ -129,6 +145,14 @@ class ScatterDimensionNumbers(NamedTuple):
       scatter_dims_to_operand_dims: the operand dimension each component of an index vector addresses.
       operand_batching_dims: dimensions of the operand paired with those of the indices.
       scatter_indices_batching_dims: their partners, in the same order.
+
+    Examples:
+
+      >>> entries = lax.ScatterDimensionNumbers(
+      ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+      ... )
+      >>> lax.scatter_add(jnp.zeros(3), jnp.array([[0], [2], [2]]), jnp.array([1., 2., 3.]), entries)
+      Array([1., 0., 5.], dtype=float32)
     """
 
     update_window_dims: tuple[int, ...]
@@ -383,6 +407,14 @@ def gather(
 
     Raises:
       TypeError, ValueError: sizes, ranks, or dimension numbers do not fit together.
+
+    Examples:
+
+      >>> rows = lax.GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
+      >>> x = jnp.array([[1, 2], [3, 4], [5, 6]])
+      >>> lax.gather(x, jnp.array([[2], [0]]), rows, slice_sizes=(1, 2))
+      Array([[5, 6],
+             [1, 2]], dtype=int32)
     """
     if mode is None:
         mode = GatherScatterMode.PROMISE_IN_BOUNDS if fill_value is None else GatherScatterMode.FILL_OR_DROP
@@ -521,6 +553,15 @@ def scatter_apply(
       update_shape: the shape that `updates` would have.
 
     It cannot be differentiated.
+
+    Examples:
+
+      >>> entries = lax.ScatterDimensionNumbers(
+      ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+      ... )
+      >>> x = jnp.array([1., 4., 9.])
+      >>> lax.scatter_apply(x, jnp.array([[0], [2]]), jnp.sqrt, entries, update_shape=(2,))
+      Array([1., 4., 3.], dtype=float32)
     """
     aval = ShapedArray((), dtypes.dtype_of(operand))
     jaxpr = program_of(lambda x, _: [conversions.convert_element_type(func(x), aval.dtype)], [aval, aval])
@@ -542,6 +583,13 @@ def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Arra
 
     Returns:
       An array of shape ``(n, *rest)``, where ``rest`` are the other dimensions of `src`.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4], [5, 6]])
+      >>> lax.index_take(x, (jnp.array([2, 0]),), axes=(0,))
+      Array([[5, 6],
+             [1, 2]], dtype=int32)
     """
     aval = aval_of(src)
     axes = tuple(shaping.canonical_axis(a, aval.ndim) for a in axes)

@@ -72,7 +72,14 @@ _INT = np.dtype(np.int32)
 
 
 class SvdAlgorithm(enum.Enum):
-    """Algorithm for singular values; a platform that lacks it raises an error."""
+    """Algorithm for singular values; a platform that lacks it raises an error.
+
+    Examples:
+
+      >>> u, s, vt = lax.linalg.svd(jnp.diag(jnp.array([3., 4.])), algorithm=lax.linalg.SvdAlgorithm.QR)
+      >>> s
+      Array([4., 3.], dtype=float32)
+    """
 
     # The public members and their values.
     DEFAULT = "default"
@@ -83,7 +90,15 @@ class SvdAlgorithm(enum.Enum):
 
 
 class EighImplementation(enum.Enum):
-    """Algorithm for eigenvalues of Hermitian matrices: QR on CPU and GPU, Jacobi on GPU, QDWH on TPU."""
+    """Algorithm for eigenvalues of Hermitian matrices: QR on CPU and GPU, Jacobi on GPU, QDWH on TPU.
+
+    Examples:
+
+      >>> x = jnp.array([[2., 1.], [1., 2.]])
+      >>> vectors, values = lax.linalg.eigh(x, implementation=lax.linalg.EighImplementation.QR)
+      >>> values.round(3)
+      Array([1.       , 3.0000002], dtype=float32)
+    """
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -91,7 +106,13 @@ class EighImplementation(enum.Enum):
 
 
 class EigImplementation(enum.Enum):
-    """The library that computes eigenvalues of general matrices."""
+    """The library that computes eigenvalues of general matrices.
+
+    Examples:
+
+      >>> lax.linalg.EigImplementation.LAPACK.name
+      'LAPACK'
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -191,6 +212,12 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
     Returns:
       An array like `x`, zero above the diagonal; NaN on and below it where a matrix is not positive definite.
+
+    Examples:
+
+      >>> lax.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
+      Array([[2., 0.],
+             [1., 2.]], dtype=float32)
     """
     x = _inexact(x)
     _square("cholesky", aval_of(x))
@@ -214,6 +241,14 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     Args:
       r_matrix: R, real and upper triangular, of shape ``[..., n, n]``.
       w_vector: w, of shape ``[..., n]``.
+
+    Examples:
+
+      >>> r = jnp.array([[2., 0.], [0., 2.]])
+      >>> w = jnp.array([1., 0.])
+      >>> s = lax.linalg.cholesky_update(r, w)
+      >>> jnp.allclose(s.T @ s, r.T @ r + jnp.outer(w, w))
+      Array(True, dtype=bool)
     """
     return cholesky_update_p.bind(_inexact(r_matrix), _inexact(w_vector))
 
@@ -237,6 +272,16 @@ def lu(x: ArrayLike) -> list[Array]:
       ``[lu, pivots, permutation]``. ``lu``, like `x`, holds U on and above its diagonal and below it L, which has
       a unit diagonal. ``pivots``, int32 of shape ``[..., min(m, n)]``: row i was exchanged with row
       ``pivots[i]``. ``permutation``, int32 of shape ``[..., m]``: all these exchanges together.
+
+    Examples:
+
+      >>> x = jnp.array([[1., 2.], [4., 2.]])
+      >>> packed, pivots, permutation = lax.linalg.lu(x)
+      >>> packed
+      Array([[4.  , 2.  ],
+             [0.25, 1.5 ]], dtype=float32)
+      >>> permutation
+      Array([1, 0], dtype=int32)
     """
     return lu_p.bind(_inexact(x))
 
@@ -259,6 +304,11 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
 
     Returns:
       An int32 array of shape ``[..., permutation_size]``.
+
+    Examples:
+
+      >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2, 2], jnp.int32), 3)
+      Array([2, 0, 1], dtype=int32)
     """
     return lu_pivots_to_permutation_p.bind(pivots, permutation_size=permutation_size)
 
@@ -326,6 +376,14 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
 
     Returns:
       Matrices with orthonormal columns, like `a`.
+
+    Examples:
+
+      >>> x = jnp.array([[3., 1.], [4., 2.]])
+      >>> q = lax.linalg.householder_product(jnp.array([[1., 0.], [0., 1.]]), jnp.array([0., 2.]))
+      >>> q
+      Array([[ 1.,  0.],
+             [-0., -1.]], dtype=float32)
     """
     return householder_product_p.bind(_inexact(a), _inexact(taus))
 
@@ -350,6 +408,13 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
       c: matrices to multiply.
       left: multiply from the left.
       transpose: use ``Q^H`` for Q.
+
+    Examples:
+
+      >>> a, taus = jnp.array([[1., 0.], [0., 1.]]), jnp.array([0., 2.])
+      >>> lax.linalg.ormqr(a, taus, jnp.array([[1., 2.], [3., 4.]]))
+      Array([[ 1.,  2.],
+             [-3., -4.]], dtype=float32)
     """
     return ormqr_p.bind(_inexact(a), _inexact(taus), _inexact(c), left=bool(left), transpose=bool(transpose))
 
@@ -375,6 +440,13 @@ def qr(
 
     Returns:
       ``(q, r)``, or ``(q, r, p)`` with the int32 `p` of shape ``[..., n]``.
+
+    Examples:
+
+      >>> x = jnp.array([[3., 1.], [4., 2.]])
+      >>> q, r = lax.linalg.qr(x)
+      >>> jnp.allclose(q @ r, x, atol=1e-5)
+      Array(True, dtype=bool)
     """
     return tuple(
         qr_p.bind(_inexact(x), pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma)
@@ -417,6 +489,13 @@ def eig(
     Returns:
       A list ``[w, vl, vr]``, all complex, without the vectors not requested. ``w`` has shape ``[..., n]``; the
       columns of ``vl`` and ``vr`` satisfy ``vl^H x = w vl^H`` and ``x vr = w vr``. NaN where it fails.
+
+    Examples:
+
+      >>> x = jnp.array([[2., 1.], [0., 3.]])
+      >>> values, vectors = lax.linalg.eig(x, compute_left_eigenvectors=False)
+      >>> values
+      Array([2.+0.j, 3.+0.j], dtype=complex64)
     """
     if use_magma is not None:
         if implementation is not None:
@@ -461,6 +540,12 @@ def eigh(
     Returns:
       ``(v, w)``: vectors in the columns of ``v``, and real eigenvalues ``w`` of shape ``[..., n]``; with
       ``end - start`` for n where a subset is wanted. NaN where it fails.
+
+    Examples:
+
+      >>> vectors, values = lax.linalg.eigh(jnp.array([[2., 1.], [1., 2.]]))
+      >>> values.round(3)
+      Array([1.       , 3.0000002], dtype=float32)
     """
     x = _inexact(x)
     _, n = _square("eigh", aval_of(x))
@@ -510,6 +595,12 @@ def svd(
 
     Raises:
       ValueError: a subset together with full matrices.
+
+    Examples:
+
+      >>> u, s, vt = lax.linalg.svd(jnp.diag(jnp.array([3., 4.])))
+      >>> s
+      Array([4., 3.], dtype=float32)
     """
     x = _inexact(x)
     _, m, n = _matrix("svd", aval_of(x))
@@ -554,6 +645,13 @@ def schur(
 
     Returns:
       A list ``[U, Q]``, or ``[U]``.
+
+    Examples:
+
+      >>> x = jnp.array([[2., 1.], [0., 3.]])
+      >>> t, q = lax.linalg.schur(x)
+      >>> jnp.allclose(q @ t @ q.T, x, atol=1e-5)
+      Array(True, dtype=bool)
     """
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError("schur: eigenvalues cannot be sorted; leave sort_eig_vals and select_callable out")
@@ -577,6 +675,12 @@ def hessenberg(a: ArrayLike) -> tuple[Array, ...]:
     Returns:
       ``(packed, taus)``: the Hessenberg matrix on, above and one below the diagonal; below, in column i, the
       vector of reflector i (its element i + 1 is one), with the factors ``taus`` of shape ``[..., n - 1]``.
+
+    Examples:
+
+      >>> h, taus = lax.linalg.hessenberg(jnp.array([[1., 2., 3.], [4., 5., 6.], [7., 8., 10.]]))
+      >>> h.shape, taus.shape
+      ((3, 3), (2,))
     """
     return tuple(hessenberg_p.bind(_inexact(a)))
 
@@ -599,6 +703,13 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, ...]:
     Returns:
       ``(packed, d, e, taus)``: the diagonal ``d`` and the adjacent diagonal ``e``, which also stand in
       ``packed``; the rest of its triangle holds the vectors of the reflectors with factors ``taus``.
+
+    Examples:
+
+      >>> x = jnp.array([[2., 1., 0.], [1., 2., 1.], [0., 1., 2.]])
+      >>> packed, diagonal, off_diagonal, taus = lax.linalg.tridiagonal(x)
+      >>> diagonal
+      Array([2., 2., 2.], dtype=float32)
     """
     return tuple(tridiagonal_p.bind(_inexact(a), lower=bool(lower)))
 
@@ -626,6 +737,14 @@ def tridiagonal_solve(
       b: of shape ``[..., m, n]``.
       perturb_singular: replace pivots below ``eps * max|U|`` by this bound, so that singular systems have finite
         solutions, as inverse iteration needs them.
+
+    Examples:
+
+      >>> lower, diagonal, upper = jnp.array([0., 1., 1.]), jnp.full(3, 2.), jnp.array([1., 1., 0.])
+      >>> lax.linalg.tridiagonal_solve(lower, diagonal, upper, jnp.array([[3.], [4.], [3.]])).round(3)
+      Array([[1.],
+             [1.],
+             [1.]], dtype=float32)
     """
     return tridiagonal_solve_p.bind(
         _inexact(dl), _inexact(d), _inexact(du), _inexact(b), perturb_singular=bool(perturb_singular)
@@ -666,6 +785,13 @@ def triangular_solve(
 
     Returns:
       An array like `b`; infinite or NaN where `a` is singular.
+
+    Examples:
+
+      >>> a = jnp.array([[2., 0.], [1., 1.]])
+      >>> lax.linalg.triangular_solve(a, jnp.array([[4.], [5.]]), left_side=True, lower=True)
+      Array([[2.],
+             [3.]], dtype=float32)
     """
     a, b = _inexact(a), _inexact(b)
     a_aval, b_aval = aval_of(a), aval_of(b)
@@ -706,6 +832,11 @@ def symmetric_product(
       c_matrix: symmetric, of shape ``[..., m, m]``.
       alpha, beta: Python numbers.
       symmetrize_output: replace the upper triangle by the transpose of the lower one.
+
+    Examples:
+
+      >>> lax.linalg.symmetric_product(jnp.array([[1., 2.]]), jnp.zeros((1, 1)), alpha=2., symmetrize_output=True)
+      Array([[10.]], dtype=float32)
     """
     out = symmetric_product_p.bind(_inexact(a_matrix), _inexact(c_matrix), alpha=float(alpha), beta=float(beta))
     if not symmetrize_output:

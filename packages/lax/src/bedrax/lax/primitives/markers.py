@@ -55,12 +55,22 @@ def _after_all(*operands):
 
 
 def create_token(_: Any = None) -> Token | Array:
-    """A token without dependencies. The argument is ignored."""
+    """A token without dependencies. The argument is ignored.
+
+    Examples:
+
+      >>> token = lax.create_token()
+    """
     return create_token_p.bind()
 
 
 def after_all(*operands: Token | ArrayLike) -> Token | Array:
-    """A token that depends on all of the given ones."""
+    """A token that depends on all of the given ones.
+
+    Examples:
+
+      >>> token = lax.after_all(lax.create_token(), lax.create_token())
+    """
     return after_all_p.bind(*operands)
 
 
@@ -71,7 +81,13 @@ stage_p.abstract_eval = lambda aval: aval
 
 
 def stage(x: ArrayLike, /) -> Any:
-    """`x`, such as a Python scalar, as an array; inside a transformed function, as a value of its program."""
+    """`x`, such as a Python scalar, as an array; inside a transformed function, as a value of its program.
+
+    Examples:
+
+      >>> lax.stage(3)
+      Array(3, dtype=int32, weak_type=True)
+    """
     return stage_p.bind(x)
 
 
@@ -97,6 +113,16 @@ def dce_sink(val: ArrayLike, *, prevent_mlir_dce: bool = False) -> None:
     Args:
       val: a pytree of arrays.
       prevent_mlir_dce: keep it in the lowered program, too.
+
+    Examples:
+
+      >>> @jax.jit
+      ... def f(x):
+      ...     lax.dce_sink(jnp.sin(x))
+      ...     return 2 * x
+      ...
+      >>> f(1.)
+      Array(2., dtype=float32, weak_type=True)
     """
     leaves = pytree.tree_leaves(val)
     if leaves:
@@ -142,6 +168,11 @@ def platform_dependent(
     Raises:
       ValueError: the platform name ``gpu``, which is two platforms.
       NotImplementedError: when lowered: there is neither a function for the platform nor a default.
+
+    Examples:
+
+      >>> lax.platform_dependent(jnp.array([1, 2]), cpu=lambda x: -x, default=lambda x: x)
+      Array([-1, -2], dtype=int32)
     """
     if "gpu" in per_platform:
         raise ValueError("platform_dependent: 'gpu' is no platform; say 'cuda' or 'rocm'")

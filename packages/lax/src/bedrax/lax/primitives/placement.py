@@ -167,6 +167,17 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, ...]:
 
     Raises:
       ValueError: their structures, or the shapes of two leaves, differ.
+
+    Examples:
+
+      >>> from jax.experimental.shard_alike import shard_alike
+      >>> @jax.jit
+      ... def f(x):
+      ...     x, y = shard_alike(x, jnp.zeros_like(x))
+      ...     return x + y
+      ...
+      >>> f(jnp.arange(3))
+      Array([0, 1, 2], dtype=int32)
     """
     xs, tree = pytree.tree_flatten(x)
     ys, other = pytree.tree_flatten(y)
@@ -187,7 +198,13 @@ effect_rules.add(inspect_sharding_p, lambda x, *, callback: {effects.kept})
 
 
 def inspect_array_sharding(value: Any, *, callback: Callable[..., Any]) -> None:
-    """Call ``callback(sharding)`` with the sharding of the leaves of `value`; inside `jit`, at compilation."""
+    """Call ``callback(sharding)`` with the sharding of the leaves of `value`; inside `jit`, at compilation.
+
+    Examples:
+
+      >>> jax.debug.inspect_array_sharding(jnp.ones(3), callback=lambda where: print(len(where.device_set)))
+      1
+    """
     for leaf in pytree.tree_leaves(value):
         if isinstance(leaf, Tracer):
             inspect_sharding_p.bind(leaf, callback=callback)

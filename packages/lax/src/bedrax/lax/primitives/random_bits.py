@@ -43,7 +43,16 @@ rng_uniform_p: Final = Primitive("rng_uniform", _FAMILY)
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The generator of `rng_bit_generator`; the default is the backend's choice."""
+    """The generator of `rng_bit_generator`; the default is the backend's choice.
+
+    Examples:
+
+      >>> state, bits = lax.rng_bit_generator(
+      ...     jnp.zeros(4, jnp.uint32), (3,), algorithm=lax.RandomAlgorithm.RNG_PHILOX
+      ... )
+      >>> bits.shape
+      (3,)
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -110,6 +119,12 @@ def rng_bit_generator(
 
     Returns:
       ``[new_key, bits]``.
+
+    Examples:
+
+      >>> state, bits = lax.rng_bit_generator(jnp.zeros(4, jnp.uint32), (2, 3))
+      >>> bits.shape, bits.dtype
+      ((2, 3), dtype('uint32'))
     """
     new_key, bits = rng_bit_generator_p.bind(
         key,
@@ -128,6 +143,12 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Shape) -> Array:
     Args:
       a, b: scalars of equal dtype, integers or floats.
       shape: of the result.
+
+    Examples:
+
+      >>> x = lax.rng_uniform(2., 3., (5,))
+      >>> bool(jnp.all((x >= 2) & (x < 3)))
+      True
     """
     return rng_uniform_p.bind(a, b, shape=dims.canonical_shape(shape))
 

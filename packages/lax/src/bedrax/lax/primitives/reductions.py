@@ -328,6 +328,14 @@ def reduce(
     Returns:
       A tree like `operands`. Known functions (`lax.add` from 0, `lax.max` from its least value...)
       become their separate primitive.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> lax.reduce(x, 0, lax.add, dimensions=(0,))
+      Array([4, 6], dtype=int32)
+      >>> lax.reduce((x, x), (0, 1), lambda a, b: (a[0] + b[0], a[1] * b[1]), (1,))
+      (Array([3, 7], dtype=int32), Array([ 2, 12], dtype=int32))
     """
     leaves, inits, tree = fold_operands("reduce", operands, init_values)
     dimensions = _axes(dimensions)

@@ -120,6 +120,13 @@ def broadcast_in_dim(
 
     Raises:
       TypeError: the dimensions do not fit.
+
+    Examples:
+
+      >>> x = jnp.array([1, 2])
+      >>> lax.broadcast_in_dim(x, shape=(2, 3), broadcast_dimensions=(0,))
+      Array([[1, 1, 1],
+             [2, 2, 2]], dtype=int32)
     """
     if out_sharding is not None:
         return placed_result(
@@ -142,7 +149,14 @@ def broadcast_in_dim(
 
 
 def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> Array:
-    """Repeat an array along new leading axes of the given `sizes`."""
+    """Repeat an array along new leading axes of the given `sizes`.
+
+    Examples:
+
+      >>> lax.broadcast(jnp.array([1, 2]), (2,))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
+    """
     sizes = dims.canonical_shape(sizes)
     shape = np.shape(operand) if not isinstance(operand, Array) else operand.shape
     new = len(sizes)
@@ -150,7 +164,13 @@ def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> 
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Add leading axes of size 1 until the array has `rank` axes."""
+    """Add leading axes of size 1 until the array has `rank` axes.
+
+    Examples:
+
+      >>> lax.broadcast_to_rank(jnp.ones((2, 3)), rank=4).shape
+      (1, 1, 2, 3)
+    """
     ndim = len(aval_of(x).shape)
     if ndim > rank:
         raise ValueError(f"broadcast_to_rank: an array of rank {ndim} cannot be broadcast to rank {rank}")
@@ -158,7 +178,14 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """`arr` broadcast by NumPy's rules to the shape of `like_arr`."""
+    """`arr` broadcast by NumPy's rules to the shape of `like_arr`.
+
+    Examples:
+
+      >>> lax.broadcast_like(jnp.array([1, 2]), jnp.zeros((2, 2)))
+      Array([[1, 2],
+             [1, 2]], dtype=int32)
+    """
     shape = aval_of(like_arr).shape
     own = aval_of(arr).shape
     if len(own) > len(shape):
@@ -171,6 +198,11 @@ def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
 
     Raises:
       ValueError: two sizes on one axis differ and neither is 1.
+
+    Examples:
+
+      >>> lax.broadcast_shapes((3, 1), (1, 4))
+      (3, 4)
     """
     if len(shapes) == 1:
         return dims.canonical_shape(shapes[0])
@@ -193,6 +225,11 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Args:
       array: any array.
       dimensions: positions of the new axes in the result; negative ones count from its end.
+
+    Examples:
+
+      >>> lax.expand_dims(jnp.ones((2, 3)), (0, 3)).shape
+      (1, 2, 3, 1)
     """
     own = aval_of(array).shape
     if len(set(dimensions)) != len(dimensions):
@@ -234,6 +271,14 @@ def reshape(
       new_sizes: the new shape, of the same number of elements; no -1.
       dimensions: optional order of the operand's axes in which to read it.
       out_sharding: optional placement of the result.
+
+    Examples:
+
+      >>> lax.reshape(jnp.arange(6), (2, 3))
+      Array([[0, 1, 2],
+             [3, 4, 5]], dtype=int32)
+      >>> lax.reshape(jnp.array([[1, 2], [3, 4]]), (4,), dimensions=(1, 0))
+      Array([1, 3, 2, 4], dtype=int32)
     """
     if out_sharding is not None:
         return placed_result(out_sharding, reshape, operand, new_sizes=new_sizes, dimensions=dimensions)
@@ -248,7 +293,13 @@ def reshape(
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Merge the axes ``start_dimension:stop_dimension`` into one (as a Python slice reads them)."""
+    """Merge the axes ``start_dimension:stop_dimension`` into one (as a Python slice reads them).
+
+    Examples:
+
+      >>> lax.collapse(jnp.ones((2, 3, 4)), 0, 2).shape
+      (6, 4)
+    """
     shape = aval_of(operand).shape
     lo, hi, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
@@ -265,7 +316,13 @@ def _transpose_shape(operand, *, permutation):
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Reorder axes: axis ``i`` of the result is axis ``permutation[i]`` of the operand."""
+    """Reorder axes: axis ``i`` of the result is axis ``permutation[i]`` of the operand.
+
+    Examples:
+
+      >>> lax.transpose(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
+      (4, 2, 3)
+    """
     permutation = tuple(map(operator.index, permutation))
     if (
         permutation == tuple(range(len(permutation)))
@@ -286,7 +343,13 @@ def _squeeze_shape(operand, *, dimensions):
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Drop axes of size 1; negative `dimensions` count from the end."""
+    """Drop axes of size 1; negative `dimensions` count from the end.
+
+    Examples:
+
+      >>> lax.squeeze(jnp.ones((1, 3, 1)), (0,)).shape
+      (3, 1)
+    """
     ndim = len(aval_of(array).shape)
     dimensions = tuple(sorted(canonical_axis(d, ndim) for d in dimensions))
     if len(set(dimensions)) != len(dimensions):
@@ -306,7 +369,14 @@ def _rev_shape(operand, *, dimensions):
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Reverse the order of the elements along `dimensions`."""
+    """Reverse the order of the elements along `dimensions`.
+
+    Examples:
+
+      >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     return rev_p.bind(operand, dimensions=tuple(map(operator.index, dimensions)))
 
 
@@ -349,6 +419,13 @@ def slice(
 
     Raises:
       TypeError: the indices do not fit the shape.
+
+    Examples:
+
+      >>> x = jnp.arange(12).reshape(3, 4)
+      >>> lax.slice(x, (0, 1), (3, 4), strides=(2, 1))
+      Array([[ 1,  2,  3],
+             [ 9, 10, 11]], dtype=int32)
     """
     return slice_p.bind(
         operand,
@@ -361,7 +438,13 @@ def slice(
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """`slice` along one axis; None denotes an end of the axis and negative indices count from its end."""
+    """`slice` along one axis; None denotes an end of the axis and negative indices count from its end.
+
+    Examples:
+
+      >>> lax.slice_in_dim(jnp.arange(10), 2, 9, stride=3)
+      Array([2, 5, 8], dtype=int32)
+    """
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
     size = shape[axis]
@@ -379,7 +462,13 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One position along an axis (negative `index` counts from the end); the axis stays, of size 1, if `keepdims`."""
+    """One position along an axis (negative `index` counts from the end); the axis stays, of size 1, if `keepdims`.
+
+    Examples:
+
+      >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), 1, keepdims=False)
+      Array([3, 4], dtype=int32)
+    """
     shape = aval_of(operand).shape
     axis = canonical_axis(axis, len(shape))
     index, size = dims.canonical_dim(index), shape[axis]
@@ -422,6 +511,15 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
 
     Raises:
       TypeError: dtypes differ. ValueError: `padding_config` does not fit.
+
+    Examples:
+
+      >>> lax.pad(jnp.array([1, 2, 3]), 0, [(1, 2, 0)])
+      Array([0, 1, 2, 3, 0, 0], dtype=int32)
+      >>> lax.pad(jnp.array([1, 2, 3]), 0, [(0, 0, 1)])
+      Array([1, 0, 2, 0, 3], dtype=int32)
+      >>> lax.pad(jnp.array([1, 2, 3]), 0, [(-1, 0, 0)])
+      Array([2, 3], dtype=int32)
     """
     config = tuple([tuple([x if type(x) is int else dims.canonical_dim(x) for x in entry]) for entry in padding_config])
     if not any(map(any, config)) and isinstance(operand, Array) and len(config) == operand.ndim:
@@ -460,6 +558,12 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     Args:
       operands: arrays of one dtype with equal shapes except along `dimension`.
       dimension: the axis, ``0 <= dimension < rank``.
+
+    Examples:
+
+      >>> lax.concatenate([jnp.array([[1], [2]]), jnp.array([[3], [4]])], dimension=1)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     operands = tuple(operands)
     if not operands:
@@ -483,7 +587,14 @@ def _stack_shape(*operands, axis):
 
 
 def stack(operands: Sequence[ArrayLike] | Array, axis: int = 0) -> Array:
-    """Join arrays of equal shape and dtype along a new axis."""
+    """Join arrays of equal shape and dtype along a new axis.
+
+    Examples:
+
+      >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
+    """
     operands = tuple(operands)
     if not operands:
         raise ValueError("stack: there must be one array at least")
@@ -500,7 +611,13 @@ def _unstack_shape(operand, *, axis):
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an array along an axis, each without it."""
+    """The slices of an array along an axis, each without it.
+
+    Examples:
+
+      >>> lax.unstack(jnp.array([[1, 2], [3, 4]]))
+      (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
+    """
     return tuple(unstack_p.bind(x, axis=canonical_axis(axis, len(aval_of(x).shape))))
 
 
@@ -516,7 +633,13 @@ def _split_shape(operand, *, sizes, axis):
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
-    """Cut an array along an axis into consecutive parts of the given `sizes`, which sum to the axis."""
+    """Cut an array along an axis into consecutive parts of the given `sizes`, which sum to the axis.
+
+    Examples:
+
+      >>> lax.split(jnp.arange(5), [2, 3])
+      [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
+    """
     axis = canonical_axis(axis, len(aval_of(operand).shape))
     return split_p.bind(operand, sizes=dims.canonical_shape(sizes), axis=axis)
 
@@ -532,7 +655,14 @@ def _tile_shape(operand, *, reps):
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """Repeat an array ``reps[i]`` times along each axis ``i``."""
+    """Repeat an array ``reps[i]`` times along each axis ``i``.
+
+    Examples:
+
+      >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
+      Array([[1, 2, 1, 2],
+             [1, 2, 1, 2]], dtype=int32)
+    """
     return tile_p.bind(operand, reps=dims.canonical_shape(reps))
 
 
@@ -551,12 +681,25 @@ def _iota_shape(*, dtype, shape, dimension):
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """The numbers ``0, 1, ..., size - 1``."""
+    """The numbers ``0, 1, ..., size - 1``.
+
+    Examples:
+
+      >>> lax.iota(jnp.int32, 4)
+      Array([0, 1, 2, 3], dtype=int32)
+    """
     return broadcasted_iota(dtype, (size,), 0)
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None) -> Array:
-    """An array of `shape` with the index along the axis `dimension` as each element."""
+    """An array of `shape` with the index along the axis `dimension` as each element.
+
+    Examples:
+
+      >>> lax.broadcasted_iota(jnp.int32, (2, 3), dimension=1)
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
     params = dict(dtype=dtypes.canonicalize_dtype(dtype), shape=dims.canonical_shape(shape))
     return placed(iota_p.bind(**params, dimension=operator.index(dimension)), out_sharding)
 
@@ -567,13 +710,25 @@ def _empty_shape(*, shape, dtype):
 
 
 def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
-    """An array with elements of unspecified values."""
+    """An array with elements of unspecified values.
+
+    Examples:
+
+      >>> lax.empty((2, 3), jnp.float32).shape
+      (2, 3)
+    """
     made = empty_p.bind(shape=dims.canonical_shape(shape), dtype=dtypes.canonicalize_dtype(dtype))
     return placed(made, out_sharding)
 
 
 def shape_as_value(shape: Shape) -> Any:
-    """A shape as a vector of int32."""
+    """A shape as a vector of int32.
+
+    Examples:
+
+      >>> lax.shape_as_value((2, 3))
+      array([2, 3], dtype=int32)
+    """
     shape = dims.canonical_shape(shape)
     if not shape:
         return np.zeros(0, np.int32)

@@ -51,6 +51,14 @@ def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int 
 
     Returns:
       An array, or a tuple of arrays.
+
+    Examples:
+
+      >>> lax.sort(jnp.array([[3, 1], [0, 2]]), dimension=1)
+      Array([[1, 3],
+             [0, 2]], dtype=int32)
+      >>> lax.sort((jnp.array([3, 1, 2]), jnp.array([30, 10, 20])), num_keys=1)
+      (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
     """
     several = isinstance(operand, Sequence)
     operands = tuple(operand) if several else (operand,)
@@ -66,7 +74,14 @@ def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int 
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Sort `keys` along an axis and reorder `values` in the same way; returns both."""
+    """Sort `keys` along an axis and reorder `values` in the same way; returns both.
+
+    Examples:
+
+      >>> keys, values = lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
+      >>> values
+      Array([10, 20, 30], dtype=int32)
+    """
     keys, values = sort((keys, values), dimension, is_stable, num_keys=1)
     return keys, values
 
@@ -100,6 +115,14 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
 
     Raises:
       ValueError: `operand` is complex, or `k` is out of range.
+
+    Examples:
+
+      >>> values, positions = lax.top_k(jnp.array([3., 9., 7., 1.]), 2)
+      >>> values
+      Array([9., 7.], dtype=float32)
+      >>> positions
+      Array([1, 2], dtype=int32)
     """
     axis = canonical_axis(axis, len(aval_of(operand).shape))
     return list(top_k_p.bind(operand, k=dims.canonical_dim(k), axis=axis, is_stable=bool(is_stable)))

@@ -104,7 +104,13 @@ def reduce_window_shape_tuple(
     base_dilation: Any = None,
     window_dilation: Any = None,
 ) -> tuple[Any, ...]:
-    """The shape of `reduce_window`'s result; `padding` is a sequence of pairs."""
+    """The shape of `reduce_window`'s result; `padding` is a sequence of pairs.
+
+    Examples:
+
+      >>> lax.reduce_window_shape_tuple((8, 8), (2, 2), (2, 2), [(0, 0), (0, 0)])
+      (4, 4)
+    """
     windows = Windows.of(window_dimensions, window_strides, padding, base_dilation, window_dilation)
     return check_windows("reduce_window", operand_shape, windows)
 
@@ -118,6 +124,11 @@ def padtype_to_pads(
       in_shape, window_shape, window_strides: one entry per axis.
       padding: ``"VALID"`` (none), ``"SAME"`` (results at every stride-th element; an odd one more
         is added after the array), ``"SAME_LOWER"`` (... before the array).
+
+    Examples:
+
+      >>> lax.padtype_to_pads((8, 8), (3, 3), (1, 1), "SAME")
+      [(1, 1), (1, 1)]
     """
     name = getattr(padding, "name", padding)
     if not isinstance(name, str):
@@ -232,6 +243,12 @@ def reduce_window(
     Returns:
       A tree like `operand`. Sums from 0, maxima from the least value and minima from the greatest
       become a separate primitive with a fast derivative.
+
+    Examples:
+
+      >>> x = jnp.array([1., 5., 2., 4.])
+      >>> lax.reduce_window(x, -jnp.inf, lax.max, (2,), (2,), "VALID")
+      Array([5., 4.], dtype=float32)
     """
     leaves, inits, tree = fold_operands("reduce_window", operand, init_value)
     avals = [aval_of(x) for x in leaves]

@@ -25,6 +25,15 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
 
     Raises:
       ValueError: the shapes do not fit.
+
+    Examples:
+
+      >>> centers = jnp.array([[0., 0.], [4., 4.]])
+      >>> codes, distances = jax.scipy.cluster.vq.vq(jnp.array([[1., 0.], [4., 3.]]), centers)
+      >>> codes
+      Array([0, 1], dtype=int32)
+      >>> distances
+      Array([1., 1.], dtype=float32)
     """
     obs, codes = inexact("vq", obs, code_book)
     if obs.ndim != codes.ndim or obs.ndim not in (1, 2):

@@ -42,6 +42,12 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
 
     Returns:
       An array of shape ``[..., n, n]``, zero in the other triangle; NaN where a matrix is not positive definite.
+
+    Examples:
+
+      >>> jax.scipy.linalg.cholesky(jnp.array([[4., 2.], [2., 5.]]))
+      Array([[2., 1.],
+             [0., 2.]], dtype=float32)
     """
     (a,) = matrices("cholesky", a, square=True)
     if lower:
@@ -52,7 +58,14 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
 def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """The factor of `cholesky` together with `lower`, for `cho_solve`."""
+    """The factor of `cholesky` together with `lower`, for `cho_solve`.
+
+    Examples:
+
+      >>> factor, lower = jax.scipy.linalg.cho_factor(jnp.array([[4., 2.], [2., 5.]]), lower=True)
+      >>> jax.scipy.linalg.cho_solve((factor, lower), jnp.array([8., 12.])).round(3)
+      Array([1., 2.], dtype=float32)
+    """
     return cholesky(a, lower=lower), lower
 
 
@@ -73,6 +86,11 @@ def svd(
 
     Returns:
       ``(U, s, Vh)``, or ``s``, in descending order.
+
+    Examples:
+
+      >>> jax.scipy.linalg.svd(jnp.array([[3., 0.], [0., 4.]]), compute_uv=False)
+      Array([4., 3.], dtype=float32)
     """
     (a,) = matrices("svd", a)
     return factor.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
@@ -103,6 +121,12 @@ def eigh(
 
     Raises:
       NotImplementedError: `b`, `eigvals` or another `type` is given.
+
+    Examples:
+
+      >>> values, vectors = jax.scipy.linalg.eigh(jnp.array([[2., 1.], [1., 2.]]))
+      >>> values.round(3)
+      Array([1.       , 3.0000002], dtype=float32)
     """
     if b is not None:
         raise NotImplementedError("eigh: only b=None is implemented; reduce the problem with cholesky(b).")
@@ -159,6 +183,14 @@ def eigh_tridiagonal(
 
     Raises:
       NotImplementedError: ``select="v"``: the number of eigenvalues in an interval is not known when tracing.
+
+    Examples:
+
+      >>> values = jax.scipy.linalg.eigh_tridiagonal(
+      ...     jnp.array([2., 2.]), jnp.array([1.]), eigvals_only=True
+      ... )
+      >>> values.round(3)
+      Array([1.       , 3.0000002], dtype=float32)
     """
     one_of("eigh_tridiagonal", "select", select, ("a", "i", "v"))
     if select == "v":
@@ -182,6 +214,12 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
     Returns:
       ``(lu, piv)``: U on and above the diagonal and L (whose diagonal is one) below; row i was exchanged with row
       ``piv[i]``.
+
+    Examples:
+
+      >>> factor, pivots = jax.scipy.linalg.lu_factor(jnp.array([[1., 2.], [4., 2.]]))
+      >>> pivots
+      Array([1, 1], dtype=int32)
     """
     (a,) = matrices("lu_factor", a)
     packed, pivots, _ = factor.lu(a)
@@ -200,6 +238,16 @@ def lu(
 
     Returns:
       ``(P, L, U)``; L of shape ``[..., m, k]`` and U of shape ``[..., k, n]`` with ``k = min(m, n)``.
+
+    Examples:
+
+      >>> x = jnp.array([[1., 2.], [4., 2.]])
+      >>> p, l, u = jax.scipy.linalg.lu(x)
+      >>> u
+      Array([[4. , 2. ],
+             [0. , 1.5]], dtype=float32)
+      >>> jnp.allclose(p @ l @ u, x)
+      Array(True, dtype=bool)
     """
     (a,) = matrices("lu", a)
     packed, _, permutation = factor.lu(a)
@@ -233,6 +281,13 @@ def qr(
 
     Returns:
       ``(Q, R)``, ``(Q, R, p)``, ``(R,)`` or ``(R, p)``.
+
+    Examples:
+
+      >>> x = jnp.array([[3., 1.], [4., 2.]])
+      >>> q, r = jax.scipy.linalg.qr(x)
+      >>> jnp.allclose(q @ r, x, atol=1e-5)
+      Array(True, dtype=bool)
     """
     one_of("qr", "mode", mode, ("full", "r", "economic"))
     (a,) = matrices("qr", a)
@@ -260,6 +315,13 @@ def qr_multiply(
 
     Returns:
       ``(product, R)`` or ``(product, R, p)``.
+
+    Examples:
+
+      >>> x, c = jnp.array([[3., 1.], [4., 2.]]), jnp.eye(2)
+      >>> product, r = jax.scipy.linalg.qr_multiply(x, c)
+      >>> jnp.allclose(product @ r, x, atol=1e-5)
+      Array(True, dtype=bool)
     """
     one_of("qr_multiply", "mode", mode, ("left", "right"))
     a, c = matrices("qr_multiply", a, c)
@@ -285,6 +347,13 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 
     Returns:
       ``(T, Z)``.
+
+    Examples:
+
+      >>> x = jnp.array([[2., 1.], [0., 3.]])
+      >>> t, z = jax.scipy.linalg.schur(x)
+      >>> jnp.allclose(z @ t @ z.T, x, atol=1e-5)
+      Array(True, dtype=bool)
     """
     one_of("schur", "output", output, ("real", "complex"))
     (a,) = matrices("schur", a, square=True)
@@ -301,6 +370,13 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 
     Returns:
       ``(T, Z)``, complex, with T upper triangular.
+
+    Examples:
+
+      >>> t, z = jax.scipy.linalg.schur(jnp.array([[0., -1.], [1., 0.]]))
+      >>> t, z = jax.scipy.linalg.rsf2csf(t, z)
+      >>> bool(jnp.abs(t[1, 0]) < 1e-5)
+      True
     """
     T, Z = matrices("rsf2csf", T, Z, square=True)
     if T.shape != Z.shape or T.ndim != 2:
@@ -346,6 +422,13 @@ def hessenberg(
     Args:
       a: of shape ``[..., n, n]``.
       calc_q: return ``(H, Q)``; otherwise H.
+
+    Examples:
+
+      >>> x = jnp.array([[1., 2., 3.], [4., 5., 6.], [7., 8., 10.]])
+      >>> h, q = jax.scipy.linalg.hessenberg(x, calc_q=True)
+      >>> jnp.allclose(q @ h @ q.T, x, atol=1e-4)
+      Array(True, dtype=bool)
     """
     (a,) = matrices("hessenberg", a, square=True)
     n = a.shape[-1]
@@ -382,6 +465,13 @@ def polar(
 
     Raises:
       NotImplementedError: "qdwh" with another shape.
+
+    Examples:
+
+      >>> unitary, positive = jax.scipy.linalg.polar(jnp.array([[0., -2.], [2., 0.]]))
+      >>> positive.round(3)
+      Array([[ 2., -0.],
+             [-0.,  2.]], dtype=float32)
     """
     one_of("polar", "side", side, ("right", "left"))
     (a,) = matrices("polar", a)

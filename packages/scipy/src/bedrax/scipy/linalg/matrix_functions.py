@@ -64,6 +64,12 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
     Raises:
       ValueError: A is not square.
+
+    Examples:
+
+      >>> jax.scipy.linalg.expm(jnp.array([[0., 1.], [0., 0.]]))
+      Array([[1., 1.],
+             [0., 1.]], dtype=float32)
     """
     (A,) = matrices("expm", A)
     if not dims.definitely_equal(*A.shape[-2:]):
@@ -102,6 +108,14 @@ def expm_frechet(
       method: None, ``"SPS"`` or ``"blockEnlarge"``, with equal results: the derivative of `expm` by forward-mode
         differentiation.
       compute_expm: return ``(expm(A), derivative)``; otherwise the derivative.
+
+    Examples:
+
+      >>> x, direction = jnp.array([[0., 1.], [0., 0.]]), jnp.eye(2)
+      >>> exponential, derivative = jax.scipy.linalg.expm_frechet(x, direction)
+      >>> derivative.round(3)
+      Array([[1., 1.],
+             [0., 1.]], dtype=float32)
     """
     if method not in (None, "SPS", "blockEnlarge"):
         raise ValueError(f"expm_frechet: method is 'SPS' or 'blockEnlarge', got {method!r}")
@@ -152,6 +166,12 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
 
     Returns:
       A complex array; NaN where a singular matrix has no root.
+
+    Examples:
+
+      >>> jax.scipy.linalg.sqrtm(jnp.array([[4., 0.], [0., 9.]])).real.round(3)
+      Array([[2.       , 0.       ],
+             [0.       , 3.0000002]], dtype=float32)
     """
     if blocksize > 1:
         raise NotImplementedError("sqrtm: the blocked method is not implemented; leave blocksize at 1.")
@@ -171,6 +191,12 @@ def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Arr
 
     Returns:
       A complex array, or a pair.
+
+    Examples:
+
+      >>> jax.scipy.linalg.funm(jnp.array([[1., 0.], [0., 2.]]), jnp.exp, disp=False)[0].real.round(3)
+      Array([[2.7180002, 0.       ],
+             [0.       , 7.3890004]], dtype=float32)
     """
     (A,) = matrices("funm", A, square=True)
     if A.ndim != 2:

@@ -49,6 +49,12 @@ def solve_triangular(
       trans: 0 or "N": solve with a; 1 or "T": with its transpose; 2 or "C": with its conjugate transpose.
       lower: read the lower triangle of `a`; False: the upper one.
       unit_diagonal: take the diagonal as ones.
+
+    Examples:
+
+      >>> a = jnp.array([[2., 0.], [1., 1.]])
+      >>> jax.scipy.linalg.solve_triangular(a, jnp.array([4., 5.]), lower=True)
+      Array([2., 3.], dtype=float32)
     """
     kinds = {0: 0, "N": 0, 1: 1, "T": 1, 2: 2, "C": 2}
     one_of("solve_triangular", "trans", trans, kinds)
@@ -72,6 +78,12 @@ def cho_solve(
     Args:
       c_and_lower: the factor, and whether it is lower triangular.
       b: of shape ``[n]`` or ``[..., n, k]``; or ``[..., n]``, with one axis fewer than `c`, with a FutureWarning.
+
+    Examples:
+
+      >>> factor = jax.scipy.linalg.cho_factor(jnp.array([[4., 2.], [2., 5.]]))
+      >>> jax.scipy.linalg.cho_solve(factor, jnp.array([8., 12.])).round(3)
+      Array([1., 2.], dtype=float32)
     """
     c, lower = c_and_lower
     c, b = matrices("cho_solve", c, b, square=True)
@@ -110,6 +122,12 @@ def lu_solve(
       lu_and_piv: result of `lu_factor`.
       b: of shape ``[n]`` or ``[..., n, k]``; or ``[..., n]``, with one axis fewer than `lu`, with a FutureWarning.
       trans: 0: solve with a; 1: with its transpose; 2: with its conjugate transpose.
+
+    Examples:
+
+      >>> factored = jax.scipy.linalg.lu_factor(jnp.array([[1., 2.], [4., 2.]]))
+      >>> jax.scipy.linalg.lu_solve(factored, jnp.array([5., 8.]))
+      Array([1., 2.], dtype=float32)
     """
     one_of("lu_solve", "trans", trans, (0, 1, 2))
     lu, pivots = lu_and_piv
@@ -134,6 +152,12 @@ def solve(
       b: of shape ``[n]`` or ``[..., n, k]``.
       lower: for "pos": the triangle of `a` that is read.
       assume_a: ``"gen"``, ``"sym"``, ``"her"``: by LU decomposition; ``"pos"``: positive definite, by Cholesky's.
+
+    Examples:
+
+      >>> a = jnp.array([[2., 0.], [1., 1.]])
+      >>> jax.scipy.linalg.solve(a, jnp.array([4., 5.]))
+      Array([2., 3.], dtype=float32)
     """
     one_of("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     a, b = matrices("solve", a, b, square=True)
@@ -145,12 +169,25 @@ def solve(
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The inverse; infinite or NaN where a matrix is singular."""
+    """The inverse; infinite or NaN where a matrix is singular.
+
+    Examples:
+
+      >>> jax.scipy.linalg.inv(jnp.array([[2., 0.], [1., 1.]]))
+      Array([[ 0.5,  0. ],
+             [-0.5,  1. ]], dtype=float32)
+    """
     return jnp.linalg.inv(a)
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The determinant."""
+    """The determinant.
+
+    Examples:
+
+      >>> jax.scipy.linalg.det(jnp.array([[1., 2.], [3., 5.]])).round(3)
+      Array(-1., dtype=float32)
+    """
     return jnp.linalg.det(a)
 
 
@@ -165,6 +202,14 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
       method: ``"schur"``: by Bartels and Stewart; ``"eigen"``: by eigenvectors; those of A and B must exist and be well
         conditioned.
       tol: the result is NaN where an eigenvalue of A and one of B add up to less than this.
+
+    Examples:
+
+      >>> a, b = jnp.array([[1., 0.], [0., 2.]]), jnp.array([[3.]])
+      >>> x = jax.scipy.linalg.solve_sylvester(a, b, jnp.array([[8.], [10.]]), method="eigen")
+      >>> x.round(3)
+      Array([[2.],
+             [2.]], dtype=float32)
     """
     A, B, C = matrices("solve_sylvester", A, B, C, square=True)
     m, n = A.shape[-1], B.shape[-1]

@@ -56,6 +56,13 @@ def block_diag(*arrs: ArrayLike) -> Array:
 
     Raises:
       ValueError: an argument has more than two axes.
+
+    Examples:
+
+      >>> jax.scipy.linalg.block_diag(jnp.array([[1, 2]]), jnp.array([[3], [4]]))
+      Array([[1, 2, 0],
+             [0, 0, 3],
+             [0, 0, 4]], dtype=int32)
     """
     if not arrs:
         return jnp.zeros((1, 0), dtypes.default_float_dtype())
@@ -98,6 +105,13 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Args:
       c: its first column, ``[..., m]``.
       r: its first row, ``[..., n]``, without use of its first element; None is ``conj(c)``.
+
+    Examples:
+
+      >>> jax.scipy.linalg.toeplitz(jnp.array([1, 2, 3]), jnp.array([1, 8, 9]))
+      Array([[1, 8, 9],
+             [2, 1, 8],
+             [3, 2, 1]], dtype=int32)
     """
     c, r, m, n = _column_and_row("toeplitz", c, r, jnp.conj)
     return _along_diagonals(jnp.concatenate([jnp.flip(r[..., 1:], -1), c], axis=-1), m, n)
@@ -109,13 +123,28 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Args:
       c: its first column, ``[..., m]``.
       r: its last row, ``[..., n]``, without use of its first element; None is zeros.
+
+    Examples:
+
+      >>> jax.scipy.linalg.hankel(jnp.array([1, 2, 3]))
+      Array([[1, 2, 3],
+             [2, 3, 0],
+             [3, 0, 0]], dtype=int32)
     """
     c, r, m, n = _column_and_row("hankel", c, r, jnp.zeros_like)
     return jnp.concatenate([c, r[..., 1:]], axis=-1)[..., _range(m)[:, None] + _range(n)]
 
 
 def circulant(c: ArrayLike) -> Array:
-    """The matrix whose columns are the rotations of ``c``, of shape ``[..., n]``."""
+    """The matrix whose columns are the rotations of ``c``, of shape ``[..., n]``.
+
+    Examples:
+
+      >>> jax.scipy.linalg.circulant(jnp.array([1, 2, 3]))
+      Array([[1, 3, 2],
+             [2, 1, 3],
+             [3, 2, 1]], dtype=int32)
+    """
     c = jnp.atleast_1d(array("circulant", c))
     n = c.shape[-1]
     return c[..., (_range(n)[:, None] - _range(n)) % max(n, 1)]
@@ -123,7 +152,14 @@ def circulant(c: ArrayLike) -> Array:
 
 @one_program
 def companion(a: ArrayLike) -> Array:
-    """The companion matrix of the polynomial with coefficients `a`, ``[..., n + 1]``, the highest power first."""
+    """The companion matrix of the polynomial with coefficients `a`, ``[..., n + 1]``, the highest power first.
+
+    Examples:
+
+      >>> jax.scipy.linalg.companion(jnp.array([1., -3., 2.]))
+      Array([[ 3., -2.],
+             [ 1.,  0.]], dtype=float32)
+    """
     (a,) = inexact("companion", a)
     a = _vector("companion", a, 2)
     n = a.shape[-1] - 1
@@ -133,7 +169,16 @@ def companion(a: ArrayLike) -> Array:
 
 
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
-    """The matrix whose product with a vector of length n is the convolution with `a`, of `mode`."""
+    """The matrix whose product with a vector of length n is the convolution with `a`, of `mode`.
+
+    Examples:
+
+      >>> jax.scipy.linalg.convolution_matrix(jnp.array([1, 2]), 3)
+      Array([[1, 0, 0],
+             [2, 1, 0],
+             [0, 2, 1],
+             [0, 0, 2]], dtype=int32)
+    """
     n = _size("convolution_matrix", n, 1)
     a = _vector("convolution_matrix", array("convolution_matrix", a), 1)
     m = a.shape[-1]
@@ -154,6 +199,12 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
       n: its size.
       scale: None; ``"sqrtn"``: divided by ``sqrt(n)``, unitary; ``"n"``: divided by n.
       dtype: complex; the default is that of complex numbers.
+
+    Examples:
+
+      >>> jax.scipy.linalg.dft(2).real.round(3)
+      Array([[ 1.,  1.],
+             [ 1., -1.]], dtype=float32)
     """
     n = _size("dft", n)
     one_of("dft", "scale", scale, (None, "sqrtn", "n"))
@@ -166,14 +217,30 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 
 @one_program
 def fiedler(a: ArrayLike) -> Array:
-    """The symmetric matrix with elements ``abs(a[i] - a[j])``, of `a` of shape ``[..., n]``."""
+    """The symmetric matrix with elements ``abs(a[i] - a[j])``, of `a` of shape ``[..., n]``.
+
+    Examples:
+
+      >>> jax.scipy.linalg.fiedler(jnp.array([1, 4, 6]))
+      Array([[0, 3, 5],
+             [3, 0, 2],
+             [5, 2, 0]], dtype=int32)
+    """
     a = jnp.atleast_1d(array("fiedler", a))
     return abs(a[..., :, None] - a[..., None, :])
 
 
 @one_program
 def fiedler_companion(a: ArrayLike) -> Array:
-    """Fiedler's companion matrix, with five diagonals, of the polynomial with coefficients `a`, ``[n + 1]``."""
+    """Fiedler's companion matrix, with five diagonals, of the polynomial with coefficients `a`, ``[n + 1]``.
+
+    Examples:
+
+      >>> jax.scipy.linalg.fiedler_companion(jnp.array([1., -6., 11., -6.]))
+      Array([[  6., -11.,   1.],
+             [  1.,   0.,   0.],
+             [  0.,   6.,   0.]], dtype=float32)
+    """
     (a,) = inexact("fiedler_companion", a)
     a = jnp.atleast_1d(a)
     if a.ndim != 1:
@@ -195,7 +262,16 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
 
 def hadamard(n: int, dtype: type = int) -> Array:
-    """Hadamard's matrix of Sylvester's construction, of 1 and -1; n a power of 2."""
+    """Hadamard's matrix of Sylvester's construction, of 1 and -1; n a power of 2.
+
+    Examples:
+
+      >>> jax.scipy.linalg.hadamard(4)
+      Array([[ 1,  1,  1,  1],
+             [ 1, -1,  1, -1],
+             [ 1,  1, -1, -1],
+             [ 1, -1, -1,  1]], dtype=int32)
+    """
     n = _size("hadamard", n)
     if n < 1 or n & (n - 1):
         raise ValueError(f"hadamard: n is a power of 2, got {n}")
@@ -206,7 +282,14 @@ def hadamard(n: int, dtype: type = int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Helmert's matrix of contrasts, with orthonormal rows: ``[n - 1, n]``; with the constant row first if `full`."""
+    """Helmert's matrix of contrasts, with orthonormal rows: ``[n - 1, n]``; with the constant row first if `full`.
+
+    Examples:
+
+      >>> jax.scipy.linalg.helmert(3).round(3)
+      Array([[ 0.707     , -0.707     ,  0.        ],
+             [ 0.40800002,  0.40800002, -0.81600004]], dtype=float32)
+    """
     n = _size("helmert", n, 1)
     i = np.arange(n, dtype=np.float64)
     out = np.tril(np.ones((n, n)), -1) - np.diag(i)
@@ -216,13 +299,27 @@ def helmert(n: int, full: bool = False) -> Array:
 
 
 def hilbert(n: int) -> Array:
-    """Hilbert's matrix, ``1 / (i + j + 1)``."""
+    """Hilbert's matrix, ``1 / (i + j + 1)``.
+
+    Examples:
+
+      >>> jax.scipy.linalg.hilbert(2).round(3)
+      Array([[1.   , 0.5  ],
+             [0.5  , 0.333]], dtype=float32)
+    """
     i = np.arange(_size("hilbert", n))
     return jnp.asarray(1.0 / (i[:, None] + i + 1), dtypes.default_float_dtype())
 
 
 def invhilbert(n: int) -> Array:
-    """The inverse of Hilbert's matrix, from exact integers."""
+    """The inverse of Hilbert's matrix, from exact integers.
+
+    Examples:
+
+      >>> jax.scipy.linalg.invhilbert(2)
+      Array([[ 4., -6.],
+             [-6., 12.]], dtype=float32)
+    """
     n = _size("invhilbert", n)
 
     def element(i, j):
@@ -256,18 +353,42 @@ def _pascal(n: int, kind: str | None, name: str, inverse: bool) -> Array:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Pascal's triangle as a matrix: ``"lower"``, ``"upper"``, or their product, ``"symmetric"`` (the default)."""
+    """Pascal's triangle as a matrix: ``"lower"``, ``"upper"``, or their product, ``"symmetric"`` (the default).
+
+    Examples:
+
+      >>> jax.scipy.linalg.pascal(3)
+      Array([[1., 1., 1.],
+             [1., 2., 3.],
+             [1., 3., 6.]], dtype=float32)
+    """
     return _pascal(n, kind, "pascal", False)
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """The inverse of `pascal`."""
+    """The inverse of `pascal`.
+
+    Examples:
+
+      >>> jax.scipy.linalg.invpascal(3)
+      Array([[ 3., -3.,  1.],
+             [-3.,  5., -2.],
+             [ 1., -2.,  1.]], dtype=float32)
+    """
     return _pascal(n, kind, "invpascal", True)
 
 
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """Leslie's matrix of a population: fecundities `f` (``[..., n]``) in the first row, survivals `s` (``[..., n - 1]``)
-    below the diagonal."""
+    below the diagonal.
+
+    Examples:
+
+      >>> jax.scipy.linalg.leslie(jnp.array([0., 2., 1.]), jnp.array([0.5, 0.25]))
+      Array([[0.  , 2.  , 1.  ],
+             [0.5 , 0.  , 0.  ],
+             [0.  , 0.25, 0.  ]], dtype=float32)
+    """
     f, s = promoted("leslie", f, s)
     f, s = _vector("leslie", f, 2), _vector("leslie", s)
     n = f.shape[-1]

@@ -223,6 +223,13 @@ def cg(
 
     Returns:
       ``(x, None)``: SciPy's information about convergence is not given.
+
+    Examples:
+
+      >>> a = jnp.array([[4., 1.], [1., 3.]])
+      >>> x, _ = jax.scipy.sparse.linalg.cg(a, jnp.array([6., 7.]))
+      >>> x.round(3)
+      Array([1., 2.], dtype=float32)
     """
     return _solve(A, b, x0, tol, atol, maxiter, M, _cg, True)[0], None
 
@@ -230,7 +237,15 @@ def cg(
 def bicgstab(
     A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
 ) -> tuple[Array, None]:
-    """The solution of ``A x = b`` by stabilized biconjugate gradients, for any A; arguments and result as for `cg`."""
+    """The solution of ``A x = b`` by stabilized biconjugate gradients, for any A; arguments and result as for `cg`.
+
+    Examples:
+
+      >>> a = jnp.array([[4., 1.], [0., 2.]])
+      >>> x, _ = jax.scipy.sparse.linalg.bicgstab(lambda x: a @ x, jnp.array([6., 4.]))
+      >>> x.round(3)
+      Array([1., 2.], dtype=float32)
+    """
     return _solve(A, b, x0, tol, atol, maxiter, M, _bicgstab, False)[0], None
 
 
@@ -257,6 +272,13 @@ def gmres(
 
     Returns:
       ``(x, info)``, where info is 0, or -1 where x is NaN.
+
+    Examples:
+
+      >>> a = jnp.array([[4., 1.], [0., 2.]])
+      >>> x, _ = jax.scipy.sparse.linalg.gmres(a, jnp.array([6., 4.]))
+      >>> x.round(3)
+      Array([1., 2.], dtype=float32)
     """
     one_of("gmres", "solve_method", solve_method, ("batched", "incremental"))
     return _solve(

@@ -117,6 +117,16 @@ class Rotation(NamedTuple):
 
     Attributes:
       quat: unit quaternions ``(x, y, z, w)``, of shape ``[4]`` for one rotation or ``[n, 4]`` for a stack.
+
+    Examples:
+
+      >>> from jax.scipy.spatial.transform import Rotation, Slerp
+
+      >>> quarter = Rotation.from_euler("z", 90, degrees=True)
+      >>> quarter.apply(jnp.array([1., 0., 0.])).round(3) + 0.
+      Array([0., 1., 0.], dtype=float32)
+      >>> (quarter * quarter).magnitude().round(3)
+      Array(3.1420002, dtype=float32)
     """
 
     quat: Array
@@ -320,6 +330,15 @@ class Slerp(NamedTuple):
     """Spherical linear interpolation between rotations: constant velocity from each to the next.
 
     Made by `init`.
+
+    Examples:
+
+      >>> from jax.scipy.spatial.transform import Rotation, Slerp
+
+      >>> ends = Rotation.from_euler("z", jnp.array([[0.], [90.]]), degrees=True)
+      >>> middle = Slerp.init(jnp.array([0., 1.]), ends)(0.5)
+      >>> middle.as_rotvec(degrees=True).round(2)
+      Array([ 0.,  0., 45.], dtype=float32)
     """
 
     times: Array

@@ -16,18 +16,36 @@ __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 
 
 def i0e(x: ArrayLike) -> Array:
-    """``exp(-abs(x)) i0(x)``."""
+    """``exp(-abs(x)) i0(x)``.
+
+    Examples:
+
+      >>> jax.scipy.special.i0e(jnp.array([0., 100.])).round(3)
+      Array([1.  , 0.04], dtype=float32)
+    """
     return lax.bessel_i0e(*floats("i0e", x))
 
 
 def i1e(x: ArrayLike) -> Array:
-    """``exp(-abs(x)) i1(x)``."""
+    """``exp(-abs(x)) i1(x)``.
+
+    Examples:
+
+      >>> jax.scipy.special.i1e(jnp.array([0., 100.])).round(3)
+      Array([0.  , 0.04], dtype=float32)
+    """
     return lax.bessel_i1e(*floats("i1e", x))
 
 
 @special(lambda out, x: i1(x))
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind of order 0."""
+    """The modified Bessel function of the first kind of order 0.
+
+    Examples:
+
+      >>> jax.scipy.special.i0(jnp.array([0., 1.])).round(3)
+      Array([1.   , 1.266], dtype=float32)
+    """
     return jnp.exp(abs(x)) * lax.bessel_i0e(x)
 
 
@@ -38,7 +56,13 @@ def _i1_slope(out, x):
 
 @special(_i1_slope)
 def i1(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind of order 1."""
+    """The modified Bessel function of the first kind of order 1.
+
+    Examples:
+
+      >>> jax.scipy.special.i1(jnp.array([0., 1.])).round(3)
+      Array([0.   , 0.565], dtype=float32)
+    """
     return jnp.exp(abs(x)) * lax.bessel_i1e(x)
 
 
@@ -83,6 +107,13 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 
     Returns:
       An array of shape ``(v + 1, *z.shape)``.
+
+    Examples:
+
+      >>> jax.scipy.special.bessel_jn(jnp.array([1.]), v=2).round(3)
+      Array([[0.76500005],
+             [0.44000003],
+             [0.115     ]], dtype=float32)
     """
     v = concrete_int(v, "The argument v of bessel_jn determines a shape.")
     if v < 0:

@@ -39,17 +39,35 @@ _LOG_ROOT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 def erf(x: ArrayLike) -> Array:
-    r"""The error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`."""
+    r"""The error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
+
+    Examples:
+
+      >>> jax.scipy.special.erf(jnp.array([0., 1.])).round(3)
+      Array([0.        , 0.84300005], dtype=float32)
+    """
     return lax.erf(*floats("erf", x))
 
 
 def erfc(x: ArrayLike) -> Array:
-    """``1 - erf(x)``, without cancellation."""
+    """``1 - erf(x)``, without cancellation.
+
+    Examples:
+
+      >>> jax.scipy.special.erfc(jnp.array([0., 1.])).round(3)
+      Array([1.   , 0.157], dtype=float32)
+    """
     return lax.erfc(*floats("erfc", x))
 
 
 def erfinv(x: ArrayLike) -> Array:
-    """The inverse of `erf`; infinite at -1 and 1, NaN outside."""
+    """The inverse of `erf`; infinite at -1 and 1, NaN outside.
+
+    Examples:
+
+      >>> jax.scipy.special.erfinv(jax.scipy.special.erf(0.5)).round(3)
+      Array(0.5, dtype=float32, weak_type=True)
+    """
     return lax.erf_inv(*floats("erfinv", x))
 
 
@@ -73,7 +91,13 @@ def _exp_square(x, sign: int):
 @special(lambda out, x: 2 * x * out - _GAUSS)
 @widened
 def erfcx(x: ArrayLike) -> Array:
-    """``exp(x**2) erfc(x)``; it falls as ``1 / (x sqrt(pi))`` where `erfc` underflows."""
+    """``exp(x**2) erfc(x)``; it falls as ``1 / (x sqrt(pi))`` where `erfc` underflows.
+
+    Examples:
+
+      >>> jax.scipy.special.erfcx(jnp.array([0., 100.])).round(4)
+      Array([1.    , 0.0056], dtype=float32)
+    """
     y = abs(x)
     huge = y > 1e7
     y = jnp.where(huge, 1, y)
@@ -89,7 +113,13 @@ def erfcx(x: ArrayLike) -> Array:
 @special(lambda out, x: 1 - 2 * x * out)
 @widened
 def dawsn(x: ArrayLike) -> Array:
-    r"""Dawson's integral, :math:`e^{-x^2} \int_0^x e^{t^2} dt`."""
+    r"""Dawson's integral, :math:`e^{-x^2} \int_0^x e^{t^2} dt`.
+
+    Examples:
+
+      >>> jax.scipy.special.dawsn(jnp.array([0., 1.])).round(3)
+      Array([0.        , 0.53800005], dtype=float32)
+    """
     y = abs(x)
     low = y <= 5
     inner, outer = jnp.where(low, x, 1), jnp.where(low, 5, x)
@@ -141,7 +171,13 @@ def _wofz(z):
 
 @one_program(everywhere=True)
 def wofz(z: ArrayLike) -> Array:
-    """Faddeeva's function, ``exp(-z**2) erfc(-i z)``, of real or complex z; the result is complex."""
+    """Faddeeva's function, ``exp(-z**2) erfc(-i z)``, of real or complex z; the result is complex.
+
+    Examples:
+
+      >>> jax.scipy.special.wofz(jnp.array([1j])).real.round(3)
+      Array([0.42800003], dtype=float32)
+    """
     (z,) = inexact("wofz", z)
     if not dtypes.is_complex(z.dtype):
         dtype = np.float64 if z.dtype == np.float64 else np.float32
@@ -197,6 +233,12 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
 
     Returns:
       ``(S, C)``.
+
+    Examples:
+
+      >>> s, c = jax.scipy.special.fresnel(jnp.array([0., 1.]))
+      >>> s.round(3)
+      Array([0.        , 0.43800002], dtype=float32)
     """
     (x,) = floats("fresnel", x)
     return _fresnel_s(x), _fresnel_c(x)
@@ -215,6 +257,11 @@ def ndtr(x: ArrayLike) -> Array:
 
     Raises:
       TypeError: `x` is not of float dtype.
+
+    Examples:
+
+      >>> jax.scipy.special.ndtr(jnp.array([-jnp.inf, 0., 1.96])).round(3)
+      Array([0.   , 0.5  , 0.975], dtype=float32)
     """
     half = x * _ROOT_HALF
     tail = 0.5 * lax.erfc(abs(half))
@@ -245,6 +292,11 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     Raises:
       TypeError: `x` is not of float dtype, or `series_order` no integer.
       ValueError: `series_order` is out of its range.
+
+    Examples:
+
+      >>> jax.scipy.special.log_ndtr(jnp.array([0., -20.])).round(3)
+      Array([  -0.693, -203.917], dtype=float32)
     """
     if not isinstance(series_order, int):
         raise TypeError(f"log_ndtr: series_order is an int, got {series_order!r}")
@@ -341,6 +393,11 @@ def ndtri(p: ArrayLike) -> Array:
 
     Raises:
       TypeError: `p` is not of float dtype.
+
+    Examples:
+
+      >>> jax.scipy.special.ndtri(jnp.array([0.5, 0.975])).round(2)
+      Array([0.       , 1.9599999], dtype=float32)
     """
     q = p - 0.5
     middle = abs(q) <= 0.425
@@ -356,7 +413,13 @@ def ndtri(p: ArrayLike) -> Array:
 @special(lambda out, y: -jnp.exp(out * out) / _GAUSS)
 @widened
 def erfcinv(y: ArrayLike) -> Array:
-    """The inverse of `erfc`: infinite at 0, minus infinity at 2, NaN outside; accurate for small `y`, too."""
+    """The inverse of `erfc`: infinite at 0, minus infinity at 2, NaN outside; accurate for small `y`, too.
+
+    Examples:
+
+      >>> jax.scipy.special.erfcinv(jnp.array([0., 0.5, 1.5]))
+      Array([       inf,  0.4769363, -0.4769363], dtype=float32)
+    """
     return -_ROOT_HALF * ndtri.formula(0.5 * y)
 
 
@@ -373,7 +436,13 @@ def _legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
 )
 @widened
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
-    r"""Owen's function, :math:`\frac{1}{2\pi} \int_0^a \frac{e^{-h^2 (1 + x^2) / 2}}{1 + x^2} dx`."""
+    r"""Owen's function, :math:`\frac{1}{2\pi} \int_0^a \frac{e^{-h^2 (1 + x^2) / 2}}{1 + x^2} dx`.
+
+    Examples:
+
+      >>> jax.scipy.special.owens_t(0., 1.).round(3)
+      Array(0.125, dtype=float32)
+    """
     h, size = abs(h), abs(a)
     big = size > 1
     # T(h, a) + T(ah, 1/a) = (ndtr(h) + ndtr(ah)) / 2 - ndtr(h) ndtr(ah), in complements for the tails (Owen 1956)

@@ -37,13 +37,25 @@ __all__ = [
 
 
 def gammaln(x: ArrayLike) -> Array:
-    """``log(abs(gamma(x)))`` of real x; infinite at 0, -1, -2, ..."""
+    """``log(abs(gamma(x)))`` of real x; infinite at 0, -1, -2, ...
+
+    Examples:
+
+      >>> jax.scipy.special.gammaln(jnp.array([1., 100.])).round(2)
+      Array([  0.  , 359.13], dtype=float32)
+    """
     return lax.lgamma(*floats("gammaln", x))
 
 
 @one_program(everywhere=True)
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of ``gamma(x)``, with the sign of the zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf."""
+    """The sign of ``gamma(x)``, with the sign of the zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf.
+
+    Examples:
+
+      >>> jax.scipy.special.gammasgn(jnp.array([0.5, -0.5]))
+      Array([ 1., -1.], dtype=float32)
+    """
     (x,) = floats("gammasgn", x)
     floor = lax.floor(x)
     alternating = jnp.where(floor % 2 == 0, 1, -1).astype(x.dtype)
@@ -55,7 +67,13 @@ def gammasgn(x: ArrayLike) -> Array:
 
 @special(lambda out, x: out * lax.digamma(x))
 def gamma(x: ArrayLike) -> Array:
-    r"""The gamma function, :math:`\int_0^\infty t^{x-1} e^{-t} dt`, of real x; NaN at -1, -2, ..."""
+    r"""The gamma function, :math:`\int_0^\infty t^{x-1} e^{-t} dt`, of real x; NaN at -1, -2, ...
+
+    Examples:
+
+      >>> jax.scipy.special.gamma(jnp.array([1., 5., 0.5])).round(3)
+      Array([ 1.       , 24.000002 ,  1.7720001], dtype=float32)
+    """
     return gammasgn(x) * jnp.exp(lax.lgamma(x))
 
 
@@ -91,6 +109,11 @@ def loggamma(x: ArrayLike) -> Array:
 
     For complex x it is the branch that is real on the positive axis and has its cut on the negative one; for
     negative real x it is NaN.
+
+    Examples:
+
+      >>> jax.scipy.special.loggamma(jnp.array([1., 4.])).round(3)
+      Array([0.   , 1.792], dtype=float32)
     """
     (x,) = inexact("loggamma", x)
     if dtypes.is_complex(x.dtype):
@@ -99,7 +122,13 @@ def loggamma(x: ArrayLike) -> Array:
 
 
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of ``log(gamma(x))``."""
+    """The derivative of ``log(gamma(x))``.
+
+    Examples:
+
+      >>> jax.scipy.special.digamma(jnp.array([1., 2.])).round(3)
+      Array([-0.577,  0.423], dtype=float32)
+    """
     return lax.digamma(*floats("digamma", x))
 
 
@@ -112,6 +141,11 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
     Raises:
       TypeError: `n` is not of integer dtype.
+
+    Examples:
+
+      >>> jax.scipy.special.polygamma(1, jnp.array([1., 2.])).round(3)
+      Array([1.6450001 , 0.64500004], dtype=float32)
     """
     n = array("polygamma", n)
     if not dtypes.is_integer(n.dtype):
@@ -125,6 +159,11 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 
     Raises:
       NotImplementedError: without `q` (Riemann's function, also of x < 1); pass q=1 for x > 1.
+
+    Examples:
+
+      >>> jax.scipy.special.zeta(jnp.array([2., 4.]), 1.).round(3)
+      Array([1.6450001, 1.082    ], dtype=float32)
     """
     if q is None:
         raise NotImplementedError("zeta: Riemann's zeta function is not implemented; for x > 1 it is that with q=1")
@@ -132,17 +171,35 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 
 
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function."""
+    """The regularized lower incomplete gamma function.
+
+    Examples:
+
+      >>> jax.scipy.special.gammainc(1., jnp.array([0., 1.])).round(3)
+      Array([0.   , 0.632], dtype=float32)
+    """
     return lax.igamma(*floats("gammainc", a, x))
 
 
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized upper incomplete gamma function, ``1 - gammainc(a, x)`` without cancellation."""
+    """The regularized upper incomplete gamma function, ``1 - gammainc(a, x)`` without cancellation.
+
+    Examples:
+
+      >>> jax.scipy.special.gammaincc(1., jnp.array([0., 1.])).round(3)
+      Array([1.        , 0.36800003], dtype=float32)
+    """
     return lax.igammac(*floats("gammaincc", a, x))
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function; differentiable by x."""
+    """The regularized incomplete beta function; differentiable by x.
+
+    Examples:
+
+      >>> jax.scipy.special.betainc(2., 2., jnp.array([0., 0.5, 1.]))
+      Array([0.       , 0.5000005, 1.       ], dtype=float32)
+    """
     return lax.betainc(*floats("betainc", a, b, x))
 
 
@@ -158,7 +215,13 @@ def _stirling_rest(x):
 @special(lambda out, a, b: lax.digamma(a) - lax.digamma(a + b), lambda out, a, b: lax.digamma(b) - lax.digamma(a + b))
 @widened
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """``log(abs(beta(a, b)))``."""
+    """``log(abs(beta(a, b)))``.
+
+    Examples:
+
+      >>> jax.scipy.special.betaln(2., 3.)
+      Array(-2.4849074, dtype=float32, weak_type=True)
+    """
     # The logarithms of gamma(b) and gamma(a + b) nearly cancel for large b: subtract Stirling's formulas term by term.
     low, high = lax.min(a, b), lax.max(a, b)
     large = high >= 8
@@ -172,7 +235,13 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
 @one_program(everywhere=True)
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """The beta function, ``gamma(a) gamma(b) / gamma(a + b)``."""
+    """The beta function, ``gamma(a) gamma(b) / gamma(a + b)``.
+
+    Examples:
+
+      >>> jax.scipy.special.beta(2., 3.)
+      Array(0.08333327, dtype=float32)
+    """
     a, b = floats("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln.formula(a, b))
 
@@ -183,6 +252,11 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
     Raises:
       NotImplementedError: with `exact`: arrays hold no unbounded integers.
+
+    Examples:
+
+      >>> jax.scipy.special.factorial(jnp.array([0, 3, 5])).round(3)
+      Array([  1.       ,   6.0000005, 120.00001  ], dtype=float32)
     """
     if exact:
         raise NotImplementedError("factorial: exact=True needs integers without bound; use math.factorial.")
@@ -197,6 +271,11 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """The number of ways to choose k out of N; with `repetition`, out of ``N + k - 1``.
 
     Real arguments are interpolated by gamma functions; 0 where ``k > N`` or one of them is negative.
+
+    Examples:
+
+      >>> jax.scipy.special.comb(5, jnp.array([1, 2])).round(3)
+      Array([ 5., 10.], dtype=float32)
     """
     N, k = floats("comb", N, k)
     if repetition:
@@ -211,7 +290,13 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
 @special(lambda out, z, m: out * (lax.digamma(z + m) - lax.digamma(z)), lambda out, z, m: out * lax.digamma(z + m))
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
-    """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole."""
+    """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole.
+
+    Examples:
+
+      >>> jax.scipy.special.poch(3., jnp.array([0., 2.])).round(3)
+      Array([ 1.      , 12.000001], dtype=float32)
+    """
     signs = gammasgn(z + m) * gammasgn(z)
     return jnp.where(m == 0, 1, signs * jnp.exp(lax.lgamma(z + m) - lax.lgamma(z)))
 
@@ -223,6 +308,11 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     Args:
       a: floats.
       d: the dimension, a Python integer.
+
+    Examples:
+
+      >>> jax.scipy.special.multigammaln(jnp.array([3.]), 2).round(3)
+      Array([1.5500001], dtype=float32)
     """
     d = concrete_int(d, "The argument d of multigammaln must be known when tracing.")
     (a,) = floats("multigammaln", a)
@@ -239,6 +329,12 @@ def bernoulli(n: int) -> Array:
 
     Args:
       n: a Python integer >= 0.
+
+    Examples:
+
+      >>> jax.scipy.special.bernoulli(4).round(3)
+      Array([ 1.        , -0.5       ,  0.16700001,  0.        , -0.033     ],
+            dtype=float32)
     """
     n = concrete_int(n, "The argument n of bernoulli determines a shape.")
     if n < 0:

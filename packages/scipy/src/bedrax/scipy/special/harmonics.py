@@ -38,6 +38,14 @@ def sph_harm_y(
     Raises:
       NotImplementedError: `diff_n` is given.
       TypeError: `n` or `m` is not of integer dtype.
+
+    Examples:
+
+      >>> order = jax.scipy.special.sph_harm_y(
+      ...     jnp.array([1]), jnp.array([0]), jnp.array([0.]), jnp.array([0.]), n_max=1
+      ... )
+      >>> order.real.round(3)
+      Array([0.48900002], dtype=float32)
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: the argument diff_n is not supported; use grad or jvp.")
@@ -95,6 +103,13 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
     Returns:
       Array of shape (m + 1, n + 1, k); 0 where the order is greater than the degree.
+
+    Examples:
+
+      >>> values = jax.scipy.special.lpmn_values(1, 1, jnp.array([0.5]), is_normalized=False)
+      >>> values[..., 0].round(2)
+      Array([[ 1.  ,  0.5 ],
+             [ 0.  , -0.87]], dtype=float32)
     """
     (z,) = floats("lpmn_values", z)
     if z.ndim != 1:
@@ -125,6 +140,15 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
 @one_program(static=("m", "n"))
 def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
-    """`lpmn_values`, not normalized, and their derivatives with respect to `z`; each of shape (m + 1, n + 1, k)."""
+    """`lpmn_values`, not normalized, and their derivatives with respect to `z`; each of shape (m + 1, n + 1, k).
+
+    Examples:
+
+      >>> values, derivatives = jax.scipy.special.lpmn(2, 2, jnp.array([0.6]))
+      >>> values[:, :, 0].round(2)
+      Array([[ 1.  ,  0.6 ,  0.04],
+             [ 0.  , -0.8 , -1.44],
+             [ 0.  ,  0.  ,  1.92]], dtype=float32)
+    """
     (z,) = floats("lpmn", z)
     return jvp(lambda z: lpmn_values(m, n, z, False), (z,), (lax.full_like(z, 1),))

@@ -70,6 +70,11 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
     The derivative by x is exact; those by a and b are differences of fourth order. Where the terms of its series
     nearly cancel (large parameters of different sign) digits are lost.
+
+    Examples:
+
+      >>> jax.scipy.special.hyp1f1(1., 1., jnp.array([0., 1.])).round(3)
+      Array([1.       , 2.7180002], dtype=float32)
     """
     # Kummer's transformation (DLMF 13.2.39): for negative x, the terms of exp(x) M(b - a, b, -x) do not alternate.
     polynomial = _nonpositive_integer(a)
@@ -124,6 +129,11 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
 
     The derivative by x is exact; those by the parameters are differences of fourth order. Near x = 1 the series
     converges slowly if ``c - a - b`` is an integer.
+
+    Examples:
+
+      >>> jax.scipy.special.hyp2f1(1., 1., 2., 0.5).round(3)
+      Array(1.386, dtype=float32)
     """
     finite = jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(c) & jnp.isfinite(x)
     polynomial = _nonpositive_integer(a) | _nonpositive_integer(b)

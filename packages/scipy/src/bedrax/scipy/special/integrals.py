@@ -21,7 +21,13 @@ __all__ = ["exp1", "expi", "expn", "sici", "spence"]
 @special(lambda out, x: -jnp.exp(-x) / x)
 @widened
 def exp1(x: ArrayLike) -> Array:
-    r"""The exponential integral :math:`E_1(x) = \int_x^\infty e^{-t} / t\, dt`; infinite at 0, NaN for negative x."""
+    r"""The exponential integral :math:`E_1(x) = \int_x^\infty e^{-t} / t\, dt`; infinite at 0, NaN for negative x.
+
+    Examples:
+
+      >>> jax.scipy.special.exp1(jnp.array([1., 2.])).round(3)
+      Array([0.21900001, 0.049     ], dtype=float32)
+    """
     low = x <= 1
     inner, outer = jnp.where(low & (x > 0), x, 1), jnp.where(low, 1, x)
     # E_1(x) = -gamma - log(x) + x - x^2 / (2 2!) + ... (DLMF 6.6.2)
@@ -38,7 +44,13 @@ def exp1(x: ArrayLike) -> Array:
 @special(lambda out, x: jnp.exp(x) / x)
 @widened
 def expi(x: ArrayLike) -> Array:
-    r"""The exponential integral :math:`\mathrm{Ei}(x) = -\int_{-x}^\infty e^{-t} / t\, dt` (principal value)."""
+    r"""The exponential integral :math:`\mathrm{Ei}(x) = -\int_{-x}^\infty e^{-t} / t\, dt` (principal value).
+
+    Examples:
+
+      >>> jax.scipy.special.expi(jnp.array([1., 2.])).round(3)
+      Array([1.8950001, 4.9540005], dtype=float32)
+    """
 
     def at(mask, default):
         return jnp.where(mask, x, default)
@@ -102,6 +114,11 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     Args:
       n: integers >= 0; NaN for others.
       x: floats >= 0; NaN for others. Differentiable by x only.
+
+    Examples:
+
+      >>> jax.scipy.special.expn(2, jnp.array([0., 1.])).round(3)
+      Array([1.   , 0.148], dtype=float32)
     """
     whole = (n == jnp.floor(n)) & (n >= 0)
     low = x <= 1
@@ -151,6 +168,12 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
     Returns:
       ``(Si, Ci)``.
+
+    Examples:
+
+      >>> sine, cosine = jax.scipy.special.sici(jnp.array([1., 2.]))
+      >>> sine.round(3)
+      Array([0.94600004, 1.605     ], dtype=float32)
     """
     (x,) = floats("sici", x)
     return _si(x), _ci(x)
@@ -172,7 +195,13 @@ def _spence_slope(out, x):
 @special(_spence_slope)
 @widened
 def spence(x: ArrayLike) -> Array:
-    r"""Spence's function, :math:`\int_1^x \frac{\log t}{1 - t} dt`, the dilogarithm of ``1 - x``; NaN for negative x."""
+    r"""Spence's function, :math:`\int_1^x \frac{\log t}{1 - t} dt`, the dilogarithm of ``1 - x``; NaN for negative x.
+
+    Examples:
+
+      >>> jax.scipy.special.spence(jnp.array([1., 0.])).round(3)
+      Array([-0.       ,  1.6450001], dtype=float32)
+    """
     # With u = -log(x): Li_2(1 - x) = u - u^2 / 4 + sum B_2k u^(2k+1) / (2k+1)!, for 1/2 <= x <= 2; beyond, the
     # reflections of DLMF 25.12.4 and 25.12.6.
     large = x > 2

@@ -31,6 +31,13 @@ class gaussian_kde:
       dataset, weights: the sample (``[d, n]``) and its weights, which add up to 1.
       covariance, inv_cov: of the kernels.
       neff: the effective number of points, ``1 / sum(weights**2)``.
+
+    Examples:
+
+      >>> density = jax.scipy.stats.gaussian_kde(jnp.array([1., 2., 2., 3.]))
+      >>> points = jnp.array([0., 2., 4.])
+      >>> jnp.argmax(density(points))
+      Array(1, dtype=int32)
     """
 
     _fields = ("neff", "dataset", "weights", "covariance", "inv_cov")

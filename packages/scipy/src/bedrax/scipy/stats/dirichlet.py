@@ -24,6 +24,11 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
 
     Raises:
       ValueError: the shapes do not fit.
+
+    Examples:
+
+      >>> jax.scipy.stats.dirichlet.logpdf(jnp.array([0.2, 0.3, 0.5]), jnp.array([1., 2., 3.])).round(3)
+      Array(1.5040001, dtype=float32)
     """
     x, alpha = inexact("dirichlet.logpdf", x, alpha)
     if alpha.ndim != 1:
@@ -42,5 +47,11 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
 
 
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
-    """The density at `x`; arguments as for `logpdf`."""
+    """The density at `x`; arguments as for `logpdf`.
+
+    Examples:
+
+      >>> jax.scipy.stats.dirichlet.pdf(jnp.array([0.2, 0.3, 0.5]), jnp.array([1., 2., 3.])).round(3)
+      Array(4.5, dtype=float32)
+    """
     return jnp.exp(logpdf(x, alpha))

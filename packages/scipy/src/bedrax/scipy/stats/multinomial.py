@@ -20,6 +20,11 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       x: counts, with the categories along the last axis; -inf where they do not add up to `n`.
       n: the number of trials.
       p: the probabilities of the categories, along the last axis.
+
+    Examples:
+
+      >>> jax.scipy.stats.multinomial.logpmf(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3)
+      Array(-0.98100007, dtype=float32)
     """
     x, p = inexact("multinomial.logpmf", x, p)
     n = jnp.asarray(n).astype(x.dtype)
@@ -30,5 +35,11 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """The probability of the counts `x`; arguments as for `logpmf`."""
+    """The probability of the counts `x`; arguments as for `logpmf`.
+
+    Examples:
+
+      >>> jax.scipy.stats.multinomial.pmf(jnp.array([1, 2]), 3, jnp.array([0.5, 0.5])).round(3)
+      Array(0.37500003, dtype=float32)
+    """
     return jnp.exp(logpmf(x, n, p))

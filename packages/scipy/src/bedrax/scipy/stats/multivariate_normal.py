@@ -27,6 +27,11 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     Raises:
       NotImplementedError: `allow_singular` is given.
       ValueError: `mean` or `cov` has a shape that does not fit.
+
+    Examples:
+
+      >>> jax.scipy.stats.multivariate_normal.logpdf(jnp.array([0., 1.]), jnp.zeros(2), jnp.eye(2)).round(3)
+      Array(-2.338, dtype=float32)
     """
     if allow_singular is not None:
         raise NotImplementedError("multivariate_normal.logpdf: allow_singular is not supported; leave it out.")
@@ -60,5 +65,11 @@ def _logpdf(x, mean, cov):
 
 
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
-    """The density at `x`; arguments as for `logpdf`."""
+    """The density at `x`; arguments as for `logpdf`.
+
+    Examples:
+
+      >>> jax.scipy.stats.multivariate_normal.pdf(jnp.array([0., 1.]), jnp.zeros(2), jnp.eye(2)).round(3)
+      Array(0.097, dtype=float32)
+    """
     return jnp.exp(logpdf(x, mean, cov))

@@ -57,5 +57,10 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy of the Poisson distribution with mean `mu`, in nats; NaN for negative `mu`.
 
     `loc` shifts the distribution, which does not change its entropy; the result has the common shape of both.
+
+    Examples:
+
+      >>> jax.scipy.stats.poisson.entropy(jnp.array([1., 1.5])).round(3)
+      Array([1.3050001, 1.539    ], dtype=float32)
     """
     return _entropy(floats("poisson.entropy", mu, loc)[0])

@@ -40,6 +40,11 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
       axis: the axis; None: of the flattened array.
       nan_policy: "propagate"; others are not implemented.
       keepdims: keep the reduced axis with length 1.
+
+    Examples:
+
+      >>> jax.scipy.stats.mode(jnp.array([3, 1, 3, 2])).mode
+      Array(3, dtype=int32)
     """
     _check_policy("mode", nan_policy, ("propagate",))
     a = array("mode", a)
@@ -86,6 +91,11 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, 
 
     Returns:
       Floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.rankdata(jnp.array([30, 10, 20, 10]))
+      Array([4. , 1.5, 3. , 1.5], dtype=float32)
     """
     _check_policy("rankdata", nan_policy, ("propagate",))
     one_of("rankdata", "method", method, ("average", "min", "max", "dense", "ordinal"))
@@ -131,6 +141,11 @@ def sem(
       ddof: the number subtracted from n in the divisor of the variance.
       nan_policy: "propagate", or "omit": leave NaN out, and out of n.
       keepdims: keep reduced axes with length 1.
+
+    Examples:
+
+      >>> jax.scipy.stats.sem(jnp.array([1., 2., 3., 4.])).round(3)
+      Array(0.64500004, dtype=float32)
     """
     _check_policy("sem", nan_policy, ("propagate", "omit"))
     (a,) = inexact("sem", a)
