@@ -439,7 +439,7 @@ def _bind_arguments(fun: Callable, args: tuple, kwargs: dict) -> tuple:
 
 
 def _number_of_arguments(fun: Callable) -> int:
-    """The number of arguments that every call of a function has, all of them by position; -1 if calls differ or it is unknown."""
+    """The number of arguments of every call, all by position; -1 if calls differ or it is unknown."""
     try:
         parameters = signature_of(fun).parameters.values()
     except (TypeError, ValueError):
