@@ -1,10 +1,14 @@
 """`attach`: a module imports the names of its table at their first use."""
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
+
+PROGRAMS = Path(__file__).with_name("programs")
 
 SHOP = {
     "shop/__init__.py": """
@@ -39,23 +43,17 @@ def shop(tmp_path):
             file = tmp_path / name
             file.parent.mkdir(exist_ok=True)
             file.write_text(textwrap.dedent(text))
-        code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{textwrap.dedent(program)}"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+        arguments = [program] if isinstance(program, Path) else ["-c", textwrap.dedent(program)]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
         return done.stdout.split("\n")[:-1], done.stderr
 
     return run
 
 
 def test_names_are_found_when_they_are_asked_for(shop):
-    lines, error = shop(
-        """
-        import shop
-        print(shop.__all__)
-        print([n for n in dir(shop) if n[0] != "_" and n not in shop.__all__])
-        print(shop.apple, shop.birne, shop._hidden, shop.crate, shop.till.coins, shop.flour, shop.path.sep)
-        print("apple" in vars(shop), hasattr(shop, "salt"), hasattr(shop, "pear"))
-        """
-    )
+    lines, error = shop(PROGRAMS / "names_of_a_shop.py")
     assert not error
     assert lines == [
         "['apple', 'birne', 'flour', 'path', 'scales', 'till']",
@@ -134,17 +132,5 @@ def test_the_later_home_is_taken(shop):
 
 
 def test_many_threads_may_ask_at_once(shop):
-    lines, error = shop(
-        """
-        import threading, shop
-        start, found = threading.Barrier(16), []
-        def ask():
-            start.wait()
-            found.append((shop.apple, shop.till.coins))
-        threads = [threading.Thread(target=ask) for _ in range(16)]
-        for thread in threads: thread.start()
-        for thread in threads: thread.join()
-        print(len(found), set(found))
-        """
-    )
+    lines, error = shop(PROGRAMS / "shop_from_threads.py")
     assert (lines, error) == (["shelf is imported", "16 {(1, 3)}"], "")

@@ -3,6 +3,7 @@
 import functools
 import sys
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,14 +18,7 @@ def library(text, filename=source.__file__):
     return namespace
 
 
-lib = library("""
-def place(): return source.user_frame()
-def deep(n): return deep(n - 1) if n else source.user_frame()
-def call(f): return f()
-def warn():
-    import warnings
-    warnings.warn("careful", UserWarning, stacklevel=source.stacklevel())
-""")
+lib = library((Path(__file__).with_name("programs") / "library.py").read_text())
 
 
 def here():
