@@ -8,9 +8,10 @@ import pytest
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.autodiff import grad, vjp
+from bedrax.core import avals
 from bedrax.core.avals import ShapedArray, typeof
 from bedrax.core.jitting import jit
-from bedrax.core.staging import make_jaxpr
+from bedrax.core.staging import eval_shape, make_jaxpr
 from bedrax.core.tracing import Primitive
 from bedrax.state import hi_types
 
@@ -100,6 +101,19 @@ def test_a_value_is_written_to_in_any_function():
     closed(2.0)
     assert box.get()[0] == 48
     assert "a[...] <- " in str(make_jaxpr(lambda b: b.set(b.get()[0] * 2, b.get()[1]))(box))
+
+
+def test_the_type_of_a_result_is_found_without_a_write():
+    box = new_p.bind(jnp.float32(3), jnp.arange(2))
+
+    def f(box, x):
+        box.set(box.get()[0] * x, box.get()[1])
+        return box.get()
+
+    scaled, counts = eval_shape(f, box, avals.ShapeDtypeStruct((), f32))
+    assert (scaled.shape, scaled.dtype, counts.shape, counts.dtype) == ((), f32, (2,), np.int32)
+    assert box.get()[0] == 3
+    assert eval_shape(f, new_p.bind(jnp.arange(4), jnp.ones(5)), 2)[0].shape == (4,)
 
 
 def test_a_value_made_inside_is_differentiated():

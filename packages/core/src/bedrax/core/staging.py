@@ -492,8 +492,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not callable(fun):
         raise TypeError(f"eval_shape expects a function, got {fun!r} of type {type(fun)}")
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
-    types, flat = tuple([avals.abstractify(x) for x in leaves]), flat_fun(fun, in_tree)
-    program, out_tree = _traced(fun, (eval_shape, in_tree, types), flat, types, types_only=tracing.watch is None)
+    types = tuple([avals.held_or_type(x) for x in leaves])
+    flat, opened = with_held(flat_fun(fun, in_tree), types)
+    program, out_tree = _traced(fun, (eval_shape, in_tree, types), flat, opened, types_only=tracing.watch is None)
     return pytree.tree_unflatten(out_tree, map(avals.struct_of, program.out_avals))
 
 
