@@ -113,6 +113,8 @@ def test_the_type_of_a_result_is_found_without_a_write():
     scaled, counts = eval_shape(f, box, avals.ShapeDtypeStruct((), f32))
     assert (scaled.shape, scaled.dtype, counts.shape, counts.dtype) == ((), f32, (2,), np.int32)
     assert box.get()[0] == 3
+    described = new_p.bind(scaled, counts)
+    assert described.get() == [scaled, counts] and eval_shape(lambda x: x, described.get()) == [scaled, counts]
     assert eval_shape(f, new_p.bind(jnp.arange(4), jnp.ones(5)), 2)[0].shape == (4,)
 
 

@@ -306,8 +306,12 @@ def _hold(x: Any, parts: Sequence[Any], data: Any = None) -> None:
 
 
 def _keep(value: Any) -> Any:
-    """A part of a value in a reference, if it is an array."""
-    if isinstance(value, Ref) or not avals.is_valid_value(value) or not avals.aval_of(value).is_array:
+    """A part of a value in a reference, if it is an array. A `ShapeDtypeStruct` has no elements to keep."""
+    if (
+        isinstance(value, Ref | avals.ShapeDtypeStruct)
+        or not avals.is_valid_value(value)
+        or not avals.aval_of(value).is_array
+    ):
         return value
     return new_ref(value)
 
