@@ -5,6 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import collections
+import functools
 import warnings
 
 import numpy as np
@@ -17,6 +18,7 @@ with warnings.catch_warnings():
 import bedrax.numpy as jnp
 from bedrax import lax, nn, random
 from bedrax.autodiff import grad
+from bedrax.batching import vmap
 from bedrax.core.jitting import jit
 from bedrax.core.names import named_scope
 from bedrax.jax2tf import convert
@@ -73,7 +75,7 @@ GRAPHS = {
     "relu": (nn.relu, ["Relu"]),
     "maximum with 0": (lambda x: jnp.maximum(x, 0), ["Relu"]),
     "relu6": (nn.relu6, ["Relu6"]),
-    "clip to 6": (lambda x: jnp.clip(x, 0, 6), ["Relu6"]),
+    "clip to 6": (lambda x: jnp.clip(x, 0, 6), ["Relu", "Minimum"]),
     "clip": (lambda x: jnp.clip(x, -1, 1), ["Maximum", "Minimum"]),
     "clamp": (lambda x: lax.clamp(-1.0, x, 1.0), ["Maximum", "Minimum"]),
     "leaky relu": (nn.leaky_relu, ["LeakyRelu"]),
@@ -83,7 +85,16 @@ GRAPHS = {
     "reduce_max": (lambda x: jnp.max(x, 1), ["Max"]),
     "reduce_min": (lambda x: jnp.min(x, 1), ["Min"]),
     "softmax": (nn.softmax, ["Softmax"]),
-    "softmax, written out": (_manual_softmax, ["Softmax"]),
+    "softmax, mapped": (vmap(nn.softmax), ["Softmax"]),
+    "relu, mapped over columns": (vmap(nn.relu, 1), ["Relu", "Transpose"]),
+    "softmax, mapped twice": (lambda x: vmap(vmap(nn.softmax))(x.reshape(2, 2, 6)), ["Reshape", "Softmax"]),
+    "softmax, written out": (_manual_softmax, ["Max", "Sub", "Exp", "Sum", "RealDiv"]),
+    "gelu": (nn.gelu, ["Mul", "Pow", "Mul", "AddV2", "Mul", "Tanh", "AddV2", "Mul"]),
+    "leaky relu of a slope": (lambda x: nn.leaky_relu(x, 0.25), ["LeakyRelu"]),
+    "hard tanh": (nn.hard_tanh, ["Minimum", "Maximum"]),
+    "hard silu": (nn.hard_silu, ["AddV2", "Relu6", "RealDiv", "Mul"]),
+    "in a function": (jit(lambda x: nn.relu(x) + 1), ["Relu", "AddV2"]),
+    "mapped layer": (vmap(lambda y: nn.relu(y @ WEIGHTS)), ["MatMul", "Relu"]),
     "log softmax": (nn.log_softmax, ["LogSoftmax"]),
     "mean": (lambda x: jnp.mean(x, axis=0), ["Mean"]),
     "layer": (lambda x: nn.relu(x @ WEIGHTS + BIAS), ["MatMul", "BiasAdd", "Relu"]),
@@ -120,8 +131,10 @@ def test_operations(name):
         "relu6",
         "leaky relu",
         "elu",
+        "hard tanh",
         "clip",
         "softmax",
+        "softmax, mapped",
         "log softmax",
         "mean",
         "layer",
@@ -141,6 +154,11 @@ def test_derivatives_are_ours(name):
     np.testing.assert_allclose(tape.gradient(value, given), grad(total)(x), rtol=1e-4, atol=1e-5)
 
 
+@functools.wraps(nn.relu)
+def _relu(x):
+    return nn.relu(x) * 2
+
+
 # What looks like a pattern, and is none.
 NEARLY = {
     "other axis": lambda x: jnp.exp(x - jnp.max(x, 0, keepdims=True)) / jnp.sum(jnp.exp(x), 1, keepdims=True),
@@ -154,6 +172,19 @@ NEARLY = {
     "steep": lambda x: jnp.where(x >= 0, x, 3 * x),
     "elu of another slope": lambda x: nn.elu(x, 2.0),
     "select the other way": lambda x: jnp.where(x <= 0, x, 0.0),
+    "softmax of rows": lambda x: nn.softmax(x, 0),
+    "softmax of all": lambda x: nn.softmax(x, (0, 1)),
+    "softmax of rows, mapped": vmap(lambda x: nn.softmax(x.reshape(2, 3), 0)),
+    "softmax of rows, mapped over columns": lambda x: vmap(lambda y: nn.softmax(y, 0), 1, 2)(x.reshape(2, 3, 4)),
+    "softmax, mapped over columns": vmap(nn.softmax, 1, 1),
+    "softmax of some": lambda x: nn.softmax(x, where=x > 0),
+    "softmax of some, mapped": lambda x: vmap(lambda y, w: nn.softmax(y, where=w))(x, x > 0),
+    "leaky relu of an array": lambda x: nn.leaky_relu(x, x[0, 0]),
+    "leaky relu, mapped over its slope": lambda x: vmap(nn.leaky_relu, (None, 0))(x, x[0]),
+    "leaky relu of another type": lambda x: nn.leaky_relu(x.astype("bfloat16"), np.float32(0.2)),
+    "relu of integers": lambda x: nn.relu(x.astype("int32")),
+    "gelu by the error function": lambda x: nn.gelu(x - 4, approximate=False),
+    "a function of the same name": lambda x: jit(_relu)(x),
     "square softmax": lambda x: nn.softmax(x[:, :4], axis=0) + nn.softmax(x[:, :4].T, axis=0),
     "rows and columns": lambda x: jnp.broadcast_to(x[:1], (4, 6)) * jnp.broadcast_to(x[:, :1], (4, 6)),
     "repeated": lambda x: jnp.broadcast_to(x[0], (4, 6)) * jnp.broadcast_to(x[0], (4, 6)),

@@ -77,7 +77,8 @@ def test_derivatives_at_kinks(name, x, slope):
 def test_a_rectifier_is_a_maximum_with_the_derivative_of_a_step(name, ends):
     f, high = getattr(nn, name), {"relu": np.inf, "relu6": 6.0}[name]
     x = np.array([-np.inf, -1, -0.0, 0, 1, 6, 7, np.inf, np.nan], np.float32)
-    (equation,) = make_jaxpr(f)(x).eqns
+    (call,) = make_jaxpr(f)(x).eqns
+    (equation,) = call.params["jaxpr"].eqns
     inner = [eqn.primitive.name for eqn in equation.params["call_jaxpr"].eqns]
     assert equation.primitive.name == "custom_jvp_call" and inner == ["max", "min"][: len(inner)] and inner[-1] == ends
     steps = np.where((x > 0) & (x < high) | (x == high) & (high == np.inf), 1, 0)

@@ -15,6 +15,7 @@ from bedrax.batching.tables import AxisData, batch_rules, to_axis
 from bedrax.core import staging
 from bedrax.core.avals import AbstractToken, ShapedArray, aval_functions, aval_of
 from bedrax.core.columns import Column
+from bedrax.core.composites import name_batched
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.passes import axes_of
@@ -218,4 +219,6 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple[Any, ...], out: Any = 
         wanted = [0 if f else d for d, f in zip(out_dims, itertools.repeat(True) if out is True else out)]
         return place_all(outs, out_dims, wanted, axis.size), tuple(wanted)
 
-    return staging.trace_to_jaxpr(batched, types)
+    program, out_dims = staging.trace_to_jaxpr(batched, types)
+    name_batched(jaxpr, program, dims, out_dims)
+    return program, out_dims

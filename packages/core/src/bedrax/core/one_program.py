@@ -18,7 +18,7 @@ from typing import Any, Protocol, overload
 
 import numpy as np
 
-from bedrax.core import dtypes, executors, jitting, source
+from bedrax.core import composites, dtypes, executors, jitting, source
 from bedrax.core.array import Array
 from bedrax.core.exact import exact
 from bedrax.core.signatures import signature_of
@@ -149,12 +149,15 @@ def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> lis
     return [n in static for n in positional]
 
 
-def _reading(fun: Callable) -> Callable:
-    """Return `fun` of arguments that `_read` returned."""
+def _reading(fun: Callable, composite: str | None) -> Callable:
+    """Return `fun` of arguments that `_read` returned, and name the program that is recorded."""
 
     @functools.wraps(fun)
     def program(*args, **kwargs):
-        return fun(*map(_value, args), **{name: _value(x) for name, x in kwargs.items()})
+        args, kwargs = tuple(map(_value, args)), {name: _value(x) for name, x in kwargs.items()}
+        if composite is not None:
+            composites.name_program(composite, args, kwargs)
+        return fun(*args, **kwargs)
 
     return program
 
@@ -162,10 +165,17 @@ def _reading(fun: Callable) -> Callable:
 class _Programs:
     """The compiled programs of a function, made at first use."""
 
-    __slots__ = ("compiled_of", "everywhere", "fun", "positions", "state", "static")
+    __slots__ = ("compiled_of", "composite", "everywhere", "fun", "positions", "state", "static")
 
-    def __init__(self, fun: Callable[..., Any], static: Sequence[str], positions: list[bool], everywhere: bool) -> None:
-        self.fun, self.everywhere = fun, everywhere
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        static: Sequence[str],
+        positions: list[bool],
+        everywhere: bool,
+        composite: str | None,
+    ) -> None:
+        self.fun, self.everywhere, self.composite = fun, everywhere, composite
         self.static, self.positions = tuple(static), positions
         self.state: tuple[Any, Callable[..., Any]] = (None, fun)  # the executor, its compiled function; replaced as one
         self.compiled_of = functools.lru_cache(4096)(self._compiled)
@@ -178,7 +188,8 @@ class _Programs:
             return self.fun(*args, **kwargs)
         made_by, compiled = self.state
         if made_by is not executor:
-            compiled = jitting.jit(_reading(self.fun), static_argnames=self.static)
+            program = _reading(self.fun, self.composite)
+            compiled = jitting.jit(program, static_argnames=self.static, inline=self.composite is not None)
             self.state = executor, compiled
         try:
             return compiled(*found[0], **found[1])
@@ -208,11 +219,17 @@ class _ProgramDecorator(Protocol):
 
 @overload
 def one_program(
-    fun: Callable[P, R], /, *, static: Sequence[str] = (), arrays: Sequence[str] = (), everywhere: bool = False
+    fun: Callable[P, R],
+    /,
+    *,
+    static: Sequence[str] = (),
+    arrays: Sequence[str] = (),
+    everywhere: bool = False,
+    composite: str | None = None,
 ) -> Program[P, R]: ...
 @overload
 def one_program(
-    *, static: Sequence[str] = (), arrays: Sequence[str] = (), everywhere: bool = False
+    *, static: Sequence[str] = (), arrays: Sequence[str] = (), everywhere: bool = False, composite: str | None = None
 ) -> _ProgramDecorator: ...
 def one_program(
     fun: Callable[..., Any] | None = None,
@@ -221,6 +238,7 @@ def one_program(
     static: Sequence[str] = (),
     arrays: Sequence[str] = (),
     everywhere: bool = False,
+    composite: str | None = None,
 ) -> Any:
     """Decorator: where the active executor compiles, an eager call is one program, dispatched once.
 
@@ -233,17 +251,20 @@ def one_program(
       static: names of the parameters that are compile-time constants. They are compared by type and bits.
       arrays: names of parameters that are arrays although their defaults (None, 0, ...) look like constants.
       everywhere: transformations and NumPy also get one call of one program.
+      composite: a name for the program, by which backends know the function (`bedrax.core.composites`); implies
+        `everywhere`. A compiled module has the operations of the program in place of the call.
 
     Raises:
       TypeError: a name is no parameter, or one with such a default is named in neither.
     """
     if fun is None:
-        return functools.partial(one_program, static=static, arrays=arrays, everywhere=everywhere)
+        return functools.partial(one_program, static=static, arrays=arrays, everywhere=everywhere, composite=composite)
+    everywhere = everywhere or composite is not None
     positions = _checked(fun, static, arrays)
     names = frozenset(static)
     known = [_constants if constant else _values for constant in positions]
     leading = positions.index(True) if True in positions else sys.maxsize
-    programs = _Programs(fun, static, positions, everywhere)
+    programs = _Programs(fun, static, positions, everywhere, composite)
     made_by, compiled = programs.state
 
     @functools.wraps(fun)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from bedrax.core.facts import cached
@@ -60,13 +60,15 @@ def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
 
 
 @cached
-def inline(jaxpr: Jaxpr, chosen: frozenset[Any]) -> Jaxpr:
+def inline(jaxpr: Jaxpr, chosen: frozenset[Any], keeps: Callable[[Eqn], bool] | None = None) -> Jaxpr:
     """Return the program with calls by the `chosen` primitives replaced by the equations of the called programs.
 
     Args:
       chosen: primitives that apply one program to their operands.
+      keeps: whether a call by such a primitive is not replaced. None: all are replaced.
     """
-    if not any(e.primitive in chosen for e in jaxpr.eqns):
+    replaced = lambda eqn: eqn.primitive in chosen and (keeps is None or not keeps(eqn))
+    if not any(map(replaced, jaxpr.eqns)):
         return jaxpr
     eqns: list[Eqn] = []
     constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
@@ -76,7 +78,7 @@ def inline(jaxpr: Jaxpr, chosen: frozenset[Any]) -> Jaxpr:
         known = env.get
         for eqn in program.eqns:
             invars = [v if type(v) is Literal else known(v, v) for v in eqn.invars]
-            inner = called_program(eqn.primitive, eqn.params) if eqn.primitive in chosen else None
+            inner = called_program(eqn.primitive, eqn.params) if replaced(eqn) else None
             if inner is None:
                 fresh = [Var(v.aval) for v in eqn.outvars]
                 eqns.append(Eqn(eqn.primitive, invars, fresh, eqn.params, eqn.effects, eqn.source_info))

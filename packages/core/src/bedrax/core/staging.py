@@ -104,7 +104,7 @@ _SCALARS = (bool, int, float, complex)
 class StagingTrace(Trace):
     """Records operations as equations."""
 
-    __slots__ = ("arrays", "const_vars", "consts", "debug_info", "eqns", "has_effects", "invars")
+    __slots__ = ("arrays", "const_vars", "consts", "debug_info", "eqns", "facts", "has_effects", "invars")
 
     def __init__(self, parent: Trace, debug_info: DebugInfo | None = None) -> None:
         self.parent: Trace = parent
@@ -116,6 +116,7 @@ class StagingTrace(Trace):
         self.invars: list[Var] = []
         self.has_effects: bool = False
         self.debug_info: DebugInfo | None = debug_info
+        self.facts: dict[Any, Any] = {}  # of the program; see `bedrax.core.facts`
 
     def input(self, aval: AbstractValue) -> StagedTracer:
         """Return a tracer for a new argument of the program."""
@@ -250,7 +251,9 @@ class StagingTrace(Trace):
         outvars = [self.lift_result(x, i) for i, x in enumerate(outs)]
         self.alive = False
         constvars, effects = list(self.const_vars.values()), None if self.has_effects else no_effects
-        return Jaxpr(invars, outvars, self.eqns, constvars, self.consts, effects, self.debug_info)
+        program = Jaxpr(invars, outvars, self.eqns, constvars, self.consts, effects, self.debug_info)
+        program.cache.update(self.facts)
+        return program
 
 
 class ShapeTrace(StagingTrace):

@@ -1,9 +1,9 @@
 """Several equations as one TensorFlow operation, and the remaining equations.
 
-Programs are flat: an activation of `nn` is a comparison and a selection. TFLite quantizes, and grappler fuses,
-operations
-such as `Relu`, `Softmax`, `BiasAdd`, `Mean`. A pattern starts at the last of the equations that it replaces.
-Equations without a use afterwards are not converted.
+TFLite quantizes, and grappler fuses, operations such as `Relu`, `Softmax`, `BiasAdd`, `Mean`. The functions of `nn` are
+found by their names (`bedrax.jax2tf.composites`). This module has patterns for what programs write out: a vector that is
+added to a product, the batch norms of libraries, a sum divided by a count, axes that are put back after a reduction. A
+pattern starts at the last of the equations that it replaces. Equations without a use afterwards are not converted.
 """
 
 from __future__ import annotations
@@ -17,18 +17,12 @@ import numpy as np
 
 from bedrax.core import dims
 from bedrax.core.ir import Eqn, Jaxpr, Literal
+from bedrax.jax2tf.composites import Fused, fused, own
 from bedrax.lax.primitives import elementwise as p
 from bedrax.lax.primitives.conversions import convert_element_type_p
 from bedrax.lax.primitives.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
 from bedrax.lax.primitives.shaping import broadcast_in_dim_p, reshape_p
 from bedrax.tf import tensorflow as tf
-
-
-class Fused(NamedTuple):
-    """Replaces an equation: ``build(ctx, *tensors)`` is called on `operands` instead of the equation's own rule."""
-
-    operands: tuple[Any, ...]
-    build: Callable[..., Any]
 
 
 class Step(NamedTuple):
@@ -77,97 +71,17 @@ class _Program:
             return None
         return None if np.iscomplexobj(value) else float(value)
 
-    def bound(self, atom: Any, largest: bool) -> tuple[Any, float] | None:
-        """(x, c) where `atom` is the larger (smaller) of x and the number c: by its primitive, or selected."""
-        eqn = self.by(atom, p.max_p if largest else p.min_p)
-        if eqn is not None:
-            for x, c in (eqn.invars, eqn.invars[::-1]):
-                if type(x) is not Literal and (value := self.number(c)) is not None:
-                    return x, value
-        eqn = self.by(atom, p.select_n_p)
-        test = None if eqn is None else self.by(eqn.invars[0], p.le_p if largest else p.ge_p)
-        if test is None or len(eqn.invars) != 3 or test.invars[0] is not eqn.invars[1]:
-            return None
-        limit, value = self.number(test.invars[1]), self.number(eqn.invars[2])
-        return (eqn.invars[1], value) if value is not None and value == limit else None
-
-    def along(self, atom: Any, axis: int, rank: int) -> Any:
-        """The operand with one axis less that `atom` repeats along an axis, or None."""
-        while (eqn := self.by(atom, broadcast_in_dim_p, reshape_p, p.stop_gradient_p)) is not None:
-            inner, shape = eqn.invars[0], atom.aval.shape
-            if type(inner) is Literal:
-                return None
-            sizes = inner.aval.shape
-            if len(sizes) == rank - 1 and eqn.primitive is not p.stop_gradient_p:
-                kept = [d for d in range(rank) if d != axis]
-                if eqn.primitive is reshape_p:
-                    fits = shape[axis] == 1 and eqn.params["dimensions"] is None
-                else:
-                    fits = list(eqn.params["broadcast_dimensions"]) == kept
-                return inner if fits and dims.definitely_equal_shape(sizes, [shape[d] for d in kept]) else None
-            others = (
-                [(n, m) for d, (n, m) in enumerate(zip(sizes, shape, strict=True)) if d != axis]
-                if len(sizes) == rank
-                else [(0, 1)]
-            )
-            if eqn.primitive is reshape_p or not all(dims.definitely_equal(n, m) for n, m in others):
-                return None
-            atom = inner
-        return None
-
-
-def _own(atom) -> bool:
-    """Whether TensorFlow's fused operations have kernels for it."""
-    return str(atom.aval.dtype) in ("float32", "float64", "float16", "bfloat16")
-
 
 # ---- activations ---------------------------------------------------------------------------------
 
 
-@_pattern(p.select_n_p, p.max_p, p.min_p)
-def _bounded(program, eqn):
-    (out,) = eqn.outvars
-    if not _own(out):
-        return None
-    for largest in (True, False):
-        found = program.bound(out, largest)
-        if found is None:
-            continue
-        x, c = found
-        inner = program.bound(x, not largest)
-        if inner is not None and {(c, largest), (inner[1], not largest)} == {(0.0, True), (6.0, False)}:
-            return Fused((inner[0],), lambda ctx, x: tf.nn.relu6(x))
-        if largest and c == 0:
-            return Fused((x,), lambda ctx, x: tf.nn.relu(x))
-        if eqn.primitive is p.select_n_p:
-            pick = tf.maximum if largest else tf.minimum
-            return Fused((x,), lambda ctx, x, pick=pick, c=c: pick(x, ctx.constant(c, out.aval.dtype)))
-    return None
-
-
-@_pattern(p.select_n_p)
-def _leaky_relu(program, eqn):
-    """``x if x >= 0 else slope * x``, and ``x if x > 0 else expm1(min(x, 0))``."""
-    which, *cases = eqn.invars
-    test = program.by(which, p.ge_p, p.gt_p)
-    if test is None or len(cases) != 2 or test.invars[0] is not cases[1] or program.number(test.invars[1]) != 0:
-        return None
-    x = cases[1]
-    product = program.by(cases[0], p.mul_p)
-    if not _own(x) or product is None:
-        return None
-    for slope, other in (product.invars, product.invars[::-1]):
-        value = program.number(slope)
-        if value is None:
-            continue
-        if other is x and value <= 1:
-            return Fused((x,), lambda ctx, x, slope=value: tf.nn.leaky_relu(x, slope))
-        power = program.by(other, p.expm1_p)
-        inner = None if power is None else program.by(power.invars[0], p.select_n_p)
-        if value == 1 and inner is not None and inner.invars[1] is x and program.number(inner.invars[2]) == 0:
-            again = program.by(inner.invars[0], p.gt_p)
-            if again is not None and again.invars[0] is x and program.number(again.invars[1]) == 0:
-                return Fused((x,), lambda ctx, x: tf.nn.elu(x))
+@_pattern(p.max_p)
+def _above_zero(program, eqn):
+    """The larger of an array and the number 0, which `jax.numpy.maximum` and `clip` may compute."""
+    if own(eqn.outvars[0]):
+        for x, limit in (eqn.invars, eqn.invars[::-1]):
+            if type(x) is not Literal and program.number(limit) == 0:
+                return Fused((x,), lambda ctx, x: tf.nn.relu(x))
     return None
 
 
@@ -197,61 +111,6 @@ def _disjoint(program, eqn):
 
 
 # ---- along an axis -------------------------------------------------------------------------------
-
-
-def _reduced(program, atom, whole, prim) -> int | None:
-    """The axis, if `atom` repeats the reduction of `whole` by `prim` along one axis."""
-    rank = len(whole.aval.shape)
-    for axis in range(rank):
-        inner = program.along(atom, axis, rank)
-        while (same := program.by(inner, p.stop_gradient_p)) is not None:
-            inner = same.invars[0]
-        if (largest := program.by(inner, p.max_p)) is not None:  # of the reduction and its identity
-            x, y = largest.invars
-            inner = next((a for a, b in ((x, y), (y, x)) if program.number(b) == -math.inf), inner)
-        eqn = program.by(inner, prim)
-        if eqn is not None and eqn.invars[0] is whole and tuple(eqn.params["axes"]) == (axis,):
-            return axis
-    return None
-
-
-def _shifted(program, atom) -> tuple[Any, int] | None:
-    """(x, axis) where `atom` is x minus its maximum along the axis."""
-    eqn = program.by(atom, p.sub_p)
-    if eqn is None or type(eqn.invars[0]) is Literal:
-        return None
-    axis = _reduced(program, eqn.invars[1], eqn.invars[0], reduce_max_p)
-    return None if axis is None else (eqn.invars[0], axis)
-
-
-@_pattern(p.div_p)
-def _softmax(program, eqn):
-    power = program.by(eqn.invars[0], p.exp_p)
-    found = None if power is None or not _own(power.invars[0]) else _shifted(program, power.invars[0])
-    if found is None or _reduced(program, eqn.invars[1], eqn.invars[0], reduce_sum_p) != found[1]:
-        return None
-    x, axis = found
-    return Fused((x,), lambda ctx, x: tf.nn.softmax(x, axis if axis != x.shape.rank - 1 else -1))
-
-
-@_pattern(p.sub_p)
-def _log_softmax(program, eqn):
-    found = None if not _own(eqn.outvars[0]) else _shifted(program, eqn.invars[0])
-    if found is None:
-        return None
-    x, axis = found
-    inner = eqn.invars[1]
-    while (wider := program.by(inner, broadcast_in_dim_p)) is not None:
-        inner = wider.invars[0]
-    log = program.by(inner, p.log_p)
-    total = None if log is None else log.invars[0]
-    if total is not None and len(total.aval.shape) == len(x.aval.shape):
-        total = program.along(total, axis, len(x.aval.shape))
-    total = program.by(total, reduce_sum_p)
-    power = None if total is None or tuple(total.params["axes"]) != (axis,) else program.by(total.invars[0], p.exp_p)
-    if power is None or power.invars[0] is not eqn.invars[0]:
-        return None
-    return Fused((x,), lambda ctx, x: tf.nn.log_softmax(x, axis if axis != x.shape.rank - 1 else -1))
 
 
 def _kept(program, atom, *prims) -> tuple[Eqn, bool] | None:
@@ -390,7 +249,7 @@ def _channels(program, atom, shape):
 @_pattern(p.add_p)
 def _bias(program, eqn):
     """A vector added along the last axis."""
-    if not _own(eqn.outvars[0]) or len(eqn.outvars[0].aval.shape) < 2:
+    if not own(eqn.outvars[0]) or len(eqn.outvars[0].aval.shape) < 2:
         return None
     for x, wide in (eqn.invars, eqn.invars[::-1]):
         bias = None if type(x) is Literal or program.by(x, broadcast_in_dim_p) else _as_vector(program, wide, x)
@@ -471,7 +330,7 @@ def _implicit_broadcasts(steps, outvars) -> frozenset:
 
 
 def plan(jaxpr: Jaxpr) -> list[Step]:
-    """The operations of a program."""
+    """The operations of a program, in which no call is to be inlined (`bedrax.jax2tf.composites`)."""
     found = jaxpr.cache.get(plan)
     if found is not None:
         return found
@@ -481,8 +340,12 @@ def plan(jaxpr: Jaxpr) -> list[Step]:
     for eqn in reversed(jaxpr.eqns):
         if not eqn.effects and eqn.outvars and not any(v in needed for v in eqn.outvars):
             continue
-        fused = next((f for match in _patterns.get(eqn.primitive, ()) if (f := match(program, eqn)) is not None), None)
-        operands, build = (tuple(eqn.invars), None) if fused is None else fused
+        one = fused(eqn)
+        if one is None:
+            one = next(
+                (f for match in _patterns.get(eqn.primitive, ()) if (f := match(program, eqn)) is not None), None
+            )
+        operands, build = (tuple(eqn.invars), None) if one is None else one
         needed.update(v for v in operands if type(v) is not Literal)
         steps.append((eqn, operands, build))
     steps.reverse()

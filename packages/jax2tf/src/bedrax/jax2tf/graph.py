@@ -21,6 +21,7 @@ from bedrax.core.passes import all_equations
 from bedrax.core.staging import program_of
 from bedrax.core.typing import DTypeLike
 from bedrax.jax2tf import fusions
+from bedrax.jax2tf.composites import without_other_calls
 from bedrax.jax2tf.tables import tf_rules
 from bedrax.jax2tf.tensors import as_list
 from bedrax.lax import element_types
@@ -279,6 +280,7 @@ def run_program(ctx: Context, jaxpr: Jaxpr, tensors: Sequence[Any]) -> list[Any]
     Returns:
       One tensor per result.
     """
+    jaxpr = without_other_calls(jaxpr)
     env: dict[Any, Any] = {}
     for var, value in zip(jaxpr.constvars, jaxpr.consts, strict=True):
         env[var] = value if isinstance(value, tf.Tensor | tf.Variable) else ctx.closed_over(value, var.aval)

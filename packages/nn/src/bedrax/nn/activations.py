@@ -84,7 +84,7 @@ def identity(x: ArrayLike) -> Array:
     return array("identity", x)
 
 
-@one_program
+@one_program(composite="nn.relu")
 def relu(x: ArrayLike) -> Array:
     """``max(x, 0)``; the derivative at 0 and at NaN is 0. Complex numbers are ordered by real, then by imaginary part.
 
@@ -102,7 +102,7 @@ def relu(x: ArrayLike) -> Array:
     return _rectifier("relu", math.inf)(x)
 
 
-@one_program
+@one_program(composite="nn.relu6")
 def relu6(x: ArrayLike) -> Array:
     """``min(max(x, 0), 6)``; the derivative is 0 at 0, at 6, and at NaN.
 
@@ -156,7 +156,7 @@ def sigmoid(x: ArrayLike) -> Array:
     return lax.logistic(array("sigmoid", x))
 
 
-@one_program
+@one_program(composite="nn.softplus")
 def softplus(x: ArrayLike) -> Array:
     """``log(1 + exp(x))``.
 
@@ -169,7 +169,7 @@ def softplus(x: ArrayLike) -> Array:
     return jnp.logaddexp(x, _number(0, x))
 
 
-@one_program
+@one_program(composite="nn.sparse_plus")
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, ``(x + 1)**2 / 4`` up to 1, then x: a softplus with bounded support (its derivative is
     `sparse_sigmoid`).
@@ -195,7 +195,7 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     return _number(0.5, x) * jnp.clip(x + 1, 0, 2)
 
 
-@one_program
+@one_program(composite="nn.soft_sign")
 def soft_sign(x: ArrayLike) -> Array:
     """``x / (|x| + 1)``.
 
@@ -208,7 +208,7 @@ def soft_sign(x: ArrayLike) -> Array:
     return x / (abs(x) + 1)
 
 
-@one_program
+@one_program(composite="nn.silu")
 def silu(x: ArrayLike) -> Array:
     """``x * sigmoid(x)``, also known as swish.
 
@@ -224,7 +224,7 @@ def silu(x: ArrayLike) -> Array:
 swish = silu
 
 
-@one_program
+@one_program(composite="nn.log_sigmoid")
 def log_sigmoid(x: ArrayLike) -> Array:
     """``log(sigmoid(x))``.
 
@@ -237,7 +237,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
     return -softplus(-x)
 
 
-@one_program
+@one_program(composite="nn.elu")
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x if positive, else ``alpha * (exp(x) - 1)``.
 
@@ -251,7 +251,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     return jnp.where(x > 0, x, alpha * jnp.expm1(safe))
 
 
-@one_program
+@one_program(composite="nn.leaky_relu")
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x if not negative, else ``negative_slope * x``.
 
@@ -264,7 +264,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     return jnp.where(x >= 0, x, slope * x)
 
 
-@one_program
+@one_program(composite="nn.hard_tanh")
 def hard_tanh(x: ArrayLike) -> Array:
     """x, clipped to [-1, 1]; the derivative is 1 at both ends.
 
@@ -278,7 +278,7 @@ def hard_tanh(x: ArrayLike) -> Array:
     return jnp.where(x > one, one, jnp.where(x < -one, -one, x))
 
 
-@one_program
+@one_program(composite="nn.hard_sigmoid")
 def hard_sigmoid(x: ArrayLike) -> Array:
     """``relu6(x + 3) / 6``.
 
@@ -291,7 +291,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
     return relu6(x + 3) / 6
 
 
-@one_program
+@one_program(composite="nn.hard_silu")
 def hard_silu(x: ArrayLike) -> Array:
     """``x * hard_sigmoid(x)``, also known as hard swish.
 
@@ -307,7 +307,7 @@ def hard_silu(x: ArrayLike) -> Array:
 hard_swish = hard_silu
 
 
-@one_program
+@one_program(composite="nn.celu")
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x if positive, else ``alpha * (exp(x / alpha) - 1)``.
 
@@ -326,7 +326,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@one_program
+@one_program(composite="nn.selu")
 def selu(x: ArrayLike) -> Array:
     """``1.0507... * elu(x, 1.6733...)``, the self-normalizing activation.
 
@@ -339,7 +339,7 @@ def selu(x: ArrayLike) -> Array:
     return _number(_SELU_SCALE, x) * elu(x, _number(_SELU_ALPHA, x))
 
 
-@one_program(static=("approximate",))
+@one_program(composite="nn.gelu", static=("approximate",))
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """``x * P(X <= x)`` for a standard normal X.
 
@@ -363,7 +363,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return _number(0.5, x) * x * lax.erfc(-x * np.asarray(math.sqrt(0.5), x.dtype))
 
 
-@one_program(static=("axis",))
+@one_program(composite="nn.glu", static=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half along an axis times the sigmoid of the second.
 
@@ -384,7 +384,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     return value * sigmoid(gate)
 
 
-@one_program(arrays=("b",))
+@one_program(composite="nn.squareplus", arrays=("b",))
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2``.
 
@@ -397,7 +397,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     return (x + jnp.sqrt(x * x + b)) / 2
 
 
-@one_program
+@one_program(composite="nn.mish")
 def mish(x: ArrayLike) -> Array:
     """``x * tanh(softplus(x))``.
 
@@ -410,7 +410,7 @@ def mish(x: ArrayLike) -> Array:
     return x * lax.tanh(softplus(x))
 
 
-@one_program
+@one_program(composite="nn.log1mexp")
 def log1mexp(x: ArrayLike) -> Array:
     """``log(1 - exp(-x))`` for positive x, accurate at both ends (Maechler 2012); -inf at 0, NaN below.
 
@@ -435,7 +435,7 @@ def _shifted(x: Array, axes, where):
     return x - lax.stop_gradient(top)
 
 
-@one_program(static=("axis",), arrays=("where",))
+@one_program(composite="nn.log_softmax", static=("axis",), arrays=("where",))
 def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
     """``x - log(sum(exp(x)))`` along axes.
 
@@ -466,7 +466,7 @@ def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: Ar
     return out if where is None else jnp.where(where, out, _number(-np.inf, x))
 
 
-@one_program(static=("axis",), arrays=("where",))
+@one_program(composite="nn.softmax", static=("axis",), arrays=("where",))
 def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
     """``exp(x) / sum(exp(x))`` along axes; the arguments are those of `log_softmax`; excluded elements give 0.
 
@@ -513,7 +513,7 @@ def _softmax_with_rule():
     return rule
 
 
-@one_program(static=("axis", "algorithm"), arrays=("mean", "variance", "where"))
+@one_program(composite="nn.standardize", static=("axis", "algorithm"), arrays=("mean", "variance", "where"))
 def standardize(
     x: ArrayLike,
     axis: int | tuple[int, ...] | None = -1,
@@ -556,7 +556,7 @@ def standardize(
     return (x - mean) * lax.rsqrt(jnp.asarray(variance + epsilon, x.dtype))
 
 
-@one_program(static=("num_classes", "dtype", "axis", "out_sharding"))
+@one_program(composite="nn.one_hot", static=("num_classes", "dtype", "axis", "out_sharding"))
 def one_hot(
     x: ArrayLike, num_classes: int, *, dtype: type | None = None, axis: int | str = -1, out_sharding: Any = None
 ) -> Array:

@@ -20,6 +20,7 @@ __all__ = ["dot_product_attention"]
 
 
 @one_program(
+    composite="nn.dot_product_attention",
     static=("scale", "is_causal", "local_window_size", "implementation", "return_residual"),
     arrays=("bias", "mask", "query_seq_lengths", "key_value_seq_lengths"),
 )
