@@ -244,7 +244,7 @@ def start_trace(
       >>> folder = pathlib.Path(tempfile.mkdtemp())
       >>> jax.profiler.start_trace(folder)
       >>> x = jnp.ones(3) + 1
-      >>> jax.profiler.stop_trace()
+      >>> profile = jax.profiler.stop_trace()
       >>> any(folder.iterdir())
       True
     """
@@ -263,7 +263,7 @@ def stop_trace() -> ProfileData:
       >>> folder = pathlib.Path(tempfile.mkdtemp())
       >>> jax.profiler.start_trace(folder)
       >>> x = jnp.ones(3) + 1
-      >>> jax.profiler.stop_trace()
+      >>> profile = jax.profiler.stop_trace()
       >>> any(folder.iterdir())
       True
     """
