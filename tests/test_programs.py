@@ -49,7 +49,7 @@ def is_long(value):
 def test_programs_are_files(folder):
     here = [f for f in FILES if f.relative_to(ROOT).parts[:2] == folder]
     found = [f"{f.relative_to(ROOT)}:{line}" for f in here for line in long_programs(ast.parse(f.read_text()))]
-    assert not found, f"move these programs into a file of the folder `programs` beside the test: {found}"
+    assert not found, f"move these programs into a file of the folder `programs` next to the test: {found}"
 
 
 LONG = '"""a = 1\nb = 2\nc = 3\nd = 4"""'
