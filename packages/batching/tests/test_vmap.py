@@ -40,6 +40,21 @@ def test_axes_in():
     np.testing.assert_allclose(np.asarray(vmap(add, in_axes=[None, 0])(f32(1), X)), X + 1)
 
 
+@pytest.mark.parametrize("in_axes", [(0, 0), (1, 0), (None, 0), (0, None)])
+def test_no_examples_of_an_index(in_axes):
+    read = lambda x, i: lax.dynamic_slice(x, (i,), (2,))
+    write = lambda x, i: lax.dynamic_update_slice(x, np.ones(2, f32), (i,))
+    x = np.zeros({0: (0, 3), 1: (3, 0), None: (3,)}[in_axes[0]], f32)
+    i = np.zeros(0 if in_axes[1] == 0 else (), np.int32)
+    for f, n in ((read, 2), (write, 3)):
+        for transformed in (lambda f: f, jit):
+            assert transformed(vmap(f, in_axes))(x, i).shape == (0, n)
+        # In a second batch, the rule of the gather that the first one made is used.
+        outer = vmap(vmap(f, in_axes))
+        assert outer(np.zeros((4, *x.shape), f32), np.zeros((4, *i.shape), np.int32)).shape == (4, 0, n)
+        assert outer(np.zeros((0, *x.shape), f32), np.zeros((0, *i.shape), np.int32)).shape == (0, 0, n)
+
+
 def test_axes_of_containers():
     f = lambda t, k: lax.mul(total(t["a"]), lax.mul(t["b"], k))
     tree = {"a": M, "b": f32(2)}

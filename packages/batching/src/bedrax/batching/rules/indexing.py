@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bedrax.batching.tables import batch_rules, to_axis
+from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of
 from bedrax.lax import filling
 from bedrax.lax.axes import broadcast_axis, insert, move_axis, rank_of, shift
@@ -60,6 +61,11 @@ def _indices_axis(indices, xd):
     return indices, xd
 
 
+def _of_batch(axis) -> int:
+    """The slice size along a batch axis: one example, if there is one."""
+    return 0 if core_dims.definitely_equal(axis.size, 0) else 1
+
+
 @batch_rules.rule(p.gather_p)
 def _gather(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, **params):
     operand, indices = args
@@ -68,7 +74,7 @@ def _gather(axis, args, dims, *, dimension_numbers, slice_sizes, indices_are_sor
     rank = rank_of(indices) - (xd is not None) - 1 + len(dimension_numbers.offset_dims)
     numbers, out = _batch_numbers(dimension_numbers, rank, od, xd)
     if od is not None:
-        size = axis.size if xd is None else 1
+        size = axis.size if xd is None else _of_batch(axis)
         slice_sizes = insert(slice_sizes, od, size)
     result = p.gather_p.bind(
         operand,
@@ -136,7 +142,7 @@ def _dynamic_slice(axis, args, dims, *, slice_sizes):
     numbers = p.GatherDimensionNumbers(tuple(range(len(slice_sizes))), (), tuple(keep))
     numbers, out = _batch_numbers(numbers, len(slice_sizes), od, 0)
     if od is not None:
-        slice_sizes = insert(slice_sizes, od, 1)
+        slice_sizes = insert(slice_sizes, od, _of_batch(axis))
     result = p.gather_p.bind(
         operand,
         _index_vectors(axis, starts, sds, keep),
