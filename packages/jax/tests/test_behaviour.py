@@ -4,13 +4,14 @@ import contextlib
 import functools
 import io
 import logging
+import re
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.experimental import jet
+from jax.experimental import checkify, jet
 from jax.sharding import PartitionSpec as P
 
 THREE = np.ones(3)  # float64, so it is converted where it is used
@@ -388,3 +389,26 @@ def test_debug_functions_get_values_that_are_no_arrays(capsys):
     jax.jit(lambda x: jax.debug.callback(lambda *given: seen.append(given), "a", x, {"b": [thing, b"c"]}))(1.0)
     jax.effects_barrier()
     assert seen == [("a", 1.0, {"b": [thing, b"c"]})]
+
+
+def test_calls_of_a_function_of_the_library_have_lines_of_their_own():
+    """They share a traced program, which must not keep the line of the first call."""
+    x = jnp.array([jnp.inf, jnp.inf])
+
+    def first(x):
+        return jax.nn.log_softmax(x)
+
+    def second(x):
+        with jax.named_scope("inside"):
+            return jax.nn.log_softmax(x)
+
+    for f, name in ((first, "(first)"), (second, "(second)"), (jax.jit(second), "(second)"), (first, "(first)")):
+        error, _ = checkify.checkify(f, errors=checkify.float_checks)(x)
+        assert name in error.get() and "primitive: sub" in error.get()
+    lines = []
+    for f in (first, second):
+        text = jax.jit(f).lower(x).as_text(debug_info=True)
+        assert ('"inside/exp"' in text) is (f is second)
+        (place,) = re.findall(r'loc\("(?:inside/)?exp"\((#loc\d+)\)\)', text)
+        lines += re.findall(rf'^{place} = loc\(".*":(\d+):', text, re.MULTILINE)
+    assert int(lines[1]) - int(lines[0]) == 4  # as above

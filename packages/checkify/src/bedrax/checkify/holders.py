@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bedrax.checkify.errors import Error, Spec, aligned, first_of, joined, no_error
@@ -45,21 +45,27 @@ def _checking(uses: Sequence[Use], operands: int, kinds: Any) -> tuple[Spec, Rep
     return spec, how, reporting(uses, operands, how)
 
 
-def checks_programs(*prims: Primitive) -> None:
-    """Register the row of operations that hold programs: these are checked, and the operation returns their error."""
-    for prim in prims:
+def programs_rule(prim: Primitive) -> Callable[..., list[Any]]:
+    """Return the rule of an operation that holds programs: these are checked, and the operation returns their error."""
 
-        @check_rules.rule(prim, kind="program")
-        def rule(trace, *args, prim=prim, **params):
-            uses = programs[prim](params)
-            found = _checking.known(uses, len(args), trace.kinds)
-            if found is None:
-                for use in uses:
-                    checked(use.program, trace.kinds)  # here: programs may be nested deeply, few frames for each
-                found = _checking(uses, len(args), trace.kinds)
-            spec, how, operation = found
-            if not spec.failures:
-                return list(operation.bind(prim, params, operand=args).values())
-            error, results = operation.bind(prim, params, args, how)
-            trace.collector.add(Error(spec, error))
-            return results
+    def rule(trace, *args, **params):
+        uses = programs[prim](params)
+        found = _checking.known(uses, len(args), trace.kinds)
+        if found is None:
+            for use in uses:
+                checked(use.program, trace.kinds)  # here: programs may be nested deeply, few frames for each
+            found = _checking(uses, len(args), trace.kinds)
+        spec, how, operation = found
+        if not spec.failures:
+            return list(operation.bind(prim, params, operand=args).values())
+        error, results = operation.bind(prim, params, args, how)
+        trace.collector.add(Error(spec, error))
+        return results
+
+    return rule
+
+
+def checks_programs(*prims: Primitive) -> None:
+    """Register the row of operations that hold programs, see `programs_rule`."""
+    for prim in prims:
+        check_rules.add(prim, programs_rule(prim), kind="program")

@@ -41,10 +41,14 @@ class Composite(NamedTuple):
 
 
 def name_program(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Give a name to the program that is being recorded. It applies the function of this name to the arguments."""
+    """Give a name to the program that is being recorded. It applies the function of this name to the arguments.
+
+    The equations have no lines: users' calls in different lines share the program. The equation of a call has its line.
+    """
     trace = current.trace
     if isinstance(trace, StagingTrace):
         mine = lambda x: x.variable if isinstance(x, StagedTracer) and x._trace is trace else x
+        trace.places = False
         trace.facts[Composite] = Composite(name, *pytree.tree_map(mine, (args, kwargs)))
 
 

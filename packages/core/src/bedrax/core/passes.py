@@ -74,14 +74,14 @@ def inline(jaxpr: Jaxpr, chosen: frozenset[Any], keeps: Callable[[Eqn], bool] | 
     constvars, consts = list(jaxpr.constvars), list(jaxpr.consts)
     names: dict[Any, Any] = {}  # variable of `jaxpr` -> variable or literal of the result
 
-    def expand(program: Jaxpr, env: dict) -> None:
+    def expand(program: Jaxpr, env: dict, call: Any = None) -> None:
         known = env.get
         for eqn in program.eqns:
             invars = [v if type(v) is Literal else known(v, v) for v in eqn.invars]
             inner = called_program(eqn.primitive, eqn.params) if replaced(eqn) else None
             if inner is None:
                 fresh = [Var(v.aval) for v in eqn.outvars]
-                eqns.append(Eqn(eqn.primitive, invars, fresh, eqn.params, eqn.effects, eqn.source_info))
+                eqns.append(Eqn(eqn.primitive, invars, fresh, eqn.params, eqn.effects, eqn.source_info or call))
                 env.update(zip(eqn.outvars, fresh, strict=True))
                 continue
             below = dict(zip(inner.invars, invars, strict=True))
@@ -89,7 +89,7 @@ def inline(jaxpr: Jaxpr, chosen: frozenset[Any], keeps: Callable[[Eqn], bool] | 
                 below[v] = Var(v.aval)
                 constvars.append(below[v])
                 consts.append(c)
-            expand(inner, below)
+            expand(inner, below, eqn.source_info or call)
             results = [v if type(v) is Literal else below.get(v, v) for v in inner.outvars]
             env.update(zip(eqn.outvars, results, strict=True))
 

@@ -104,7 +104,7 @@ _SCALARS = (bool, int, float, complex)
 class StagingTrace(Trace):
     """Records operations as equations."""
 
-    __slots__ = ("arrays", "const_vars", "consts", "debug_info", "eqns", "facts", "has_effects", "invars")
+    __slots__ = ("arrays", "const_vars", "consts", "debug_info", "eqns", "facts", "has_effects", "invars", "places")
 
     def __init__(self, parent: Trace, debug_info: DebugInfo | None = None) -> None:
         self.parent: Trace = parent
@@ -117,6 +117,7 @@ class StagingTrace(Trace):
         self.has_effects: bool = False
         self.debug_info: DebugInfo | None = debug_info
         self.facts: dict[Any, Any] = {}  # of the program; see `bedrax.core.facts`
+        self.places: bool = getattr(parent, "places", True)  # whether equations keep the user's lines
 
     def input(self, aval: AbstractValue) -> StagedTracer:
         """Return a tracer for a new argument of the program."""
@@ -235,7 +236,7 @@ class StagingTrace(Trace):
         else:
             effects = frozenset(effects_of(*types, **params))
             self.has_effects = self.has_effects or bool(effects)
-        where = source.user_frame(3)  # skips `record`, `process` and the caller
+        where = source.user_frame(3) if self.places else None  # skips `record`, `process` and the caller
         if (names := current.names) and where is not None and len(where) == 2:
             where = (*where, *scopes(names))
         if prim.multiple_results:

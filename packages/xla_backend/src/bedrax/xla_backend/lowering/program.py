@@ -157,12 +157,15 @@ def _symbol_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "_.-$" else "_" for c in name)
 
 
-def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence[Any] | None = None) -> list[Any]:
+def inline(
+    block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence[Any] | None = None, call: Any = None
+) -> list[Any]:
     """Append the equations of `jaxpr` to `block`.
 
     Args:
       operands: a value per invar.
       consts: a value per constvar; by default the program's constants are embedded.
+      call: the line of the call, for equations that have no line of their own.
 
     Returns:
       A value per outvar.
@@ -190,14 +193,16 @@ def inline(block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence
                 )
             else:
                 values.append(env[v])
+        where = eqn.source_info or call
         ctx = LoweringContext(
             block,
             prim,
             [v.aval for v in eqn.invars],
             [v.aval for v in eqn.outvars],
             eqn.params,
-            _location(prim, eqn.params.get("name"), eqn.source_info),
+            _location(prim, eqn.params.get("name"), where),
             eqn.effects,
+            where,
         )
         try:
             if moving and eqn in moving:
@@ -297,9 +302,10 @@ class LoweringContext(Caller):
     Attributes:
       prim, params, effects: the primitive, its parameters, the equation's effects.
       avals_in, avals_out: types of operands and results.
+      line: the user's line, as in `Eqn.source_info`, or None.
     """
 
-    __slots__ = ("avals_in", "avals_out", "effects", "params", "prim")
+    __slots__ = ("avals_in", "avals_out", "effects", "line", "params", "prim")
 
     def __init__(
         self,
@@ -310,6 +316,7 @@ class LoweringContext(Caller):
         params: dict[str, Any],
         location: Any = types.unknown,
         effects: frozenset[DebugEffect] = frozenset(),
+        line: Any = None,
     ) -> None:
         self.block = block
         self.program: Any = block.program
@@ -319,6 +326,7 @@ class LoweringContext(Caller):
         self.avals_out: Any = avals_out
         self.params: Any = params
         self.effects: frozenset[Any] = effects
+        self.line: Any = line
 
     inline_in: staticmethod[..., Any] = staticmethod(inline)
 
@@ -344,7 +352,7 @@ class LoweringContext(Caller):
         """A copy for other avals or parameters, at the same insertion point."""
         fields = dict(prim=self.prim, avals_in=self.avals_in, avals_out=self.avals_out, params=self.params)
         fields.update(changes)
-        return LoweringContext(self.block, location=self.location, effects=self.effects, **fields)
+        return LoweringContext(self.block, location=self.location, effects=self.effects, line=self.line, **fields)
 
     def jaxpr_region(self, jaxpr: Jaxpr) -> tuple[Any, ...]:
         """A region whose body is `jaxpr`, on its arguments."""
@@ -365,7 +373,7 @@ class LoweringContext(Caller):
 
     def inline_jaxpr(self, jaxpr: Jaxpr, *operands: Any) -> list[Any]:
         """Append the equations of `jaxpr` here. Returns a value per result."""
-        return inline(self.block, jaxpr, operands)
+        return inline(self.block, jaxpr, operands, call=self.line)
 
     def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any, pairs: Sequence[tuple[str, str]] = ()) -> list[Any]:
         """Call `jaxpr` as a private function of the module, made once per program. Returns a value per result.
