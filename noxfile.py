@@ -104,10 +104,7 @@ def layers(session):
 
 @nox.session
 def lint(session):
-    """Check formatting, code, generated stubs, spelling and choice of words; `-- --fix` repairs formatting and code.
-
-    `tools/plain_words.toml` lists the paths whose words are not checked yet.
-    """
+    """Check formatting, code, generated stubs, spelling and choice of words; `-- --fix` repairs formatting and code."""
     sync(session, "--only-group=lint")
     fix = "--fix" in session.posargs
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")

@@ -12,7 +12,7 @@ from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
-from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, lent
+from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, inputs_of
 from bedrax.core.typing import ArrayLike
 
 
@@ -185,7 +185,7 @@ def jvp_flat_with_aux(
         return primal
 
     moves = [type(t) is not Zero for t in tangents]
-    with lent(trace, primals, moves, dual, put_back) as inputs, entered(trace):
+    with inputs_of(trace, primals, moves, dual, put_back) as inputs, entered(trace):
         outs, aux = fun(*inputs)
     pairs = [trace.split(x) for x in outs]
     return [p for p, _ in pairs], [t for _, t in pairs], aux

@@ -32,7 +32,17 @@ from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.passes import all_equations, inline, programs_in
 from bedrax.core.tables import effect_rules
-from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, eval_trace, lent, set_trace
+from bedrax.core.tracing import (
+    Primitive,
+    Trace,
+    Tracer,
+    checks_leaks,
+    current,
+    entered,
+    eval_trace,
+    inputs_of,
+    set_trace,
+)
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
 from bedrax.lax.primitives.custom_rules import collecting_logs, logging
@@ -375,7 +385,7 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
         inputs.append(node)
         return LinearizeTracer(trace, x, node)
 
-    with lent(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace):
+    with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace):
         outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
     pairs = [trace.split(x) for x in outs]
     return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)

@@ -20,7 +20,17 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
-from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, extend_axes, lent, set_trace
+from bedrax.core.tracing import (
+    Primitive,
+    Trace,
+    Tracer,
+    checks_leaks,
+    current,
+    entered,
+    extend_axes,
+    inputs_of,
+    set_trace,
+)
 from bedrax.core.typing import ArrayLike
 
 # Collectives that name the mapped axis turn into operations on it; see rules/collectives.py.
@@ -166,7 +176,7 @@ def batch_flat_with_aux(
     trace = BatchTrace(current.trace, axis)
     mapped = [d is not None for d in dims]
     put_back = lambda i, x: place(*trace.split(x), dims[i], axis.size)
-    with lent(trace, vals, mapped, lambda i, x: BatchTracer(trace, x, dims[i]), put_back) as args, entered(trace):
+    with inputs_of(trace, vals, mapped, lambda i, x: BatchTracer(trace, x, dims[i]), put_back) as args, entered(trace):
         if axis.name is None:
             outs, aux = fun(*args)
         else:

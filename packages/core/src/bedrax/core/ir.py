@@ -276,22 +276,22 @@ class DebugInfo:
         self.traced_for: str = traced_for
         self._given = [func_src_info, arg_names, result_paths]
 
-    def _told(self, i: int) -> Any:
+    def _evaluated(self, i: int) -> Any:
         if callable(self._given[i]):
             self._given[i] = self._given[i]()
         return self._given[i]
 
     @property
     def func_src_info(self) -> str:
-        return self._told(0)
+        return self._evaluated(0)
 
     @property
     def arg_names(self) -> Any:
-        return self._told(1)
+        return self._evaluated(1)
 
     @property
     def result_paths(self) -> Any:
-        return self._told(2)
+        return self._evaluated(2)
 
     @property
     def func_name(self) -> str:

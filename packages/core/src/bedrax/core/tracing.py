@@ -108,10 +108,10 @@ class EvalTrace(Trace):
                 run = None
             if run is not None:
                 return run(*args)
-        told = None if watch is None else watch(prim, args, params)
+        report = None if watch is None else watch(prim, args, params)
         impl = _own_evaluation(eval_rules, prim)
         out = impl(*args, **params) if impl else (executors.active or executors.get()).apply(prim, args, params)
-        return out if told is None else told(out)
+        return out if report is None else report(out)
 
     def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """Run the function."""
@@ -128,7 +128,7 @@ class References(NamedTuple):
 
     Attributes:
       on_operation: ``(prim, args, params) -> results``, or None if the operation is processed like any other.
-      lend: the implementation of `lent` for arguments that may contain references.
+      inputs_of: the implementation of `inputs_of` for arguments that may contain references.
       without: ``program -> program`` without the references that it makes.
       pure: ``program -> (pure program, written)``: the program of values in place of references. Its results are
         followed by the last values of the arguments at the positions `written`.
@@ -138,7 +138,7 @@ class References(NamedTuple):
     """
 
     on_operation: Callable[..., Any]
-    lend: Callable[..., Any]
+    inputs_of: Callable[..., Any]
     without: Callable[..., Any]
     pure: Callable[..., Any]
     concern: Callable[..., Any]
@@ -149,7 +149,7 @@ references: References | None = None
 """Set when the package of references is imported: before, there are none."""
 
 
-def lent(
+def inputs_of(
     trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable[..., Any], give: Callable[..., Any]
 ) -> Any:
     """Context manager: the arguments that a transformation passes to a function.
@@ -164,7 +164,7 @@ def lent(
       give: ``(position, value of the trace) -> value``.
     """
     if references is not None:
-        return references.lend(trace, args, chosen, take, give)
+        return references.inputs_of(trace, args, chosen, take, give)
     return contextlib.nullcontext([take(i, x) if c else x for i, (x, c) in enumerate(zip(args, chosen, strict=True))])
 
 

@@ -137,7 +137,7 @@ def on_operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any])
 
 
 @contextlib.contextmanager
-def lend(
+def inputs_of(
     trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable[..., Any], give: Callable[..., Any]
 ) -> Iterator[Any]:
     """See `bedrax.core.tracing`. While the function runs, the references have only the names of its arguments."""
@@ -180,4 +180,4 @@ def apart(prim: Any, rule: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]
     return parts_of_call(rule, args)
 
 
-tracing.references = tracing.References(on_operation, lend, without_references, discharged, concern, apart)
+tracing.references = tracing.References(on_operation, inputs_of, without_references, discharged, concern, apart)
