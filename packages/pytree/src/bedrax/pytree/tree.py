@@ -31,11 +31,11 @@ def static(**kwargs: Any) -> Any:
       >>> @jax.tree_util.register_dataclass
       ... @dataclasses.dataclass
       ... class Layer:
-      ...     weights: jax.Array
+      ...     weights: list
       ...     name: str = jax.tree.static(default="dense")
       ...
-      >>> jax.tree.map(lambda x: 2 * x, Layer(jnp.ones(2)))
-      Layer(weights=Array([2., 2.], dtype=float32), name='dense')
+      >>> jax.tree.map(lambda x: 2 * x, Layer([1., 2.]))
+      Layer(weights=[2.0, 4.0], name='dense')
     """
     metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
     return dataclasses.field(metadata=metadata, **kwargs)
