@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax import export, lax
 
-PROGRAMS = Path(__file__).with_name("programs")
+FOLDER = Path(__file__).with_name("programs")
 
 RNG = np.random.default_rng(0)
 
@@ -105,7 +105,7 @@ def test_errors_name_the_dimensions():
         export.export(jax.jit(lambda x: jnp.reshape(x, (x.shape[0] * np.array([x.shape[1]]),))))(of(v, 4))
 
 
-SEARCHES = PROGRAMS / "symbolic_searches.py"
+SEARCHES = FOLDER / "symbolic_searches.py"
 
 
 @pytest.mark.parametrize("name", ["choice", "searchsorted"])

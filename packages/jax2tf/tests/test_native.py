@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PROGRAMS = Path(__file__).with_name("programs")
+FOLDER = Path(__file__).with_name("programs")
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
@@ -191,7 +191,7 @@ def test_what_tensorflow_lacks_is_named():
         native.runner(Call, ["cpu"], ())
 
 
-LOADER = PROGRAMS / "load_native_model.py"
+LOADER = FOLDER / "load_native_model.py"
 
 
 def test_saved_model_stands_by_itself(tmp_path):
