@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import threading
@@ -21,6 +22,8 @@ serialize_portable_artifact: Any = tools.serialize_portable_artifact
 
 _LIBRARIES = tuple(f"jaxlib.mlir._mlir_libs.{n}" for n in "_mlir _chlo _mlirHlo _sdy _stablehlo _jax_mlir_ext".split())
 
+_DIALECT = re.compile(r"[#!]([a-z]\w*)")
+_dialects: set[str] = set()  # those whose modules are loaded, or have none
 _mlir: types.SimpleNamespace | None = None
 _mlir_lock = threading.Lock()
 
@@ -58,6 +61,18 @@ def load() -> types.SimpleNamespace:
                 register_dialects(context, registry)
                 _mlir = types.SimpleNamespace(ir=ir, context=context, registry=registry)
     return _mlir
+
+
+def load_dialects(text: str) -> None:
+    """Load the Python modules of the dialects in the text of an attribute or type.
+
+    MLIR imports such a module when it makes an object of the dialect. After an interrupt of this import, each further
+    one fails: the dialect is registered already.
+    """
+    for name in set(_DIALECT.findall(text)) - _dialects:
+        with contextlib.suppress(ImportError):  # not every dialect has a module
+            load_whole(f"jaxlib.mlir.dialects.{name}")
+        _dialects.add(name)
 
 
 def mirror(name: str) -> tuple[Any, ...]:

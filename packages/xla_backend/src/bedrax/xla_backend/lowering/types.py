@@ -186,6 +186,7 @@ def parse(text: str) -> Attribute:
     """An attribute from its textual form."""
     found = _parsed.get(text)
     if found is None:
+        mlir.load_dialects(text)
         found = _parsed[text] = ir.Attribute.parse(text, context)
     return found
 
