@@ -117,7 +117,7 @@ def check_jvp(
 
     Examples:
 
-      >>> from jax.test_util import check_grads, check_jvp, check_vjp
+      >>> from jax.test_util import check_jvp
 
       >>> from functools import partial
       >>> check_jvp(jnp.sin, partial(jax.jvp, jnp.sin), (1.,))
@@ -154,7 +154,7 @@ def check_vjp(
 
     Examples:
 
-      >>> from jax.test_util import check_grads, check_jvp, check_vjp
+      >>> from jax.test_util import check_vjp
 
       >>> from functools import partial
       >>> check_vjp(jnp.sin, partial(jax.vjp, jnp.sin), (1.,))
@@ -203,7 +203,7 @@ def check_grads(
 
     Examples:
 
-      >>> from jax.test_util import check_grads, check_jvp, check_vjp
+      >>> from jax.test_util import check_grads
 
       >>> check_grads(jnp.sin, (jnp.array([0.5, 1.]),), order=2)
     """

@@ -40,7 +40,6 @@ class JVPTracer(DualTracer):
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> def f(x):
@@ -108,7 +107,6 @@ class JVPTrace(Differentiating):
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> seen = []

@@ -244,8 +244,6 @@ class GradRef(_Mark):
 
     Examples:
 
-      >>> from jax import ad
-
       >>> total = jax.new_ref(jnp.zeros(()))
       >>> _, pullback = jax.vjp(lambda x: x * x, 3.)
       >>> pullback.with_refs(total)(1.), total[...]

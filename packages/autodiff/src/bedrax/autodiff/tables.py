@@ -50,7 +50,6 @@ class UndefinedPrimal(LazilyTyped):
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> unknown = ad.UndefinedPrimal(jax.typeof(jnp.ones(2)))
@@ -90,7 +89,6 @@ def is_undefined(x: Any) -> bool:
       (Array(6., dtype=float32, ...),)
 
       >>> from jax.extend.core import Primitive
-      >>> from jax.interpreters import ad
 
       >>> weigh_p = Primitive("weigh")
       >>> _ = weigh_p.def_abstract_eval(lambda x, weight: x)
@@ -116,7 +114,6 @@ def add_tangents(x: Any, y: Any) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> zero = ad.Zero(jax.typeof(jnp.ones(2)))

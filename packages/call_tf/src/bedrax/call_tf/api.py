@@ -21,7 +21,6 @@ class UnspecifiedOutputShapeDtype:
 
     Examples:
 
-      >>> import tensorflow as tf
       >>> import importlib
       >>> from jax.experimental import jax2tf
       >>> call_tf = importlib.import_module("jax.experimental.jax2tf.call_tf")  # its name in the package is the function

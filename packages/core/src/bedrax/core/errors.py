@@ -310,8 +310,6 @@ class JaxprTypeError(TypeError):
       ...     print(str(error).splitlines()[0])
       '...mul...' uses a variable that nothing binds before, in
 
-      >>> from jax.extend import core
-
       >>> program = jax.make_jaxpr(lambda x: 2 * jnp.sin(x))(1.)
       >>> try:
       ...     core.check_jaxpr(program.replace(eqns=program.eqns[1:]))

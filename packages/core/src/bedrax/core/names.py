@@ -70,7 +70,6 @@ class NameStack(tuple[str, ...]):
 
     Examples:
 
-      >>> import tensorflow as tf
       >>> from jax.experimental import jax2tf
       >>> from jax.experimental.jax2tf import jax2tf as inside
 

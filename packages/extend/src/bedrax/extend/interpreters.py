@@ -330,7 +330,6 @@ def instantiate_zeros(tangent: Zero | ArrayLike) -> Array:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> ad.instantiate_zeros(ad.Zero(jax.typeof(jnp.ones(2)))), ad.instantiate_zeros(5.)
@@ -344,7 +343,6 @@ def zeros_like_aval(aval: AbstractValue) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> ad.zeros_like_aval(jax.core.ShapedArray((2,), jnp.dtype("int32")))
@@ -358,7 +356,6 @@ def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> ad.add_jaxvals(jnp.array([1., 2.]), jnp.array([10., 20.]))
@@ -375,7 +372,6 @@ def get_primitive_transpose(p: Any) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> unknown = ad.UndefinedPrimal(jax.typeof(jnp.ones(2)))
@@ -438,7 +434,6 @@ def jvp(
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> def f(x, y):
@@ -479,10 +474,8 @@ def backward_pass(
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
-      >>> from jax.interpreters import ad
       >>> program = jax.make_jaxpr(lambda x: 3 * x)(1.)
       >>> linear_in = ad.UndefinedPrimal(program.in_avals[0])
       >>> ad.backward_pass(program, False, program.consts, [linear_in], [jnp.float32(2)])
@@ -510,10 +503,8 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate: bool | Sequen
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
-      >>> from jax.interpreters import ad
       >>> program, has_tangent = ad.jvp_jaxpr(jax.make_jaxpr(lambda x: x * x)(1.), [True], False)
       >>> has_tangent, jax.core.eval_jaxpr(program, program.consts, 3., 1.)
       ([True], [Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True)])
@@ -554,7 +545,6 @@ def batch_jaxpr_axes(
 
       >>> from jax.interpreters import batching
 
-      >>> from jax.interpreters import batching
       >>> doubling_p = jax.extend.core.Primitive("doubling")
       >>> doubling = jax.make_jaxpr(lambda x: 2 * x)(1.)
       >>> def rule(axis, args, dims):

@@ -37,8 +37,7 @@ def set_xla_metadata(x: Any = None, /, **metadata: Any) -> Any:
 
     Examples:
 
-      >>> from jax.experimental.xla_metadata import (
-      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> from jax.experimental.xla_metadata import set_xla_metadata
       >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
 
       >>> @jax.jit
@@ -61,8 +60,7 @@ def fuse_limit() -> Hinted:
 
     Examples:
 
-      >>> from jax.experimental.xla_metadata import (
-      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> from jax.experimental.xla_metadata import fuse_limit
       >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
 
       >>> def f(x):
@@ -96,8 +94,7 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, /, **meta: Any) -> Ca
       >>> f(0.)
       Array(0., dtype=float32, weak_type=True)
 
-      >>> from jax.experimental.xla_metadata import (
-      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> from jax.experimental.xla_metadata import xla_metadata_call
       >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
 
       >>> @xla_metadata_call(block="first", count=3)
@@ -129,8 +126,7 @@ def xla_metadata_call2(
 
     Examples:
 
-      >>> from jax.experimental.xla_metadata import (
-      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> from jax.experimental.xla_metadata import xla_metadata_call2
       >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
 
       >>> f = xla_metadata_call2(jnp.sin, {"group": "layer"}, ad_metadata={"group": "backward"})
@@ -164,8 +160,7 @@ def must_fuse_call(identifier: str) -> Callable[[Callable[..., Any]], Callable[.
 
     Examples:
 
-      >>> from jax.experimental.xla_metadata import (
-      ...     fuse_limit, must_fuse_call, set_xla_metadata, xla_metadata_call, xla_metadata_call2)
+      >>> from jax.experimental.xla_metadata import must_fuse_call
       >>> marked = lambda f, x: [line.split('attributes = ')[1].split('}')[0] for line in jax.jit(f).lower(x).as_text().splitlines() if 'frontend' in line]
 
       >>> f = must_fuse_call("1")(lambda x: jnp.sin(x) * jnp.cos(x))

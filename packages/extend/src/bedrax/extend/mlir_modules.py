@@ -37,7 +37,6 @@ class ShardingContext:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> cpu = jax.devices("cpu")[0]
@@ -63,7 +62,6 @@ class SPMDAxisContext:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("rows",))
@@ -85,7 +83,6 @@ class LoweringParameters:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> mlir.LoweringParameters()
@@ -114,7 +111,6 @@ class ShapePolyLoweringState(NamedTuple):
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> state = mlir.ShapePolyLoweringState(("n",), ("cpu", "tpu"))
@@ -141,7 +137,6 @@ class LoweringResult(NamedTuple):
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> program = jax.make_jaxpr(lambda x: jax.pure_callback(np.sin, jax.typeof(x), x))(1.)
@@ -190,7 +185,6 @@ def lower_jaxpr_to_module(
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> program = jax.make_jaxpr(lambda x: jnp.sin(x))(1.)
@@ -338,7 +332,6 @@ def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> number = mlir.dtype_to_ir_type(jnp.dtype("float32"))

@@ -45,7 +45,6 @@ class TokenSet:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> tokens = mlir.TokenSet({"printing": "token 1", "writing": "token 2"})
@@ -166,10 +165,6 @@ class LoweringRuleContext:
       LoweringRuleContext below_zero [ShapedArray(float32[2])] [ShapedArray(float32[2])]
       Array([-1., -2.], dtype=float32)
 
-      >>> from jax.extend.core import Primitive
-      >>> from jax.interpreters import mlir
-
-      >>> from jax.extend.mlir.dialects import stablehlo
       >>> twice_p = Primitive("twice_and_tell")
       >>> _ = twice_p.def_abstract_eval(lambda x: x)
       >>> def rule(ctx, x):
@@ -331,7 +326,6 @@ def dtype_to_ir_type(dtype: Any) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> mlir.dtype_to_ir_type(jnp.dtype("float32")), mlir.dtype_to_ir_type(jnp.dtype("bool"))
@@ -345,7 +339,6 @@ def aval_to_ir_type(ctx: Any, aval: AbstractValue | None = None) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> mlir.aval_to_ir_type(jax.core.ShapedArray((2, 3), jnp.dtype("bfloat16")))
@@ -359,7 +352,6 @@ def aval_to_ir_types(ctx: Any, aval: AbstractValue | None = None) -> tuple[Any, 
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> mlir.aval_to_ir_types(jax.core.ShapedArray((2,), jnp.dtype("uint8")))
@@ -373,7 +365,6 @@ def token_type() -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> print(mlir.token_type())
@@ -387,7 +378,6 @@ def i32_attr(i: int) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> print(mlir.i32_attr(7))
@@ -401,7 +391,6 @@ def i64_attr(i: int) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> print(mlir.i64_attr(7))
@@ -415,7 +404,6 @@ def dense_int_array(xs: Sequence[int]) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> print(mlir.dense_int_array([1, 2, 3]))
@@ -429,7 +417,6 @@ def dense_int_elements(xs: Sequence[int]) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> print(mlir.dense_int_elements([1, 2, 3]))
@@ -444,7 +431,6 @@ def ir_attribute(val: Any) -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> print(mlir.ir_attribute({"axes": [np.int32(0), np.int32(1)], "kind": "fast", "of": jnp.dtype("float32")}))
@@ -560,15 +546,11 @@ def flatten_ir_values(xs: Any) -> list[Any]:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> kind = mlir.i32_attr
       >>> [str(x) for x in mlir.flatten_ir_values([kind(1), (kind(2), [kind(3)])])]
       ['1 : i32', '2 : i32', '3 : i32']
-
-      >>> from jax.extend.core import Primitive
-      >>> from jax.interpreters import mlir
 
       >>> single, triple = (mlir.dtype_to_ir_type(jnp.dtype(name)) for name in ("float32", "int8"))
       >>> mlir.flatten_ir_types([single, (triple, single)])
@@ -690,7 +672,6 @@ def make_ir_context() -> Any:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> from jax.extend.mlir import ir
@@ -708,7 +689,6 @@ def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> from jax.extend.mlir import ir
@@ -725,7 +705,6 @@ def module_to_bytecode(module: Any) -> bytes:
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> from jax.extend.mlir import ir

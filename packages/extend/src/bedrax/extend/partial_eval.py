@@ -205,8 +205,6 @@ def dce_jaxpr_call_rule(
       >>> needed, len(smaller.invars), len(smaller.outvars)
       ([True, False], 1, 1)
 
-      >>> from jax.interpreters import partial_eval as pe
-
       >>> f = jax.jit(lambda x, y: (x + 1, jnp.sin(y)))
       >>> (call,) = jax.make_jaxpr(f)(1., 2.).eqns
       >>> pe.dce_jaxpr_closed_call_rule([False, True], call)[0]
@@ -229,7 +227,6 @@ def close_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
 
       >>> from jax.interpreters import partial_eval as pe
 
-      >>> from jax.interpreters import partial_eval as pe
       >>> program = jax.make_jaxpr(jnp.sin)(1.)
       >>> pe.close_jaxpr(program).consts
       []
@@ -244,7 +241,6 @@ def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
 
       >>> from jax.interpreters import partial_eval as pe
 
-      >>> from jax.interpreters import partial_eval as pe
       >>> program = jax.make_jaxpr(lambda x: x + np.arange(100.))(1.)
       >>> len(program.in_avals), len(pe.convert_constvars_jaxpr(program).in_avals)
       (1, 2)
@@ -259,7 +255,6 @@ def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
 
       >>> from jax.interpreters import partial_eval as pe
 
-      >>> from jax.interpreters import partial_eval as pe
       >>> program = pe.move_binders_to_back(jax.make_jaxpr(lambda x, y: x - y)(1., 2.), [True, False])
       >>> jax.core.eval_jaxpr(program, program.consts, 2., 1.)
       [Array(-1., dtype=float32, weak_type=True)]
@@ -275,7 +270,6 @@ def prune_closed_jaxpr_outputs(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Ja
 
       >>> from jax.interpreters import partial_eval as pe
 
-      >>> from jax.interpreters import partial_eval as pe
       >>> len(pe.prune_closed_jaxpr_outputs(jax.make_jaxpr(lambda x: (x, -x))(1.), [False, True]).out_avals)
       1
     """
@@ -296,7 +290,6 @@ def abstract_eval_fun(
 
       >>> from jax.interpreters import partial_eval as pe
 
-      >>> from jax.interpreters import partial_eval as pe
       >>> pe.abstract_eval_fun(lambda x: [jnp.sin(x)], jax.core.ShapedArray((3,), jnp.float32))
       [ShapedArray(float32[3])]
     """
@@ -322,7 +315,6 @@ def partial_eval_jaxpr_nounits(
 
       >>> from jax.interpreters import partial_eval as pe
 
-      >>> from jax.interpreters import partial_eval as pe
       >>> program = jax.make_jaxpr(lambda x, y: jnp.sin(x) * y)(1., 2.)
       >>> known, rest, unknown, residuals = pe.partial_eval_jaxpr_nounits(program, [False, True], False)
       >>> unknown, [str(eqn.primitive) for eqn in known.eqns], [str(eqn.primitive) for eqn in rest.eqns]
@@ -353,7 +345,6 @@ def lower_jaxpr2(jaxpr: Jaxpr) -> Jaxpr:
 
       >>> from jax.interpreters import partial_eval as pe
 
-      >>> from jax.interpreters import partial_eval as pe
       >>> len(pe.lower_jaxpr2(jax.make_jaxpr(jnp.sin)(1.)).eqns)
       1
     """

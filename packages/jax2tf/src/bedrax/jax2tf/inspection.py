@@ -25,7 +25,6 @@ class DisabledSafetyCheck(export.DisabledSafetyCheck):
 
     Examples:
 
-      >>> import tensorflow as tf
       >>> from jax.experimental import jax2tf
 
       >>> check = jax2tf.DisabledSafetyCheck.custom_call("library_function")
@@ -71,7 +70,6 @@ def preprocess_arg_tf(arg_idx: int, arg_tf: Any) -> Any:
 
     Examples:
 
-      >>> import tensorflow as tf
       >>> from jax.experimental import jax2tf
       >>> from jax.experimental.jax2tf import jax2tf as inside
 
@@ -95,7 +93,6 @@ def inside_call_tf() -> bool:
 
     Examples:
 
-      >>> import tensorflow as tf
       >>> from jax.experimental import jax2tf
       >>> from jax.experimental.jax2tf import jax2tf as inside
 
@@ -112,7 +109,6 @@ def get_thread_local_state_call_tf_concrete_function_list() -> list[Any] | None:
 
     Examples:
 
-      >>> import tensorflow as tf
       >>> from jax.experimental import jax2tf
       >>> from jax.experimental.jax2tf import jax2tf as inside
 
@@ -141,7 +137,6 @@ def eval_polymorphic_shape(fun_jax: Callable[..., Any], *, polymorphic_shapes: A
 
     Examples:
 
-      >>> import tensorflow as tf
       >>> from jax.experimental import jax2tf
 
       >>> x = jax.ShapeDtypeStruct((5, 3), jnp.float32)

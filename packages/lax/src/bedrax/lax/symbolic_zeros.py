@@ -32,7 +32,6 @@ class Zero(LazilyTyped):
       >>> zero, zero.instantiate()
       (Zero(f32[3]), Array([0., 0., 0.], dtype=float32))
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import ad
 
       >>> def f(x):

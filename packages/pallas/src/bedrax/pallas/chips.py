@@ -15,7 +15,6 @@ class GpuVersion(enum.Enum):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import triton as plgpu
 
       >>> plgpu.GpuVersion.H100
@@ -71,7 +70,6 @@ class GpuInfo:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import triton as plgpu
 
       >>> plgpu.GpuInfo(gpu_version=None, arch_name="8.7", compute_capability=87)  # of a kind without a name of its own
@@ -91,7 +89,6 @@ def get_gpu_info_from_version(gpu_version: GpuVersion) -> GpuInfo:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import triton as plgpu
 
       >>> plgpu.get_gpu_info_from_version(plgpu.GpuVersion.L4).compute_capability
@@ -120,7 +117,6 @@ def get_gpu_info() -> GpuInfo:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import triton as plgpu
 
       >>> warps = 8 if plgpu.is_gpu_device() and plgpu.get_gpu_info().compute_capability >= 90 else 4
@@ -143,7 +139,6 @@ def is_gpu_device() -> bool:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import triton as plgpu
 
       >>> plgpu.is_gpu_device() == (jax.default_backend() == "gpu")
@@ -157,7 +152,6 @@ def is_tpu_device() -> bool:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> pltpu.is_tpu_device() == (jax.default_backend() == "tpu")

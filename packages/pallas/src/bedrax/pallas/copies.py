@@ -284,7 +284,6 @@ def get_barrier_semaphore(tag: Any = None) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> pltpu.get_barrier_semaphore()

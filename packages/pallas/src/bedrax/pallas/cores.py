@@ -67,7 +67,6 @@ def create_tensorcore_mesh(axis_name: str, devices: Sequence[Any] | None = None,
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> pltpu.create_tensorcore_mesh("core", num_cores=2)

@@ -33,7 +33,6 @@ class Fusion:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import fuser
 
       >>> @fuser.fusible
@@ -95,7 +94,6 @@ def fusible(f: Callable[..., Any] | None = None, *, output_fusion_prefix: Any = 
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import fuser
 
       >>> @fuser.fusible
@@ -141,7 +139,6 @@ def fuse(
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import fuser
 
       >>> @fuser.fusible
@@ -207,7 +204,6 @@ def get_fusion_values(
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import fuser
 
       >>> weights = jnp.array([1, 10])
@@ -264,7 +260,6 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import fuser
 
       >>> fuser.evaluate(lambda x: x + 1)(jnp.arange(3))
@@ -352,7 +347,6 @@ def make_scalar_prefetch_handler(*args: Any) -> Callable[..., Any]:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import fuser
 
       >>> handler = fuser.make_scalar_prefetch_handler(1, "rows")

@@ -103,7 +103,6 @@ def load(
       >>> pl.pallas_call(kernel, x, interpret=True)(x)
       Array([ 5,  6,  7, -1], dtype=int32)
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import triton as plgpu
 
       >>> def kernel(x_ref, out_ref):
@@ -142,7 +141,6 @@ def store(ref: Ref, val: Any, *, mask: Any = None, eviction_policy: str | None =
       >>> pl.pallas_call(kernel, x, interpret=True)(x)
       Array([0, 6, 0, 8], dtype=int32)
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import triton as plgpu
 
       >>> def kernel(x_ref, out_ref):

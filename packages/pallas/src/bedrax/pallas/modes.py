@@ -59,11 +59,7 @@ def force_gpu_interpret_mode(params: InterpretGPUParams | None = None) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> f = plgpu.kernel(lambda x_ref, out_ref: out_ref.set(-x_ref[...]), out_type=jnp.arange(2))
       >>> with plgpu.force_gpu_interpret_mode():
@@ -103,11 +99,7 @@ def set_gpu_interpret_mode(params: InterpretGPUParams | None = _DEFAULTS) -> Non
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> plgpu.set_gpu_interpret_mode()  # kernels are interpreted from now on
       >>> plgpu.kernel(lambda x_ref, out_ref: out_ref.set(-x_ref[...]), out_type=jnp.arange(2))(jnp.arange(2))

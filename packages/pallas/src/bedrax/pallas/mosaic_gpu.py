@@ -95,7 +95,6 @@ class MemorySpace(enum.Enum):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -130,7 +129,6 @@ class OOBFillMode(enum.IntEnum):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -155,11 +153,7 @@ class LoweringSemantics(enum.Enum):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> plgpu.CompilerParams(lowering_semantics=plgpu.LoweringSemantics.Lane).lowering_semantics
       <LoweringSemantics.Lane: 1>
@@ -174,11 +168,7 @@ class TraceScope(enum.Enum):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> plgpu.CompilerParams(profile_trace_scope=plgpu.TraceScope.WARP).profile_trace_scope
       <TraceScope.WARP: 'warp'>
@@ -193,11 +183,7 @@ class Layout(enum.Enum):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> plgpu.layout_cast(jnp.arange(3), plgpu.Layout.WG_STRIDED)
       Array([0, 1, 2], dtype=int32)
@@ -216,7 +202,6 @@ class CompilerParams(_CompilerParams):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -255,11 +240,7 @@ class BlockSpec(_BlockSpec):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> rows = plgpu.BlockSpec((1, 2), lambda i: (i, 0), delay_release=1)
       >>> rows.block_shape
@@ -294,7 +275,6 @@ class Barrier:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -362,12 +342,6 @@ class WGMMAAccumulatorRef:
       Array([[ 8., 11.],
              [16., 23.]], dtype=float32)
 
-      >>> from jax.experimental import pallas as pl
-      >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
-
       >>> def body(x_ref, out_ref):
       ...     def product(acc_ref):
       ...         plgpu.wgmma(acc_ref, x_ref, x_ref)
@@ -411,11 +385,7 @@ class Mesh:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> plgpu.Mesh(grid=(2, 3), grid_names=("i", "j"), num_threads=2, thread_name="t").shape
       {'i': 2, 'j': 3, 't': 2}
@@ -484,11 +454,7 @@ def kernel(
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> def body(x_ref, out_ref, shared_ref):
       ...     i = lax.axis_index("rows")
@@ -562,7 +528,6 @@ def load(src: Ref, idx: Any = None, *, layout: Any = None, optimized: bool = Tru
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -579,7 +544,6 @@ def store(dst: Ref, value: Any, *, optimized: bool = True) -> None:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -639,11 +603,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, layout
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> plgpu.broadcasted_iota(jnp.int32, (2, 3), 1, layout=plgpu.Layout.WGMMA)
       Array([[0, 1, 2],
@@ -657,11 +617,7 @@ def layout_cast(x: Any, new_layout: Any) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> x = plgpu.broadcasted_iota(jnp.int32, (2, 2), 0)
       >>> plgpu.layout_cast(x, plgpu.Layout.WGMMA) is x  # elements have no place in registers here
@@ -675,11 +631,7 @@ def mma(acc: Any, a: Any, b: Any, /) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> plgpu.mma(jnp.ones((2, 2)), jnp.array([[1., 2.], [3., 4.]]), jnp.eye(2))
       Array([[2., 3.],
@@ -808,7 +760,6 @@ def copy_gmem_to_smem(
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -855,7 +806,6 @@ def copy_smem_to_gmem(
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -891,7 +841,6 @@ def commit_smem() -> None:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -912,7 +861,6 @@ def commit_smem_to_gmem_group() -> None:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -935,7 +883,6 @@ def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -960,7 +907,6 @@ def wait_gmem_to_smem(n: int) -> None:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -989,7 +935,6 @@ def barrier_arrive(barrier: Ref, *, predicate: Any = None) -> None:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -1012,7 +957,6 @@ def barrier_test(barrier: Ref) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -1038,7 +982,6 @@ def barrier_wait(barrier: Ref) -> None:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -1066,7 +1009,6 @@ def barrier_arrive_and_wait(barrier: Ref) -> None:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -1145,7 +1087,6 @@ def set_max_registers(n: int, *, action: str) -> None:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -1176,7 +1117,6 @@ class NDLoopInfo:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -1213,7 +1153,6 @@ def nd_loop(
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
@@ -1262,11 +1201,7 @@ def planar_snake(lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_widt
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> [tuple(int(i) for i in plgpu.planar_snake(step, (2, 4), 1, 2)) for step in range(8)]
       [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3), (0, 2), (0, 3)]
@@ -1294,11 +1229,7 @@ def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> plgpu.find_swizzle(64 * 8)
       64
@@ -1335,7 +1266,6 @@ def emit_pipeline(
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
       >>> def run(body, out, *args, **options):
       ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)

@@ -65,7 +65,6 @@ def bitcast(x: Any, ty: Any, dim: int = -2) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> pltpu.bitcast(jnp.array([[1., -2.]]), jnp.int32)
@@ -126,7 +125,6 @@ def split_bits(x: Any, bitwidths: Sequence[int]) -> tuple[Any, ...]:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> low, high = pltpu.split_bits(jnp.array([0x12, 0x47], jnp.uint8), (4, 4))
@@ -160,7 +158,6 @@ def join_bits(*, two_bits: Any = None, four_bits: Any = None) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> two, four = jnp.array([1, 0], jnp.int2), jnp.array([2, 7], jnp.int4)
@@ -192,7 +189,6 @@ def pack_fp6(fp6_in_8b: Any) -> tuple[Any, Any]:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> two, four = pltpu.pack_fp6(jnp.array([0b01_0011], jnp.uint8))
@@ -212,7 +208,6 @@ def unpack_fp6(two_bits: Any, four_bits: Any) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> pltpu.unpack_fp6(*pltpu.pack_fp6(jnp.array([19, 63], jnp.int8)))
@@ -241,7 +236,6 @@ def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> pltpu.pack_elementwise([jnp.array([1, 2]), jnp.array([3, -1])], packed_dtype=jnp.int16)
@@ -283,7 +277,6 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> packed = pltpu.pack_elementwise([jnp.array([1, 2]), jnp.array([3, -1])], packed_dtype=jnp.int16)
@@ -310,7 +303,6 @@ def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> x = jnp.full(2, 1 + 2.0**-9)  # between two neighbours of bfloat16
@@ -346,7 +338,6 @@ def roll(x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axi
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> pltpu.roll(jnp.arange(4), 1, 0)
@@ -393,7 +384,6 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> pltpu.einshape("a(bc)->(ab)c", jnp.arange(8).reshape(2, 4), b=2)
@@ -473,7 +463,6 @@ def conv(
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> x, window = jnp.arange(4.).reshape(1, 4, 1), jnp.array([1., 10.]).reshape(2, 1, 1)

@@ -33,7 +33,6 @@ class MemorySpace(enum.Enum):
       >>> f(jnp.arange(3.))
       Array([1., 3., 5.], dtype=float32)
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> def kernel(x_ref, out_ref, sum_ref, count_ref):
@@ -92,7 +91,6 @@ class SemaphoreType(enum.Enum):
       >>> run(body, jnp.array(0), scratch_types=[plgpu.SemaphoreType.REGULAR])
       Array(2, dtype=int32)
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> def kernel(x_ref, out_ref, sem_ref):
@@ -595,7 +593,6 @@ class GridDimensionSemantics(enum.Enum):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> order = (pltpu.GridDimensionSemantics.PARALLEL, pltpu.GridDimensionSemantics.ARBITRARY)
@@ -614,7 +611,6 @@ class SideEffectType(enum.Enum):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import tpu as pltpu
 
       >>> params = pltpu.CompilerParams(has_side_effects=pltpu.SideEffectType.DATAFLOW_SIDE_EFFECTING)
@@ -754,11 +750,7 @@ class InterpretGPUParams(InterpretParams):
 
     Examples:
 
-      >>> from jax.experimental import pallas as pl
       >>> from jax.experimental.pallas import mosaic_gpu as plgpu
-      >>> def run(body, out, *args, **options):
-      ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
-      ...
 
       >>> how = plgpu.InterpretGPUParams(uninitialized_memory="zero")
       >>> plgpu.kernel(lambda out_ref: None, out_type=jnp.arange(2), interpret=how)()

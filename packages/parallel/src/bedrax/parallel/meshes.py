@@ -253,7 +253,6 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
 
     Examples:
 
-      >>> from jax.extend.core import Primitive
       >>> from jax.interpreters import mlir
 
       >>> mesh = mlir.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("rows", "columns"))

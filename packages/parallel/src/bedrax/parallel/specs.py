@@ -113,8 +113,6 @@ class PartitionSpec:
       >>> jax.P("data", None, ("x", "y"))
       P('data', None, ('x', 'y'))
 
-      >>> from jax.experimental import multihost_utils
-
       >>> jax.P("data", None, ("x", "y"))
       P('data', None, ('x', 'y'))
     """

@@ -16,8 +16,6 @@ class BarrierTimeoutError(Exception):
 
     Examples:
 
-      >>> import asyncio
-      >>> import tempfile
       >>> from jax.experimental.array_serialization import serialization
       >>> x = jnp.arange(4.)
 
@@ -35,8 +33,6 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
     Examples:
 
-      >>> import asyncio
-      >>> import tempfile
       >>> from jax.experimental.array_serialization import serialization
       >>> x = jnp.arange(4.)
 
@@ -80,8 +76,6 @@ class AsyncManager:
 
     Examples:
 
-      >>> import asyncio
-      >>> import tempfile
       >>> from jax.experimental.array_serialization import serialization
       >>> x = jnp.arange(4.)
 
@@ -126,7 +120,6 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
     Examples:
 
-      >>> import asyncio
       >>> import tempfile
       >>> from jax.experimental.array_serialization import serialization
       >>> x = jnp.arange(4.)

@@ -52,8 +52,6 @@ def get_tensorstore_spec(
 
     Examples:
 
-      >>> import asyncio
-      >>> import tempfile
       >>> from jax.experimental.array_serialization import serialization
       >>> x = jnp.arange(4.)
 
@@ -61,9 +59,7 @@ def get_tensorstore_spec(
       >>> spec["driver"], "/data/run/w" in str(spec["kvstore"])
       ('zarr3', True)
 
-      >>> import asyncio
-      >>> import tempfile
-      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+      >>> from jax.experimental.array_serialization import tensorstore_impl
 
       >>> x = jnp.arange(4.)
       >>> spec = tensorstore_impl.get_tensorstore_spec("/data/run/w", driver="zarr3")
@@ -98,8 +94,6 @@ def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
 
     Examples:
 
-      >>> import asyncio
-      >>> import tempfile
       >>> from jax.experimental.array_serialization import serialization
       >>> x = jnp.arange(4.)
 
@@ -260,7 +254,6 @@ def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -
 
     Examples:
 
-      >>> import asyncio
       >>> import tempfile
       >>> from jax.experimental.array_serialization import serialization
       >>> x = jnp.arange(4.)
@@ -294,7 +287,6 @@ def run_deserialization(
 
     Examples:
 
-      >>> import asyncio
       >>> import tempfile
       >>> from jax.experimental.array_serialization import serialization
       >>> x = jnp.arange(4.)

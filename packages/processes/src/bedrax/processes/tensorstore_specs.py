@@ -31,9 +31,7 @@ def is_tensorstore_spec_leaf(leaf: Any) -> bool:
 
     Examples:
 
-      >>> import asyncio
-      >>> import tempfile
-      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+      >>> from jax.experimental.array_serialization import tensorstore_impl
 
       >>> tensorstore_impl.is_tensorstore_spec_leaf({"driver": "zarr3"}), tensorstore_impl.is_tensorstore_spec_leaf({"w": {}})
       (True, False)
@@ -47,9 +45,7 @@ def merge_nested_ts_specs(dict1: dict[Any, Any], dict2: dict[Any, Any] | None) -
 
     Examples:
 
-      >>> import asyncio
-      >>> import tempfile
-      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+      >>> from jax.experimental.array_serialization import tensorstore_impl
 
       >>> tensorstore_impl.merge_nested_ts_specs({"driver": "zarr", "kvstore": {"path": "a"}}, {"kvstore": {"path": "b"}})
       {'driver': 'zarr', 'kvstore': {'path': 'b'}}
@@ -79,8 +75,6 @@ def verify_tensorstore_spec(
 
     Examples:
 
-      >>> import asyncio
-      >>> import tempfile
       >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
 
       >>> x = jnp.ones((2, 3))
@@ -127,9 +121,7 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
 
     Examples:
 
-      >>> import asyncio
-      >>> import tempfile
-      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+      >>> from jax.experimental.array_serialization import tensorstore_impl
 
       >>> import tensorstore
       >>> store = tensorstore.open(

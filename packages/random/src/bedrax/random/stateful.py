@@ -117,7 +117,7 @@ def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
 
     Examples:
 
-      >>> from jax.experimental.random import StatefulPRNG, stateful_rng
+      >>> from jax.experimental.random import stateful_rng
 
       >>> rng = stateful_rng(7)
       >>> first, second = rng.uniform(), rng.uniform()

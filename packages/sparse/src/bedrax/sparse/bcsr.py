@@ -275,7 +275,7 @@ def bcsr_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The product of arrays, the first of which is BCSR; see `bcoo_dot_general`.
+    """The product of a BCSR array and another array; see `bcoo_dot_general`.
 
     Examples:
 

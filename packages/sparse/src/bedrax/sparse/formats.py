@@ -68,7 +68,6 @@ class SparseInfo(NamedTuple):
     Examples:
 
       >>> from jax.experimental import sparse
-      >>> from jax.experimental.sparse import util
 
       >>> mat = sparse.BCOO.fromdense(jnp.eye(2))
       >>> mat._info

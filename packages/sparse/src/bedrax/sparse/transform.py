@@ -140,7 +140,6 @@ def is_sparse(x: Any) -> bool:
       >>> ad.is_sparse(sparse.eye(2)), ad.is_sparse(jnp.eye(2))
       (True, False)
 
-      >>> from jax.experimental import sparse
       >>> from jax.experimental.sparse import test_util
 
       >>> test_util.is_sparse(sparse.eye(2)), test_util.is_sparse(jnp.eye(2))

@@ -46,8 +46,6 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None,
       >>> count[...]
       Array(2, dtype=int32)
 
-      >>> from jax import ref
-
       >>> count = jax.new_ref(jnp.zeros((), int))
       >>> @jax.jit
       ... def step():

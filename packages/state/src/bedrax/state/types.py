@@ -131,8 +131,6 @@ class Ref:
       >>> f(3.)
       Array(6., dtype=float32)
 
-      >>> from jax import ref
-
       >>> @jax.jit
       ... def f(x):
       ...     total = jax.new_ref(jnp.zeros(x.shape))

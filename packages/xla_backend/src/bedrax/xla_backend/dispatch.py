@@ -204,7 +204,7 @@ def _is_own_key(x: Any) -> bool:
 
 
 class _Mixed:
-    """Runners by params, of which some are dtypes or members of enumerations and the others plain."""
+    """Runners by params. Each param is a dtype, a member of an enumeration, or a plain value."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names

@@ -37,7 +37,7 @@ class Layout:
 
     Examples:
 
-      >>> from jax.experimental.layout import Format, Layout, explicit_layout, with_layout_constraint
+      >>> from jax.experimental.layout import Layout
 
       >>> Layout(major_to_minor=(1, 0)).major_to_minor
       (1, 0)
@@ -111,11 +111,11 @@ class Layout:
 
 
 class Format:
-    """A layout and a sharding, either of which may be None. The layout may be `Layout.AUTO`, for `jit`.
+    """A layout and a sharding. Both may be None. The layout may be `Layout.AUTO`, for `jit`.
 
     Examples:
 
-      >>> from jax.experimental.layout import Format, Layout, explicit_layout, with_layout_constraint
+      >>> from jax.experimental.layout import Format
 
       >>> x = jnp.ones((2, 3))
       >>> isinstance(x.format, Format)
@@ -172,7 +172,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
 
     Examples:
 
-      >>> from jax.experimental.layout import Format, Layout, explicit_layout, with_layout_constraint
+      >>> from jax.experimental.layout import Layout, with_layout_constraint
 
       >>> f = jax.jit(lambda x: 2 * with_layout_constraint(x, Layout(major_to_minor=(1, 0))))
       >>> f(jnp.ones((1, 2)))
@@ -201,7 +201,7 @@ def explicit_layout(f: Callable[..., Any] | None = None, /, *, in_layouts: Any =
 
     Examples:
 
-      >>> from jax.experimental.layout import Format, Layout, explicit_layout, with_layout_constraint
+      >>> from jax.experimental.layout import Layout, explicit_layout
 
       >>> @explicit_layout(in_layouts=(Layout(major_to_minor=(1, 0)),))
       ... def f(x):

@@ -20,7 +20,7 @@ linear_solve_p: Final = Primitive("custom_linear_solve", "solvers", multiple_res
 
 
 class Parts(NamedTuple):
-    """One value per program of a solve, of which there are four: ``consts, argument -> result``.
+    """Values for the four programs of a solve. Each program is ``consts, argument -> result``.
 
     `vecmat` and `transpose_solve` are None where the solve has no transpose.
     """

@@ -120,7 +120,7 @@ class Rotation(NamedTuple):
 
     Examples:
 
-      >>> from jax.scipy.spatial.transform import Rotation, Slerp
+      >>> from jax.scipy.spatial.transform import Rotation
 
       >>> quarter = Rotation.from_euler("z", 90, degrees=True)
       >>> quarter.apply(jnp.array([1., 0., 0.])).round(3) + 0.

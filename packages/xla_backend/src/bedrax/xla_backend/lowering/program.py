@@ -335,7 +335,7 @@ class LoweringContext(Caller):
         return [type_of(a) for a in self.avals_out], not self.prim.multiple_results
 
     def broadcast_operands(self, operands: Sequence[Any], shape: Sequence[Any] | None = None) -> list[Any]:
-        """Operands, of which those of rank 0 are broadcast to `shape` (default: the shape of the result)."""
+        """The operands. Operands of rank 0 are broadcast to `shape` (default: the shape of the result)."""
         if shape is None:
             shape = types.physical(self.avals_out[0])[0] if self.avals_out[0].is_array else ()
         if not shape:
