@@ -1,16 +1,19 @@
 """Measure this repository on a GPU; the result is a part of docs/gpu.md.
 
-    python3 tools/on_gpu.py [--device gpu] [--small] [--write] [section ...]
+    python3 tools/on_gpu.py [--device gpu] [--small] [--jobs 1] [--write] [section ...]
 
 Sections: `records` (compiles and runs each record, compares it with NumPy, and lists the custom calls that ran),
-`digits` (the training of the example), `faq` (the benchmark of the FAQ), `peak` (products, attention and convolutions
-against the peak of the card). Nothing is installed: each section runs in a process with the sources first on its path,
-so a crash costs one section. The processes need NumPy, SciPy, ml_dtypes, opt_einsum and jaxlib with its plugin;
-`digits` also needs flax, optax and scikit-learn.
+`starts` (whole processes), `digits` (the training of the example), `calls` (the host's time for a call), `faq` (the
+benchmark of the FAQ), `peak` (products, attention and convolutions against the peak of the card). Nothing is installed:
+each section runs in a process with the sources first on its path, so a crash costs one section. The processes need
+NumPy, SciPy, ml_dtypes, opt_einsum and jaxlib with its plugin; `digits` also needs flax, optax and scikit-learn. If the
+Python that runs this file has upstream's `jax`, each section but `records` runs on it, too.
 """
 
 import argparse
 import collections
+import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -18,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,7 +93,7 @@ def records(small):
         print("end", case.id, case.primitive.name, ",".join(sorted(calls)), problem, sep="\t", flush=True)
 
 
-def all_records(small, environment):
+def all_records(small, environment, jobs):
     """Run `records` in child processes; the parent's side."""
     names = [
         sys.executable,
@@ -99,25 +103,32 @@ def all_records(small, environment):
     ]
     ids = subprocess.run(names, env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
     ids = [i for i in ids if i][:: 20 if small else 1]
-    failed, calls, left, good = {}, collections.defaultdict(set), list(ids), 0
-    while left:
-        done = child("records", small, environment, "\n".join(left))
-        lines = [line.split("\t") for line in done.stdout.splitlines()]
-        started = [line[1] for line in lines if line[0] == "start"]
-        if not started:
-            return f"The records did not start: {last_words(done)}\n"
-        for _, name, primitive, targets, problem in (line for line in lines if line[0] == "end"):
-            left.remove(name)
-            good += not problem
-            if problem:
-                failed[name] = problem
-            else:
-                for target in filter(None, targets.split(",")):
-                    calls[target].add(primitive)
-        if started[-1] in left:
-            left.remove(started[-1])
-            failed[started[-1]] = f"its process ended: {last_words(done)}"
-    text = f"{good} of {len(ids)} records give what NumPy's rules say.\n\n"
+    failed, calls, good = {}, collections.defaultdict(set), []
+
+    def run(left):
+        """Run these records in one process after the other: a process that ends costs the record that it ran."""
+        while left:
+            done = child("records", small, environment, "\n".join(left))
+            lines = [line.split("\t") for line in done.stdout.splitlines()]
+            started = [line[1] for line in lines if line[0] == "start"]
+            if not started:
+                failed.update(dict.fromkeys(left, f"its process did not start: {last_words(done)}"))
+                return
+            for _, name, primitive, targets, problem in (line for line in lines if line[0] == "end"):
+                left.remove(name)
+                if problem:
+                    failed[name] = problem
+                else:
+                    good.append(name)
+                    for target in filter(None, targets.split(",")):
+                        calls[target].add(primitive)
+            if started[-1] in left:
+                left.remove(started[-1])
+                failed[started[-1]] = f"its process ended: {last_words(done)}"
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(run, [ids[i::jobs] for i in range(jobs)]))
+    text = f"{len(good)} of {len(ids)} records give what NumPy's rules say.\n\n"
     if failed:
         text += (
             table(["record", "what happened"], [(f"`{k}`", v.replace("|", "\\|")) for k, v in failed.items()]) + "\n"
@@ -145,11 +156,59 @@ def digits(small):
     began = time.perf_counter()
     state = training.init(linen_model.MODEL, optimizer, init_key)
     training.train(linen_model.MODEL, optimizer, state, given, epochs, key, after_epoch)
-    rest = (ends[-1] - ends[0]) / (epochs - 1)
-    print(
-        f"{epochs} epochs: loss {history[-1][0]:.4f}, test accuracy {history[-1][1]:.2%}; the first epoch with all"
-        f" compilation {spelled(ends[0] - began)}, each of the others {spelled(rest)}."
-    )
+    yield "loss after the last epoch", history[-1][0], "{:.4f}".format
+    yield "accuracy on the test set", history[-1][1], "{:.2%}".format
+    yield "first epoch, with all compilation", ends[0] - began, spelled
+    yield "each other epoch", (ends[-1] - ends[0]) / (epochs - 1), spelled
+
+
+def starts(small):
+    """Whole processes, from the start of Python to the end; the second of two, so that files are in memory."""
+    programs = {
+        "`jnp.sin(1.0)`": "import jax.numpy as jnp; jnp.sin(1.0).block_until_ready()",
+        "a gradient": "import jax, jax.numpy as jnp; print(jax.grad(lambda x: jnp.tanh(x @ x).sum())(jnp.eye(3)))",
+        "random numbers": "import jax; print(jax.random.normal(jax.random.key(0), (3, 4)))",
+    }
+    for name, program in programs.items():
+        for _ in range(2):
+            began = time.perf_counter()
+            subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+        yield name, time.perf_counter() - began, spelled
+
+
+def calls(small):
+    """The host's time for each of many calls that do not wait for their results."""
+    import jax
+    import jax.numpy as jnp
+
+    x, weights = jnp.ones((8, 8)), [jnp.ones((8, 8))] * 100
+    step = jax.jit(lambda ws, x: [w + x for w in ws])
+    key = jax.random.key(0)
+    for name, call in {
+        "`jit(f)(x)`": lambda f=jax.jit(lambda x: x + 1): f(x),
+        "`jit(f)` of 100 arrays": lambda: step(weights, x),
+        "`x + x`": lambda: x + x,
+        "`jnp.sin(x)`": lambda: jnp.sin(x),
+        "`x @ x`": lambda: x @ x,
+        "`x[3]`": lambda: x[3],
+        "`jax.random.normal(key, (8,))`": lambda: jax.random.normal(key, (8,)),
+        "`vmap(jnp.dot)(x, x)`": lambda: jax.vmap(jnp.dot)(x, x),
+        "`grad(f)(x)`, eagerly": lambda: jax.grad(lambda x: jnp.sin(x).sum())(x),
+    }.items():
+
+        def many(call=call, count=10 if small else 100):
+            for _ in range(count):
+                last = call()
+            return last
+
+        times = []
+        for _ in range(3 if small else 10):
+            jax.block_until_ready(many())
+            began = time.perf_counter()
+            last = many()
+            times.append((time.perf_counter() - began) / (10 if small else 100))
+            jax.block_until_ready(last)
+        yield name, min(times), spelled
 
 
 def faq(small):
@@ -159,20 +218,17 @@ def faq(small):
     def f(x):
         return x.T @ (x - x.mean(axis=0))
 
-    rows = []
     for n in (10, 100) if small else (10, 1000):
         x_np = np.ones((n, n), np.float32)
-        host = seconds_of(lambda x=x_np: f(x))
+        yield f"{n} x {n}: NumPy on the host", seconds_of(lambda x=x_np: f(x)), spelled
         began = time.perf_counter()
         x = jax.device_put(x_np).block_until_ready()
-        moved = time.perf_counter() - began
+        yield f"{n} x {n}: copied to the device", time.perf_counter() - began, spelled
         f_jit = jax.jit(f)
         began = time.perf_counter()
         f_jit(x).block_until_ready()
-        compiled = time.perf_counter() - began
-        ours = seconds_of(lambda f=f_jit, x=x: f(x).block_until_ready(), 100)
-        rows.append((f"{n} x {n}", *map(spelled, (host, moved, compiled, ours)), f"{host / ours:.1f}"))
-    print(table(["`x`", "NumPy", "copied", "compiled", "on the device", "times as fast"], rows))
+        yield f"{n} x {n}: first call", time.perf_counter() - began, spelled
+        yield f"{n} x {n}: each other call", seconds_of(lambda f=f_jit, x=x: f(x).block_until_ready(), 100), spelled
 
 
 def workloads(small):
@@ -211,14 +267,13 @@ def peak(small):
 
     kind = jax.devices()[0].device_kind
     known = next((row for name, row in PEAKS.items() if name in kind), {})
-    rows = []
     for name, limit, operations, size, function, operands in workloads(small):
         compiled = jax.jit(function)
         taken = seconds_of(lambda f=compiled, xs=operands: jax.block_until_ready(f(*xs)), 5 if small else 20)
         rate = (operations or size) / taken
-        unit = f"{rate / 1e12:.3g} {'TFLOP/s' if operations else 'TB/s'}"
-        rows.append((name, spelled(taken), unit, f"{rate / known[limit]:.0%}" if limit in known else "-"))
-    print(table(["what", "time", "rate", "of the peak"], rows))
+        share = f", {rate / known[limit]:.0%} of the peak" if limit in known else ""
+        unit = "TFLOP/s" if operations else "TB/s"
+        yield name, taken, lambda s, u=unit, r=rate, p=share: f"{spelled(s)} ({r / 1e12:.3g} {u}{p})"
 
 
 # ---- the parent ----------------------------------------------------------------------------------
@@ -246,10 +301,39 @@ def machine(environment):
     return done.stdout.strip().split("\t")
 
 
-SECTIONS = {"records": records, "digits": digits, "faq": faq, "peak": peak}
+def upstream():
+    """The version of upstream's `jax` in this Python, or None."""
+    try:
+        version = importlib.metadata.version("jax")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return None if "bedrax" in version else version
+
+
+def beside(section, small, sides):
+    """A table of the results of `section`: a column for each side, and the ratio of the first two."""
+    results, problems = [], []
+    for title, environment in sides.items():
+        done = child(section, small, environment)
+        if done.returncode:
+            problems.append(f"It failed {title}: {last_words(done)}\n")
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+        results.append({name: (value, text) for name, value, text in lines})
+    rows = []
+    for name, (value, text) in results[0].items():
+        others = [side.get(name, (None, "-")) for side in results[1:]]
+        ratios = [f"{value / other:.2f}" if other else "-" for other, _ in others]
+        rows.append((name, text, *(text for _, text in others), *ratios))
+    heads = ["", *sides, *["ratio"] * (len(sides) - 1)]
+    return table(heads, rows) + "".join(f"\n{problem}" for problem in problems), bool(problems)
+
+
+SECTIONS = {"records": records, "starts": starts, "digits": digits, "calls": calls, "faq": faq, "peak": peak}
 TITLES = {
     "records": "The records",
+    "starts": "Whole processes",
     "digits": "The digits",
+    "calls": "The host's time for a call",
     "faq": "The benchmark of the FAQ",
     "peak": "Against the peak",
 }
@@ -260,40 +344,50 @@ def main():
     parser.add_argument("sections", nargs="*", metavar="section", help=f"one of {', '.join(SECTIONS)}; default: all")
     parser.add_argument("--device", default="gpu", choices=("gpu", "cpu"), help="where to run (cpu: a rehearsal)")
     parser.add_argument("--small", action="store_true", help="small sizes, and every twentieth record")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that run records at once")
     parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}, behind its mark")
     parser.add_argument("--child", choices=tuple(SECTIONS), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.child == "records":
+        return records(options.small)
     if options.child:
-        return SECTIONS[options.child](options.small)
+        for name, value, spell in SECTIONS[options.child](options.small):
+            print(json.dumps([name, value, spell(value)]), flush=True)
+        return 0
     chosen = options.sections or list(SECTIONS)
     if unknown := set(chosen) - set(SECTIONS):
         parser.error(f"unknown sections {sorted(unknown)}; there are {', '.join(SECTIONS)}")
-    environment = {
+    theirs = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([*SOURCES, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
         "JAX_PLATFORMS": "cuda,cpu" if options.device == "gpu" else "cpu",
         "TF_CPP_MIN_LOG_LEVEL": "3",
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # several processes share the card
     }
+    paths = [*SOURCES, *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**theirs, "PYTHONPATH": os.pathsep.join(paths)}
     _, name, count, *versions = machine(environment)
-    text = (
+    whole = (
         f"{count} x {name}; Python {platform.python_version()}, jaxlib {versions[0]}, NumPy {versions[1]},"
         f" jax {versions[2]}.\n"
     )
-    failed, whole = False, ""
+    print(whole, flush=True)
+    sides = {"here": environment}
+    if other := upstream():
+        sides[f"upstream {other}"] = theirs
+    failed = False
     for section in chosen:
         began = time.perf_counter()
         if section == "records":
-            result = all_records(options.small, environment)
+            result = all_records(options.small, environment, options.jobs)
         else:
-            done = child(section, options.small, environment)
-            failed |= done.returncode != 0
-            result = done.stdout if done.returncode == 0 else f"It failed: {last_words(done)}\n"
-        text += f"\n## {TITLES[section]}\n\n{result.strip()}\n\n({time.perf_counter() - began:.0f} seconds)\n"
+            result, bad = beside(section, options.small, sides)
+            failed |= bad
+        text = f"\n## {TITLES[section]}\n\n{result.strip()}\n\n({time.perf_counter() - began:.0f} seconds)\n"
         print(text, flush=True)
-        text, whole = "", whole + text
+        whole += text
     if options.write:
-        before, _, _ = PAGE.read_text().partition(MARK)
-        PAGE.write_text(f"{before}{MARK}\n{whole}")
+        before, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
+        PAGE.write_text(f"{before}{MARK}\n{whole}", encoding="utf-8")
     return failed
 
 
