@@ -183,9 +183,9 @@ def calls(small):
 
     x, weights = jnp.ones((8, 8)), [jnp.ones((8, 8))] * 100
     step = jax.jit(lambda ws, x: [w + x for w in ws])
-    key = jax.random.key(0)
+    add, key = jax.jit(lambda x: x + 1), jax.random.key(0)
     for name, call in {
-        "`jit(f)(x)`": lambda f=jax.jit(lambda x: x + 1): f(x),
+        "`jit(f)(x)`": lambda: add(x),
         "`jit(f)` of 100 arrays": lambda: step(weights, x),
         "`x + x`": lambda: x + x,
         "`jnp.sin(x)`": lambda: jnp.sin(x),
