@@ -60,7 +60,13 @@ def table(heads, rows):
     return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines) + "\n"
 
 
-# ---- the sections, each in its own process: they print Markdown ------------------------------------
+# Records whose results on a GPU differ from NumPy's on purpose, and the reason.
+EXPECTED = {
+    "markers-platform_index-of_three": "it returns the result of the branch for the platform",
+    "reductions-reduce-int": "its initial value is no identity, and XLA uses it more than once",
+}
+
+# ---- the sections, each in its own process -----------------------------------------------------------
 
 
 def records(small):
@@ -108,7 +114,7 @@ def all_records(small, environment, jobs):
     def run(left):
         """Run these records in one process after the other: a process that ends costs the record that it ran."""
         while left:
-            done = child("records", small, environment, "\n".join(left))
+            done = child("records", small, {**environment, "JAX_DEFAULT_MATMUL_PRECISION": "highest"}, "\n".join(left))
             lines = [line.split("\t") for line in done.stdout.splitlines()]
             started = [line[1] for line in lines if line[0] == "start"]
             if not started:
@@ -128,7 +134,10 @@ def all_records(small, environment, jobs):
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(run, [ids[i::jobs] for i in range(jobs)]))
-    text = f"{len(good)} of {len(ids)} records give what NumPy's rules say.\n\n"
+    text = f"{len(good)} of {len(ids)} records give what NumPy's rules say, with the precision `highest`.\n\n"
+    for name in sorted(EXPECTED.keys() & failed.keys()):
+        del failed[name]
+        text += f"`{name}` gives another result: {EXPECTED[name]}.\n\n"
     if failed:
         text += (
             table(["record", "what happened"], [(f"`{k}`", v.replace("|", "\\|")) for k, v in failed.items()]) + "\n"

@@ -18,7 +18,7 @@ import time
 
 # The expected error of a record, by platform and a pattern for its name, and the reason.
 EXPECTED = {
-    "cuda": {"convolution-conv_general_dilated-int8_to_int32": "Can't lower one or more integer convolutions"},
+    "cuda": {},
     "tpu": {
         "callbacks-.*": "callbacks into Python cannot be compiled for platform 'tpu'",
         "linalg-svd-qr_algorithm": "not available",

@@ -37,16 +37,37 @@ def _integer_pow(x, *, y):
     return convert_to(power if y >= 0 else p.div(one, power), dtype)
 
 
-def power_of_integers(x: ArrayLike, n: Any) -> Any:
-    """``x ** n`` by repeated squaring: a float does not distinguish a large odd exponent from an even one."""
-    narrow = dtypes.itemsize_bits(x.dtype) < 32
+def power_of_integers(x: ArrayLike, n: ArrayLike) -> Any:
+    """``x ** n`` for integer `n` of any dtype: floats by a power of floats, complex numbers by repeated squaring.
+
+    A power of floats is one operation. Repeated squaring is a loop, whose condition a GPU sends to the host.
+    """
+    return (_complex_power if dtypes.is_complex(x.dtype) else _float_power)(x, n)
+
+
+def _float_power(x, n):
     dtype = x.dtype
-    work = np.dtype(np.float32) if narrow else dtype
+    work = np.dtype(np.float32) if dtypes.itemsize_bits(dtype) < 32 else dtype
+    x = convert_to(x, work)
+    power = p.pow(x, convert_to(n, work))
+    if dtypes.itemsize_bits(n.dtype) > np.finfo(work).nmant + 1:
+        # Large odd integers become even floats. So the sign of the power is computed from the integer.
+        odd = p.ne(p.bitwise_and(n, p.scalar_like(n, 1)), p.scalar_like(n, 0))
+        negative = p.bitwise_and(*_of_one_shape(p.lt(x, p.scalar_like(x, 0)), odd))
+        power = p.select(negative, p.neg(p.abs(power)), power)
+    return convert_to(power, dtype)
+
+
+def _of_one_shape(*arrays):
+    """The arrays, scalars among them broadcast to the shape of the others."""
+    shape = next((a.shape for a in arrays if a.shape), ())
+    return [a if a.shape or not shape else lax.broadcast(a, shape) for a in arrays]
+
+
+def _complex_power(x, n):
     bits = max(dtypes.itemsize_bits(n.dtype), 8)
     unsigned = np.dtype(f"uint{bits}")
-    shape = x.shape or n.shape
-    x = lax.broadcast_in_dim(convert_to(x, work), shape, tuple(range(len(shape))) if x.shape else ())
-    n = lax.broadcast_in_dim(n, shape, tuple(range(len(shape))) if n.shape else ())
+    x, n = _of_one_shape(x, n)
     negative = p.lt(n, p.scalar_like(n, 0))
     magnitude = convert_to(n, unsigned)
     magnitude = p.select(negative, p.neg(magnitude), magnitude)
@@ -54,7 +75,7 @@ def power_of_integers(x: ArrayLike, n: Any) -> Any:
     zero = np.zeros((), unsigned)
 
     def unfinished(state):
-        return lax.reduce_or(p.ne(state[2], zero), tuple(range(len(shape))))
+        return lax.reduce_or(p.ne(state[2], zero), tuple(range(len(x.shape))))
 
     def step(state):
         power, base, left = state
@@ -66,7 +87,7 @@ def power_of_integers(x: ArrayLike, n: Any) -> Any:
         )
 
     power, _, _ = lax.while_loop(unfinished, step, (one, x, magnitude))
-    return convert_to(p.select(negative, p.div(one, power), power), dtype)
+    return p.select(negative, p.div(one, power), power)
 
 
 # ---- polynomials, and functions of one operand ----------------------------------------------------

@@ -94,6 +94,14 @@ def _conv(
     return ctx.convert(convolve(ctx.convert(lhs, storage), ctx.convert(rhs, storage), result), out.dtype)
 
 
+@platform_rule(conv_general_dilated_p, "gpu")
+def _conv_gpu(ctx, lhs, rhs, **params):
+    """Integers by matrix products: cuDNN has convolutions of int8 only, whose results saturate instead of wrapping."""
+    if not dtypes.is_integer(product_dtype(*[aval.dtype for aval in ctx.avals_in])):
+        return _conv(ctx, lhs, rhs, **params)
+    return ctx.lower_fun(sum_of_products, lhs, rhs, **{**params, "preferred_element_type": ctx.avals_out[0].dtype})
+
+
 def _complex(ctx, lhs, rhs, common, result, convolve):
     """A complex convolution as four real ones, which every platform supports."""
     part = np.dtype(np.float32 if common == np.complex64 else np.float64)
