@@ -13,6 +13,7 @@ Pythons they fail if the library is missing, unless the environment leaves the l
 """
 
 import importlib.util
+import os
 import sys
 import zlib
 from contextlib import contextmanager
@@ -21,6 +22,9 @@ from typing import NamedTuple
 
 import pytest
 from hypothesis import settings
+
+# Tests compile what they test: an entry that another run kept would be tested instead. It holds for child processes, too.
+os.environ.setdefault("JAX_ENABLE_COMPILATION_CACHE", "0")
 
 settings.register_profile("tests", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("fuzz", deadline=None, max_examples=5000, print_blob=True)

@@ -28,6 +28,7 @@ NAMES = ("ours", *REQUIREMENTS)
 # One thread per process: the machine may be shared, and CPU time is counted. Byte code is kept, as usual.
 VARIABLES = {
     "JAX_PLATFORMS": "cpu",
+    "JAX_ENABLE_COMPILATION_CACHE": "0",  # compilation is measured, too
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "TF_CPP_MIN_LOG_LEVEL": "3",

@@ -55,7 +55,8 @@ def warned(function):
 
 def kept(tmp_path, name, *values):
     """The number of entries of a cache after a program was compiled twice, at two places."""
-    with config.overriding(jax_compilation_cache_dir=str(tmp_path), jax_persistent_cache_min_compile_time_secs=0.0):
+    on = {} if name == "jax_enable_compilation_cache" else {"jax_enable_compilation_cache": True}
+    with config.overriding(jax_compilation_cache_dir=str(tmp_path), **on):
         size = float(np.sum([ord(c) for c in name + repr(config.find(name).value)]))
         jax.jit(lambda x: lax.sin(x) * size)(X)
         jax.jit(lambda x: lax.sin(x) * size)(X)
@@ -64,7 +65,7 @@ def kept(tmp_path, name, *values):
 
 def unreadable(tmp_path):
     """The behaviour for an entry that cannot be read."""
-    with config.overriding(jax_compilation_cache_dir=str(tmp_path), jax_persistent_cache_min_compile_time_secs=0.0):
+    with config.overriding(jax_compilation_cache_dir=str(tmp_path), jax_enable_compilation_cache=True):
         f = lambda x: lax.tan(x) * 5
         jax.jit(lambda x: f(x))(X)
         for entry in tmp_path.iterdir():
@@ -196,7 +197,7 @@ OBSERVED = {
     "jax_disable_most_optimizations": (True, lambda: build("debug_options.xla_backend_optimization_level")),
     "jax_compiler_enable_remat_pass": (False, lambda: build("debug_options.xla_disable_hlo_passes")),
     "jax_xla_profile_version": (3, lambda: compile_options(1, jax.devices()[:1]).profile_version),
-    "jax_enable_compilation_cache": (False, lambda tmp_path: kept(tmp_path, "jax_enable_compilation_cache")),
+    "jax_enable_compilation_cache": (True, lambda tmp_path: kept(tmp_path, "jax_enable_compilation_cache")),
     "jax_compilation_cache_max_size": (0, lambda tmp_path: kept(tmp_path, "jax_compilation_cache_max_size")),
     "jax_compilation_cache_include_metadata_in_key": (
         True, lambda tmp_path: kept(tmp_path, "jax_compilation_cache_include_metadata_in_key")),

@@ -10,6 +10,12 @@ from bedrax.xla_backend import flags
 from bedrax.xla_backend.door import runtime
 
 
+@pytest.fixture(autouse=True)
+def switched_on():
+    with flags.enable_compilation_cache(True):  # all other tests run without it
+        yield
+
+
 @pytest.fixture
 def compilations(monkeypatch):
     seen = []

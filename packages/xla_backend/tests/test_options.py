@@ -130,15 +130,14 @@ def test_listeners_hear_of_tracing_lowering_compiling_and_of_the_cache(tmp_path)
     monitoring.register_event_duration_secs_listener(heard)
     monitoring.register_event_listener(noted)
     try:
-        with flags.compilation_cache_dir(str(tmp_path)), flags.persistent_cache_min_compile_time_secs(0.0):
+        with flags.enable_compilation_cache(True), flags.compilation_cache_dir(str(tmp_path)):
             for _ in range(2):
                 jit(lambda x: lax.tan(lax.mul(x, x)))(np.ones(3, f32))
         assert [name for name, _ in durations] == [
             "jaxpr_trace_duration",
             "jaxpr_to_mlir_module_duration",
             "backend_compile_duration",
-            "jaxpr_trace_duration",
-            "jaxpr_to_mlir_module_duration",
+            "jaxpr_trace_duration",  # the second program is found by its equations
         ]
         assert all(seconds >= 0 for _, seconds in durations)
         assert events == [f"/jax/compilation_cache/cache_{what}" for what in ("misses", "hits")]
@@ -146,7 +145,7 @@ def test_listeners_hear_of_tracing_lowering_compiling_and_of_the_cache(tmp_path)
         monitoring.unregister_event_duration_listener(heard)
         monitoring.unregister_event_listener(noted)
     jit(lambda x: lax.tan(x))(np.ones(3, f32))
-    assert len(durations) == 5
+    assert len(durations) == 4
 
 
 def test_large_constants_are_warned_of():

@@ -1,63 +1,241 @@
-"""Compiled programs kept on disk, in the folder `jax_compilation_cache_dir`.
+"""Compiled programs kept on disk, from one process to the next.
 
-The name of an entry is a hash of all data that the executable depends on: the module, XLA's options, the versions of
-jaxlib and of the platform, the kind of device, `XLA_FLAGS`. Programs that call back into Python are not kept.
+They are in the folder of the option `jax_compilation_cache_dir`; without it, in a folder among the user's caches, which
+holds at most 1 GiB. An entry is machine code that is run, so the default folder is used only if no other user can write
+to it. The name of an entry is a hash of all data that the executable depends on: the program (`program_key`) or its
+module, XLA's options, the versions of jaxlib and of the platform, the kind of device, the features of the CPU,
+`XLA_FLAGS`. Programs that call back into Python are not kept.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import hashlib
+import logging
 import os
 import pathlib
+import tempfile
+import threading
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from bedrax.core import monitoring
 from bedrax.xla_backend import flags
 from bedrax.xla_backend.door import mlir, runtime
 
+logger: Final = logging.getLogger("jax.compilation_cache")
 
-def cached(client: Any, module: Any, executable_devices: Any, options: Any, compile_now: Callable[[], Any]) -> Any:
-    """The executable of a module: a stored one, or a new one, which is stored if the compilation was long enough."""
-    if not flags.enable_compilation_cache.value or not flags.compilation_cache_dir.value:
-        return compile_now()
-    path = pathlib.Path(flags.compilation_cache_dir.value)
-    path /= f"{key(client, module, executable_devices, options)}-cache"
+_DEFAULT_LIMIT = 1 << 30  # bytes
+_ABANDONED = 3600  # seconds; a process that was killed while it wrote leaves a file behind
+
+
+class Store:
+    """A folder of compiled programs.
+
+    Attributes:
+      path: the folder.
+      named: whether the user named it. Errors of the default folder are logged, and end its use in this process.
+      usable: whether to use it; False after an error of the default folder.
+    """
+
+    def __init__(self, path: pathlib.Path, named: bool) -> None:
+        self.path: pathlib.Path = path
+        self.named: bool = named
+        self.usable: bool = True
+        self._size: int | None = None  # bytes in the folder, as far as this process knows
+        self._lock = threading.Lock()
+
+    def entry(self, name: str) -> pathlib.Path:
+        return self.path / f"{name}-cache"
+
+    def read(self, name: str) -> bytes | None:
+        """The contents of an entry, or None.
+
+        Raises:
+          ValueError: it is damaged. XLA does not check executables: one of these would end the process, or give wrong
+            results.
+        """
+        path = self.entry(name)
+        try:
+            entry = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        digest, data = entry[:32], entry[32:]
+        if hashlib.sha256(data).digest() != digest:
+            raise ValueError("its checksum is wrong: the entry is damaged, and the program is compiled again")
+        with contextlib.suppress(OSError):  # a read-only folder
+            os.utime(path)  # the time of its last use
+        return data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Add an entry. Readers never see a part of it."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o777 if self.named else 0o700)
+        entry = hashlib.sha256(data).digest() + data
+        with tempfile.NamedTemporaryFile(dir=self.path, suffix=".tmp", delete=False) as file:
+            try:
+                file.write(entry)
+                file.close()
+                os.replace(file.name, self.entry(name))
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(file.name)
+                raise
+        self._make_room(len(entry))
+
+    def _make_room(self, added: int) -> None:
+        """Remove the entries that were not used for the longest time while the folder is larger than the limit."""
+        limit = flags.compilation_cache_max_size.value
+        if limit < 0:
+            if self.named:
+                return
+            limit = _DEFAULT_LIMIT
+        with self._lock:
+            if self._size is not None:
+                self._size += added
+                if self._size <= limit:
+                    return
+            entries = []
+            for path in self.path.iterdir():
+                with contextlib.suppress(FileNotFoundError):  # another process removed it
+                    stat = path.stat()
+                    if path.name.endswith("-cache"):
+                        entries.append((stat.st_mtime, stat.st_size, path))
+                    elif path.suffix == ".tmp" and time.time() - stat.st_mtime > _ABANDONED:
+                        path.unlink()
+            self._size = sum(size for _, size, _ in entries)
+            if self._size <= limit:
+                return
+            for _, size, path in sorted(entries, key=lambda e: e[0]):
+                if self._size <= (limit if self.named else limit * 9 // 10):  # not at each program of a full folder
+                    break
+                with contextlib.suppress(FileNotFoundError):
+                    path.unlink()
+                self._size -= size
+
+    @contextlib.contextmanager
+    def reporting(self, what: str, name: str) -> Iterator[None]:
+        """Report an exception inside of the block, in place of raising it; see `named`."""
+        try:
+            yield
+        except Exception as error:
+            if flags.raise_persistent_cache_errors.value:
+                raise
+            text = f"Error: cannot {what} persistent compilation cache entry {self.entry(name).name}: {type(error).__name__}: {error}"
+            if self.named:
+                warnings.warn(text, stacklevel=5)
+            else:
+                logger.debug("%s", text)
+                self.usable = self.usable and not isinstance(error, OSError)
+
+
+def store() -> Store | None:
+    """The folder in use, or None."""
+    if not flags.enable_compilation_cache.value:
+        return None
+    found = _store(flags.compilation_cache_dir.value or None)
+    return found if found is not None and found.usable else None
+
+
+@functools.lru_cache(16)
+def _store(named: str | None) -> Store | None:
+    if named is not None:
+        return Store(pathlib.Path(named), named=True)
     try:
-        if path.exists():
-            executable = client.deserialize_executable(_checked(path.read_bytes()), executable_devices, options)
+        path = default_folder()
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if (why := _shared(path)) is not None:
+            logger.debug("compiled programs are not kept: %s", why)
+            return None
+    except Exception as error:  # no home, a read-only disk
+        logger.debug("compiled programs are not kept: %s", error)
+        return None
+    return Store(path, named=False)
+
+
+def default_folder() -> pathlib.Path:
+    """The folder of compiled programs if the option `jax_compilation_cache_dir` is not set."""
+    import platformdirs
+
+    return platformdirs.user_cache_path("bedrax", appauthor=False) / "compiled"
+
+
+def _shared(path: pathlib.Path) -> str | None:
+    """The reason why another user could write to a folder, or None."""
+    if not hasattr(os, "getuid"):
+        return None  # Windows: the folder is in the user's profile
+    stat = path.stat()
+    if stat.st_uid != os.getuid():
+        return f"{path} belongs to another user"
+    return f"other users can write to {path}" if stat.st_mode & 0o022 else None
+
+
+def find(store: Store, name: str, client: Any, executable_devices: Any, options: Any) -> Any:
+    """The executable of an entry, or None."""
+    with store.reporting("read", name):
+        data = store.read(name)
+        if data is not None:
+            executable = client.deserialize_executable(data, executable_devices, options)
             monitoring.record_event("/jax/compilation_cache/cache_hits")
-            if flags.compilation_cache_check_contents.value and _programs(executable) != _programs(compile_now()):
-                raise ValueError("it holds another program than the one that is compiled now; it is replaced")
             return executable
-    except Exception as error:
-        _report("read", path, error)
+    return None
+
+
+def compiled(store: Store, name: str, compile_now: Callable[[], Any]) -> Any:
+    """A new executable, which becomes an entry if its compilation was long enough."""
     monitoring.record_event("/jax/compilation_cache/cache_misses")
     started = time.monotonic()
     executable = compile_now()
     if time.monotonic() - started >= flags.persistent_cache_min_compile_time_secs.value:
-        try:
-            _store(path, executable.serialize())
-        except Exception as error:
-            _report("write", path, error)
+        with store.reporting("write", name):
+            data = executable.serialize()
+            if len(data) >= flags.persistent_cache_min_entry_size_bytes.value:
+                store.write(name, data)
     return executable
 
 
+def compare(store: Store, name: str, found: Any, new: Any) -> None:
+    """Report an entry whose executable differs from the one that was compiled in its place."""
+    with store.reporting("read", name):
+        if _programs(found) != _programs(new):
+            raise ValueError("it held another program than the one that is compiled now; it is replaced")
+
+
+def cached(client: Any, module: Any, executable_devices: Any, options: Any, compile_now: Callable[[], Any]) -> Any:
+    """The executable of a module: of an entry, or a new one."""
+    where = store()
+    if where is None:
+        return compile_now()
+    name = key(client, module, executable_devices, options)
+    executable = find(where, name, client, executable_devices, options)
+    if executable is not None and not flags.compilation_cache_check_contents.value:
+        return executable
+    new = compiled(where, name, compile_now)
+    if executable is not None:
+        compare(where, name, executable, new)
+    return new
+
+
 def key(client: Any, module: Any, executable_devices: Any, options: Any) -> str:
-    """The name of a program's entry."""
+    """The name of the entry of a module."""
     if flags.compilation_cache_include_metadata_in_key.value:
         text = mlir.bytecode(module)
     else:
         text = module.operation.get_asm(enable_debug_info=False).encode()
-    kinds = [(d.device_kind, d.id) for d in executable_devices]
-    import hashlib
+    return name_of(text, client, executable_devices, options)
 
+
+def name_of(program: bytes, client: Any, executable_devices: Any, options: Any) -> str:
+    """The name of an entry, from the bytes of its program."""
+    kinds = [(d.device_kind, d.id) for d in executable_devices]
     digest = hashlib.sha256()
     for part in (
-        text,
+        program,
         options.SerializeAsString(),
         repr((runtime.jaxlib_version, client.platform, client.platform_version, kinds)).encode(),
+        cpu_features() if client.platform == "cpu" else b"",
         os.environ.get("XLA_FLAGS", "").encode(),
     ):
         digest.update(len(part).to_bytes(8, "little"))
@@ -65,54 +243,21 @@ def key(client: Any, module: Any, executable_devices: Any, options: Any) -> str:
     return digest.hexdigest()
 
 
+@functools.cache
+def cpu_features() -> bytes:
+    """The instruction sets of this CPU (code for another one could end the process), and the number of its cores."""
+    cores = f"{os.cpu_count()} ".encode()
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", "rb") as file:
+        for line in file:
+            if line.startswith((b"flags", b"Features")):
+                return cores + line
+    import platform
+
+    return cores + f"{platform.machine()} {platform.processor()}".encode()
+
+
 def _programs(executable) -> list[str]:
     """The programs of an executable, as text without names and locations."""
     options = runtime.HloPrintOptions.fingerprint()
     options.print_large_constants = True
     return [program.to_string(options) for program in executable.hlo_modules()]
-
-
-def _checked(entry: bytes) -> bytes:
-    """The contents of an entry. XLA does not check them: damaged ones would end the process, or give wrong results."""
-    import hashlib
-
-    digest, data = entry[:32], entry[32:]
-    if hashlib.sha256(data).digest() != digest:
-        raise ValueError("its checksum is wrong: the entry is damaged, and the program is compiled again")
-    return data
-
-
-def _store(path: pathlib.Path, data: bytes) -> None:
-    import hashlib
-    import tempfile
-
-    if len(data) < flags.persistent_cache_min_entry_size_bytes.value:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:  # readers never see a partial entry
-        file.write(hashlib.sha256(data).digest() + data)
-    os.replace(file.name, path)
-    _make_room(path.parent)
-
-
-def _make_room(folder: pathlib.Path) -> None:
-    """Remove the least recently used entries while the folder is larger than the limit."""
-    limit = flags.compilation_cache_max_size.value
-    if limit < 0:
-        return
-    entries = sorted(folder.glob("*-cache"), key=lambda p: p.stat().st_atime)
-    total = sum(p.stat().st_size for p in entries)
-    for path in entries:
-        if total <= limit:
-            break
-        total -= path.stat().st_size
-        path.unlink()
-
-
-def _report(what: str, path: pathlib.Path, error: Exception) -> None:
-    if flags.raise_persistent_cache_errors.value:
-        raise error
-    warnings.warn(
-        f"Error: cannot {what} persistent compilation cache entry {path.name}: {type(error).__name__}: {error}",
-        stacklevel=4,
-    )

@@ -29,7 +29,7 @@ from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.passes import primitive_of
 from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import reshard_p
-from bedrax.xla_backend import compilation_cache, flags, placement, platforms, room, sharding
+from bedrax.xla_backend import compilation_cache, flags, placement, platforms, program_key, room, sharding
 from bedrax.xla_backend.door import runtime, versions
 from bedrax.xla_backend.door.arrays import ArrayImpl, layout_of, sharding_of
 from bedrax.xla_backend.host import check_alive
@@ -81,7 +81,10 @@ def kept_arguments(jaxpr: Jaxpr) -> tuple[bool, ...]:
 
 
 class LoweredProgram:
-    """A StableHLO module of a jaxpr, with the data needed to compile and run it."""
+    """A StableHLO module of a jaxpr, with the data needed to compile and run it.
+
+    `program` is None if the executable was found without it.
+    """
 
     def __init__(
         self,
@@ -91,7 +94,7 @@ class LoweredProgram:
         kept: tuple[bool, ...],
         donated: tuple[bool, ...],
         const_args: list[Any],
-        program: Program,
+        program: Program | None,
         options: tuple[Any, ...],
     ) -> None:
         self.jaxpr = jaxpr
@@ -107,8 +110,14 @@ class LoweredProgram:
     def module(self) -> Any:
         return self.program.module
 
-    def compile(self, compiler_options: dict[str, Any] | None = None) -> LoadedProgram:
-        """Compile for the devices of the placement, and load."""
+    def compile(
+        self, compiler_options: dict[str, Any] | None = None, entry: tuple[Any, str] | None = None
+    ) -> LoadedProgram:
+        """Compile for the devices of the placement, and load.
+
+        Args:
+          entry: the store and the name of the program's entry, which does not exist yet; None: they are looked up.
+        """
         where = self.placement
         client = where.devices[0].client
         options = compile_options(len(where.devices), where.devices, {**dict(self.options), **(compiler_options or {})})
@@ -130,12 +139,63 @@ class LoweredProgram:
         at_hand = not isinstance(client, runtime.CompileOnlyClient)
         if self.program.host_callbacks or self.program.keepalives or not at_hand:
             executable = compile_now()
+        elif entry is not None:
+            executable = compilation_cache.compiled(*entry, compile_now)
         else:
             executable = compilation_cache.cached(client, self.module, devices, options, compile_now)
         logger.log(_level(), "%s was compiled in %.3f seconds", self.name, time.monotonic() - started)
         for x in self.program.keepalives if at_hand else ():
             executable.keep_alive(x)
         return LoadedProgram(self, executable)
+
+
+def load(
+    jaxpr: Jaxpr,
+    name: str,
+    placement: Placement,
+    donated: Sequence[bool],
+    keep_unused: bool,
+    compiler_options: tuple[Any, ...],
+    result_names: Sequence[str] | None,
+) -> LoadedProgram:
+    """The executable of a program: kept on disk, or lowered and compiled. The parameters are those of `lower`."""
+    entry, executable, client = None, None, placement.devices[0].client
+    plain = not placement.several and placement.mesh is None and placement.layouts is None
+    store = compilation_cache.store() if plain and not _lowering_is_observed() else None
+    if store is not None and not isinstance(client, runtime.CompileOnlyClient):
+        options = compile_options(1, placement.devices, dict(compiler_options))
+        hoisted = tuple([hoists(v.aval) for v in jaxpr.constvars])
+        platform = platforms.of_device(placement.devices[0])
+        key = program_key.of(jaxpr, platform, hoisted, name, tuple(donated), keep_unused)
+        if key is not None:
+            devices = runtime.DeviceList(placement.devices)
+            entry = store, compilation_cache.name_of(key, client, devices, options)
+            executable = compilation_cache.find(*entry, client, devices, options)
+            if executable is not None and not flags.compilation_cache_check_contents.value:
+                _warn_of_large_constants(jaxpr, name)
+                kept = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
+                if any(donated):
+                    mark_donated(jaxpr, donated, {i: {} for i, k in enumerate(kept) if k})  # its warnings
+                constants = [c for c, h in zip(jaxpr.consts, hoisted, strict=True) if h]
+                logger.log(_level(), "%s was found in %s", name, store.path)
+                found = LoweredProgram(jaxpr, name, placement, kept, tuple(donated), constants, None, compiler_options)
+                return LoadedProgram(found, executable)
+    lowered = lower(jaxpr, name, placement, donated, keep_unused, compiler_options, result_names=result_names)
+    program = lowered.compile(entry=entry)
+    if executable is not None:
+        compilation_cache.compare(*entry, executable, program.executable)
+    return program
+
+
+def _lowering_is_observed() -> bool:
+    """Whether an option asks for something that lowering does besides the module."""
+    observers = (
+        flags.dump_ir_to,
+        flags.captured_constants_report_frames,
+        flags.compilation_cache_include_metadata_in_key,
+        config.enable_checks,
+    )
+    return any(flag.value for flag in observers)
 
 
 def _timed(event: str) -> Callable[[Callable], Callable]:
@@ -193,7 +253,7 @@ def lower(
         program.partitioner = Shardy(program, axes)
     keeps = (True,) * len(jaxpr.invars) if keep_unused else kept_arguments(jaxpr)
     kept = [i for i, k in enumerate(keeps) if k]
-    hoisted = [not embed_constants and _hoist(v.aval) for v in jaxpr.constvars]
+    hoisted = [not embed_constants and hoists(v.aval) for v in jaxpr.constvars]
     constants = [c for c, h in zip(jaxpr.consts, hoisted) if h]
     arg_attrs: list[dict[str, Any]] = [{} for _ in kept]
     res_attrs: list[dict[str, Any]] = [
@@ -270,7 +330,8 @@ def _warn_of_large_constants(jaxpr: Jaxpr, name: str) -> None:
             )
 
 
-def _hoist(aval: Any) -> bool:
+def hoists(aval: Any) -> bool:
+    """Whether a constant of this type is an argument of the module."""
     if not aval.is_array or not isinstance(aval.dtype, np.dtype) or not aval.shape:
         return False
     return aval.size * aval.dtype.itemsize > flags.embedded_constants_max_bytes.value

@@ -182,10 +182,14 @@ hlo_source_file_canonicalization_regex: Final = flag(
 
 # The compilation cache on disk.
 enable_compilation_cache: Final = flag(
-    "jax_enable_compilation_cache", True, "keep compiled programs on disk, if there is a folder"
+    "jax_enable_compilation_cache", True, "keep compiled programs on disk, from one process to the next"
 )
-compilation_cache_dir: Final = flag("jax_compilation_cache_dir", None, "folder of the compilation cache")
-compilation_cache_max_size: Final = flag("jax_compilation_cache_max_size", -1, "bytes it may hold (-1: unlimited)")
+compilation_cache_dir: Final = flag(
+    "jax_compilation_cache_dir", None, "folder of the compiled programs (None: one among the user's caches, of 1 GiB)"
+)
+compilation_cache_max_size: Final = flag(
+    "jax_compilation_cache_max_size", -1, "bytes it may hold (-1: unlimited, or 1 GiB for the folder by default)"
+)
 compilation_cache_include_metadata_in_key: Final = flag(
     "jax_compilation_cache_include_metadata_in_key", False, "source locations are part of the key"
 )
@@ -193,7 +197,7 @@ compilation_cache_check_contents: Final = flag(
     "jax_compilation_cache_check_contents", False, "a program that is found is compiled, too, and compared"
 )
 persistent_cache_min_compile_time_secs: Final = flag(
-    "jax_persistent_cache_min_compile_time_secs", 1.0, "faster compilations are not kept"
+    "jax_persistent_cache_min_compile_time_secs", 0.0, "faster compilations are not kept"
 )
 persistent_cache_min_entry_size_bytes: Final = flag(
     "jax_persistent_cache_min_entry_size_bytes", 0, "smaller programs are not kept"

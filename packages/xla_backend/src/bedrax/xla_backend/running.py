@@ -80,15 +80,15 @@ def load(
     )
 
     def compiled():
-        return compile_module.lower(
+        return compile_module.load(
             jaxpr,
             "jit_" + params["name"],
             where,
             params["donated_invars"],
             params["keep_unused"],
             params["compiler_options"],
-            result_names=names,
-        ).compile()
+            names,
+        )
 
     return fact(jaxpr, key, compiled)
 

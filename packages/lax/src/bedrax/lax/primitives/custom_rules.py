@@ -30,6 +30,8 @@ families_on_bases.add(_FAMILY)
 class FunctionWithRules(Primitive):
     """A primitive that applies a function with rules; params: call_jaxpr, rule, num_consts."""
 
+    transformed_params: tuple[str, ...] = ("rule",)  # parameters that only transformations read
+
     __slots__ = ()
 
     def call(self, rule: Any, args: Sequence[Any]) -> list[Any]:
