@@ -69,20 +69,24 @@ def initialize(
 
     Afterwards `jax.devices()` are those of all processes, and `jax.local_devices()` those of this one. Missing
     arguments are taken from ``JAX_COORDINATOR_ADDRESS``, ``JAX_NUM_PROCESSES``, ``JAX_PROCESS_ID`` and
-    ``JAX_LOCAL_DEVICE_IDS``, else from the environment variables of Slurm, Open MPI or Kubernetes.
+    ``JAX_LOCAL_DEVICE_IDS``, else from the environment variables of Open MPI, Intel MPI, MPICH, Slurm or Kubernetes.
+    Those of MPICH have no address, and those of Kubernetes no number of processes.
 
     Args:
-      coordinator_address: ``"host:port"`` of process 0, the same for all processes.
+      coordinator_address: ``"host:port"`` of process 0, the same for all processes. The port that follows from a
+        launcher is different for each run, and if it is in use, process 0 takes another one.
       num_processes: the number of processes.
       process_id: the number of this process: 0 to ``num_processes - 1``, each once.
-      local_device_ids: the accelerators of the host that this process uses. Default: all; with a launcher, the one with
-        the process's number on its host.
-      cluster_detection_method: ``"slurm"``, ``"ompi"``, ``"k8s"``, ``"mpi4py"``, or ``"deactivate"``.
+      local_device_ids: the accelerators of the host that this process uses. Default: all; with Slurm or
+        MPI, the one with the process's number on its host, unless ``CUDA_VISIBLE_DEVICES`` (or
+        ``ROCR_VISIBLE_DEVICES``) has devices for this process alone.
+      cluster_detection_method: ``"ompi"``, ``"pmi"`` (MPICH, Intel MPI), ``"slurm"``, ``"k8s"``, ``"mpi4py"``, or
+        ``"deactivate"``. Default: the first of these whose variables are set, except ``"mpi4py"``, which starts MPI.
       initialization_timeout: seconds to wait for all processes.
       heartbeat_timeout_seconds: a process without a heartbeat for this time counts as dead.
       shutdown_timeout_seconds: seconds to wait for the others at the end.
       coordinator_bind_address: the address that process 0 listens on. Default: all interfaces, at the port of
-        `coordinator_address`.
+        `coordinator_address`. It needs `coordinator_address`.
       slice_index, partition_index: not supported: the runtime determines which devices are near each other.
       mtls_cert_file, mtls_key_file, mtls_ca_file: files (PEM) with the certificate chain of this process, its private
       key, and the authorities for the certificates of others. The coordination service and its clients authenticate
@@ -111,6 +115,8 @@ def initialize(
         mtls_peer_uri_prefix=mtls_peer_uri_prefix,
     )
     found = _settings(coordinator_address, num_processes, process_id, cluster_detection_method, os.environ)
+    if coordinator_bind_address is not None and found.run is not None:
+        raise ValueError("coordinator_bind_address has a port: give coordinator_address, too, so that others know it")
     with _lock:
         if global_state.client is not None:
             raise RuntimeError("jax.distributed.initialize was called before in this process; call it once")
@@ -169,13 +175,12 @@ def _settings(address, count, number, method, env: Mapping[str, str]) -> cluster
     if method is not None or None in settings[:3]:
         launcher = clusters.detect(method, env)
     found = clusters.Cluster(*(b if a is None else a for a, b in zip(settings, launcher, strict=True)))
+    if settings.coordinator_address is not None:
+        found = found._replace(run=None)  # its port is this one
     for name, value in zip(found._fields[:3], found, strict=False):
         if value is None:
-            raise ValueError(
-                f"jax.distributed.initialize: {name} is not given, and neither JAX_{name.upper()} nor a launcher (Slurm,"
-                " Open MPI, Kubernetes) sets it"
-            )
-    address, count, number, _ = found
+            raise ValueError(_missing(name, found))
+    address, count, number = found[:3]
     if not isinstance(address, str) or not address.rpartition(":")[0] or not address.rpartition(":")[2].isdigit():
         raise ValueError(f"coordinator_address is 'host:port', got {address!r}")
     if count < 1 or not 0 <= number < count:
@@ -183,20 +188,52 @@ def _settings(address, count, number, method, env: Mapping[str, str]) -> cluster
     return found
 
 
+def _missing(name: str, found: clusters.Cluster) -> str:
+    """The error of a setting that is not known."""
+    if found.launcher is None:
+        return (
+            f"jax.distributed.initialize: {name} is not given, and neither JAX_{name.upper()} nor a launcher (Slurm, Open MPI,"
+            " Intel MPI, Kubernetes) sets it"
+        )
+    mpi = found.launcher in ("Open MPI", "Intel MPI", "MPICH") and name == "coordinator_address"
+    other = ", or install mpi4py and use cluster_detection_method='mpi4py'" if mpi else ""
+    return (
+        f"jax.distributed.initialize: {name} is not given, and the variables of {found.launcher} do not have it. Give {name},"
+        f" or set JAX_{name.upper()}{other} (this is process {found.process_id} of {found.num_processes or '?'})"
+    )
+
+
 def _choose_devices(local_device_ids, found: clusters.Cluster, env: Mapping[str, str]) -> None:
     """Select the accelerators of the host for this process."""
     if local_device_ids is None and "JAX_LOCAL_DEVICE_IDS" in env:
-        local_device_ids = [int(i) for i in env["JAX_LOCAL_DEVICE_IDS"].split(",")]
+        try:
+            local_device_ids = [int(i) for i in env["JAX_LOCAL_DEVICE_IDS"].split(",")]
+        except ValueError:
+            raise ValueError(
+                f"JAX_LOCAL_DEVICE_IDS is a list of numbers ('0,1'), got {env['JAX_LOCAL_DEVICE_IDS']!r}"
+            ) from None
     if isinstance(local_device_ids, int):
         local_device_ids = [local_device_ids]
-    if local_device_ids is None and found.local_process_id is not None:
+    if local_device_ids is None and found.local_process_id is not None and not _has_own_devices(found, env):
         local_device_ids = [found.local_process_id]
     if local_device_ids is not None:
         clients.visible_accelerators = frozenset(local_device_ids)
 
 
+def _has_own_devices(found: clusters.Cluster, env: Mapping[str, str]) -> bool:
+    """Whether the launcher has already chosen the accelerators of this process among those of the host.
+
+    ``srun --gpus-per-task=1`` sets these variables to other devices in each process. They are numbered from 0.
+    """
+    visible = env.get("CUDA_VISIBLE_DEVICES") or env.get("ROCR_VISIBLE_DEVICES")
+    if not visible:
+        return False
+    count, on_host = len(visible.split(",")), clusters.number(env, "SLURM_GPUS_ON_NODE")
+    return found.local_process_id >= count or (on_host is not None and count < on_host)
+
+
 def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout, bind_address, credentials) -> None:
-    address, count, number, _ = found
+    address, count, number = found[:3]
     proxies = [name for name in os.environ if name.lower() in ("http_proxy", "https_proxy", "all_proxy")]
     if flags.check_proxy_envs.value and proxies and not {"no_proxy", "NO_PROXY"} & set(os.environ):
         warnings.warn(
@@ -213,7 +250,7 @@ def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout,
             address,
             "all" if clients.visible_accelerators is None else sorted(clients.visible_accelerators),
         )
-    rendezvous.meet(address, bind_address, number, count, initialization_timeout)
+    address = rendezvous.meet(address, bind_address, number, count, initialization_timeout, found.run)
     service = None
     if number == 0:
         listen = bind_address or f"[::]:{address.rpartition(':')[2]}"
