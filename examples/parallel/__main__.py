@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -26,9 +25,8 @@ def with_devices(count: int, *arguments: str) -> None:
 
 def with_processes(count: int, *arguments: str) -> None:
     """Run this program in several processes, which share the devices. Only the first one's output is shown."""
-    with socket.socket() as s:
-        s.bind(("localhost", 0))
-        address = f"localhost:{s.getsockname()[1]}"
+    # A port below those of outgoing connections. No other process has this number, so no other program has this port.
+    address = f"localhost:{20000 + os.getpid() % 12000}"
     environment = {
         **os.environ,
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={DEVICES // count}",

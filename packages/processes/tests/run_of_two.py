@@ -148,6 +148,24 @@ def wait():
     time.sleep(60)
 
 
+def leave():
+    """Process 0 ends first. It has the coordination service, which process 1 still needs."""
+    start()
+    clients.devices()
+    if me == 1:
+        time.sleep(3)
+        distributed.global_state.client.key_value_set("still", "here")
+
+
+def fail():
+    """An exception ends process 1."""
+    start()
+    multihost.sync_global_devices("here")
+    if me == 1:
+        raise ArithmeticError("the loss is NaN")
+    multihost.sync_global_devices("there")
+
+
 def late():
     """Process 1 never comes."""
     if me == 0:

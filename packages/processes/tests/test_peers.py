@@ -1,5 +1,6 @@
 """Ended processes, in one process: a dictionary replaces the store of the coordination service."""
 
+import socket
 import sys
 import threading
 
@@ -74,6 +75,24 @@ def test_a_run_that_has_ended_asks_nobody(three):
     for watch in three:
         peers.stop(watch)
     assert host.explain_failure is None and peers.gone(two) == []
+
+
+def test_checks_are_answered_in_long_runs():
+    """Nothing accepted the connections of the checks. After some 128 of them, each took the two seconds of its time-out."""
+    watch = peers.start(Store(), 0, 1, "localhost:4321", 0.01)
+    try:
+        address = watch.listener.getsockname()[:2]
+        for _ in range(500):
+            socket.create_connection(address, timeout=5).close()
+        assert not peers._refuses(f"{address[0]} {address[1]}")
+    finally:
+        peers.stop(watch)
+
+
+def test_a_process_that_fails_is_missed(three):
+    peers.stop(three[1], failed=True)
+    peers.stop(three[2])
+    assert [number for number, _ in peers.gone(three[0])] == [1]
 
 
 def test_who_waits_for_nothing_is_named(capsys, monkeypatch):

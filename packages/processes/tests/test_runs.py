@@ -1,9 +1,10 @@
 """Runs of two processes with four devices each, on jaxlib's coordination service and gloo."""
 
+import itertools
+import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -13,13 +14,13 @@ import pytest
 from bedrax.xla_backend.door import versions
 
 PROGRAM = pathlib.Path(__file__).with_name("run_of_two.py")
+# Ports below those of outgoing connections. No other process has this number, so no other test has these ports.
+PORTS = itertools.cycle(20000 + (8 * os.getpid() + i) % 12000 for i in range(8))
 
 
 def run(what, count=2, limit=120, more=()):
     """(exit code, output) of each process, and the seconds that it took."""
-    with socket.socket() as s:
-        s.bind(("localhost", 0))
-        port = s.getsockname()[1]
+    port = next(PORTS)
     started = time.monotonic()
     processes = [
         subprocess.Popen(
@@ -103,6 +104,19 @@ def test_when_a_process_dies_the_others_end_with_an_error():
 def test_who_dies_is_named_to_those_that_wait_for_nothing():
     (zero, one), seconds = run("wait", limit=90)
     assert one[0] == 17 and zero[0] != 0 and "done" not in zero[1] and seconds < 60
+    assert re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]
+
+
+def test_a_process_that_ends_early_waits_for_the_others():
+    found, _ = run("leave", limit=60)
+    for i, (code, out) in enumerate(found):
+        assert code == 0 and f"done leave {i}" in out, out[-2000:]
+
+
+def test_a_process_that_an_exception_ends_does_not_wait_and_is_named():
+    (zero, one), seconds = run("fail", limit=90)
+    assert one[0] == 1 and "the loss is NaN" in one[1] and seconds < 40
+    assert zero[0] != 0 and "done" not in zero[1]
     assert re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]
 
 

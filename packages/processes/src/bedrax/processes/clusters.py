@@ -104,7 +104,7 @@ def _open_mpi(env: Mapping[str, str]) -> Cluster | None:
     # Open MPI 4: the address of mpirun, "<job>.0;tcp://<address>,...:<port>". Open MPI 5: "prterun-<host>-<number>@<job>".
     uri, job = env.get("OMPI_MCA_orte_hnp_uri", ""), env.get("PMIX_NAMESPACE", "")
     mpirun = re.search(r";tcp6?://(?:\[([^\]]+)\]|([^,:]+))", uri) or re.match(r"prte(?:run)?-(.+)-\d+@", job)
-    host = "localhost" if count == on_host else mpirun and mpirun[1]
+    host = "localhost" if count == on_host else mpirun and mpirun[mpirun.lastindex]
     run = f"Open MPI {uri} {job}" if uri or job else None
     process, local = number(env, "OMPI_COMM_WORLD_RANK"), number(env, "OMPI_COMM_WORLD_LOCAL_RANK")
     return Cluster(_at(host, run), count, process, local, run, "Open MPI")

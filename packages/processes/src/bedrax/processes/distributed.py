@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ class State:
       preemption_sync_manager: signals that processes must stop, see `multihost.reached_preemption_sync_point`.
       process_id, num_processes: the number of this process, and of all processes.
       coordinator_address: the address of process 0.
+      shutdown_timeout: seconds to wait for the others at the end.
       watch: finds the processes that have ended after an error, see `peers`.
     """
 
@@ -40,6 +42,7 @@ class State:
         self.process_id: int = 0
         self.num_processes: int = 1
         self.coordinator_address: str | None = None
+        self.shutdown_timeout: int = 0
         self.watch: peers.Watch | None = None
 
 
@@ -269,7 +272,7 @@ def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout,
     client.connect()
     global_state.service, global_state.client = service, client
     global_state.process_id, global_state.num_processes = number, count
-    global_state.coordinator_address = address
+    global_state.coordinator_address, global_state.shutdown_timeout = address, shutdown_timeout
     clients.run = clients.Run(client, number, count)
     global_state.watch = peers.start(client, number, count, address, heartbeat_timeout / 4)
     if flags.enable_preemption_service.value:
@@ -289,19 +292,56 @@ def is_initialized() -> bool:
     return global_state.client is not None
 
 
-@atexit.register
 def shutdown() -> None:
-    """Leave the run: wait for the other processes, then disconnect. Does nothing in a run of one process."""
+    """Leave the run: wait until the other processes leave it, too, then disconnect. Does nothing in a run of one process.
+
+    A process does this at its end, unless an exception ends it: then the errors of the others name it immediately. With
+    the option ``jax_enable_recoverability`` there is no wait.
+
+    Raises:
+      RuntimeError: the others did not leave within ``shutdown_timeout_seconds`` of `initialize`, or one has ended.
+
+    Examples:
+
+      >>> jax.distributed.shutdown()
+    """
+    _leave(failed=False)
+
+
+@atexit.register
+def _leave_at_exit() -> None:
+    _leave(failed=getattr(sys, "last_value", None) is not None)  # the exception that ends the interpreter
+
+
+def _leave(failed: bool) -> None:
     with _lock:
         state = global_state
         manager, client, service, watch = state.preemption_sync_manager, state.client, state.service, state.watch
+        if client is None:
+            return
+        problem = ""
+        if not failed and not flags.enable_recoverability.value:
+            # The service is in process 0: if that ends first, the others cannot reach each other.
+            problem = peers.missing(watch) if watch is not None else ""
+            if not problem:
+                problem = _wait_for_others(client, state.shutdown_timeout)
         state.__init__()
         if watch is not None:
-            peers.stop(watch)
+            peers.stop(watch, failed)
         if manager is not None:
             manager.shutdown()
-        if client is not None:
-            clients.run = None
-            client.shutdown()
+        clients.run = None
+        client.shutdown()
         if service is not None:
             service.shutdown()
+    if problem:
+        raise RuntimeError(f"this process left the run without the others: {problem}")
+
+
+def _wait_for_others(client: Any, timeout: int) -> str:
+    """Wait until all processes leave the run. Returns what is wrong, or an empty text."""
+    try:
+        client.wait_at_barrier("bedrax/leave", timeout * 1000)
+    except Exception as error:
+        return f"they did not leave within {timeout} seconds (shutdown_timeout_seconds of initialize), or ended. {error}"
+    return ""

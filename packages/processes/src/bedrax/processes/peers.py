@@ -5,8 +5,7 @@ exists as long as the process, and publishes its address. A process whose socket
 of the runtime that reach a value on the host, or end a thread, name these processes.
 
 A process that waits in no collective gets no error: the coordination service ends it after heartbeat_timeout_seconds,
-with
-a message that has numbers only. So a thread checks the next process a few times in this span. It publishes the name of
+with a message that has numbers only. So a thread checks the next process a few times in this span. It publishes the name of
 a missing process, and prints it on stderr.
 """
 
@@ -48,6 +47,7 @@ def start(client: Any, number: int, count: int, coordinator: str, period: float 
         probe.connect(address)
         own = probe.getsockname()[0]
     listener = socket.create_server((own, 0), family=family)
+    listener.setblocking(False)
     client.key_value_set(f"{_KEY}{number}", f"{own} {listener.getsockname()[1]}")
     watch = Watch(client, listener, number, count, coordinator, threading.Event())
     hooks = sys.excepthook, threading.excepthook
@@ -66,12 +66,17 @@ def start(client: Any, number: int, count: int, coordinator: str, period: float 
     return watch
 
 
-def stop(watch: Watch) -> None:
-    """Stop watching. Exception hooks of other code that were installed later are kept."""
+def stop(watch: Watch, failed: bool = False) -> None:
+    """Stop watching. Exception hooks of other code that were installed later are kept.
+
+    Args:
+      failed: an exception ends this process, so the others miss it.
+    """
     host.explain_failure = None
     watch.ended.set()
     with contextlib.suppress(Exception):  # the coordination service may be gone
-        watch.client.key_value_delete(f"{_KEY}{watch.number}")  # a process that leaves is not missing
+        if not failed:
+            watch.client.key_value_delete(f"{_KEY}{watch.number}")  # a process that leaves is not missing
     watch.listener.close()
 
 
@@ -82,22 +87,39 @@ def _others(watch: Watch) -> dict[int, str]:
     return {n: known[n] for n in order if n != watch.number}
 
 
+def missing(watch: Watch) -> str:
+    """The names of ended processes; empty if none is known.
+
+    It checks the next process, and publishes the name if that has ended. So each name is known to all after some time, and
+    the cost does not grow with the number of processes.
+    """
+    try:
+        for n, address in _others(watch).items():
+            if not _refuses(address):
+                break
+            watch.client.key_value_set(f"{_MISSED}{n}", address, allow_overwrite=True)
+        missed = {int(k.rpartition("/")[2]): v for k, v in watch.client.key_value_dir_get(_MISSED)}
+    except Exception:  # the coordination service is in process 0
+        address = " ".join(watch.coordinator.rsplit(":", 1))
+        missed = {0: address} if _refuses(address) else {}
+    return _text(watch, sorted(missed.items())) if missed else ""
+
+
 def _look_out(watch: Watch, period: float) -> None:
     """Print once which process is missing."""
     while not watch.ended.wait(period):
-        try:
-            others = _others(watch)
-            for n, address in others.items():
-                if not _refuses(address):
-                    break
-                watch.client.key_value_set(f"{_MISSED}{n}", address, allow_overwrite=True)
-            missed = {int(k.rpartition("/")[2]): v for k, v in watch.client.key_value_dir_get(_MISSED)}
-        except Exception:  # the coordination service is in process 0
-            address = " ".join(watch.coordinator.rsplit(":", 1))
-            missed = {0: address} if _refuses(address) else {}
-        if missed and not watch.ended.is_set():
-            print(_text(watch, sorted(missed.items())), file=sys.stderr, flush=True)
+        _close_checks(watch.listener)
+        names = missing(watch)
+        if names and not watch.ended.is_set():
+            print(names, file=sys.stderr, flush=True)
             return
+
+
+def _close_checks(listener: socket.socket) -> None:
+    """Close the connections of the checks of other processes: the system keeps some 128, then it stops answering."""
+    with contextlib.suppress(OSError):  # there are no more
+        while True:
+            listener.accept()[0].close()
 
 
 def gone(watch: Watch, patience: float = 1.0) -> list[tuple[int, str]]:
