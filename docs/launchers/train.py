@@ -25,7 +25,7 @@ def step(w, x, y):  # arrays of several processes are arguments: a program canno
 
 
 w = jnp.zeros(3)
-for number in range(100):
+for _ in range(100):
     w, loss = step(w, x, y)
 print(
     f"process {jax.process_index()} of {jax.process_count()}: {jax.device_count()} devices,"

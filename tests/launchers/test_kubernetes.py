@@ -23,7 +23,11 @@ def test_the_file_agrees_with_the_detection():
     assert all(isinstance(value, str) for value in given.values())  # Kubernetes refuses numbers here
     found = []
     for index in range(count):
-        kubernetes = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": f"{name}-{index}", "JOB_COMPLETION_INDEX": str(index)}
+        kubernetes = {
+            "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+            "HOSTNAME": f"{name}-{index}",
+            "JOB_COMPLETION_INDEX": str(index),
+        }
         found.append(distributed._settings(None, None, None, None, {**kubernetes, **given}))
     assert [f.process_id for f in found] == list(range(count))
     ((address, number, run),) = {(f.coordinator_address, f.num_processes, f.run) for f in found}

@@ -97,7 +97,14 @@ def test_two_jobs_of_one_host(kind, mpiexec, library):
 
 
 def test_the_page_of_open_mpi():
-    path = next((mpiexec for kind, mpiexec, _ in reversed(FOUND) if kind == "openmpi" and Path(mpiexec).with_name("mpirun").exists()), None)
+    path = next(
+        (
+            mpiexec
+            for kind, mpiexec, _ in reversed(FOUND)
+            if kind == "openmpi" and Path(mpiexec).with_name("mpirun").exists()
+        ),
+        None,
+    )
     if path is None:
         pytest.skip("Open MPI is not installed")
     env = environment(path, None, PYTHON=sys.executable)
@@ -111,8 +118,8 @@ WITH_MPI4PY = "import jax; jax.distributed.initialize(cluster_detection_method='
 @pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
 def test_two_jobs_with_mpi4py(kind, mpiexec, library):
     job = [mpiexec, "-n", "2", sys.executable, "-c", WITH_MPI4PY]
-    if library is None:
-        library = next((str(p) for p in sorted(Path("/usr/lib").glob(f"*/lib{'mpich' if kind == 'mpich' else 'mpi'}.so.*"))), None)
+    if library is None and kind == "mpich":
+        pytest.skip("the mpi4py of PyPI does not find Debian's MPICH, whose library has another name")
     for code, out in together(job, job, env=environment(mpiexec, library)):
         assert code == 0 and out.count("2 processes") == 2, out[-3000:]
 
@@ -140,8 +147,8 @@ def submit(cluster, folder, script):
     """The output of a batch job."""
     (folder / "job.sh").write_text(script, encoding="utf-8")
     job = ["sbatch", "--wait", f"--output={folder}/out", f"--chdir={PAGES}", folder / "job.sh"]
-    ((code, said),) = together(job, env={**cluster, "PYTHON": sys.executable})
-    return code, said + (folder / "out").read_text(encoding="utf-8", errors="replace")
+    ((code, printed),) = together(job, env={**cluster, "PYTHON": sys.executable})
+    return code, printed + (folder / "out").read_text(encoding="utf-8", errors="replace")
 
 
 def test_the_page_of_slurm(cluster, tmp_path):

@@ -11,7 +11,7 @@ from bedrax import lax
 from bedrax.core import config, jitting
 from bedrax.parallel import Mesh
 from bedrax.parallel import PartitionSpec as P
-from bedrax.processes import distributed, multihost
+from bedrax.processes import array_serialization, distributed, multihost, tree_io
 from bedrax.processes.local_data import make_array_from_process_local_data
 from bedrax.xla_backend import clients, flags
 from bedrax.xla_backend.placement import make_array_from_callback
@@ -146,6 +146,30 @@ def wait():
     if me == 1:
         os._exit(17)
     time.sleep(60)
+
+
+def exists():
+    """Process 0 finds a folder that must not be overwritten: ``exists <id> <count> <port> <folder>``."""
+    start()
+    try:
+        tree_io.save({"x": np.arange(3)}, sys.argv[5], overwrite=False)
+    except OSError as error:
+        print(f"refused: {error}\n", end="", flush=True)
+    multihost.sync_global_devices("all continue")
+
+
+def managers():
+    """The second manager's write is complete in process 0 only. The first one's barrier is not its barrier."""
+    start()
+    first, second = (array_serialization.GlobalAsyncCheckpointManager(timeout_secs=5) for _ in range(2))
+    calls = []
+    manager = (first, second)[me]  # as if each process had written with another manager until now
+    manager.serialize([], [], on_commit_callback=lambda: calls.append("committed"))
+    try:
+        manager.wait_until_finished()
+    except array_serialization.BarrierTimeoutError:
+        print(f"waited {me}\n", end="", flush=True)
+    assert not calls
 
 
 def leave():

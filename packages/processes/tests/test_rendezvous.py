@@ -20,12 +20,12 @@ class Process(threading.Thread):
 
     def __init__(self, number, count=2, port=PORT, timeout=10, run=None):
         super().__init__(daemon=True)
-        self.asked = f"localhost:{port}", None, number, count, timeout, run
+        self.arguments = f"localhost:{port}", None, number, count, timeout, run
         self.start()
 
     def run(self):
         try:
-            self.result = rendezvous.meet(*self.asked)
+            self.result = rendezvous.meet(*self.arguments)
         except RuntimeError as error:
             self.result = error
 

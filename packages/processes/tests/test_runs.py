@@ -107,6 +107,21 @@ def test_who_dies_is_named_to_those_that_wait_for_nothing():
     assert re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]
 
 
+def test_all_processes_refuse_to_overwrite(tmp_path):
+    """Only process 0 raised an error. The others waited for it."""
+    (tmp_path / "kept").write_text("x", encoding="utf-8")
+    found, _ = run("exists", limit=60, more=(str(tmp_path),))
+    for i, (code, out) in enumerate(found):
+        assert code == 0 and "refused: " in out and f"done exists {i}" in out, out[-2000:]
+    assert "is not empty; overwrite=True" in found[0][1] and "process 0 could not make the folder" in found[1][1]
+
+
+def test_writes_of_two_managers_do_not_wait_for_each_other():
+    found, _ = run("managers", limit=60)
+    for i, (code, out) in enumerate(found):
+        assert code == 0 and f"waited {i}" in out and f"done managers {i}" in out, out[-2000:]
+
+
 def test_a_process_that_ends_early_waits_for_the_others():
     found, _ = run("leave", limit=60)
     for i, (code, out) in enumerate(found):

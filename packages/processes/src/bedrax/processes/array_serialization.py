@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import itertools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from bedrax.processes import distributed, multihost, tensorstore_io
 
@@ -134,6 +135,14 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
       [Array([0., 1., 2., 3.], dtype=float32)]
     """
 
+    _managers: ClassVar = itertools.count()
+
+    def __init__(self, timeout_secs: int = 300) -> None:
+        super().__init__(timeout_secs)
+        # All processes make their managers in the same order. The writes of two managers do not wait for each other.
+        self._number = next(self._managers)
+        self._saves = itertools.count()
+
     def serialize(
         self,
         arrays: Sequence[Any],
@@ -161,15 +170,15 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
         asyncio.run(copy_all())
         multihost.sync_global_devices("arrays are copied")
-        self._saves += 1
-        number, state, callback = self._saves, distributed.global_state, on_commit_callback
+        name = f"bedrax/save/{self._number}/{next(self._saves)}"
+        state, callback = distributed.global_state, on_commit_callback
 
         def commit():
             for future in (f for fs in commits for f in fs):
                 future.result()
             if state.client is not None:
                 try:
-                    state.client.wait_at_barrier(f"bedrax/save/{number}", self._timeout_secs * 1000)
+                    state.client.wait_at_barrier(name, self._timeout_secs * 1000)
                 except Exception as error:
                     raise BarrierTimeoutError(
                         f"not all processes wrote their parts within {self._timeout_secs} seconds: {error}"
@@ -178,8 +187,6 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
                 callback()
 
         self._start(commit)
-
-    _saves = 0
 
     def serialize_with_paths(
         self,

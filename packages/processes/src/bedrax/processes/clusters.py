@@ -140,7 +140,9 @@ def _kubernetes(env: Mapping[str, str]) -> Cluster | None:
     domain = domain or env.get("JAX_KUBERNETES_SUBDOMAIN") or (job and job[1])
     run = f"Kubernetes {domain} {job[1]}" if job else None  # a pod with the network of its node has another name
     # A pod has the devices that it requested, so its process uses all of them.
-    return Cluster(_at(job and f"{job[1]}-0.{domain}", run), number(env, "JAX_NUM_PROCESSES"), index, None, run, "Kubernetes")
+    return Cluster(
+        _at(job and f"{job[1]}-0.{domain}", run), number(env, "JAX_NUM_PROCESSES"), index, None, run, "Kubernetes"
+    )
 
 
 def _mpi4py(env: Mapping[str, str]) -> Cluster | None:

@@ -128,15 +128,20 @@ def initialize(
                 "jax.distributed.initialize must be called before the first computation and the first use of devices: the devices of this"
                 " process are in use already"
             )
+        devices = clients.visible_accelerators
         _choose_devices(local_device_ids, found, os.environ)
-        _connect(
-            found,
-            initialization_timeout,
-            heartbeat_timeout_seconds,
-            shutdown_timeout_seconds,
-            coordinator_bind_address,
-            credentials,
-        )
+        try:
+            _connect(
+                found,
+                initialization_timeout,
+                heartbeat_timeout_seconds,
+                shutdown_timeout_seconds,
+                coordinator_bind_address,
+                credentials,
+            )
+        except BaseException:
+            clients.visible_accelerators = devices
+            raise
 
 
 def _credentials(verify: bool | None, **files: str | None) -> dict[str, Any]:
@@ -343,5 +348,7 @@ def _wait_for_others(client: Any, timeout: int) -> str:
     try:
         client.wait_at_barrier("bedrax/leave", timeout * 1000)
     except Exception as error:
-        return f"they did not leave within {timeout} seconds (shutdown_timeout_seconds of initialize), or ended. {error}"
+        return (
+            f"they did not leave within {timeout} seconds (shutdown_timeout_seconds of initialize), or ended. {error}"
+        )
     return ""

@@ -23,7 +23,9 @@ _LINE = 4096  # the longest line
 _WELCOME = {"welcome": "bedrax"}
 
 
-def meet(address: str, bind_address: str | None, number: int, count: int, timeout: float, run: str | None = None) -> str:
+def meet(
+    address: str, bind_address: str | None, number: int, count: int, timeout: float, run: str | None = None
+) -> str:
     """Return when all processes of a run have connected: the address of process 0.
 
     Args:
@@ -132,9 +134,15 @@ def _joined(
                 continue
             number, count = words["number"], words["count"]
             if count != mine["count"]:
-                return f"process {number} has num_processes={count}, process 0 has {mine['count']}", [*present.values(), other]
+                return f"process {number} has num_processes={count}, process 0 has {mine['count']}", [
+                    *present.values(),
+                    other,
+                ]
             if number in present or number == 0:
-                return f"two processes have process_id={number}; each number is for one process", [*present.values(), other]
+                return f"two processes have process_id={number}; each number is for one process", [
+                    *present.values(),
+                    other,
+                ]
             try:
                 other.sendall(_line(_WELCOME))
             except OSError:
@@ -173,7 +181,7 @@ def _line(words: dict[str, Any]) -> bytes:
 
 
 def _read(line: bytes) -> dict[str, Any] | None:
-    """What a process of a run sends; None for anything else."""
+    """The words of a process of a run, or None for anything else."""
     try:
         words = json.loads(line)
         known = isinstance(words["number"], int) and isinstance(words["count"], int) and words.keys() >= {"run"}

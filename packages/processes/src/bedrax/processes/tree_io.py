@@ -130,16 +130,26 @@ def nonblocking_save(
     structure = json.dumps(serialize_pytreedef(tree))
     folder = pathlib.Path(directory)
     arrays = [x if hasattr(x, "addressable_shards") else device_put(np.asarray(x)) for x in leaves]
-    if clients.process_index() == 0:
-        if folder.exists() and any(folder.iterdir()):
-            if not overwrite:
-                raise FileExistsError(f"save: {folder} is not empty; overwrite=True replaces its files")
-            shutil.rmtree(folder / _ARRAYS, ignore_errors=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _STRUCTURE).write_text(structure)
-    multihost.sync_global_devices("the folder is made")
+    problem = _made(folder, structure, overwrite) if clients.process_index() == 0 else None
+    # All processes raise an error together: otherwise the others would wait for process 0.
+    if not multihost.broadcast_one_to_all(np.int32(problem is None)):
+        raise problem or OSError(f"save: process 0 could not make the folder {folder}; its error has the reason")
     specs = _specs(folder, len(arrays), ts_specs)
     return _background.submit(tensorstore_io.run_serialization, arrays, specs)
+
+
+def _made(folder: pathlib.Path, structure: str, overwrite: bool) -> OSError | None:
+    """Make the folder. Returns the error, if there is one."""
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            if not overwrite:
+                return FileExistsError(f"save: {folder} is not empty; overwrite=True replaces its files")
+            shutil.rmtree(folder / _ARRAYS, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _STRUCTURE).write_text(structure, encoding="utf-8")
+    except OSError as error:
+        return error
+    return None
 
 
 def load_pytreedef(directory: str | os.PathLike[str]) -> Any:
