@@ -178,6 +178,9 @@ def test_mpi_in_a_job_of_slurm(kind, mpiexec, library, cluster, tmp_path):
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 def test_the_page_of_ray():
     """A worker dies after step 55, and the run continues from step 40 or 50."""
-    env = clean(RAY_USAGE_STATS_ENABLED="0", PYTHONPATH=os.environ.get("PYTHONPATH", ""))
+    # Ray would start its workers by `uv run`, if that has started this process.
+    env = clean(
+        RAY_USAGE_STATS_ENABLED="0", RAY_ENABLE_UV_RUN_RUNTIME_ENV="0", PYTHONPATH=os.environ.get("PYTHONPATH", "")
+    )
     ((code, out),) = together([sys.executable, "ray_train.py", "100", "55"], env=env)
     assert code == 0 and re.search(r"2 processes, started at step [345]0, loss \S+e-1\d", out), out[-5000:]

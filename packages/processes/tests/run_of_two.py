@@ -148,6 +148,19 @@ def wait():
     time.sleep(60)
 
 
+def shapes():
+    """Arrays of different shapes are compared: process 1 raises an error, and both continue."""
+    start()
+    for mine in (np.arange(3 + me), [np.arange(3)] * (1 + me), np.arange(3).astype(("int32", "float32")[me])):
+        try:
+            multihost.assert_equal({"a": mine}, "parts")
+        except AssertionError as error:
+            assert me == 1 and "parts: process 1 has other leaves, shapes or dtypes than process 0" in str(error), error
+        else:
+            assert me == 0
+    multihost.sync_global_devices("all continue")
+
+
 def exists():
     """Process 0 finds a folder that must not be overwritten: ``exists <id> <count> <port> <folder>``."""
     start()

@@ -107,6 +107,12 @@ def test_who_dies_is_named_to_those_that_wait_for_nothing():
     assert re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]
 
 
+def test_arrays_of_different_shapes_are_not_equal():
+    found, _ = run("shapes", limit=60)
+    for i, (code, out) in enumerate(found):
+        assert code == 0 and f"done shapes {i}" in out, out[-2000:]
+
+
 def test_all_processes_refuse_to_overwrite(tmp_path):
     """Only process 0 raised an error. The others waited for it."""
     (tmp_path / "kept").write_text("x", encoding="utf-8")

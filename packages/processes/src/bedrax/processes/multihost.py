@@ -6,6 +6,7 @@ With one process all functions are trivial.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -85,7 +86,7 @@ def sync_global_devices(name: str) -> None:
 
       >>> multihost_utils.sync_global_devices("after loading")
     """
-    assert_equal(np.frombuffer(name.encode()[:1024].ljust(1024), np.uint8), f"sync_global_devices({name!r})")
+    _assert_equal_values(np.frombuffer(name.encode()[:1024].ljust(1024), np.uint8), f"sync_global_devices({name!r})")
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
@@ -157,12 +158,29 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
       >>> multihost_utils.assert_equal({"step": np.int32(3)}, "processes are at different steps")
     """
+    leaves = pytree.tree_flatten_with_path(in_tree)[0]
+    types = [(pytree.keystr(path), np.shape(x), str(np.asarray(x).dtype)) for path, x in leaves]
+    # A broadcast needs equal types on all processes, so their sums are compared before: these have one type.
+    sums = [
+        hashlib.sha256(repr(types).encode()).digest(),
+        hashlib.sha256(b"".join(_bytes(x) for _, x in leaves)).digest(),
+    ]
+    rows = process_allgather(np.frombuffer(b"".join(sums), np.uint8).reshape(2, -1))
+    me, what = clients.process_index(), fail_message or "assert_equal"
+    if (rows[me, 0] != rows[0, 0]).any():
+        raise AssertionError(f"{what}: process {me} has other leaves, shapes or dtypes than process 0: {types}")
+    if (rows[:, 0] == rows[0, 0]).all():
+        _assert_equal_values(in_tree, what)
+    elif (rows[me, 1] != rows[0, 1]).any():
+        raise AssertionError(f"{what}: a value of process {me} differs from that of process 0")
+
+
+def _assert_equal_values(in_tree: Any, what: str) -> None:
     expected = broadcast_one_to_all(in_tree)
     for (path, x), y in zip(pytree.tree_flatten_with_path(in_tree)[0], pytree.tree_leaves(expected), strict=True):
         if _bytes(x).tobytes() != y.tobytes() and not np.array_equal(np.asarray(x), y):
             raise AssertionError(
-                f"{fail_message or 'assert_equal'}: the value{pytree.keystr(path)} of process {clients.process_index()}"
-                " differs from that of process 0"
+                f"{what}: the value{pytree.keystr(path)} of process {clients.process_index()} differs from that of process 0"
             )
 
 
