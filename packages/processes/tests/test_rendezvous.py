@@ -18,9 +18,9 @@ PORT = 20000 + (8 * os.getpid() + 7) % 12000  # see test_runs.py
 class Process(threading.Thread):
     """A process that joins a run. `result` is the address, or the error."""
 
-    def __init__(self, number, count=2, port=PORT, timeout=10, run=None):
+    def __init__(self, number, count=2, port=PORT, timeout=10, run=None, bind=None):
         super().__init__(daemon=True)
-        self.arguments = f"localhost:{port}", None, number, count, timeout, run
+        self.arguments = f"localhost:{port}", bind, number, count, timeout, run
         self.start()
 
     def run(self):
@@ -48,6 +48,13 @@ def connected(port=PORT):
 
 def test_all_get_the_address():
     assert results(*(Process(i, 4) for i in range(4))) == [f"localhost:{PORT}"] * 4
+
+
+def test_the_address_to_listen_at():
+    assert results(Process(0, bind=f"127.0.0.1:{PORT}"), Process(1)) == [f"localhost:{PORT}"] * 2
+    elsewhere = Process(0, timeout=2, bind=f"[::1]:{PORT + 1}"), Process(1, timeout=2)
+    missed, unanswered = results(*elsewhere)
+    assert "no connection from process 1" in str(missed) and "did not answer in time" in str(unanswered)
 
 
 @pytest.mark.parametrize(

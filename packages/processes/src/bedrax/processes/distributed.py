@@ -233,11 +233,11 @@ def _has_own_devices(found: clusters.Cluster, env: Mapping[str, str]) -> bool:
 
     ``srun --gpus-per-task=1`` sets these variables to other devices in each process. They are numbered from 0.
     """
-    visible = env.get("CUDA_VISIBLE_DEVICES") or env.get("ROCR_VISIBLE_DEVICES")
-    if not visible:
+    visible, local = env.get("CUDA_VISIBLE_DEVICES") or env.get("ROCR_VISIBLE_DEVICES"), found.local_process_id
+    if not visible or local is None:
         return False
     count, on_host = len(visible.split(",")), clusters.number(env, "SLURM_GPUS_ON_NODE")
-    return found.local_process_id >= count or (on_host is not None and count < on_host)
+    return local >= count or (on_host is not None and count < on_host)
 
 
 def _connect(found, initialization_timeout, heartbeat_timeout, shutdown_timeout, bind_address, credentials) -> None:

@@ -163,7 +163,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     # A broadcast needs equal types on all processes, so their sums are compared before: these have one type.
     sums = [
         hashlib.sha256(repr(types).encode()).digest(),
-        hashlib.sha256(b"".join(_bytes(x) for _, x in leaves)).digest(),
+        hashlib.sha256(b"".join(_bytes(x).tobytes() for _, x in leaves)).digest(),
     ]
     rows = process_allgather(np.frombuffer(b"".join(sums), np.uint8).reshape(2, -1))
     me, what = clients.process_index(), fail_message or "assert_equal"

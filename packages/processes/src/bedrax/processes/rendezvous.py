@@ -41,15 +41,13 @@ def meet(
     ports = [int(port)] if run is None else clusters.ports(run)
     deadline = time.monotonic() + timeout
     words = {"number": number, "count": count, "run": run}
-    if number == 0:
-        if bind_address is not None:
-            listen, _, port = bind_address.rpartition(":")
-            problem, found = _gather(listen.strip("[]"), [int(port)], words, deadline)
-            found = ports[0]
-        else:
-            problem, found = _gather("", ports, words, deadline)
-    else:
+    if number != 0:
         problem, found = _report(host.strip("[]"), ports, words, deadline)
+    elif bind_address is None:
+        problem, found = _gather("", ports, words, deadline)
+    else:  # another port, if the network maps that of the address to it
+        listen, _, own = bind_address.rpartition(":")
+        problem, found = _gather(listen.strip("[]"), [int(own)], words, deadline)[0], ports[0]
     if problem:
         raise RuntimeError(f"process {number} of {count} did not join the run at {address}: {problem}")
     return f"{host}:{found}"
