@@ -12,7 +12,7 @@ import pytest
 
 from bedrax.processes import clusters, rendezvous
 
-PORT = 20000 + (8 * os.getpid() + 7) % 12000  # see test_runs.py
+PORT = 20000 + (8 * os.getpid() + 4) % 12000  # see test_runs.py; the next ones are of this process, too
 
 
 class Process(threading.Thread):
@@ -133,7 +133,13 @@ def test_a_run_takes_another_port_if_its_first_one_is_in_use(silent):
 def test_runs_with_the_same_ports_do_not_meet(monkeypatch):
     """Without names, processes of two runs would be counted as one."""
     monkeypatch.setattr(clusters, "ports", lambda run: [PORT, PORT + 1, PORT + 2])
-    runs = [[Process(i, 3, timeout=25, run=name) for i in range(3)] for name in ("one", "two", "three")]
+    names = ("one", "two", "three")
+    runs = [[Process(0, 3, timeout=25, run=name)] for name in names]
+    for i in range(3):
+        connected(PORT + i).close()  # all listen, before one has ended
+    for i in (1, 2):
+        for name, run in zip(names, runs, strict=True):
+            run.append(Process(i, 3, timeout=25, run=name))
     addresses = [results(*run) for run in runs]
     assert all(len({*found}) == 1 for found in addresses)
     assert {found[0] for found in addresses} == {f"localhost:{PORT + i}" for i in range(3)}
