@@ -320,7 +320,7 @@ def upstream():
     return None if "bedrax" in version else version
 
 
-def beside(section, small, sides):
+def compared(section, small, sides):
     """A table of the results of `section`: a column for each side, and the ratio of the first two."""
     results, problems = [], []
     for title, environment in sides.items():
@@ -354,7 +354,7 @@ def main():
     parser.add_argument("sections", nargs="*", metavar="section", help=f"one of {', '.join(SECTIONS)}; default: all")
     parser.add_argument("--device", default="gpu", choices=("gpu", "cpu"), help="where to run (cpu: a rehearsal)")
     parser.add_argument("--small", action="store_true", help="small sizes, and every twentieth record")
-    parser.add_argument("--jobs", type=int, default=1, help="processes that run records at once")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that run records in parallel")
     parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}, behind its mark")
     parser.add_argument("--child", choices=tuple(SECTIONS), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -390,7 +390,7 @@ def main():
         if section == "records":
             result = all_records(options.small, environment, options.jobs)
         else:
-            result, bad = beside(section, options.small, sides)
+            result, bad = compared(section, options.small, sides)
             failed |= bad
         text = f"\n## {TITLES[section]}\n\n{result.strip()}\n\n({time.perf_counter() - began:.0f} seconds)\n"
         print(text, flush=True)

@@ -188,7 +188,7 @@ def load(
 
 
 def _lowering_is_observed() -> bool:
-    """Whether an option asks for something that lowering does besides the module."""
+    """Whether an option requests something that lowering does besides the module."""
     observers = (
         flags.dump_ir_to,
         flags.captured_constants_report_frames,
