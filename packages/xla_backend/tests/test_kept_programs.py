@@ -212,7 +212,7 @@ def test_a_change_of_a_file_changes_the_fingerprint(tmp_path, monkeypatch):
     (tmp_path / "lax").mkdir()
     file = tmp_path / "lax" / "module.py"
     file.write_text("x = 1", encoding="utf-8")
-    monkeypatch.setattr(program_key.bedrax, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(sys.modules["bedrax"], "__path__", [str(tmp_path)])
     seen = set()
     for text, when in (("x = 1", 1), ("x = 2", 2), ("x = 22", 2)):
         file.write_text(text, encoding="utf-8")

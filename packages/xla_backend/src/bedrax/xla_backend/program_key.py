@@ -13,13 +13,13 @@ import functools
 import hashlib
 import marshal
 import os
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-import bedrax
 from bedrax.core.avals import ShapedArray
 from bedrax.core.context import trace_context
 from bedrax.core.dtypes import ExtendedDType
@@ -211,7 +211,7 @@ def fingerprint() -> bytes:
     Raises:
       OSError: a part of Bedrax is not in a folder.
     """
-    folders = tuple(bedrax.__path__)
+    folders = tuple(sys.modules["bedrax"].__path__)  # a namespace: one folder for each distribution
     found = _fingerprints.get(folders)
     if found is None:
         files: list[tuple[str, int, int]] = []
