@@ -251,7 +251,8 @@ def test_flags_of_offered_modules_are_found(tmp_path, monkeypatch):
     declaration = "from bedrax.core.config import flag\nmine = flag('test_offered', 3, 'a number')\n"
     (folder / "flags.py").write_text(declaration)
     monkeypatch.syspath_prepend(tmp_path)
-    offers.options.extend(["package_that_is_not_installed.flags", "package_with_flags.flags"])
+    for name in ("package_that_is_not_installed", "package_with_flags"):
+        monkeypatch.setitem(offers._targets, f"options of {name}", f"{name}.flags")
     assert config.jax_enable_x64 is False and "package_with_flags" not in sys.modules
     assert config.test_offered == 3 and "package_with_flags" in sys.modules
 
@@ -263,9 +264,9 @@ def test_flags_of_a_package_that_lacks_a_library_are_left_out(tmp_path, monkeypa
         (folder / "__init__.py").write_text(line)
         (folder / "flags.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(offers, "options", ["lacks_a_library.flags"])
-    assert config.jax_enable_x64 is False and not hasattr(config, "no_such_option") and not offers.options
-    offers.options.append("has_a_fault.flags")
+    monkeypatch.setitem(offers._targets, "options of lacks_a_library", "lacks_a_library.flags")
+    assert config.jax_enable_x64 is False and not hasattr(config, "no_such_option")
+    monkeypatch.setitem(offers._targets, "options of has_a_fault", "has_a_fault.flags")
     with pytest.raises(ModuleNotFoundError, match=r"bedrax\.no_such"):
         hasattr(config, "no_such_option")
 
@@ -391,14 +392,8 @@ def test_threads_that_load_offered_options_at_once_find_each_once(tmp_path, monk
         (tmp_path / f"package_in_race_{i}" / "flags.py").write_text("import time\ntime.sleep(0.002)\n")
     monkeypatch.syspath_prepend(tmp_path)
 
-    class Popped(list):  # the moment between the test of the list and the look at its first element
-        def __bool__(self):
-            full = len(self) > 0
-            if full and threading.current_thread() is not threading.main_thread():
-                self.clear()
-            return full
-
-    monkeypatch.setattr(offers, "options", Popped(f"package_in_race_{i}.flags" for i in range(8)))
+    for i in range(8):
+        monkeypatch.setitem(offers._targets, f"options of package_in_race_{i}", f"package_in_race_{i}.flags")
     errors = []
 
     def load():
@@ -413,4 +408,4 @@ def test_threads_that_load_offered_options_at_once_find_each_once(tmp_path, monk
     for thread in threads:
         thread.join()
     assert not errors
-    assert not list(offers.options)
+    assert {f"package_in_race_{i}.flags" for i in range(8)} <= options._searched & sys.modules.keys()

@@ -12,25 +12,32 @@ from bedrax.core.lazy import deprecated as _deprecated
 from ._gone import GONE as _GONE
 
 _deprecated.update({name: text for name, text in _GONE.items() if text is not None})
-_executors.offer("bedrax.xla_backend", rank=1)  # XLA runs the programs of users of `jax`; it is imported on first use
-_offers.offer("vmap", "bedrax.batching", "vmap")
-_offers.offer("manual axis type", "bedrax.parallel.specs", "ManualAxisType")
-_offers.offer("array namespace", "jax", "numpy")
-_offers.options.extend(
-    f"bedrax.{name}.flags"
-    for name in (
-        "autodiff",
-        "lax",
-        "random",
-        "nn",
-        "parallel",
-        "xla_backend",
-        "extend",
-        "jax2tf",
-        "pallas",
-        "processes",
-    )
+# What the metadata of all packages say; to read these takes time.
+_offers.name_all(
+    {
+        "operators of arrays": "bedrax.lax.operators",
+        "options of lax": "bedrax.lax.flags",
+        "methods of arrays": "bedrax.numpy.methods",
+        "executor 0": "bedrax.numpy_backend.executor",
+        "vmap": "bedrax.batching:vmap",
+        "manual axis type": "bedrax.parallel.specs:ManualAxisType",
+        "options of parallel": "bedrax.parallel.flags",
+        "options of autodiff": "bedrax.autodiff.flags",
+        "dtypes key": "bedrax.random.key_array:dtype_of_printed_name",
+        "key reuse": "bedrax.random.reuse:watch",
+        "options of random": "bedrax.random.flags",
+        "options of nn": "bedrax.nn.flags",
+        "executor 1": "bedrax.xla_backend",
+        "sharding of types": "bedrax.xla_backend.sharding:of_type",
+        "options of xla_backend": "bedrax.xla_backend.flags",
+        "options of extend": "bedrax.extend.flags",
+        "options of jax2tf": "bedrax.jax2tf.flags",
+        "options of pallas": "bedrax.pallas.flags",
+        "options of processes": "bedrax.processes.flags",
+        "array namespace": "jax:numpy",
+    }
 )
+_executors.offer("bedrax.xla_backend", rank=1)  # also if NumPy evaluated until now, in sources without metadata
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

@@ -6,7 +6,7 @@ import bedrax.numpy_backend  # noqa: F401  # the executor of arrays without devi
 from bedrax.core import offers, source
 from bedrax.core.lazy import attach
 
-offers.offer("vmap", "bedrax.batching", "vmap")
+offers.offer("vmap", "bedrax.batching:vmap")
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
 __getattr__, __dir__, __all__ = attach(

@@ -3,8 +3,8 @@
 from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach
 
-_offers.offer("text of programs", "bedrax.core.printing", "jaxpr_text")
-_offers.offer("text of equations", "bedrax.core.printing", "eqn_text")
+_offers.offer("text of programs", "bedrax.core.printing:jaxpr_text")
+_offers.offer("text of equations", "bedrax.core.printing:eqn_text")
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

@@ -2,18 +2,20 @@
 
 Operators and methods live in one place for all of them: `install_methods` puts a function
 on `Array` (which tracers and the arrays of our own backends inherit) and on every foreign array
-type that a backend has registered with `add_array_type`. The layers that define the methods
-install them, or name the module of the methods with `install_on_demand`.
+type that a backend has registered with `add_array_type`. The layers above define them. Until the first use, a descriptor
+stands for each method and operator. It imports the module that the layer offers (`bedrax.core.offers`).
 """
 
 from __future__ import annotations
 
 import importlib
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from bedrax.core import offers
 
 if TYPE_CHECKING:
     from bedrax.core.typing import ArrayAt, ArrayLike, Axis, DTypeLike, ShapeLike
@@ -64,12 +66,12 @@ class Array(metaclass=_ArrayMeta):
 
     # The properties below read the aval, and so work for tracers, too. `attrgetter` adds no frame of Python.
     if not TYPE_CHECKING:
-        shape = property(attrgetter("aval.shape"))
-        dtype = property(attrgetter("aval.dtype"))
-        weak_type = property(attrgetter("aval.weak_type"))
+        shape = property(operator.attrgetter("aval.shape"))
+        dtype = property(operator.attrgetter("aval.dtype"))
+        weak_type = property(operator.attrgetter("aval.weak_type"))
         ndim = property(lambda self: len(self.aval.shape))
-        size = property(attrgetter("aval.size"))
-        itemsize = property(attrgetter("aval.dtype.itemsize"))
+        size = property(operator.attrgetter("aval.size"))
+        itemsize = property(operator.attrgetter("aval.dtype.itemsize"))
         nbytes = property(lambda self: self.aval.size * self.aval.dtype.itemsize)
 
     def __len__(self) -> int:
@@ -579,9 +581,7 @@ class Array(metaclass=_ArrayMeta):
     if not TYPE_CHECKING:  # type checkers would accept any name
 
         def __getattr__(self, name: str) -> Any:
-            hint = ""
-            if name in NUMPY_METHODS:
-                hint = "; array methods come from bedrax-numpy: import bedrax.numpy"
+            hint = _why_missing.get(name, "")
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
 
@@ -605,24 +605,26 @@ def _give(cls: type, methods: Mapping[str, Any]) -> None:
 
 
 class _OnDemand:
-    """Stands for a method until it is first used: imports the module that installs it."""
+    """Stands for a method or operator until its first use: imports the offered module, which installs all of them."""
 
-    __slots__ = ("module", "name")
+    __slots__ = ("name", "purpose")
 
-    def __init__(self, module: str, name: str) -> None:
-        self.module, self.name = module, name
+    def __init__(self, purpose: str, name: str) -> None:
+        self.purpose, self.name = purpose, name
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        importlib.import_module(self.module)
+        module = offers.target(self.purpose)
+        if module is None:
+            if self.name in _BINARY_OPERATORS:
+                return lambda other: NotImplemented  # Python asks the other operand
+            raise AttributeError(
+                f"'{type(instance).__name__}' object has no attribute '{self.name}'{_why_missing[self.name]}"
+            )
+        importlib.import_module(module)
         found = _installed[self.name]
         if found is self:
-            raise AttributeError(f"{self.module} did not install the array method '{self.name}'")
+            raise AttributeError(f"{module} did not install the array method '{self.name}'")
         return found.__get__(instance, owner) if hasattr(found, "__get__") else found
-
-
-def install_on_demand(module: str, names: Iterable[str]) -> None:
-    """Let `module` install these attributes of arrays; it is imported when one is first used."""
-    install_methods({name: _OnDemand(module, name) for name in names if name not in _installed})
 
 
 def add_array_type(cls: type) -> None:
@@ -632,7 +634,14 @@ def add_array_type(cls: type) -> None:
         _give(cls, _installed)
 
 
-# The methods that `bedrax.numpy.methods` installs. A face that offers them passes this to `install_on_demand`.
+_ARITHMETIC = "add sub mul truediv floordiv mod pow divmod and or xor lshift rshift".split()
+_COMPARISONS = "eq ne lt le gt ge".split()
+_BINARY_OPERATORS = frozenset([f"__{r}{name}__" for r in ("", "r") for name in (*_ARITHMETIC, *_COMPARISONS)])
+# The operators are offered for the purpose "operators of arrays", the methods for "methods of arrays".
+OPERATORS = (
+    *[f"__{name}__" for name in (*_COMPARISONS, "neg", "pos", "abs", "invert", "iter")],
+    *[f"__{r}{name}__" for r in ("", "r") for name in _ARITHMETIC],
+)
 NUMPY_METHODS = (
     "T",
     "__array_module__",
@@ -690,3 +699,10 @@ NUMPY_METHODS = (
     "var",
     "view",
 )
+
+_why_missing = {
+    **dict.fromkeys(OPERATORS, "; the operators of arrays come from bedrax-lax: install it"),
+    **dict.fromkeys(NUMPY_METHODS, "; array methods come from bedrax-numpy: install it"),
+}
+install_methods({name: _OnDemand("operators of arrays", name) for name in OPERATORS})
+install_methods({name: _OnDemand("methods of arrays", name) for name in NUMPY_METHODS})

@@ -7,8 +7,8 @@ cached. A thread may override a flag:
 
     with enable_x64(True): ...
 
-Inside Bedrax, options are read as `enable_x64.value`; users read `config.jax_enable_x64`. `offers.options`
-names the packages whose flags may be looked up before they are imported.
+Inside Bedrax, options are read as `enable_x64.value`; users read `config.jax_enable_x64`. The options of installed
+packages are found before these are imported: each package offers the module that declares them (`bedrax.core.offers`).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from bedrax.core.context import UNSET, Changes, Variable, thread
 
 _flags: dict[str, Flag] = {}
 _users_only: list[Flag] = []
+_searched: set[str] = set()  # the offered modules whose flags are declared, or whose libraries are missing
 _global_listeners: list[Callable[[Flag], None]] = []
 _lock = threading.RLock()
 
@@ -261,17 +262,16 @@ def flag(name: str, default: Any, meaning: str, **options: Any) -> Flag:
 
 def _load_offered() -> None:
     """Import the offered modules whose dependencies are installed."""
-    for module in tuple(offers.options):  # a copy: other threads may run this, too, and imports may offer more
+    for module in offers.of_kind("options of").values():
+        if module in _searched:
+            continue
         if importlib.util.find_spec(module.rpartition(".")[0]) is not None:
             try:
                 importlib.import_module(module)
             except ModuleNotFoundError as error:  # the bridges raise at import without TensorFlow
                 if error.name is None or error.name.partition(".")[0] == "bedrax":
                     raise
-        with contextlib.suppress(ValueError):  # another thread removed it
-            offers.options.remove(module)
-    if offers.options:
-        _load_offered()
+        _searched.add(module)
 
 
 def find(name: str) -> Flag:

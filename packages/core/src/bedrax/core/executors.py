@@ -1,10 +1,11 @@
 """The executors that evaluate operations and programs.
 
 `EvalTrace` calls the active executor for eager operations, `jit` for whole programs.
-The kernel has no executor. A backend offers one (`offer`), which is imported at the first
-evaluation. If several backends are offered, the one of the highest rank evaluates.
+The kernel has no executor. Of those that are installed, the one of the highest rank evaluates; it is imported at the
+first evaluation. No import of another package decides it. `install` chooses another one.
 
-A new backend is a subclass of `Executor`, one `provide`, and a column of rules.
+A new backend is a subclass of `Executor`, one `provide`, and a column of rules. Its distribution names it in its
+metadata, as ``"executor <rank>"`` (`bedrax.core.offers`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bedrax.core import array
+from bedrax.core import array, offers
 
 if TYPE_CHECKING:
     from bedrax.core.ir import Jaxpr
@@ -39,7 +40,7 @@ class Executor:
         because a trace records every call. Returns the argument of the last call.
 
       name: the name in messages.
-      rank: the offered backend of the highest rank evaluates.
+      rank: the installed backend of the highest rank evaluates.
       compiles: whether a program of several operations runs faster than the operations one by one.
       shares_memory: whether `from_dlpack` uses the memory of the other library without a copy.
       ready: looked up before `apply`: primitive -> {params as `marshal` writes them, or None: function of operands},
@@ -107,8 +108,8 @@ ready: dict[Any, dict[Any, Any] | None] = Executor.ready  # of the active execut
 must_see_calls: Callable[[Any], Any] | None = None
 """The function of the provider; called when a trace is entered."""
 
-_offers: dict[int, str] = {}  # rank -> module that provides an executor of that rank when it is imported
 _provided: dict[int, Executor] = {}
+_chosen: Executor | None = None  # by the user
 _lock = threading.RLock()
 
 
@@ -116,35 +117,41 @@ def get() -> Executor:
     """Return the active executor. The one of the highest rank is imported at first use.
 
     Raises:
-      RuntimeError: no backend was offered.
+      RuntimeError: no backend is installed.
     """
     if active is not None:
         return active
-    if not any_offered():
-        raise RuntimeError("nothing here can evaluate an operation: import bedrax.numpy_backend, or a package above it")
-    rank = max((*_offers, *_provided))
+    modules = _modules()
+    ranks = {*modules, *_provided}
+    if not ranks:
+        raise RuntimeError("nothing here can evaluate an operation: install bedrax-numpy-backend, or a package above it")
+    rank = max(ranks)
     if rank not in _provided:  # not under our lock: a module's import waits for other imports
-        importlib.import_module(_offers[rank])
+        importlib.import_module(modules[rank])
         if rank not in _provided:
-            raise ImportError(f"importing {_offers[rank]} provided no executor of rank {rank}")
-    return install(_provided[rank])
+            raise ImportError(f"importing {modules[rank]} provided no executor of rank {rank}")
+    return _activate(_provided[rank])
+
+
+def _modules() -> dict[int, str]:
+    """Return the module of each installed executor by its rank."""
+    return {int(rank): module for rank, module in offers.of_kind("executor").items()}
 
 
 def any_offered() -> bool:
-    """Return whether there is a backend. Without one, programs can be made but not run."""
-    return bool(active or _offers or _provided)
+    """Return whether a backend is installed. Without one, programs can be made but not run."""
+    return bool(active or _provided or _modules())
 
 
 def offer(module: str, rank: int) -> None:
     """Name the module that provides an executor of this rank; it is imported at the first evaluation."""
     with _lock:
-        _offers[rank] = module
-        if active is not None and active.rank < rank:
-            install(None)
+        offers.offer(f"executor {rank}", module)
+        _give_way_to(rank)
 
 
 def provide(executor: Executor) -> None:
-    """Add an executor. It evaluates from now on, unless one of a higher rank was offered or provided.
+    """Add an executor. It evaluates from now on, unless one of a higher rank is installed or the user chose another.
 
     Call it when the executor is complete: other threads may use it immediately.
     """
@@ -162,12 +169,34 @@ def provide(executor: Executor) -> None:
         if executor.must_see_calls is not None:
             must_see_calls = executor.must_see_calls
         _provided[executor.rank] = executor
-        if executor.rank >= max((*_offers, *_provided)):
-            install(executor)
+        _give_way_to(executor.rank)
 
 
-def install(executor: Executor | None) -> Executor | None:
-    """Make `executor` the active one; None: the one of the highest rank."""
+def _give_way_to(rank: int) -> None:
+    """Let the next evaluation look for the executor again, if the active one has a lower rank and was not chosen."""
+    if _chosen is None and active is not None and active.rank <= rank:
+        _activate(None)
+
+
+def install(executor: Executor | None) -> None:
+    """Choose the executor that evaluates, whatever is installed; None: that of the highest rank again.
+
+    Examples:
+
+      >>> from bedrax.core import executors
+      >>> from bedrax.numpy_backend.executor import executor
+      >>> executors.install(executor)
+      >>> executors.get().name
+      'numpy'
+      >>> executors.install(None)
+    """
+    global _chosen
+    with _lock:
+        _chosen = executor
+        _activate(executor)
+
+
+def _activate(executor: Executor | None) -> Any:
     global active, ready
     active, ready = executor, (executor or Executor).ready
     return executor

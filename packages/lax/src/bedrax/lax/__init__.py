@@ -3,12 +3,10 @@
 The import installs the arithmetic of arrays.
 """
 
-from bedrax.core import array as _array
+from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach
 
-_BINARY = "add sub mul truediv floordiv mod pow divmod and or xor lshift rshift".split()
-_OPERATORS = ("eq ne lt le gt ge neg pos abs invert iter".split(), _BINARY, ["r" + name for name in _BINARY])
-_array.install_on_demand("bedrax.lax.operators", [f"__{name}__" for names in _OPERATORS for name in names])
+_offers.offer("operators of arrays", "bedrax.lax.operators")
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

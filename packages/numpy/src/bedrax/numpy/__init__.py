@@ -4,10 +4,10 @@ The import installs the NumPy methods of all arrays. These, like the functions, 
 """
 
 import bedrax.numpy_backend  # noqa: F401  # the evaluator if no other backend is loaded
-from bedrax.core import array as _array
+from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach
 
-_array.install_on_demand("bedrax.numpy.methods", _array.NUMPY_METHODS)
+_offers.offer("methods of arrays", "bedrax.numpy.methods")
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

@@ -6,5 +6,5 @@ from bedrax.core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(__name__, {"bedrax.numpy_backend.program_source": ("source_of",)})
 
-offers.offer("NumPy rule of what is composed", "bedrax.numpy_backend.composed", "composed")
+offers.offer("NumPy rule of what is composed", "bedrax.numpy_backend.composed:composed")
 executors.offer("bedrax.numpy_backend.executor", rank=0)

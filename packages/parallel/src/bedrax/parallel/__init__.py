@@ -6,7 +6,7 @@ import bedrax.numpy_backend  # noqa: F401  # the default executor
 from bedrax.core import offers, source
 from bedrax.core.lazy import attach
 
-offers.offer("manual axis type", "bedrax.parallel.specs", "ManualAxisType")
+offers.offer("manual axis type", "bedrax.parallel.specs:ManualAxisType")
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
 __getattr__, __dir__, __all__ = attach(

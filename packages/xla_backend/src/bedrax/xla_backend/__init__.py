@@ -41,7 +41,7 @@ from bedrax.xla_backend.sharding import NamedSharding, Sharding, SingleDeviceSha
 _array.install()
 executor: Final = XlaExecutor()
 executors.provide(executor)
-offers.offer("sharding of types", "bedrax.xla_backend.sharding", "of_type")
+offers.offer("sharding of types", "bedrax.xla_backend.sharding:of_type")
 
 __all__ = [
     "JaxRuntimeError",
