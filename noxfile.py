@@ -188,6 +188,25 @@ def surface(session):
 
 
 @nox.session(default=False)
+def values(session):
+    """Read pickles of each kind of value in processes that imported nothing, each package, each pair of packages; half an
+    hour."""
+    sync(session, *EVERYTHING)
+    session.run("pytest", "tests/test_values.py", *session.posargs, env={**QUIET, "BEDRAX_VALUES": "all"})
+
+
+@nox.session(default=False)
+def native(session):
+    """Convert every record natively to TensorFlow, on the newest Python that has it, with the newest jaxlib."""
+    newest = max((v for v in table.found() if table.number(v) <= (3, 13)), key=table.number, default=None)
+    if newest is None:
+        return session.warn("no Python with wheels of TensorFlow was found: NEWER_PYTHON may name one")
+    there = locked(session, newest, table.found()[newest], *EVERYTHING, "--group=test")
+    test = "packages/jax2tf/tests/test_native_records.py"
+    session.run(there, "-m", "pytest", test, *session.posargs, env={**QUIET, "BEDRAX_NATIVE": "all"}, external=True)
+
+
+@nox.session(default=False)
 def integration(session):
     """Test the bridges and the ecosystem's libraries, which need several packages."""
     sync(session, *EVERYTHING, "--group=libraries")

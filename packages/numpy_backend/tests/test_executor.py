@@ -148,10 +148,10 @@ def test_first_use_from_many_threads():
     assert out.stdout.strip() == "errors []", out.stdout + out.stderr
 
 
-def test_nothing_can_evaluate_before_a_backend_is_offered():
-    program = "import bedrax.core.executors as e; e.get()"
+def test_nothing_can_evaluate_without_a_backend():
+    program = "from bedrax.core import executors, offers; offers.name_all({}); executors.get()"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "import bedrax.numpy_backend, or a package above it" in out.stderr
+    assert "install bedrax-numpy-backend, or a package above it" in out.stderr
 
 
 def test_a_host_has_no_places():

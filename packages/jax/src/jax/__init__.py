@@ -20,6 +20,7 @@ _offers.name_all(
         "methods of arrays": "bedrax.numpy.methods",
         "executor 0": "bedrax.numpy_backend.executor",
         "vmap": "bedrax.batching:vmap",
+        "operations on bases": "bedrax.batching.elements:function_on_bases",
         "manual axis type": "bedrax.parallel.specs:ManualAxisType",
         "options of parallel": "bedrax.parallel.flags",
         "options of autodiff": "bedrax.autodiff.flags",

@@ -7,6 +7,7 @@ from bedrax.core import offers, source
 from bedrax.core.lazy import attach
 
 offers.offer("vmap", "bedrax.batching:vmap")
+offers.offer("operations on bases", "bedrax.batching.elements:function_on_bases")
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
 __getattr__, __dir__, __all__ = attach(

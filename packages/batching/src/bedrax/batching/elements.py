@@ -68,5 +68,3 @@ def _mapped(prim, params, depth, sizes, is_element, args) -> list:
     outs, dims = batch_flat(inner, AxisData(None, sizes[depth - 1]), args, marks)
     return [x if d is None else move_axis(x, d, -1) for x, d in zip(outs, dims, strict=True)]
 
-
-element_types.on_bases = function_on_bases

@@ -81,8 +81,8 @@ class Executor:
     def resolve(self, where: Any, what: str, aval: Any) -> Any:
         """Return the place for a type, given a device, sharding or partition spec of the user (`what`)."""
         raise NotImplementedError(
-            f"{what}: placing an array on {where} needs devices; the {self.name} executor has none. Import"
-            " bedrax.xla_backend (or jax) for them."
+            f"{what}: placing an array on {where} needs devices; the {self.name} executor has none. bedrax-xla-backend"
+            " (or jax) has them."
         )
 
     def reshard(self, x: Any, to: Any) -> Any:

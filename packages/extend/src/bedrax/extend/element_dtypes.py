@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-import bedrax.batching.elements  # noqa: F401  # the operations that move elements
+import bedrax.batching  # noqa: F401  # the operations that move elements
 from bedrax import lax, pytree
 from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules

@@ -1,11 +1,12 @@
 """Native serialization: a program as StableHLO inside one `XlaCallModule` operation.
 
-The module is the portable one of `export`. This file adds TensorFlow's side: operations of its version of
-StableHLO only, its names of platforms, its types, and checks of known sizes.
+The module is the portable one of `export`. This file adds TensorFlow's side: a version of StableHLO that it reads,
+only operations of this version, its names of platforms, its types, and checks of known sizes.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from bedrax.core.ir import Jaxpr
 
 
-# The newest StableHLO that TensorFlow 2.21 reads, and the calling convention, which it supports since 2.16.
-STABLEHLO_VERSION = "1.13.7"
-CALLING_CONVENTION = 9
+CALLING_CONVENTION = 9  # TensorFlow supports it since 2.16
 
 # Custom calls of jaxlib that are registered only with jaxlib's runtime.
 _NOT_IN_TENSORFLOW = {
@@ -104,7 +103,26 @@ def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...
     found = set(modules.custom_call_targets(program.module)) - {"tf.call_tf_function"}
     export.check_custom_calls(found, disabled_checks)
     check_kernels(call.name, found, targets)
-    return modules.serialize(program.module, STABLEHLO_VERSION), kept, targets, functions
+    return _portable(program.module, call.name), kept, targets, functions
+
+
+@functools.cache
+def stablehlo_version() -> str:
+    """Return the version of StableHLO for modules: the newest that the installed TensorFlow reads and jaxlib writes."""
+    from tensorflow.compiler.mlir.stablehlo import stablehlo
+
+    return modules.older_version(stablehlo.get_current_version())
+
+
+def _portable(module: Any, name: str) -> bytes:
+    """A module without CHLO operations as an artifact that the installed TensorFlow reads."""
+    try:
+        return modules.serialize(module, stablehlo_version())
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"jax2tf: '{name}' cannot be native: {error}. That version is the newest that TensorFlow {tf.__version__}"
+            " reads. Convert with native_serialization=False, which uses TensorFlow's own operations"
+        ) from error
 
 
 def _find_rule(prim: Any, platform: str) -> Callable:
@@ -118,7 +136,7 @@ def portable(jaxpr: Jaxpr, name: str, platforms: Sequence[str], kept: tuple[int,
     """A program without calls of TensorFlow functions as a module that TensorFlow reads."""
     program = modules.lower(jaxpr, name, platforms, kept, names=names, find_rule=_find_rule).program
     modules.decompose(program.module)
-    return modules.serialize(program.module, STABLEHLO_VERSION)
+    return _portable(program.module, name)
 
 
 def check_kernels(name: str, found: Any, platforms: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ An array of an `ExtendedDType` (PRNG keys) of shape ``s`` is represented by its 
 - an operation that calls programs, or that its package defined on bases, takes bases unchanged;
 - any other operation moves elements and does not read them (slice, gather, select, ...). Its effect on bases equals
   its effect on a batch of arrays of numbers: its batching rule with the trailing axes mapped. The batching package
-  provides that (`bedrax.batching.elements`) at the request of a package with an extended dtype.
+  offers that (`bedrax.core.offers`), for the purpose "operations on bases".
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bedrax.core import dtypes
+from bedrax.core import dtypes, offers
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.facts import cached
@@ -29,10 +29,6 @@ from bedrax.lax.tables import decompositions
 
 if TYPE_CHECKING:
     from bedrax.core.tracing import Primitive
-
-
-# `(prim, avals, params) -> function of bases (traceable), returning one value or a list`; set by the batching package.
-on_bases: Callable[..., Any] | None = None
 
 
 def is_extended(aval: ShapedArray) -> bool:
@@ -56,9 +52,11 @@ def moves_elements(prim: Primitive, avals_in: list[ShapedArray], avals_out: list
 
 
 def function_on_bases(prim: Primitive, avals: list[ShapedArray], params: dict[str, Any]) -> Callable[..., Any]:
-    """The function of bases that implements an operation on arrays of these types."""
+    """The function of bases that implements an operation on arrays of these types. It is traceable and returns one value
+    or a list."""
+    on_bases = offers.offered("operations on bases")
     if on_bases is None:
-        raise NotImplementedError(f"'{prim}' of {[str(a) for a in avals]}: import bedrax.batching.elements first")
+        raise NotImplementedError(f"'{prim}' of {[str(a) for a in avals]} maps with vmap: install bedrax-batching")
     return on_bases(prim, avals, params)
 
 

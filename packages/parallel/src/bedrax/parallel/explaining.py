@@ -159,8 +159,8 @@ def explain(
     jitted = fn if hasattr(fn, "lower") else jit(fn)
     if not hasattr(jitted, "lower"):
         raise NotImplementedError(
-            f"explain reads compiled programs, and the {executors.get().name} executor compiles none; import"
-            " bedrax.xla_backend (or jax)"
+            f"explain reads compiled programs, and the {executors.get().name} executor compiles none; install"
+            " bedrax-xla-backend (or jax)"
         )
     compiled = jitted.lower(*args, **kwargs).compile()
     program = _Program(compiled.as_text())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-import bedrax.batching.elements  # noqa: F401  # the effect of operations on keys on their bases
+import bedrax.batching  # noqa: F401  # the effect of operations on keys on their bases
 from bedrax import lax
 from bedrax.autodiff.tables import zero
 from bedrax.batching import vmap

@@ -709,7 +709,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         raise ValueError(f"lax.map: batch_size must be a positive integer, got {batch_size!r}")
     vmap = offers.offered("vmap")
     if vmap is None:
-        raise NotImplementedError("lax.map with batch_size maps with vmap: import bedrax.batching")
+        raise NotImplementedError("lax.map with batch_size maps with vmap: install bedrax-batching")
     batched = vmap(f)
     leaves, tree = pytree.tree_flatten(xs)
     n = aval_of(leaves[0]).shape[0]

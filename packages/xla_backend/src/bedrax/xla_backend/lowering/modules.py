@@ -6,6 +6,8 @@ arguments, checks them, and (for several platforms) takes the index of the runni
 
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +17,7 @@ from bedrax import shape_poly
 from bedrax.core import dims
 from bedrax.core.ir import Jaxpr
 from bedrax.xla_backend import tables
-from bedrax.xla_backend.door import mlir
+from bedrax.xla_backend.door import mlir, versions
 from bedrax.xla_backend.lowering import for_platforms, types
 from bedrax.xla_backend.lowering.build import Builder
 from bedrax.xla_backend.lowering.dimensions import DimValue
@@ -163,15 +165,47 @@ def _dimension_values(ctx, avals, values, names) -> dict[str, Any]:
 # ---- bytes ----
 
 
+_OF_ANOTHER_VERSION = re.compile(r"failed to legalize operation 'vhlo\.(\w+)_v\d+'|failed to convert VHLO to v")
+
+
+def older_version(version: str) -> str:
+    """Return the older of two versions of StableHLO: `version`, and the newest that the installed jaxlib writes."""
+    return min(version, mlir.stablehlo().get_current_version(), key=versions.parts)
+
+
 def serialize(module: Any, version: str | None = None) -> bytes:
-    """A module as a portable StableHLO artifact, by default of a version that consumers 12 weeks old can read."""
+    """A module as a portable StableHLO artifact, by default of a version that consumers 12 weeks old can read.
+
+    Raises:
+      NotImplementedError: the module has operations, or forms of operations, that this version lacks; the message names
+        them.
+    """
     stablehlo = mlir.stablehlo()
     if version is None:
         version = stablehlo.get_version_from_compatibility_requirement(
             stablehlo.StablehloCompatibilityRequirement.WEEK_12
         )
     copy = ir.Module.parse(mlir.bytecode(module), types.context)  # serialization changes its argument
-    return stablehlo.serialize_portable_artifact(copy, version, True)
+    missing: set[str] = set()
+    thread = threading.get_ident()
+
+    def note(diagnostic: Any) -> bool:  # the error has no names; other threads may use the context
+        found = _OF_ANOTHER_VERSION.match(diagnostic.message) if threading.get_ident() == thread else None
+        if found is not None and found[1]:
+            missing.add(f"stablehlo.{found[1]}")
+        return found is not None  # MLIR would print it
+
+    handler = types.context.attach_diagnostic_handler(note)
+    try:
+        return stablehlo.serialize_portable_artifact(copy, version, True)
+    except ValueError as error:
+        if not missing:
+            raise
+        raise NotImplementedError(
+            f"version {version} of StableHLO lacks {', '.join(sorted(missing))}, or an attribute that it has here"
+        ) from error
+    finally:
+        handler.detach()
 
 
 def deserialize(artifact: bytes) -> Any:
