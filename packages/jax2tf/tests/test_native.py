@@ -160,9 +160,10 @@ POSITIVE = MATRICES @ MATRICES.swapaxes(1, 2) + np.eye(5, dtype=np.float32)
         (lambda x: jnp.linalg.solve(x, x[..., :2] + 1), POSITIVE),
         (lambda x: (lambda w, v: [w, (v * w[..., None, :]) @ v.swapaxes(1, 2)])(*jnp.linalg.eigh(x)), POSITIVE - 4),
         (lambda x: jnp.abs(jnp.linalg.qr(x)[1]), MATRICES),
+        (lambda x: jnp.linalg.svd(x, compute_uv=False), MATRICES),
         (grad(lambda x: jnp.sum(jnp.sin(jnp.linalg.cholesky(x)))), POSITIVE),
     ],
-    ids=["cholesky", "solve", "eigh", "qr", "gradient"],
+    ids=["cholesky", "solve", "eigh", "qr", "svd", "gradient"],
 )
 def test_linear_algebra(fun, x):
     """TensorFlow's runtime has none of jaxlib's kernels: StableHLO's operations, and compositions of others."""
@@ -189,6 +190,47 @@ def test_what_tensorflow_lacks_is_named():
         NotImplementedError, match="'factor' needs lapack_spotrf_ffi, which TensorFlow's runtime does not have on CPU"
     ):
         native.runner(Call, ["cpu"], ())
+
+
+def test_the_version_is_one_that_tensorflow_reads():
+    """TensorFlow reads what a program with assertions, a decomposition and operations of every kind is written as."""
+    from tensorflow.compiler.mlir.stablehlo import stablehlo
+
+    from bedrax.jax2tf import native
+    from bedrax.xla_backend.door import mlir, versions
+
+    theirs, ours = stablehlo.get_current_version(), mlir.stablehlo().get_current_version()
+    assert native.stablehlo_version() == min(theirs, ours, key=versions.parts)
+    avals = [ShapedArray((4, 3), np.dtype(np.float32))]
+    program = program_of(lambda x: [*lax.top_k(x, 2), lax.tan(x), jnp.linalg.svd(x, compute_uv=False)], avals)
+    module = native.portable(program, "mixed", ("cpu", "tpu"), (0,), ["x"])
+    assert b"top_k" in module or "sort" in stablehlo.deserialize_portable_artifact_str(module)
+
+
+def test_operations_of_a_newer_version_are_named(monkeypatch):
+    from bedrax.jax2tf import native
+
+    monkeypatch.setattr(native, "stablehlo_version", lambda: "1.3.0")  # `tan` came with 1.4
+    convert(lax.sin, native_serialization=True)(X)
+    with pytest.raises(
+        NotImplementedError,
+        match=r"'tan' cannot be native: version 1\.3\.0 of StableHLO lacks stablehlo\.tan, .* the newest that TensorFlow",
+    ):
+        convert(lax.tan, native_serialization=True)(X)
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+def test_elements_of_four_bits(dtype):
+    """XLA has two of them in a byte, and TensorFlow one."""
+    x = np.array([1, 0, 1, 7, 0, 5, 3]).astype(dtype)
+    for f in (lambda x: lax.rev(x, (0,)), lambda x: lax.convert_element_type(x, np.float32)):
+        check(f, x)
+    check(lambda x: lax.convert_element_type(x, dtype), x.astype(np.float32))
+
+
+def test_elements_of_two_bits_are_refused():
+    with pytest.raises(NotImplementedError, match="cannot exchange arrays of int2 with a native program"):
+        convert(lambda x: lax.convert_element_type(x, "int2"), native_serialization=True)(X)
 
 
 LOADER = FOLDER / "load_native_model.py"

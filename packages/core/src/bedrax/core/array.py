@@ -615,6 +615,8 @@ class _OnDemand:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         module = offers.target(self.purpose)
         if module is None:
+            if instance is None:
+                return self
             if self.name in _BINARY_OPERATORS:
                 return lambda other: NotImplemented  # Python asks the other operand
             raise AttributeError(

@@ -10,7 +10,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from bedrax import lax
 from bedrax.core import dims, dtypes
+from bedrax.core.ir import jaxpr_as_fun
+from bedrax.core.staging import program_of
 from bedrax.shape_poly import solve_dims
 from bedrax.tf import tensorflow as tf
 from bedrax.tf import types
@@ -25,6 +30,10 @@ if TYPE_CHECKING:
 
 
 CALLING_CONVENTION = 9  # TensorFlow supports it since 2.16
+
+# TensorFlow has one element of these dtypes in a byte, XLA two or more: they cross the border as other dtypes.
+_CARRIERS = {"int4": np.dtype(np.int8), "uint4": np.dtype(np.uint8)}
+_PACKED = {*_CARRIERS, "int2", "uint2", "float4_e2m1fn"}
 
 # Custom calls of jaxlib that are registered only with jaxlib's runtime.
 _NOT_IN_TENSORFLOW = {
@@ -46,14 +55,40 @@ def runner(call: Any, platforms: Sequence[str] | None, disabled_checks: Sequence
     Raises:
       NotImplementedError: the program needs a feature that TensorFlow's runtime lacks; the message names it.
     """
-    module, kept, targets, functions = _serialized(call, platforms, disabled_checks)
+    jaxpr = _carried(call.jaxpr)
+    module, kept, targets, functions = _serialized(jaxpr, call, platforms, disabled_checks)
 
     def run(tensors) -> list:
         _check_known_sizes(call.avals, tensors)
-        given = [tf.convert_to_tensor(tensors[i]) for i in kept]
-        return call_module(module, given, call.jaxpr.out_avals, targets, disabled_checks, functions)
+        given = [_cast(tf.convert_to_tensor(tensors[i]), jaxpr.in_avals[i]) for i in kept]
+        outs = call_module(module, given, jaxpr.out_avals, targets, disabled_checks, functions)
+        return [_cast(x, aval) for x, aval in zip(outs, call.jaxpr.out_avals, strict=True)]
 
     return run
+
+
+def _carried(jaxpr: Jaxpr) -> Jaxpr:
+    """A program whose arguments and results have the dtypes in which they cross the border."""
+    own = [a.dtype for a in jaxpr.in_avals]
+    arguments, results = ([_CARRIERS.get(a.dtype.name) for a in avals] for avals in (jaxpr.in_avals, jaxpr.out_avals))
+    if not any((*arguments, *results)):
+        return jaxpr
+
+    def converted(values: Any, dtypes: Any) -> list[Any]:
+        pairs = zip(values, dtypes, strict=True)
+        return [x if dtype is None else lax.convert_element_type(x, dtype) for x, dtype in pairs]
+
+    def carried(*args: Any) -> list[Any]:
+        given = converted(args, [c and dtype for c, dtype in zip(arguments, own, strict=True)])
+        return converted(jaxpr_as_fun(jaxpr)(*given), results)
+
+    return program_of(carried, [a.update(dtype=c or a.dtype) for a, c in zip(jaxpr.in_avals, arguments, strict=True)])
+
+
+def _cast(tensor: Any, aval: Any) -> Any:
+    """A tensor in the dtype of a type: from its carrier, or into it."""
+    dtype = types.tf_dtype(aval.dtype)
+    return tensor if tensor.dtype == dtype else tf.cast(tensor, dtype)
 
 
 def call_module(
@@ -65,7 +100,17 @@ def call_module(
     functions: Sequence[Any] = (),
     version: int = CALLING_CONVENTION,
 ) -> list[Any]:
-    """The results of a serialized module for tensors."""
+    """The results of a serialized module for tensors.
+
+    Raises:
+      NotImplementedError: an argument or a result has elements of fewer than eight bits.
+    """
+    narrow = {x.dtype.name for x in (*tensors, *out_avals)} & _PACKED
+    if narrow:
+        raise NotImplementedError(
+            f"jax2tf: TensorFlow cannot exchange arrays of {', '.join(sorted(narrow))} with a native program: XLA has"
+            " several elements in a byte; convert them to another dtype first"
+        )
     from tensorflow.compiler.tf2xla.python import xla
 
     outs = xla.call_module(
@@ -81,10 +126,9 @@ def call_module(
     return [tf.cast(x, tf.int32) if a.dtype == dtypes.float0 else x for x, a in zip(outs, out_avals, strict=True)]
 
 
-def _serialized(call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...], tuple[str, ...], list]:
+def _serialized(jaxpr, call, platforms, disabled_checks) -> tuple[bytes, tuple[int, ...], tuple[str, ...], list]:
     """The module, the positions of its arguments, its platforms, the TensorFlow functions that it calls by index."""
     targets = tuple(platforms) if platforms else (export.default_export_platform(),)
-    jaxpr = call.jaxpr
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
     names = [f"args[{i}]" for i in range(len(call.avals))]
     functions: list[Any] = []
