@@ -74,6 +74,7 @@ def test_what_an_import_registers_is_in_the_metadata(package):
 
 def test_the_face_registers_all_offers():
     import jax
+
     from bedrax.core import offers
 
     assert jax and offers.installed() == OFFERS

@@ -1,4 +1,4 @@
-"""What a value can do does not depend on what was imported.
+"""The abilities of a value do not depend on the imports of the process.
 
 Pickles are read in processes that imported nothing, one package, or two packages in either order. In each, methods,
 operators, calls, programs and errors are those of the process that wrote the pickles, with `jax`. A sample by default,

@@ -137,6 +137,7 @@ KEY = {
     "text": str,
 }
 TEXT = {"text": str, "repr": repr}
+SHARDING = {"devices": lambda s: s.device_set, "shard": lambda s: s.shard_shape((4,)), "text": str}
 PROBES = {
     **dict.fromkeys(("array", "bfloat16 array", "sharded array"), ARRAY),
     "reference": {"read": lambda x: x[...], "write": lambda x: (x.__setitem__(0, 9), x[0] + 1), "text": str},
@@ -164,10 +165,8 @@ PROBES = {
     "primitive": {"bind": lambda p: p.bind(ROW).sum(), "wrong": lambda p: p.bind(np.arange(3))},
     "mesh": {"shape": lambda m: dict(m.shape), "devices": lambda m: m.devices, "text": str},
     "PartitionSpec": TEXT,
-    **dict.fromkeys(
-        ("NamedSharding", "SingleDeviceSharding"),
-        {"devices": lambda s: s.device_set, "shard": lambda s: s.shard_shape((4,)), "text": str},
-    ),
+    "NamedSharding": SHARDING,
+    "SingleDeviceSharding": SHARDING,
     "tree": {"make": lambda t: t.unflatten([1, 2, 3]), "text": str, "wrong": lambda t: t.unflatten([1])},
     "ShapeDtypeStruct": {"text": str, "sharding": lambda s: s.sharding},
     "symbolic size": {"add": lambda b: b + 1, "compare": lambda b: b > 0, "undecided": lambda b: b > 2},

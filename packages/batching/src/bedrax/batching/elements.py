@@ -67,4 +67,3 @@ def _mapped(prim, params, depth, sizes, is_element, args) -> list:
     marks: list[Any] = [rank_of(x) - 1 if e else None for x, e in zip(args, is_element, strict=True)]
     outs, dims = batch_flat(inner, AxisData(None, sizes[depth - 1]), args, marks)
     return [x if d is None else move_axis(x, d, -1) for x, d in zip(outs, dims, strict=True)]
-

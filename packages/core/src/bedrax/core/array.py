@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -618,7 +618,7 @@ class _OnDemand:
             if instance is None:
                 return self
             if self.name in _BINARY_OPERATORS:
-                return lambda other: NotImplemented  # Python asks the other operand
+                return lambda other: NotImplemented  # Python then calls the other operand
             raise AttributeError(
                 f"'{type(instance).__name__}' object has no attribute '{self.name}'{_why_missing[self.name]}"
             )

@@ -124,7 +124,9 @@ def get() -> Executor:
     modules = _modules()
     ranks = {*modules, *_provided}
     if not ranks:
-        raise RuntimeError("nothing here can evaluate an operation: install bedrax-numpy-backend, or a package above it")
+        raise RuntimeError(
+            "nothing here can evaluate an operation: install bedrax-numpy-backend, or a package above it"
+        )
     rank = max(ranks)
     if rank not in _provided:  # not under our lock: a module's import waits for other imports
         importlib.import_module(modules[rank])
