@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = sorted(ROOT.glob("packages/*/src/**/*.py"))
 
 # Calls that take the name of a module to import it later.
-MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "install_on_demand", "offer", "provide"}
+MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "name_all", "offer", "provide"}
 
 
 @functools.cache
@@ -71,7 +71,7 @@ def test_strings_name_only_modules_below(folder):
     for path in SOURCES:
         if owner(path) == folder:
             for name, line, _ in named_modules(path):
-                layer = "bedrax-" + name.split(".")[1].replace("_", "-")
+                layer = "bedrax-" + re.split("[.:]", name)[1].replace("_", "-")
                 if layer not in below(folder):
                     upward.append(f"{shown(path)}:{line} names {name}")
     assert not upward, "strings that name a module of another height:\n" + "\n".join(upward)
