@@ -23,7 +23,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from bedrax.xla_backend import flags, platforms
+from bedrax.xla_backend import flags, platforms, turns
 from bedrax.xla_backend.door import coordination, runtime
 
 _lock = threading.RLock()
@@ -67,6 +67,8 @@ class Run(NamedTuple):
 # Set by `bedrax.processes.distributed` before clients are made: the run, and the accelerators of the host to use.
 run: Run | None = None
 visible_accelerators: frozenset[int] | None = None
+
+turns.live_arrays.append(lambda: [x for client in _clients.values() for x in client.live_arrays()])
 
 # Functions of a device. They are called before any device is returned to a caller.
 before_first_use: list[Callable[[runtime.Device], None]] = []
@@ -148,12 +150,14 @@ def _make_cpu() -> runtime.Client:
     if count < 0:
         found = re.search(r"--xla_force_host_platform_device_count=(\d+)", os.environ.get("XLA_FLAGS", ""))
         count = int(found.group(1)) if found else None
+    threads = turns.THREADS_PER_DEVICE * count if count and count > 1 else None
     if run is None:
-        return runtime.make_cpu_client(count, flags.cpu_enable_async_dispatch.value)
+        return runtime.make_cpu_client(count, flags.cpu_enable_async_dispatch.value, threads)
     # Collectives between processes need the same order of computations in each process: the order of calls.
     return runtime.make_cpu_client(
         count,
         False,
+        threads,
         distributed_client=run.client,
         node_id=run.process_id,
         num_nodes=run.num_processes,

@@ -6,6 +6,7 @@ flat arguments and holds the data that C++ dispatch needs to run it without Pyth
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import itertools
@@ -29,7 +30,7 @@ from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.passes import primitive_of
 from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import reshard_p
-from bedrax.xla_backend import compilation_cache, flags, placement, platforms, program_key, room, sharding
+from bedrax.xla_backend import compilation_cache, flags, placement, platforms, program_key, room, sharding, turns
 from bedrax.xla_backend.door import runtime, versions
 from bedrax.xla_backend.door.arrays import ArrayImpl, layout_of, sharding_of
 from bedrax.xla_backend.host import check_alive
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("jax.compile")
 
+_NO_TURN = contextlib.nullcontext()
 _NATIVE_TREES = pytree.engine_name == "native"
 
 # Effects whose results need not be ready when a Python call returns leave a token here, per device.
@@ -485,6 +487,7 @@ def backend_compile_and_load(
 
     An executable for devices of a topology that are not present cannot be run.
     """
+    turns.stop_at_the_end()
     given = dict(executable_devices=executable_devices, compile_options=options)
     if isinstance(client, runtime.CompileOnlyClient):
         return client.compile(module, **given)
@@ -506,6 +509,7 @@ class LoadedProgram:
         self.name: str = lowered.name
         self.kept: tuple[bool, ...] = lowered.kept
         self.committed: bool = where.committed
+        self.in_turn: bool = turns.are_needed(executable, where.devices)
         self.out_avals: list[Any] = [v.aval for v in jaxpr.outvars]
         self.kept_positions: list[int] = [i for i, k in enumerate(self.kept) if k]
         self.effects: frozenset[Any] = jaxpr.effects
@@ -616,16 +620,16 @@ class LoadedProgram:
             if layout is not None or layout_of(x) is not None:
                 x = placement.with_layout(x, layout or Layout(range(x.ndim)))
             buffers.append(x)
+        turns.stop_at_the_end()
+        with turns.turn() if self.in_turn else _NO_TURN:
+            results = self.executable.execute_sharded(buffers, with_tokens=bool(self.effects))
         if self.effects:
-            results = self.executable.execute_sharded(buffers, with_tokens=True)
             token = results.consume_token()
             if self.ordered:
                 token.block_until_ready()
             else:
                 with _tokens_lock:
                     _runtime_tokens[self.lowered.placement.devices] = token
-        else:
-            results = self.executable.execute_sharded(buffers)
         outs = results.consume_with_handlers(self.handlers)
         if config.debug_nans.value or config.debug_infs.value:
             check_finite(self.name.removeprefix("jit_"), outs)
@@ -657,7 +661,7 @@ class LoadedProgram:
           out_tree: treedef of the results.
           out: the results of one run, a tree of that structure.
         """
-        if self.effects or not self.only_arrays or not _NATIVE_TREES:
+        if self.effects or not self.only_arrays or not _NATIVE_TREES or not turns.are_for_cpp(self.in_turn):
             return None
         if config.debug_nans.value or config.debug_infs.value:
             return None

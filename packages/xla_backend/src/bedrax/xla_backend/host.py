@@ -9,6 +9,7 @@ import numpy as np
 
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
+from bedrax.xla_backend import turns
 from bedrax.xla_backend.door.arrays import (
     copy_to_host,
     device_of,
@@ -79,6 +80,7 @@ def host_value(x: Array) -> np.ndarray:
     if value is not None:
         return value
     check_alive(x)
+    turns.stop_at_the_end()
     sharding = sharding_of(x)
     if type(sharding) is SingleDeviceSharding:
         value, copied = _copied(x)
@@ -127,6 +129,7 @@ def _numbered(x) -> dict:
 def addressable_shards(x: Array) -> list[Shard]:
     """The shards on this process's devices."""
     check_alive(x)
+    turns.stop_at_the_end()
     sharding = sharding_of(x)
     if type(sharding) is SingleDeviceSharding:
         return [Shard(device_of(sharding), (slice(None),) * len(x.aval.shape), 0, x)]

@@ -27,7 +27,7 @@ from bedrax.parallel.meshes import in_shape_of
 from bedrax.parallel.primitives import OnMesh, shard_map_p
 from bedrax.parallel.specs import UNCONSTRAINED, axes_of
 from bedrax.pytree import PyTreeDef
-from bedrax.xla_backend import clients
+from bedrax.xla_backend import clients, turns
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import (
     ArrayImpl,
@@ -60,6 +60,7 @@ def put_uncommitted(x: Any, weak_type: bool = False) -> Array:
 
 
 def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = False):
+    turns.stop_at_the_end()
     value = np.asarray(value)
     dtype = dtypes.canonicalize_dtype(value.dtype)
     if dtype != value.dtype:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import os
 import sys
 import threading
 import types
@@ -93,6 +94,9 @@ _everywhere = _State(
     "bedrax_everywhere", context.global_trace_context(), include_in_jit_key=True, include_in_trace_context=True
 )
 _here = _State("bedrax_here", None, include_in_jit_key=True, include_in_trace_context=True)
+# Which calls C++ dispatch runs without Python, and whether this thread was the first (`turns`).
+calls: Final = _State("bedrax_calls", None, include_in_jit_key=True, include_in_trace_context=False)
+first_thread: Final = _State("bedrax_first_thread", None, include_in_jit_key=True, include_in_trace_context=False)
 # Not None while the current trace must see every call (staging, named axes in scope).
 _tracing = _State("bedrax_tracing", None, include_in_jit_key=True, include_in_trace_context=True)
 
@@ -174,10 +178,36 @@ def paths_called_by_name(
 
 # ---- clients ----
 
+_POOL_SIZES = ("PJRT_NPROC", "NPROC")  # the first one that is set counts
 
-def make_cpu_client(num_devices: int | None, asynchronous: bool, **options: Any) -> Client:
-    """A client for the host's CPU. jaxlib's custom-call handlers are registered."""
-    return xla_client().make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **options)
+def make_cpu_client(num_devices: int | None, asynchronous: bool, threads: int | None, **options: Any) -> Client:
+    """A client for the host's CPU. jaxlib's custom-call handlers are registered.
+
+    Args:
+      threads: a lower bound for the size of the client's pool, or None. jaxlib takes the size from a variable of the
+        environment, by default the number of cores.
+    """
+    make = xla_client().make_cpu_client
+    with _at_least(threads) if threads else contextlib.nullcontext():
+        return make(num_devices=num_devices, asynchronous=asynchronous, **options)
+
+
+@contextlib.contextmanager
+def _at_least(threads: int) -> Iterator[None]:
+    """Set the variable that jaxlib reads for the size of a client's pool."""
+    size = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for name in reversed(_POOL_SIZES):
+        with contextlib.suppress(KeyError, ValueError):
+            size = int(os.environ[name])
+    before = os.environ.get(_POOL_SIZES[0])
+    os.environ[_POOL_SIZES[0]] = str(max(size, threads))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_POOL_SIZES[0]]
+        else:
+            os.environ[_POOL_SIZES[0]] = before
 
 
 def xla_client() -> ModuleType:

@@ -1,0 +1,123 @@
+"""Turns of the threads that run programs: over several CPU devices, and at the end of the process.
+
+**Several CPU devices.** The CPU client runs the parts of a program in a pool of threads. A call hands each part to the
+pool, and a part waits there if 32 programs of its device have not ended yet. The client runs the programs over several
+devices in the order of the calls, but only if the calls do not overlap. Overlapping calls of many threads can so occupy
+any pool with parts that wait for each other. So a call waits until those of other threads have handed their parts over.
+Then the pool contains the parts of one waiting program and of one running program, and `THREADS_PER_DEVICE` is enough.
+
+C++ dispatch runs known programs without Python, and takes no turns. So it runs programs over several devices only as long
+as one thread does so. From the first call of a second thread on, every thread calls such programs in Python.
+
+**The end.** Python ends daemon threads when they return from C++ to Python, which aborts the process. So before Python
+ends, calls in progress are awaited, and later calls of other threads never return.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
+from typing import Any, Final
+
+from bedrax.xla_backend.door import runtime
+
+# One thread per device for a running program, one for a program that waits. The first call of a second thread may overlap
+# one call in C++, which doubles both. Programs that callbacks run need some, too.
+THREADS_PER_DEVICE: Final = 4
+SECONDS_AT_THE_END: Final = 10.0
+
+_turn = threading.RLock()  # a signal handler may call a program during a call of its thread
+_thread = threading.local()  # `first`: whether this is the only thread so far with programs over several CPU devices
+
+_ended_by: int | None = None  # the thread that ends the interpreter
+_parked: set[int] = set()
+_never = threading.Lock()
+_never.acquire()
+
+# Functions that return the arrays that may still be computed.
+live_arrays: list[Callable[[], Iterable[Any]]] = []
+
+
+def are_needed(executable: Any, devices: Sequence[runtime.Device]) -> bool:
+    """Whether calls of a program take turns: it runs on several CPU devices of this process."""
+    if len(devices) < 2 or devices[0].platform != "cpu" or not isinstance(executable, runtime.LoadedExecutable):
+        return False
+    return len(executable.local_devices()) > 1
+
+
+def turn() -> contextlib.AbstractContextManager[Any]:
+    """The context of a call of a program over several CPU devices."""
+    calls = runtime.calls.value
+    if calls is None:
+        with _turn:
+            if runtime.calls.value is None:
+                _thread.first = True
+                runtime.first_thread.set_local(True)
+                runtime.calls.set_global("one thread")
+                return _turn
+    if not getattr(_thread, "first", False):
+        with _turn:
+            if runtime.calls.value == "one thread":
+                runtime.calls.set_global("threads")
+    return _turn
+
+
+def are_for_cpp(in_turn: bool) -> bool:
+    """Whether C++ dispatch may run a program without Python."""
+    if not in_turn:
+        return _ended_by is None
+    return runtime.calls.value == "one thread" and getattr(_thread, "first", False)
+
+
+# ---- the end ----
+
+
+def stop_at_the_end() -> None:
+    """Do not return if another thread ends the interpreter."""
+    if _ended_by is not None and _ended_by != (me := threading.get_ident()):
+        _parked.add(me)
+        while True:
+            _never.acquire()
+
+
+def _others() -> dict[int, FrameType]:
+    """The innermost frames of other threads that are not parked."""
+    own = {t.ident for t in threading.enumerate() if t.name.startswith("bedrax ")}
+    own |= _parked | {threading.get_ident()}
+    return {ident: frame for ident, frame in sys._current_frames().items() if ident not in own}
+
+
+def _are_busy() -> bool:
+    """Whether a thread is in code of this implementation, or an array is not computed yet."""
+    for frame in _others().values():
+        caller: FrameType | None = frame
+        while caller is not None:
+            if caller.f_globals.get("__name__", "").partition(".")[0] in ("bedrax", "jax"):
+                return True
+            caller = caller.f_back
+    for arrays in live_arrays:
+        for x in arrays():
+            with contextlib.suppress(RuntimeError):  # it was deleted, or its program failed
+                if not x.is_ready():
+                    return True
+    return False
+
+
+@atexit.register
+def _end() -> None:
+    """Wait for the calls of daemon threads, which Python does not join."""
+    global _ended_by
+    if not _others():
+        return
+    _ended_by = threading.get_ident()
+    runtime.calls.set_global("none")  # C++ dispatch asks Python from now on
+    until = time.monotonic() + SECONDS_AT_THE_END
+    quiet = 0
+    while quiet < 5 and time.monotonic() < until:  # a call in C++ needs a moment after its last array is computed
+        time.sleep(0.005)
+        quiet = 0 if _are_busy() else quiet + 1
