@@ -1,27 +1,33 @@
-"""Long runs of programs over many devices. No loop reads a result before its end.
+"""Long runs of programs over many devices. No loop reads a result before its end, so calls run ahead of the devices.
 
-    python tests/programs/long_runs.py NAME [--devices=8] [--steps=3000]
-    python tests/programs/long_runs.py NAME --address=localhost:PORT --process=0 --processes=2 ...
+    python tests/programs/long_runs.py [NAME ...] [--devices=8,64] [--processes=1,2,3,4] [--steps=10000] [--timeout=3600]
 
-`--devices` counts the CPU devices of one process. A run prints one line of JSON: its name and its time in seconds. Every
-run compares its last result with a result that is known without the loop.
+Each run is a new process (or several), is ended after the time-out, and prints a line: name, devices, processes, steps,
+seconds, "ok" or what went wrong. Without names, all runs. `--devices` counts the CPU devices of each process; more
+processes than one have two each. Every run compares its last result with a value that is known without the loop.
+The exit status is 1 if a run failed. It also runs with upstream's `jax`.
 """
 
 import argparse
 import functools
-import json
+import itertools
 import os
+import socket
+import subprocess
+import sys
 import threading
 import time
 
+numbers = lambda text: [int(number) for number in text.split(",")]
 parser = argparse.ArgumentParser()
-parser.add_argument("name")
-parser.add_argument("--devices", type=int, default=8)
+parser.add_argument("names", nargs="*")
+parser.add_argument("--devices", type=numbers, default=[8])
+parser.add_argument("--processes", type=numbers, default=[1])
 parser.add_argument("--steps", type=int, default=3000)
 parser.add_argument("--threads", type=int, default=6)
-parser.add_argument("--address")
-parser.add_argument("--process", type=int, default=0)
-parser.add_argument("--processes", type=int, default=1)
+parser.add_argument("--timeout", type=float, default=600)
+parser.add_argument("--address", help="given by this program to the processes that it starts")
+parser.add_argument("--process", type=int, help="likewise")
 
 RUNS = {}  # name -> run(steps)
 ALONE = set()  # the runs that need all devices in one process
@@ -103,7 +109,7 @@ def results_that_are_dropped(steps):
     check(last, 1)
 
 
-@run
+@run(alone=True)
 def pmap_psum(steps):
     n = jax.local_device_count()
     step = jax.pmap(lambda x: x - x + jax.lax.psum(x, "i") / jax.device_count(), axis_name="i")
@@ -367,22 +373,72 @@ def threads_with_everything(steps):
     in_threads(args.threads, work)
 
 
+def work():
+    """One process of one run."""
+    (name,), (devices,), (processes,) = args.names, args.devices, args.processes
+    if processes > 1:
+        jax.distributed.initialize(args.address, processes, args.process)
+    assert jax.local_device_count() == devices, jax.devices()
+    RUNS[name](args.steps)
+
+
+def measured(name, devices, processes):
+    """Run in new processes. Returns the seconds, and "ok" or what went wrong."""
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        address = f"localhost:{s.getsockname()[1]}"
+    command = [sys.executable, __file__, name, f"--devices={devices}", f"--processes={processes}", f"--address={address}"]
+    command += [f"--steps={args.steps}", f"--threads={args.threads}"]
+    environment = os.environ | {
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}",
+    }
+    start = time.monotonic()
+    started = [
+        subprocess.Popen(
+            [*command, f"--process={i}"],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+        for i in range(processes)
+    ]
+    outcome = "ok"
+    try:
+        for process in started:
+            left = start + args.timeout - time.monotonic()
+            _, errors = process.communicate(timeout=max(left, 0))
+            if process.returncode and outcome == "ok":
+                outcome = f"ended with {process.returncode}:\n{errors[-3000:]}"
+    except subprocess.TimeoutExpired:
+        outcome = f"has not ended after {args.timeout:g} s"
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    return time.monotonic() - start, outcome
+
+
 def main():
-    options = {}
-    if args.address:
-        options = dict(coordinator_address=args.address, num_processes=args.processes, process_id=args.process)
-        jax.distributed.initialize(**options)
-    assert jax.local_device_count() == args.devices, jax.devices()
-    start = time.perf_counter()
-    RUNS[args.name](args.steps)
-    print(json.dumps({"name": args.name, "seconds": round(time.perf_counter() - start, 2)}), flush=True)
+    if unknown := set(args.names) - {*RUNS}:
+        parser.error(f"expected some of {', '.join(RUNS)}; got {', '.join(unknown)}")
+    ways = [(count, 1) for count in args.devices if 1 in args.processes] + [(2, n) for n in args.processes if n > 1]
+    failed = 0
+    for name, (devices, processes) in itertools.product(args.names or RUNS, ways):
+        if processes > 1 and name in ALONE:
+            continue
+        seconds, outcome = measured(name, devices, processes)
+        failed += outcome != "ok"
+        print(f"{name:30} {devices:3} {processes:2} {args.steps:6} {seconds:8.1f} {outcome}", flush=True)
+    sys.exit(failed > 0)
 
 
 if __name__ == "__main__":
     args = parser.parse_args()
-    flags = f"--xla_force_host_platform_device_count={args.devices}"
-    os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), flags]).strip()
-    os.environ["JAX_PLATFORMS"] = "cpu"
+    if args.process is None:
+        main()
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -390,4 +446,4 @@ if __name__ == "__main__":
     from jax.sharding import NamedSharding
     from jax.sharding import PartitionSpec as P
 
-    main()
+    work()

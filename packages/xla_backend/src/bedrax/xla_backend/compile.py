@@ -654,14 +654,15 @@ class LoadedProgram:
                 found.append(aval.dtype.from_physical(next(rest), aval))
         return found
 
-    def fastpath(self, out_tree: Any, out: Any) -> Any:
+    def fastpath(self, out_tree: Any, out: Any, alone: bool) -> Any:
         """The data for C++ dispatch of this program, or None if the program needs Python.
 
         Args:
           out_tree: treedef of the results.
           out: the results of one run, a tree of that structure.
+          alone: the value of `turns.are_alone` at the begin of the call.
         """
-        if self.effects or not self.only_arrays or not _NATIVE_TREES or not turns.are_for_cpp(self.in_turn):
+        if self.effects or not self.only_arrays or not _NATIVE_TREES or not turns.are_for_cpp(self.in_turn, alone):
             return None
         if config.debug_nans.value or config.debug_infs.value:
             return None

@@ -34,7 +34,7 @@ from bedrax.core.tracing import Primitive, Tracer, current, eval_trace
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
-from bedrax.xla_backend import clients, dlpack, placement, room, stages
+from bedrax.xla_backend import clients, dlpack, placement, room, stages, turns
 from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl
@@ -270,6 +270,7 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
 
     @source.api_boundary
     def run(*args, **kwargs):
+        alone = turns.are_alone()
         try:
             if config.disable_jit.value:
                 return jitted.fun(*args, **kwargs), None
@@ -285,7 +286,7 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
                 return call.results(bind_placed(jitted, call, requested)), None
             names = LazyNames(call.out_tree)
             reported = None if tracing.watch is None else tracing.watch(core_jitting.jit_p, call.args, call.params)
-            out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, requested, names)
+            out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, requested, names, alone)
             if reported is not None:
                 return reported(out), None
             return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast

@@ -17,7 +17,7 @@ from bedrax.core.tracing import eval_trace
 from bedrax.lax.primitives.placement import reshard_p
 from bedrax.parallel.specs import UNCONSTRAINED
 from bedrax.pytree import PyTreeDef
-from bedrax.xla_backend import clients, placement
+from bedrax.xla_backend import clients, placement, turns
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.placement import NOTHING_REQUESTED, Requested
@@ -115,11 +115,18 @@ def first_run(
     tree: Any,
     requested: Requested = NOTHING_REQUESTED,
     names: Any = None,
+    alone: bool | None = None,
 ) -> tuple[Any, Any]:
-    """The result of a miss of C++ dispatch: the results as a tree, and the data for further runs in C++."""
+    """The result of a miss of C++ dispatch: the results as a tree, and the data for further runs in C++.
+
+    Args:
+      alone: the value of `turns.are_alone` at the begin of the call. If it is None, no program has run since then.
+    """
+    if alone is None:
+        alone = turns.are_alone()
     program = load(jaxpr, args, params, requested, names)
     out = pytree.tree_unflatten(tree, run_loaded(program, jaxpr, args))
-    return out, program.fastpath(tree, out)
+    return out, program.fastpath(tree, out, alone)
 
 
 def refuse_tracers(args: Sequence[Any]) -> None:

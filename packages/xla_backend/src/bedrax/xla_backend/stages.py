@@ -16,7 +16,7 @@ from bedrax.core.jitting import TracedCall
 from bedrax.core.jitting import jit as dispatch_jit
 from bedrax.core.signatures import parameter_names
 from bedrax.core.tracing import Tracer
-from bedrax.xla_backend import clients, placement, platforms, running
+from bedrax.xla_backend import clients, placement, platforms, running, turns
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import mlir, runtime
 from bedrax.xla_backend.layout import Format, Layout
@@ -345,6 +345,7 @@ class Compiled(Stage):
 
     def _check_and_run(self, *args, **kwargs):
         """The first call of C++ dispatch: the results, and the data for its next call."""
+        alone = turns.are_alone()
         given = (args, kwargs)
         leaves, tree = pytree.tree_flatten(given)
         expected = self._traced._call.in_tree
@@ -374,7 +375,7 @@ class Compiled(Stage):
         for i, last in zip(self._traced._written, outs[count:], strict=True):
             leaves[i][...] = last
         out = pytree.tree_unflatten(self.out_tree, outs[:count])
-        return out, None if any(a.mutable for a in wanted) else self._loaded.fastpath(self.out_tree, out)
+        return out, None if any(a.mutable for a in wanted) else self._loaded.fastpath(self.out_tree, out, alone)
 
     def _check_places(self, values: list) -> None:
         """Raise for committed arguments in other places: no argument is moved implicitly."""

@@ -26,9 +26,9 @@ from typing import Any, Final
 
 from bedrax.xla_backend.door import runtime
 
-# One thread per device for a running program, one for a program that waits. The first call of a second thread may overlap
-# one call in C++, which doubles both. Programs that callbacks run need some, too.
-THREADS_PER_DEVICE: Final = 4
+# One for a running program, one for a waiting program, one more: the first call of a second thread may overlap a call by
+# C++, so that two programs run, or two wait. Later, programs that callbacks run on a device have the third one.
+THREADS_PER_DEVICE: Final = 3
 SECONDS_AT_THE_END: Final = 10.0
 
 _turn = threading.RLock()  # a signal handler may call a program during a call of its thread
@@ -67,11 +67,22 @@ def turn() -> contextlib.AbstractContextManager[Any]:
     return _turn
 
 
-def are_for_cpp(in_turn: bool) -> bool:
-    """Whether C++ dispatch may run a program without Python."""
-    if not in_turn:
-        return _ended_by is None
+def are_alone() -> bool:
+    """Whether this is the only thread so far that has called programs over several CPU devices.
+
+    C++ dispatch stores the data of a program for calls of the same key. If this was true when the call began, no other
+    thread has the same key or waits for these data.
+    """
     return runtime.calls.value == "one thread" and getattr(_thread, "first", False)
+
+
+def are_for_cpp(in_turn: bool, alone: bool) -> bool:
+    """Whether C++ dispatch may run a program without Python.
+
+    Args:
+      alone: the value of `are_alone` at the begin of the call.
+    """
+    return _ended_by is None and (not in_turn or alone and are_alone())
 
 
 # ---- the end ----
@@ -116,6 +127,7 @@ def _end() -> None:
         return
     _ended_by = threading.get_ident()
     runtime.calls.set_global("none")  # C++ dispatch asks Python from now on
+    runtime.first_thread.set_local(False)  # this thread does not wait for what a stopped one traces
     until = time.monotonic() + SECONDS_AT_THE_END
     quiet = 0
     while quiet < 5 and time.monotonic() < until:  # a call in C++ needs a moment after its last array is computed
