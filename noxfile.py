@@ -515,6 +515,15 @@ def faults(session):
 
 
 @nox.session(default=False)
+def soak(session):
+    """Run long loops over 8 and 64 CPU devices, in 1 to 4 processes, from one and several threads: 10,000 steps each,
+    within three hours. `-- --steps=500 --devices=8 --processes=1 NAME ...` runs less; each run has a time-out."""
+    sync(session, "--all-packages")
+    whole = ("--devices=8,64", "--processes=1,2,3,4", "--steps=10000", "--timeout=3600")
+    session.run("python", "tests/programs/long_runs.py", *whole, *session.posargs, env=QUIET)
+
+
+@nox.session(default=False)
 def demo(session):
     """Run the worked examples: train, export and serve a digit classifier; train a language model on many devices;
     convert a zoo of models to TensorFlow, TFLite and TF.js (which needs `npm`)."""

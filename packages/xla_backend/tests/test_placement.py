@@ -27,6 +27,7 @@ PROGRAMS = (
     "keys",
     "results_are_placed",
     "callbacks",
+    "callbacks_that_call",
     "batches",
     "computation_follows_data",
     "loops_and_factorizations",

@@ -330,6 +330,23 @@ def callbacks():
     np.testing.assert_array_equal(one(x), 2 * np.arange(8))
 
 
+def callbacks_that_call():
+    from bedrax.lax.primitives.callbacks import pure_callback
+
+    split = xla.device_put(np.arange(8, dtype=np.float32), NamedSharding(wide, P("x")))
+    total = xla.jit(lambda x: lax.reduce_sum(x, (0,)))
+    total(split)
+    calls = lambda over: xla.jit(lambda x: pure_callback(lambda v: np.asarray(total(over)) + v, x, x))
+    np.testing.assert_array_equal(calls(X)(split), 8 + np.arange(8))  # the callback calls a program on one device
+    np.testing.assert_array_equal(calls(split)(X), 28 + X)  # the callback belongs to one device
+    try:
+        np.asarray(calls(split)(split))
+    except Exception as error:
+        assert "compute with NumPy in the callback" in str(error), error
+    else:
+        raise AssertionError("the callback called a program over all devices")
+
+
 def batches():
     A = np.ones((8, 8), np.float32)
     constrain = lambda v: xla.with_sharding_constraint(v, NamedSharding(wide, P("y")))

@@ -50,8 +50,30 @@ def are_needed(executable: Any, devices: Sequence[runtime.Device]) -> bool:
     return len(executable.local_devices()) > 1
 
 
+def callback(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` as a callback of programs over several CPU devices, which does not call such programs."""
+
+    def call(*arrays):
+        _thread.in_callback = True
+        try:
+            return function(*arrays)
+        finally:
+            _thread.in_callback = False
+
+    return call
+
+
 def turn() -> contextlib.AbstractContextManager[Any]:
-    """The context of a call of a program over several CPU devices."""
+    """The context of a call of a program over several CPU devices.
+
+    Raises:
+      RuntimeError: a callback of such a program makes the call. It would begin after the end of the program.
+    """
+    if getattr(_thread, "in_callback", False):
+        raise RuntimeError(
+            "a callback of a program over several CPU devices calls a program over several CPU devices, which would wait"
+            " for the end of the first one: compute with NumPy in the callback, or with arrays on one device"
+        )
     calls = runtime.calls.value
     if calls is None:
         with _turn:
