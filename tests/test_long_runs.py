@@ -31,7 +31,9 @@ def test_a_loop_over_eight_devices_ends(names):
     ends(*names, "--steps=300")
 
 
-@pytest.mark.parametrize("name", ["threads_with_collectives", "threads_on_overlapping_meshes", "threads_with_everything"])
+@pytest.mark.parametrize(
+    "name", ["threads_with_collectives", "threads_on_overlapping_meshes", "threads_with_everything"]
+)
 def test_threads_take_turns(name):
     """Also with more threads than a pool could have room for."""
     ends(name, "--steps=150", "--threads=24" if name == "threads_with_collectives" else "--threads=6")

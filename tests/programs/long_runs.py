@@ -387,7 +387,14 @@ def measured(name, devices, processes):
     with socket.socket() as s:
         s.bind(("localhost", 0))
         address = f"localhost:{s.getsockname()[1]}"
-    command = [sys.executable, __file__, name, f"--devices={devices}", f"--processes={processes}", f"--address={address}"]
+    command = [
+        sys.executable,
+        __file__,
+        name,
+        f"--devices={devices}",
+        f"--processes={processes}",
+        f"--address={address}",
+    ]
     command += [f"--steps={args.steps}", f"--threads={args.threads}"]
     environment = os.environ | {
         "JAX_PLATFORMS": "cpu",

@@ -17,7 +17,9 @@ KINDS = ["known", "eager", "put", "trace", "derivative", "read", "block", "callb
 
 def end(*arguments, code=0, program="end_of_daemons.py"):
     command = [sys.executable, PROGRAMS / program, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=os.environ | {"JAX_PLATFORMS": "cpu"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=100, env=os.environ | {"JAX_PLATFORMS": "cpu"}
+    )
     assert (done.returncode, done.stderr) == (code, ""), done.stderr[-3000:]
     return done.stdout
 
@@ -34,5 +36,5 @@ def test_many_daemon_threads_do_not_abort_the_end():
 
 
 def test_the_end_computes():
-    """What `atexit` calls after the threads have stopped still runs programs; the exit code is the program's own."""
+    """Functions of `atexit` run programs after the threads have stopped. The exit code is the program's own."""
     assert end(program="computing_at_the_end.py", code=3) == "14.0\n"

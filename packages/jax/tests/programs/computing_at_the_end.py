@@ -10,8 +10,8 @@ def last():
     print(f(x).sum() + jax.jit(lambda x: x * 2)(x).sum() + jnp.linalg.norm(x[:1]) + x[0])
 
 
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
+import jax
+import jax.numpy as jnp
 
 x = jnp.ones(4)
 f = jax.jit(lambda x: x + 0)

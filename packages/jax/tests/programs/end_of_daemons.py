@@ -7,10 +7,9 @@ import queue
 import sys
 import threading
 
-import numpy as np
-
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 x = jnp.ones((100, 100))
 f = jax.jit(lambda x: jnp.sin(x) @ x)

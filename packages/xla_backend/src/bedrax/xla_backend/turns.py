@@ -148,7 +148,7 @@ def _end() -> None:
     if not _others():
         return
     _ended_by = threading.get_ident()
-    runtime.calls.set_global("none")  # C++ dispatch asks Python from now on
+    runtime.calls.set_global("none")  # C++ dispatch calls Python from now on
     runtime.first_thread.set_local(False)  # this thread does not wait for what a stopped one traces
     until = time.monotonic() + SECONDS_AT_THE_END
     quiet = 0

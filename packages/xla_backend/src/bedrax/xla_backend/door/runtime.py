@@ -180,6 +180,7 @@ def paths_called_by_name(
 
 _POOL_SIZES = ("PJRT_NPROC", "NPROC")  # the first one that is set counts
 
+
 def make_cpu_client(num_devices: int | None, asynchronous: bool, threads: int | None, **options: Any) -> Client:
     """A client for the host's CPU. jaxlib's custom-call handlers are registered.
 
@@ -187,9 +188,8 @@ def make_cpu_client(num_devices: int | None, asynchronous: bool, threads: int | 
       threads: a lower bound for the size of the client's pool, or None. jaxlib takes the size from a variable of the
         environment, by default the number of cores.
     """
-    make = xla_client().make_cpu_client
     with _at_least(threads) if threads else contextlib.nullcontext():
-        return make(num_devices=num_devices, asynchronous=asynchronous, **options)
+        return xla_client().make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **options)
 
 
 @contextlib.contextmanager
