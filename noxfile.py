@@ -19,7 +19,7 @@ import pythons as table
 nox.options.default_venv_backend = "uv"
 
 PATHS = sorted(Path("packages").glob("*/pyproject.toml"))
-PROJECTS = {p.parent.name: tomllib.loads(p.read_text())["project"] for p in PATHS}
+PROJECTS = {p.parent.name: tomllib.loads(p.read_text(encoding="utf-8"))["project"] for p in PATHS}
 CASES = [(n, x) for n, p in PROJECTS.items() for x in ("", *p.get("optional-dependencies", ()))]
 SOURCES = [str(p.parent.resolve() / "src") for p in PATHS]
 SEARCH = ":".join(SOURCES)
@@ -109,6 +109,8 @@ def lint(session):
     fix = "--fix" in session.posargs
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
+    # Text files are read and written in a named encoding. Preview mode changes other rules too, so this rule runs alone.
+    session.run("ruff", "check", "--preview", "--select=PLW1514", ".")
     session.run("python", "tools/face.py", "--check")
     session.run("codespell")
     session.run("codespell", "--toml=tools/plain_words.toml")
@@ -266,7 +268,9 @@ def newest(session):
     sample, record = taken(session, "--sample"), taken(session, "--record")
     if sample and table.version_of(python) == "{}.{}".format(*sys.version_info):
         return session.log("this is the newest Python that was found; the tests run whole on it")
-    command = shlex.split(re.search(r"^uv run .* pytest .*$", Path("README.md").read_text(), re.MULTILINE)[0])
+    command = shlex.split(
+        re.search(r"^uv run .* pytest .*$", Path("README.md").read_text(encoding="utf-8"), re.MULTILINE)[0]
+    )
     folder = Path(session.create_tmp()).resolve() / "python"
     where = {"UV_PROJECT_ENVIRONMENT": str(folder), "UV_PYTHON": python}
     share = [f"--sample={SAMPLE}"] if sample else []
@@ -454,7 +458,9 @@ def devices(session):
     docs/devices.md, the example."""
     sync(session, *EVERYTHING)
     whole = {"BEDRAX_ALL_RECORDS": "1", "BEDRAX_CLOSURE": "3"}
-    files = re.findall(r"`((?:packages|tests|examples)/[\w/]+\.py)`", Path("docs/devices.md").read_text())
+    files = re.findall(
+        r"`((?:packages|tests|examples)/[\w/]+\.py)`", Path("docs/devices.md").read_text(encoding="utf-8")
+    )
     session.run(
         "pytest",
         *dict.fromkeys(files),

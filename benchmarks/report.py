@@ -97,7 +97,7 @@ def save_json(path: Path, measured, versions) -> None:
         for case, results in measured
     ]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"versions": versions, "cases": records}, indent=1))
+    path.write_text(json.dumps({"versions": versions, "cases": records}, indent=1), encoding="utf-8")
 
 
 def markdown(measured, versions, former: str, names: list[str]) -> str:
@@ -127,8 +127,8 @@ def markdown(measured, versions, former: str, names: list[str]) -> str:
 
 def update_readme(path: Path, measured, versions, names: list[str]) -> None:
     """Write the results between the markers of the README."""
-    before, found, rest = path.read_text().partition(BEGIN)
+    before, found, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     former, also_found, after = rest.partition(END)
     if not (found and also_found):
         raise ValueError(f"{path} lacks the markers {BEGIN} and {END}")
-    path.write_text(f"{before}{BEGIN}\n{markdown(measured, versions, former, names)}\n{END}{after}")
+    path.write_text(f"{before}{BEGIN}\n{markdown(measured, versions, former, names)}\n{END}{after}", encoding="utf-8")

@@ -25,7 +25,7 @@ def compile_loop(statement: str, namespace: dict):
 def peak() -> int:
     """The peak memory of this process in KiB. On Linux, `getrusage` of a new process includes its parent's peak."""
     try:
-        status = Path("/proc/self/status").read_text()
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))

@@ -10,7 +10,11 @@ ROOT = Path(__file__).parents[1]
 @functools.cache
 def functions(file):
     path = ROOT / file
-    return {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.FunctionDef)} if path.exists() else ()
+    return (
+        {n.name for n in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(n, ast.FunctionDef)}
+        if path.exists()
+        else ()
+    )
 
 
 @pytest.fixture

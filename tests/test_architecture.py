@@ -19,7 +19,7 @@ grimp = pytest.importorskip("grimp", reason="comes with the group `layers`")
 
 ROOT = Path(__file__).parents[1]
 PYPROJECTS = sorted(ROOT.glob("packages/*/pyproject.toml"))
-TABLES = {path.parent.name: tomllib.loads(path.read_text()) for path in PYPROJECTS}
+TABLES = {path.parent.name: tomllib.loads(path.read_text(encoding="utf-8")) for path in PYPROJECTS}
 PROJECTS = {table["project"]["name"]: table["project"] for table in TABLES.values()}
 MODULES = {
     "absl-py": "absl",
@@ -92,7 +92,7 @@ def named(folder):
     paths = (ROOT / "packages" / folder / "src").rglob("*.py*")
     for path in paths:
         if path.suffix in (".py", ".pyi"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):
                     yield from (alias.name for alias in node.names)
                 elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -153,7 +153,7 @@ def test_sibling_bounds_hold_the_siblings_version():
 
 
 def test_the_meta_package_pins_the_face_exactly():
-    meta = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    meta = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert meta["dependencies"] == [f"jax=={PROJECTS['jax']['version']}"]
 
 
@@ -162,14 +162,14 @@ def test_declarations_have_no_cycle():
 
 
 def test_every_member_is_a_workspace_source():
-    sources = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["uv"]["sources"]
+    sources = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["uv"]["sources"]
     assert sources == {name: {"workspace": True} for name in PROJECTS}
 
 
 def test_ci_runs_the_command_of_the_readme():
-    lines = (ROOT / ".ci/run").read_text().splitlines()
+    lines = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
     (command,) = (line for line in lines if " pytest -n 2 --timeout=" in line)
-    assert command in (ROOT / "README.md").read_text().splitlines()
+    assert command in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert lines[-1].endswith("nox -s newest -- --sample")  # which reads the command in README.md
 
 
@@ -201,8 +201,8 @@ def test_nothing_stray_lies_at_the_root():
 
 def test_the_lock_names_only_the_public_index():
     # A mirror's address would make the lock useless on other machines.
-    registries = set(re.findall(r'registry = "([^"]*)"', (ROOT / "uv.lock").read_text()))
-    hosts = set(re.findall(r'url = "(https?://[^/"]*)', (ROOT / "uv.lock").read_text()))
+    registries = set(re.findall(r'registry = "([^"]*)"', (ROOT / "uv.lock").read_text(encoding="utf-8")))
+    hosts = set(re.findall(r'url = "(https?://[^/"]*)', (ROOT / "uv.lock").read_text(encoding="utf-8")))
     assert registries == {"https://pypi.org/simple"}
     assert hosts == {"https://files.pythonhosted.org"}
 
@@ -211,7 +211,9 @@ def test_every_folder_that_the_environment_adds_to_the_path_exists():
     # Python 3.15 prints a line at every start for a folder that does not exist.
     for file in Path(sysconfig.get_path("purelib")).glob("*.pth"):
         lines = [
-            line for line in file.read_text().splitlines() if line.strip() and not line.startswith(("import ", "#"))
+            line
+            for line in file.read_text(encoding="utf-8").splitlines()
+            if line.strip() and not line.startswith(("import ", "#"))
         ]
         missing = [line for line in lines if not (file.parent / line).is_dir()]
         assert not missing, f"{file.name} names folders that do not exist: {missing}"
@@ -228,7 +230,7 @@ def test_the_formatter_leaves_out_only_tables():
         file
         for file in files
         if file.suffix in (".py", ".pyi")
-        for line in file.read_text().splitlines()
+        for line in file.read_text(encoding="utf-8").splitlines()
         if mark in line
     ]
     assert 10 < len(found) <= 60
@@ -256,14 +258,14 @@ def test_a_member_is_complete(name):
         assert file.is_file(), f"{file.relative_to(ROOT)} is missing"
     assert (here / "LICENSE").resolve() == ROOT / "LICENSE"
     version = TABLES[name]["project"]["version"]
-    assert version in (here / "CHANGELOG.md").read_text(), f"the CHANGELOG does not mention {version}"
+    assert version in (here / "CHANGELOG.md").read_text(encoding="utf-8"), f"the CHANGELOG does not mention {version}"
 
 
 def test_tensorflow_is_imported_only_inside_functions():
     # The import contract limits who imports it. This test: the import of a bridge must not import it.
     offenders = []
     for path in ROOT.glob("packages/*/src/**/*.py"):
-        for node in at_import_time(ast.parse(path.read_text())):
+        for node in at_import_time(ast.parse(path.read_text(encoding="utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             if any(name.split(".")[0] == "tensorflow" for name in names):
                 offenders.append(f"{path.relative_to(ROOT)}:{node.lineno}")

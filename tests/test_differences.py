@@ -50,5 +50,5 @@ def test_only_unexpected_differences_fail(tmp_path, theirs, ours, fails):
 
 def test_the_page_shows_the_table():
     table = _run("page").stdout
-    assert table in (ROOT / "docs" / "differences.md").read_text()
+    assert table in (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
     assert {row.count("|") for row in table.strip().split("\n")} == {5}  # no cell has a bar of its own

@@ -110,7 +110,7 @@ def test_rows_of_a_document_without_fences_name_lines():
 
 
 def test_every_row_of_the_mission_is_well_formed():
-    for rows in tomllib.loads(run_mission.TABLE.read_text()).values():
+    for rows in tomllib.loads(run_mission.TABLE.read_text(encoding="utf-8")).values():
         for row in rows.values():
             assert row.keys() <= run_mission.KEYS
             compile(row.get("before", ""), "<before>", "exec")

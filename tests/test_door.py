@@ -19,7 +19,7 @@ _spec = importlib.util.spec_from_file_location("door", ROOT / "tools" / "door.py
 door = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(door)
 
-TABLE = json.loads(door.TABLE.read_text())
+TABLE = json.loads(door.TABLE.read_text(encoding="utf-8"))
 TAKEN = door.gather()
 AGAIN = "run `nox -s door`, which writes the table"
 
@@ -72,11 +72,12 @@ def test_a_use_that_no_table_has_is_found(tmp_path, monkeypatch):
         "from jaxlib import _jax\n"
         "here = _jax.Client\n"
         "def f(x):\n"
-        "    return _jax.make_cpu_client(nonsense=1), here.no_such_method, x.load_pjrt_executable\n"
+        "    return _jax.make_cpu_client(nonsense=1), here.no_such_method, x.load_pjrt_executable\n",
+        encoding="utf-8",
     )
     monkeypatch.setattr(door, "DOOR", tmp_path)
     found = {kind: set() for kind in (*TAKEN,)}
-    tree = ast.parse(file.read_text())
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     door._Roots(found).visit(tree)
     door._uses(tree, found)
     assert found["names"] >= {"jaxlib._jax.Client", "jaxlib._jax.Client.no_such_method"}
@@ -139,7 +140,7 @@ def outside_of_the_door(tree):
 
 @pytest.mark.parametrize("file", OUTSIDE, ids=lambda f: str(f.relative_to(ROOT / "packages")))
 def test_only_the_door_uses_jaxlib(file):
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     if "jaxlib" in text or ".door" in text:
         assert outside_of_the_door(ast.parse(text)) == [], f"{file}: this belongs into {door.DOOR}"
 

@@ -13,7 +13,7 @@ NAMES = [
     for path in PATHS
     if any(
         name.startswith(("bedrax-numpy-backend", "bedrax-xla-backend"))
-        for name in tomllib.loads(path.read_text())["project"]["dependencies"]
+        for name in tomllib.loads(path.read_text(encoding="utf-8"))["project"]["dependencies"]
     )
 ]
 

@@ -20,7 +20,7 @@ MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "name_all", 
 
 @functools.cache
 def tree(path):
-    return ast.parse(path.read_text())
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def shown(path):
@@ -35,7 +35,7 @@ def owner(path):
 @functools.cache
 def below(folder):
     """The packages that a package may name: itself and its requirements, by their import names."""
-    project = tomllib.loads((ROOT / "packages" / folder / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "packages" / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project.get("optional-dependencies", {}).values()
     declared = [r for group in (project["dependencies"], *extras) for r in group]
     return {project["name"], *(r.split(">")[0].split("=")[0] for r in declared)}

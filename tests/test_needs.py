@@ -36,7 +36,7 @@ def test_every_file_that_imports_a_library_stands_in_the_table(needs):
     missing = [
         (str(file.relative_to(ROOT)), name)
         for file in files
-        for name in {*imported(ast.parse(file.read_text()).body)} & needs.LIBRARIES.keys()
+        for name in {*imported(ast.parse(file.read_text(encoding="utf-8")).body)} & needs.LIBRARIES.keys()
         if name not in needs.libraries_of(file)
     ]
     assert len(files) > 200 and not missing
@@ -48,7 +48,9 @@ def test_the_table_names_files_that_are_there(needs):
 
 
 def test_the_pythons_are_those_of_the_declarations(needs):
-    texts = [file.read_text() for file in (ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml"))]
+    texts = [
+        file.read_text(encoding="utf-8") for file in (ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml"))
+    ]
     for name, library in needs.LIBRARIES.items():
         found = {
             m for text in texts for m in re.findall(rf"\"{name}[\w>=., -]*; python_version < '(\d+)\.(\d+)'", text)
@@ -100,7 +102,8 @@ def test_files_and_tests_are_skipped_with_the_reason(library, pytester, needs):
         """
     )
     pytester.path.joinpath("test_part.py").write_text(
-        f"import pytest\n@pytest.mark.needs({library!r})\ndef test_one(): import {library}\ndef test_two(): pass\n"
+        f"import pytest\n@pytest.mark.needs({library!r})\ndef test_one(): import {library}\ndef test_two(): pass\n",
+        encoding="utf-8",
     )
     result = pytester.runpytest_subprocess("-ra", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, skipped=2)

@@ -48,7 +48,11 @@ def is_long(value):
 @pytest.mark.parametrize("folder", sorted({f.relative_to(ROOT).parts[:2] for f in FILES}), ids="/".join)
 def test_programs_are_files(folder):
     here = [f for f in FILES if f.relative_to(ROOT).parts[:2] == folder]
-    found = [f"{f.relative_to(ROOT)}:{line}" for f in here for line in long_programs(ast.parse(f.read_text()))]
+    found = [
+        f"{f.relative_to(ROOT)}:{line}"
+        for f in here
+        for line in long_programs(ast.parse(f.read_text(encoding="utf-8")))
+    ]
     assert not found, f"move these programs into a file of the folder `programs` next to the test: {found}"
 
 

@@ -15,18 +15,20 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 import pythons
 
-LOCK = tomllib.loads((ROOT / "uv.lock").read_text())
+LOCK = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("path", pythons.PYPROJECTS, ids=lambda path: str(path.parent.relative_to(ROOT)))
 def test_metadata_name_the_pythons_of_the_table(path):
-    project = tomllib.loads(path.read_text())["project"]
+    project = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
     assert project["classifiers"] == pythons.classifiers(project), "run tools/pythons.py write"
     assert project["requires-python"] == f">={next(iter(pythons.table()))}"
 
 
 def test_what_always_needs_tensorflow_names_only_the_pythons_that_it_has_wheels_for():
-    projects = {path.parent.name: tomllib.loads(path.read_text())["project"] for path in pythons.PYPROJECTS}
+    projects = {
+        path.parent.name: tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in pythons.PYPROJECTS
+    }
     ends = {name: end for name, project in projects.items() if (end := pythons.without_wheels(project))}
     assert ends == dict.fromkeys(("call_tf", "jax2tf", "tf"), (3, 14))
     newest = {name: projects[name]["classifiers"][-2].rpartition(" ")[2] for name in ("jax", "jax2tf")}
@@ -35,7 +37,7 @@ def test_what_always_needs_tensorflow_names_only_the_pythons_that_it_has_wheels_
 
 def test_the_readme_shows_the_table():
     shown = f"{pythons.MARK}\n\n{pythons.rows()}\n\n{pythons.MARK}"
-    assert shown in (ROOT / "README.md").read_text(), "run tools/pythons.py write"
+    assert shown in (ROOT / "README.md").read_text(encoding="utf-8"), "run tools/pythons.py write"
 
 
 def test_each_python_has_what_is_claimed_of_all():
@@ -55,7 +57,7 @@ def test_the_lock_has_the_jaxlib_of_each_row():
 def test_a_command_that_does_not_run_is_not_a_python(tmp_path):
     def command(name, text):
         path = tmp_path / name
-        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         path.chmod(0o755)
         return str(path)
 

@@ -11,11 +11,11 @@ import tensorflow_page
 
 
 def _tree(path):
-    return ast.parse((ROOT / "packages" / path).read_text())
+    return ast.parse((ROOT / "packages" / path).read_text(encoding="utf-8"))
 
 
 def test_the_page_is_up_to_date():
-    assert tensorflow_page.PAGE.read_text() == tensorflow_page.page()
+    assert tensorflow_page.PAGE.read_text(encoding="utf-8") == tensorflow_page.page()
 
 
 def test_the_named_tests_exist(absent_tests):

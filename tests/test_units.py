@@ -44,7 +44,7 @@ BLOCKS = """Title
     ],
 )
 def test_pages_are_cut_into_units(tmp_path, name, text, units):
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text, encoding="utf-8")
     (page,) = run_units.pages(tmp_path)
     assert [u.strip("\n") for u in page["units"]] == [u.strip("\n") for u in units]
 

@@ -107,9 +107,9 @@ def main(arguments):
     import_everything()
     text = page()
     if "--check" in arguments:
-        stale = not PAGE.exists() or PAGE.read_text() != text
+        stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text
         return f"{PAGE} is stale: run `uv run nox -s coverage`" if stale else 0
-    PAGE.write_text(text)
+    PAGE.write_text(text, encoding="utf-8")
     print(f"wrote {PAGE}")
     return 0
 

@@ -62,11 +62,11 @@ def gather() -> dict[str, list[str]]:
     """The names that the sources use, by kind."""
     found = {k: set() for k in ("modules", "names", "attributes", "keywords", "exact", "texts", "words", "passes")}
     for file in [*sorted(DOOR.glob("*.py")), *ENGINE]:
-        _Roots(found).visit(ast.parse(file.read_text()))
+        _Roots(found).visit(ast.parse(file.read_text(encoding="utf-8")))
     for file in sorted({*sources(*HANDLES), *ENGINE}):
-        _uses(ast.parse(file.read_text()), found)
+        _uses(ast.parse(file.read_text(encoding="utf-8")), found)
     # The kernels in a table of the house, by the module that registers them.
-    kernels = ast.parse((DOOR.parent / "platforms.py").read_text())
+    kernels = ast.parse((DOOR.parent / "platforms.py").read_text(encoding="utf-8"))
     for node in ast.walk(kernels):
         if isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) for k in node.keys):
             found["modules"].update(f"jaxlib.{v.value}" for v in node.values if isinstance(v, ast.Constant))
@@ -362,9 +362,9 @@ def write(pythons) -> None:
     names = sorted({row for rows in seen.values() for row in rows})
     columns = [column(seen[v], names, stands_in) for v in VERSIONS]
     lines = [f"{json.dumps(n)}: {json.dumps([c[n] for c in columns])}" for n in names]
-    TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     print(f"{len(names)} rows; not in every version: {sum(not all(c[n] is True for c in columns) for n in names)}")
-    for name in absent(json.loads(TABLE.read_text()), set(used["exact"])):
+    for name in absent(json.loads(TABLE.read_text(encoding="utf-8")), set(used["exact"])):
         print("no capability replaces", name)
 
 
@@ -376,7 +376,7 @@ if __name__ == "__main__":
         write(sys.argv[2:])
     else:
         version, rows = probed(sys.executable, gather())
-        known = json.loads(TABLE.read_text())
+        known = json.loads(TABLE.read_text(encoding="utf-8"))
         here = (
             {n for n, row in known.items() if row[VERSIONS.index(version)] is True}
             if version in VERSIONS

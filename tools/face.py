@@ -67,7 +67,7 @@ def stubs() -> dict[Path, str]:
     """The path and the text, which is not formatted yet, of each stub."""
     found = {}
     for path in sorted(ROOT.glob("packages/*/src/**/*.py")):
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         if "attach(" in text and (table := table_of(tree := ast.parse(text))):
             lines = [f'"""{ast.get_docstring(tree, clean=False)}"""\n', *statements(table)]
             found[path.with_suffix(".pyi")] = HEADER + "\n".join(lines) + "\n"
@@ -79,10 +79,10 @@ def formatted(texts: dict[Path, str]) -> dict[Path, str]:
     with tempfile.TemporaryDirectory() as folder:
         files = {path: Path(folder) / f"{number}.pyi" for number, path in enumerate(texts)}
         for path, file in files.items():
-            file.write_text(texts[path])
+            file.write_text(texts[path], encoding="utf-8")
         command = [sys.executable, "-m", "ruff", "format", "--quiet", "--no-cache", "--config", ROOT / "pyproject.toml"]
         subprocess.run([*command, folder], check=True)
-        return {path: file.read_text() for path, file in files.items()}
+        return {path: file.read_text(encoding="utf-8") for path, file in files.items()}
 
 
 def main() -> int:
@@ -93,13 +93,17 @@ def main() -> int:
     if given.check == bool(given.what):
         parser.error("one of `write` and `--check` is needed")
     texts = formatted(stubs())
-    left = [p for p in ROOT.glob("packages/*/src/**/*.pyi") if p.read_text().startswith(HEADER) and p not in texts]
-    stale = [p for p, text in texts.items() if not p.exists() or p.read_text() != text]
+    left = [
+        p
+        for p in ROOT.glob("packages/*/src/**/*.pyi")
+        if p.read_text(encoding="utf-8").startswith(HEADER) and p not in texts
+    ]
+    stale = [p for p, text in texts.items() if not p.exists() or p.read_text(encoding="utf-8") != text]
     if not given.check:
         for path in left:
             path.unlink()
         for path in stale:
-            path.write_text(texts[path])
+            path.write_text(texts[path], encoding="utf-8")
     print(f"{len(stale) + len(left)} of {len(texts)} stubs {'are stale' if given.check else 'written or removed'}")
     print(*(f"  {path.relative_to(ROOT)}" for path in [*stale, *left] if given.check), sep="\n", end="")
     return bool(given.check and (stale or left))

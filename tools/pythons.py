@@ -35,7 +35,7 @@ MARK = "<!-- pythons -->"
 
 def table() -> dict[str, dict]:
     """A row for each Python, oldest first: the jaxlib, and the checks that passed."""
-    return json.loads(TABLE.read_text())
+    return json.loads(TABLE.read_text(encoding="utf-8"))
 
 
 def number(python: str) -> tuple[int, ...]:
@@ -107,20 +107,22 @@ def record(what: list[str]) -> None:
     row = all_rows.get(python)
     kept = row["passed"] if row and row["jaxlib"] == jaxlib else []
     all_rows[python] = {"jaxlib": jaxlib, "passed": [each for each in PASSED if each in {*kept, *what}]}
-    TABLE.write_text(json.dumps(dict(sorted(all_rows.items(), key=lambda item: number(item[0]))), indent=2) + "\n")
+    TABLE.write_text(
+        json.dumps(dict(sorted(all_rows.items(), key=lambda item: number(item[0]))), indent=2) + "\n", encoding="utf-8"
+    )
 
 
 def write() -> None:
     """Write the parts that follow from the table into the pyproject files and README.md."""
     for path in PYPROJECTS:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         lines = "".join(f'    "{each}",\n' for each in classifiers(tomllib.loads(text)["project"]))
         text = re.sub(r"^classifiers = \[.*?\]$", lambda _: f"classifiers = [\n{lines}]", text, flags=re.M | re.S)  # noqa: B023
         text = re.sub(r'^requires-python = ".*"$', f'requires-python = ">={next(iter(table()))}"', text, flags=re.M)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     readme = ROOT / "README.md"
-    before, _, after = readme.read_text().split(MARK)
-    readme.write_text(f"{before}{MARK}\n\n{rows()}\n\n{MARK}{after}")
+    before, _, after = readme.read_text(encoding="utf-8").split(MARK)
+    readme.write_text(f"{before}{MARK}\n\n{rows()}\n\n{MARK}{after}", encoding="utf-8")
 
 
 def main(arguments: list[str]) -> None:

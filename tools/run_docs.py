@@ -28,7 +28,7 @@ def run_here(path):
     """Run the blocks of one file in this process. Returns the number of failed doctest examples."""
     namespace = {"__name__": "__main__", "__file__": path}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    for source in blocks(Path(path).read_text()):
+    for source in blocks(Path(path).read_text(encoding="utf-8")):
         if source.lstrip().startswith(">>>"):
             test = doctest.DocTestParser().get_doctest(source, namespace, Path(path).name, path, 0)
             runner.run(test, clear_globs=False)
@@ -51,7 +51,7 @@ def main(arguments):
     ]
     failed = []
     for path in paths:
-        count = len(list(blocks(path.read_text())))
+        count = len(list(blocks(path.read_text(encoding="utf-8"))))
         if not count:
             continue
         command = [sys.executable, "-W", "error", __file__, "--here", str(path)]

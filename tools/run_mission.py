@@ -110,10 +110,10 @@ def run_document(text, rows):
 def main(folder, *names):
     os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
     failed = 0
-    for name, rows in tomllib.loads(TABLE.read_text()).items():
+    for name, rows in tomllib.loads(TABLE.read_text(encoding="utf-8")).items():
         if not names or any(name.startswith(n) for n in names):
             (path,) = Path(folder).glob(f"{name}*")
-            ran, wrong = run_document(path.read_text(), rows)
+            ran, wrong = run_document(path.read_text(encoding="utf-8"), rows)
             print(f"{name}: {ran} blocks run, {len(wrong)} problems", flush=True)
             print("".join(f"  {w}\n" for w in wrong), end="", flush=True)
             failed += len(wrong)

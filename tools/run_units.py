@@ -133,7 +133,7 @@ def pages(folder):
     """(name, units) of every page. A notebook that also exists as text is read as text."""
     for file in sorted(Path(folder).rglob("*")):
         if file.suffix in READERS and not (file.suffix == ".ipynb" and file.with_suffix(".md").exists()):
-            units = [u for u in map(code_of, READERS[file.suffix](file.read_text())) if u.strip()]
+            units = [u for u in map(code_of, READERS[file.suffix](file.read_text(encoding="utf-8"))) if u.strip()]
             if units:
                 yield {"name": str(file.relative_to(Path(folder).parent)), "units": units}
 
@@ -220,14 +220,14 @@ def work(arguments):
     """`--work docstrings ROOT FILE` writes pages; `--work page FILE REPORT` runs one."""
     what, source, target = arguments
     if what == "docstrings":
-        Path(target).write_text(json.dumps(list(docstrings(source))))
+        Path(target).write_text(json.dumps(list(docstrings(source))), encoding="utf-8")
         return
     with contextlib.suppress(ImportError):
         import matplotlib
 
         matplotlib.use("Agg")
-    with open(target, "w") as report:
-        run_page(json.loads(Path(source).read_text()), report)
+    with open(target, "w", encoding="utf-8") as report:
+        run_page(json.loads(Path(source).read_text(encoding="utf-8")), report)
     os._exit(0)  # threads that a page started may not end
 
 
@@ -254,9 +254,9 @@ def outcomes(python, page):
     """The outcome of each unit of a page with an interpreter."""
     with tempfile.TemporaryDirectory() as folder:
         source, report = Path(folder, "page.json"), Path(folder, "report.jsonl")
-        source.write_text(json.dumps(page))
+        source.write_text(json.dumps(page), encoding="utf-8")
         run(python, ["page", str(source), str(report)], folder)
-        outcomes = [json.loads(x) for x in report.read_text().splitlines()] if report.exists() else []
+        outcomes = [json.loads(x) for x in report.read_text(encoding="utf-8").splitlines()] if report.exists() else []
     return outcomes + [[n, "the process ended"] for n in range(len(outcomes), len(page["units"]))]
 
 
@@ -283,7 +283,7 @@ def main():
     for root in options.docstrings:
         with tempfile.TemporaryDirectory() as folder:
             run(options.peer, ["docstrings", root, f"{folder}/pages.json"], folder)
-            groups[f"docstrings of {root}"] = json.loads(Path(folder, "pages.json").read_text())
+            groups[f"docstrings of {root}"] = json.loads(Path(folder, "pages.json").read_text(encoding="utf-8"))
     for folder in options.docs:
         groups[f"pages in {Path(folder).name}"] = list(pages(folder))
     kept, lost = {}, 0
@@ -302,7 +302,7 @@ def main():
                     if row["here"] != "ok":
                         print(f"  {page['name']} {row['label']}: {row['here'][-400:]!r}", flush=True)
                 if options.keep:
-                    Path(options.keep).write_text(json.dumps(kept, indent=1))
+                    Path(options.keep).write_text(json.dumps(kept, indent=1), encoding="utf-8")
         print(f"{group}: {passed} of {expected}", flush=True)
         lost += expected - passed
     return f"{lost} units succeed upstream and not here" if lost else 0

@@ -93,7 +93,7 @@ def path_of(package: str, module: str) -> Path:
 def stub_of(package: str, name: str) -> str:
     """The text of the stub of a module."""
     module = importlib.import_module(name)
-    source = ast.parse(path_of(package, name).with_suffix(".py").read_text())
+    source = ast.parse(path_of(package, name).with_suffix(".py").read_text(encoding="utf-8"))
     defined = {node.name: node for node in source.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     imports = [node for node in source.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     imported = {alias.asname or alias.name for node in imports for alias in node.names}
@@ -209,10 +209,10 @@ def main() -> int:
     stale = []
     for package, name in modules():
         text, path = _formatted(stub_of(package, name)), path_of(package, name)
-        if not path.exists() or path.read_text() != text:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(name)
             if not check:
-                path.write_text(text)
+                path.write_text(text, encoding="utf-8")
     print(f"{len(stale)} of {len(modules())} stubs {'are stale: ' if check else 'written: '}{' '.join(stale)}")
     return bool(stale and check)
 

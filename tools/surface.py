@@ -68,6 +68,6 @@ def ignored_page() -> str:
 if __name__ == "__main__":
     for path, text in ((PAGE, page()), (IGNORED_PAGE, ignored_page())):
         if "--check" not in sys.argv:
-            path.write_text(text)
-        elif path.read_text() != text:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
             sys.exit(f"{path} is not what tools/surface.py writes; run it")

@@ -140,5 +140,8 @@ def page() -> str:
 
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        sys.exit(PAGE.read_text() != page() and f"{PAGE.name} is not up to date: run python {Path(__file__).name}")
-    PAGE.write_text(page())
+        sys.exit(
+            PAGE.read_text(encoding="utf-8") != page()
+            and f"{PAGE.name} is not up to date: run python {Path(__file__).name}"
+        )
+    PAGE.write_text(page(), encoding="utf-8")

@@ -60,7 +60,7 @@ def is_class(path: str) -> bool:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    table = json.loads(TABLE.read_text())
+    table = json.loads(TABLE.read_text(encoding="utf-8"))
     import jax
 
     if "bedrax" in jax.__version__ or not hasattr(jax, "_src"):
@@ -75,7 +75,7 @@ def main() -> None:
     paths = {module: [f"{module}.{name}" for name in public.split()] for module, public in table["names"].items()}
     classes = {m: " ".join(p.rpartition(".")[2] for p in of if is_class(p)) for m, of in paths.items()}
     table["classes"] = {module: names for module, names in classes.items() if names}
-    TABLE.write_text(json.dumps(table, indent=1) + "\n")
+    TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

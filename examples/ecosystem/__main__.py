@@ -69,7 +69,7 @@ def run(python: str, name: str, limit: float = 900) -> tuple[str, float]:
 
 def purpose(name: str) -> str:
     """The purpose of a program: the first line of its file."""
-    return (PROGRAMS / f"{name}.py").read_text().split('"""')[1].split("\n")[0].rstrip(".")
+    return (PROGRAMS / f"{name}.py").read_text(encoding="utf-8").split('"""')[1].split("\n")[0].rstrip(".")
 
 
 def replaced(page: str, row: str) -> str:
@@ -99,7 +99,7 @@ def publish(row: str, options: argparse.Namespace) -> None:
     print(row, flush=True)
     if options.page:
         page = HERE / "README.md"
-        page.write_text(replaced(page.read_text(), row))
+        page.write_text(replaced(page.read_text(encoding="utf-8"), row), encoding="utf-8")
 
 
 def programs(options: argparse.Namespace) -> list[str]:
@@ -153,9 +153,9 @@ def own_suites(options: argparse.Namespace) -> list[str]:
 def write_suites(record: dict) -> None:
     """Write the table of the suites into README.md."""
     page = HERE / "README.md"
-    before, table, after = page.read_text().split(SUITES_MARK)
+    before, table, after = page.read_text(encoding="utf-8").split(SUITES_MARK)
     lines = [*table.strip().split("\n")[:2], *suites.rows(record)]
-    page.write_text(f"{before}{SUITES_MARK}\n\n" + "\n".join(lines) + f"\n\n{SUITES_MARK}{after}")
+    page.write_text(f"{before}{SUITES_MARK}\n\n" + "\n".join(lines) + f"\n\n{SUITES_MARK}{after}", encoding="utf-8")
 
 
 def main() -> int:

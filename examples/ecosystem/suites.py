@@ -120,7 +120,7 @@ def run(python: str, root: Path, file: str, limit: float = LIMIT, devices: int =
             process.wait()
         if not report.exists():
             return {"failed": {"the whole file": f"pytest wrote no report and ended with status {status}"}}
-        return results(report.read_text())
+        return results(report.read_text(encoding="utf-8"))
 
 
 def results(report: str) -> dict:
@@ -166,11 +166,11 @@ def reason(name: str, test: str) -> str:
 def read(path: Path = RECORD) -> dict:
     """The record: `{library: {versions of Python and jaxlib: {"version", "upstream", "of", "files"}}}`. "of" is the
     number of files in the whole suite; "files" is `{file: {"here": result, "upstream": result}}`."""
-    return json.loads(path.read_text()) if path.exists() else {}
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def write(record: dict, path: Path = RECORD) -> None:
-    path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    path.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def recorded(record: dict, name: str, python: str, about: dict) -> dict:

@@ -106,14 +106,14 @@ def explain(out: Path) -> None:
         step, arguments = abstract_arguments(WAYS[name], shape, mesh, params, 2 * count)
         result = explain(step, *arguments, mesh=mesh)
         print(f"\n{name}, {count} devices\n{result}")
-        (out / f"{name.split()[0]}_{count}.svg").write_text(result.svg())
+        (out / f"{name.split()[0]}_{count}.svg").write_text(result.svg(), encoding="utf-8")
         found[name] = dict(
             exchanges=sum(c.count for c in result.collectives),
             sent=result.sent,
             seconds=result.seconds,
             kept=sum(result.memory.values()) - 2 * result.memory["shared"],
         )
-    (out / f"explained_{count}.json").write_text(json.dumps(found, indent=1))
+    (out / f"explained_{count}.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 def main() -> None:

@@ -30,8 +30,8 @@ def main() -> None:
     for record, javascript in zip(ZOO, in_javascript(ZOO), strict=True):
         rows.append(row(measure(record), javascript))
         sys.stdout.write(rows[-1])
-    text = page.read_text().split(START)[0]
-    page.write_text(text + START + HEAD + "".join(rows))
+    text = page.read_text(encoding="utf-8").split(START)[0]
+    page.write_text(text + START + HEAD + "".join(rows), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FACE = tomllib.loads((ROOT / "packages/jax/pyproject.toml").read_text())["project"]
+FACE = tomllib.loads((ROOT / "packages/jax/pyproject.toml").read_text(encoding="utf-8"))["project"]
 LIBRARIES = ["flax", "optax", "orbax-checkpoint"]
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from bedrax.core.signatures import signature_of
 from bedrax.extend import unsupported
 
-TABLE = json.loads(Path(__file__).with_name("interface.json").read_text())
+TABLE = json.loads(Path(__file__).with_name("interface.json").read_text(encoding="utf-8"))
 
 _UFUNCS = (
     "add bitwise_and bitwise_or bitwise_xor logaddexp logaddexp2 logical_and logical_or logical_xor maximum minimum multiply"

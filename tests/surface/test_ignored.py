@@ -46,7 +46,7 @@ def test_each_parameter_has_one_reason():
 def test_the_page_is_up_to_date(monkeypatch):
     monkeypatch.setattr(sys, "path", [str(ROOT / "tools"), *sys.path])
     surface = pytest.importorskip("surface")
-    assert surface.IGNORED_PAGE.read_text() == surface.ignored_page(), "run tools/surface.py"
+    assert surface.IGNORED_PAGE.read_text(encoding="utf-8") == surface.ignored_page(), "run tools/surface.py"
 
 
 # ---- faults that these checks found

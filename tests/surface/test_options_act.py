@@ -179,7 +179,7 @@ def dumped(folder):
     """The module of a program with an array in it."""
     with config.overriding(jax_dump_ir_to=str(folder)):
         jax.jit(lambda x: x + np.arange(300.0))(1.0)
-    return "".join(f.read_text() for f in folder.iterdir())
+    return "".join(f.read_text(encoding="utf-8") for f in folder.iterdir())
 
 
 # option -> (another value than its default, a function that shows the difference); its parameters are fixtures.

@@ -55,7 +55,7 @@ CHECKERS = {"mypy": mypy_lines, "pyright": pyright_lines}
 
 def wrong_lines() -> dict[int, str]:
     """The lines of `wrong.py` that a checker must refuse."""
-    lines = (HERE / "wrong.py").read_text().splitlines()
+    lines = (HERE / "wrong.py").read_text(encoding="utf-8").splitlines()
     return {n: line for n, line in enumerate(lines, 1) if line.endswith(MARK)}
 
 
@@ -88,13 +88,13 @@ def completeness(package: str) -> float:
 
 def faults_of_completeness(write: bool) -> list[str]:
     """One line for each package that is below its floor; a floor that is passed is raised if `write`."""
-    floors, found = json.loads(FLOORS.read_text()) if FLOORS.exists() else {}, {}
+    floors, found = json.loads(FLOORS.read_text(encoding="utf-8")) if FLOORS.exists() else {}, {}
     for package in packages():
         found[package] = completeness(package)
         print(f"{package:24} {found[package]:5.1f}", flush=True)
     if write:
         kept = {package: max(share, floors.get(package, 0.0)) for package, share in found.items()}
-        FLOORS.write_text(json.dumps(kept, indent=1) + "\n")
+        FLOORS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         floors = kept
     return [
         f"{package}: the types of {share} % of the public names are known, the floor is {floors.get(package)} %"

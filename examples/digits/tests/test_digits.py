@@ -71,7 +71,10 @@ demo.main()
 
 
 def test_the_last_python_with_wheels_is_that_of_the_declarations():
-    texts = (ROOT / "pyproject.toml").read_text(), (ROOT / "packages/jax2tf/pyproject.toml").read_text()
+    texts = (
+        (ROOT / "pyproject.toml").read_text(encoding="utf-8"),
+        (ROOT / "packages/jax2tf/pyproject.toml").read_text(encoding="utf-8"),
+    )
     root, bridge = map(tomllib.loads, texts)
     declared = [*root["tool"]["uv"]["override-dependencies"], *bridge["project"]["dependencies"]]
     for module, (major, minor) in parts.NEWEST_PYTHON.items():

@@ -100,4 +100,4 @@ def expected(digits: Digits, params, stats) -> dict:
 
 
 def write_json(path: Path, value: dict) -> None:
-    path.write_text(json.dumps(value))
+    path.write_text(json.dumps(value), encoding="utf-8")

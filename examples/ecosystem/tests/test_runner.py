@@ -22,13 +22,13 @@ from examples.ecosystem import suites
 )
 def test_state(tmp_path, monkeypatch, body, state):
     monkeypatch.setattr(runner, "PROGRAMS", tmp_path)
-    (tmp_path / "optax.py").write_text(body)
+    (tmp_path / "optax.py").write_text(body, encoding="utf-8")
     limit = 1 if "sleep" in body else 60
     assert runner.run(sys.executable, "optax", limit)[0] == state
 
 
 def test_every_program_has_a_row_that_says_what_it_does():
-    page = (runner.HERE / "README.md").read_text()
+    page = (runner.HERE / "README.md").read_text(encoding="utf-8")
     for name in runner.names():
         assert f"| {name} |" in page and f"| {runner.purpose(name)} |" in page, name
     assert set(runner.DISTRIBUTION) <= set(runner.names())
@@ -43,13 +43,14 @@ def test_a_row_replaces_the_one_of_its_name():
 
 
 def test_results_of_a_file_of_a_suite(tmp_path, monkeypatch):
-    (tmp_path / "conftest.py").write_text("")
+    (tmp_path / "conftest.py").write_text("", encoding="utf-8")
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"
         "def test_good(): pass\n"
         "def test_bad(): raise ValueError('of shape (3,)')\n"
         "def test_known(): assert 0\n"
-        "@pytest.mark.skip\ndef test_other(): pass\n"
+        "@pytest.mark.skip\ndef test_other(): pass\n",
+        encoding="utf-8",
     )
     here = suites.run(sys.executable, tmp_path, "test_it.py", 120)
     bad = {"test_it.test_bad": "ValueError: of shape (3,)"}
@@ -71,7 +72,7 @@ def test_results_of_a_file_of_a_suite(tmp_path, monkeypatch):
     ],
 )
 def test_a_file_of_a_suite_that_does_not_end_well(tmp_path, body, state):
-    (tmp_path / "test_it.py").write_text(f"def test_it(): {body}")
+    (tmp_path / "test_it.py").write_text(f"def test_it(): {body}", encoding="utf-8")
     limit = 3 if "sleep" in body else 60
     assert suites.run(sys.executable, tmp_path, "test_it.py", limit) == {"failed": {"the whole file": state}}
 
@@ -79,7 +80,7 @@ def test_a_file_of_a_suite_that_does_not_end_well(tmp_path, body, state):
 def test_files_of_a_suite(tmp_path):
     for name in ("conftest.py", "of/a_test.py", "of/b.py", "of/c/test_d.py", "e_test.py", "docs/f_test.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("")
+        (tmp_path / name).write_text("", encoding="utf-8")
     assert suites.files(tmp_path) == ["e_test.py", "of/a_test.py", "of/c/test_d.py"]
     assert suites.files(tmp_path, "of/c e_test.py") == ["e_test.py", "of/c/test_d.py"]
 
@@ -105,7 +106,7 @@ def test_the_record_keeps_results_of_one_version():
 
 
 def test_the_table_of_suites_is_written_from_the_record():
-    page = (runner.HERE / "README.md").read_text().split(runner.SUITES_MARK)[1]
+    page = (runner.HERE / "README.md").read_text(encoding="utf-8").split(runner.SUITES_MARK)[1]
     record = suites.read()
     assert page.strip().split("\n")[2:] == suites.rows(record)
     assert {*record, *(name for name, _ in suites.KNOWN)} <= set(suites.SHARES)

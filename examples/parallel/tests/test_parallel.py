@@ -34,6 +34,6 @@ def test_a_model_that_has_not_learned_fails(tmp_path):
 def test_exchanges_of_a_step(tmp_path):
     result = run("--explain", 8, "--out", tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
-    found = json.loads((tmp_path / "explained_8.json").read_text())
+    found = json.loads((tmp_path / "explained_8.json").read_text(encoding="utf-8"))
     assert found["sliced (jit)"]["kept"] < found["data (jit)"]["kept"]
     assert found["data (jit)"]["exchanges"] < found["tensor (shard_map)"]["exchanges"]

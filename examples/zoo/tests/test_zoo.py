@@ -39,6 +39,6 @@ def test_what_tflite_lacks_is_named():
 
 
 def test_the_page_has_every_model():
-    page = (Path(__file__).parents[1] / "README.md").read_text()
+    page = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
     assert rows[1:] == list(BY_NAME)

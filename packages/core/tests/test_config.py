@@ -247,9 +247,9 @@ def test_what_changes_nothing_is_not_part_of_the_trace_context():
 def test_flags_of_offered_modules_are_found(tmp_path, monkeypatch):
     folder = tmp_path / "package_with_flags"
     folder.mkdir()
-    (folder / "__init__.py").write_text("")
+    (folder / "__init__.py").write_text("", encoding="utf-8")
     declaration = "from bedrax.core.config import flag\nmine = flag('test_offered', 3, 'a number')\n"
-    (folder / "flags.py").write_text(declaration)
+    (folder / "flags.py").write_text(declaration, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("package_that_is_not_installed", "package_with_flags"):
         monkeypatch.setitem(offers._targets, f"options of {name}", f"{name}.flags")
@@ -261,8 +261,8 @@ def test_flags_of_a_package_that_lacks_a_library_are_left_out(tmp_path, monkeypa
     for package, line in ("lacks_a_library", "import library_of_another\n"), ("has_a_fault", "import bedrax.no_such\n"):
         folder = tmp_path / package
         folder.mkdir()
-        (folder / "__init__.py").write_text(line)
-        (folder / "flags.py").write_text("")
+        (folder / "__init__.py").write_text(line, encoding="utf-8")
+        (folder / "flags.py").write_text("", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(offers._targets, "options of lacks_a_library", "lacks_a_library.flags")
     assert config.jax_enable_x64 is False and not hasattr(config, "no_such_option")
@@ -388,8 +388,10 @@ def test_a_thread_leaves_only_what_it_has_entered():
 def test_threads_that_load_offered_options_at_once_find_each_once(tmp_path, monkeypatch):
     for i in range(8):
         (tmp_path / f"package_in_race_{i}").mkdir()
-        (tmp_path / f"package_in_race_{i}" / "__init__.py").write_text("")
-        (tmp_path / f"package_in_race_{i}" / "flags.py").write_text("import time\ntime.sleep(0.002)\n")
+        (tmp_path / f"package_in_race_{i}" / "__init__.py").write_text("", encoding="utf-8")
+        (tmp_path / f"package_in_race_{i}" / "flags.py").write_text(
+            "import time\ntime.sleep(0.002)\n", encoding="utf-8"
+        )
     monkeypatch.syspath_prepend(tmp_path)
 
     for i in range(8):

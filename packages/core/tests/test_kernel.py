@@ -479,12 +479,13 @@ def test_make_jaxpr_with_a_static_argument():
 def test_eight_threads_may_be_the_first_to_look_a_rule_up(tmp_path, monkeypatch):
     package = tmp_path / "kernel_test_rules"
     package.mkdir()
-    (package / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("", encoding="utf-8")
     (package / "slow.py").write_text(
         "import time\n"
         "import kernel_test_shared as shared\n"
         "time.sleep(0.2)\n"
-        "shared.column.add(shared.prim, lambda x: x)\n"
+        "shared.column.add(shared.prim, lambda x: x)\n",
+        encoding="utf-8",
     )
     shared = types.ModuleType("kernel_test_shared")
     shared.prim = Primitive("toy_slow", "slow")

@@ -42,7 +42,7 @@ def shop(tmp_path):
         for name, text in {**SHOP, **more}.items():
             file = tmp_path / name
             file.parent.mkdir(exist_ok=True)
-            file.write_text(textwrap.dedent(text))
+            file.write_text(textwrap.dedent(text), encoding="utf-8")
         arguments = [program] if isinstance(program, Path) else ["-c", textwrap.dedent(program)]
         environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
         command = [sys.executable, *arguments]

@@ -18,7 +18,7 @@ def library(text, filename=source.__file__):
     return namespace
 
 
-lib = library((Path(__file__).with_name("programs") / "library.py").read_text())
+lib = library((Path(__file__).with_name("programs") / "library.py").read_text(encoding="utf-8"))
 
 
 def here():
@@ -34,7 +34,7 @@ def test_user_frame_skips_our_frames():
 def test_positions():
     found = lib["place"]()
     file, line, end_line, column, end_column, name = source.position_of(found)
-    with open(__file__) as f:
+    with open(__file__, encoding="utf-8") as f:
         text = f.read().splitlines()[line - 1]
     assert file == __file__ and line == end_line and name == "test_positions"
     assert text[column - 1 : end_column - 1] == 'lib["place"]()'

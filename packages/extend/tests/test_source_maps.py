@@ -17,7 +17,7 @@ def wave(x):
     return lax.mul(y, y)  # the line of the product
 
 
-LINES = Path(__file__).read_text().splitlines()
+LINES = Path(__file__).read_text(encoding="utf-8").splitlines()
 
 
 def lines_of(source_map):

@@ -19,7 +19,7 @@ PROGRAMS = Path(__file__).with_name("programs")
 PROGRAM = PROGRAMS / "undefined_annotations.py"
 FUTURE = 0 if sys.version_info >= (3, 14) else __future__.annotations.compiler_flag
 SPACE: dict = {}
-exec(compile(PROGRAM.read_text(), PROGRAM, "exec", FUTURE), SPACE)
+exec(compile(PROGRAM.read_text(encoding="utf-8"), PROGRAM, "exec", FUTURE), SPACE)
 f = SPACE["f"]
 P = jax.P
 

@@ -34,7 +34,9 @@ def test_programs_of_others(written):
 
 
 def test_a_later_version_of_the_format_is_refused_with_both_versions():
-    blob = bytearray(base64.b64decode(json.loads((HERE / "jax_0_12_0_1.json").read_text())["plain"]["blob"]))
+    blob = bytearray(
+        base64.b64decode(json.loads((HERE / "jax_0_12_0_1.json").read_text(encoding="utf-8"))["plain"]["blob"])
+    )
     root = int.from_bytes(blob[:4], "little")
     table = root - int.from_bytes(blob[root : root + 4], "little", signed=True)
     at = root + int.from_bytes(blob[table + 4 : table + 6], "little")  # its first field

@@ -19,7 +19,7 @@ from jax import grad, jit, lax, random, vmap
 from jax.random import key
 
 NAMES = dict(jax=jax, jnp=jnp, lax=lax, random=random, np=np, jit=jit, grad=grad, vmap=vmap, key=key)
-MISTAKES = pathlib.Path(__file__).with_name("mistakes.txt").read_text().splitlines()
+MISTAKES = pathlib.Path(__file__).with_name("mistakes.txt").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("line", MISTAKES)

@@ -22,7 +22,9 @@ FILES = {
     for file in sorted(folder.rglob("*.py"))
 }
 # Only type checkers read the other stubs.
-STUBS = {module: file.with_suffix(".pyi") for module, file in FILES.items() if "attach(" in file.read_text()}
+STUBS = {
+    module: file.with_suffix(".pyi") for module, file in FILES.items() if "attach(" in file.read_text(encoding="utf-8")
+}
 STUBS = {module: stub for module, stub in STUBS.items() if stub.exists()}
 WITHOUT_TF = importlib.util.find_spec("tensorflow") is None
 NEEDS = {"jax2tf": "tensorflow", "array_serialization": "tensorstore"}  # part of a module's name: its import
@@ -46,7 +48,7 @@ def imports(module):
     """The imports of a stub: (home, name there, name here); a star has no name here."""
     file = STUBS[module]
     package = module if file.stem == "__init__" else module.rpartition(".")[0]
-    for statement in ast.parse(file.read_text()).body:
+    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.ImportFrom):
             home = importlib.util.resolve_name("." * statement.level + (statement.module or ""), package)
             yield from ((home, name.name, name.asname) for name in statement.names)
@@ -78,7 +80,7 @@ def test_type_checkers_see_the_same_names(module):
     public = {ours for _, theirs, ours in imports(module) if ours == theirs}
     public |= {
         target.id
-        for node in ast.parse(STUBS[module].read_text()).body
+        for node in ast.parse(STUBS[module].read_text(encoding="utf-8")).body
         if isinstance(node, ast.Assign)
         for target in node.targets
     }

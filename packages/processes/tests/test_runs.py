@@ -51,7 +51,7 @@ def authority(folder, name):
     new = ["-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}"]
     ssl("req", "-x509", *new, "-days", "2", "-keyout", f"{name}.key", "-out", f"{name}.pem")
     if name == "ca":
-        (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1")
+        (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1", encoding="utf-8")
         ssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-keyout", "node.key", "-out", "node.csr")
         ssl(
             "x509",

@@ -28,7 +28,7 @@ def test_docstring_examples():
 def test_all_names_exist_and_are_documented(tu):
     from bedrax.pytree import tree
 
-    text = README.read_text()
+    text = README.read_text(encoding="utf-8")
     for module in (tu, tree):
         for name in module.__all__:
             assert hasattr(module, name)

@@ -50,7 +50,7 @@ def test_pythons_are_those_that_the_package_declares():
     requirements = importlib.metadata.requires("bedrax-tf")
     (marker,) = (r.partition(";")[2] for r in requirements if r.startswith("tensorflow"))
     source = importlib.util.find_spec("bedrax.tf").origin
-    with open(source) as file:  # read, not imported: it is refused where TensorFlow is absent
+    with open(source, encoding="utf-8") as file:  # read, not imported: it is refused where TensorFlow is absent
         newest = re.search(r"^NEWEST_PYTHON = \((\d+), (\d+)\)$", file.read(), re.MULTILINE)
     assert re.search(r"python_(?:full_)?version < '([\d.]+)'", marker)[1] == f"{newest[1]}.{int(newest[2]) + 1}"
 

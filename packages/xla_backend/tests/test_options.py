@@ -120,7 +120,7 @@ def test_programs_are_written_to_a_folder(tmp_path):
         config.config.update("jax_dump_ir_to", "")
     (file,) = (tmp_path / "new").glob("*a_name_to_find*.mlir")
     assert re.match(r"\d{4}_jit_a_name_to_find.mlir", file.name)
-    assert "stablehlo.cosine" in file.read_text()
+    assert "stablehlo.cosine" in file.read_text(encoding="utf-8")
 
 
 def test_listeners_hear_of_tracing_lowering_compiling_and_of_the_cache(tmp_path):

@@ -27,7 +27,7 @@ def plugins(tmp_path):
     """A folder with a CUDA plugin without its library, and a plugin of another maker that raises at import."""
     for name, text in {"xla_cuda13": "raise SystemExit('it was imported')", "other": "import nobody_has_this"}.items():
         (tmp_path / "jax_plugins" / name).mkdir(parents=True)
-        (tmp_path / "jax_plugins" / name / "__init__.py").write_text(text)
+        (tmp_path / "jax_plugins" / name / "__init__.py").write_text(text, encoding="utf-8")
     return tmp_path
 
 
@@ -63,8 +63,8 @@ def test_an_entry_point_of_a_distribution_is_found_anywhere_on_the_path(tmp_path
         (tmp_path / "without", "other-1.0.dist-info", "[console_scripts]\nother = other:main\n"),
     ):
         (folder / name).mkdir(parents=True)
-        (folder / name / "METADATA").write_text("Metadata-Version: 2.1\nName: maker\nVersion: 1.0\n")
-        (folder / name / "entry_points.txt").write_text(text)
+        (folder / name / "METADATA").write_text("Metadata-Version: 2.1\nName: maker\nVersion: 1.0\n", encoding="utf-8")
+        (folder / name / "entry_points.txt").write_text(text, encoding="utf-8")
     assert "No module named 'nobody_has_that_either'" in run(f"{tmp_path}/nowhere:{found}").stdout
     assert "nobody_has" not in run(tmp_path / "without").stdout
 

@@ -285,9 +285,9 @@ def newer(error):
 def main(action, file, *names):
     if action == "write":
         entries = {name: written(name) for name in names or PROGRAMS}
-        pathlib.Path(file).write_text(json.dumps(entries))
+        pathlib.Path(file).write_text(json.dumps(entries), encoding="utf-8")
         return None
-    entries = json.loads(pathlib.Path(file).read_text())
+    entries = json.loads(pathlib.Path(file).read_text(encoding="utf-8"))
     bad, refused = 0, []
     for name, entry in entries.items():
         try:

@@ -11,7 +11,7 @@ import numpy as np
 
 def resident():
     gc.collect()
-    return int(open("/proc/self/statm").read().split()[1]) * 4096
+    return int(open("/proc/self/statm", encoding="utf-8").read().split()[1]) * 4096
 
 
 x = jnp.ones(64)

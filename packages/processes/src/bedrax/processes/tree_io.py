@@ -170,7 +170,7 @@ def load_pytreedef(directory: str | os.PathLike[str]) -> Any:
     """
     import tensorstore
 
-    tree = deserialize_pytreedef(json.loads((pathlib.Path(directory) / _STRUCTURE).read_text()))
+    tree = deserialize_pytreedef(json.loads((pathlib.Path(directory) / _STRUCTURE).read_text(encoding="utf-8")))
     kept = [
         tensorstore.open(spec, open=True).result() for spec in _specs(pathlib.Path(directory), tree.num_leaves, None)
     ]
@@ -224,7 +224,7 @@ def nonblocking_load(
       3
     """
     folder = pathlib.Path(directory)
-    tree = deserialize_pytreedef(json.loads((folder / _STRUCTURE).read_text()))
+    tree = deserialize_pytreedef(json.loads((folder / _STRUCTURE).read_text(encoding="utf-8")))
     whole = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
     places = pytree.tree_broadcast_leaves(shardings, whole)
     wanted = [True] * tree.num_leaves if mask is None else pytree.tree_broadcast_leaves(mask, whole)

@@ -299,9 +299,9 @@ def _dump(jaxpr: Jaxpr, module: Any, name: str) -> None:
     where = flags.include_debug_info_in_dumps.value
     modes = [mode.strip() for mode in flags.dump_ir_modes.value.split(",")]
     if "stablehlo" in modes:
-        (folder / f"{file}.mlir").write_text(module.operation.get_asm(enable_debug_info=where))
+        (folder / f"{file}.mlir").write_text(module.operation.get_asm(enable_debug_info=where), encoding="utf-8")
     if "jaxpr" in modes:
-        (folder / f"{file}.jaxpr").write_text(jaxpr.pretty_print(source_info=where, name_stack=where))
+        (folder / f"{file}.jaxpr").write_text(jaxpr.pretty_print(source_info=where, name_stack=where), encoding="utf-8")
 
 
 def _uses_of_constants(jaxpr: Jaxpr) -> str:

@@ -28,7 +28,7 @@ _compiled = itertools.count(1)
 def limit() -> int | None:
     """The limit on mappings of the process; None if the system has none to read."""
     try:
-        return int(Path("/proc/sys/vm/max_map_count").read_text())
+        return int(Path("/proc/sys/vm/max_map_count").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 
