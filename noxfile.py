@@ -51,6 +51,11 @@ WITHOUT_XLA = (
 )
 JAXLIBS = ("0.10.2", "0.11.2", "0.12.0.1")  # the oldest, the newest, and one between
 LIBTPU = {"0.10.2": "0.0.42.1", "0.11.2": "0.0.48.*", "0.12.0.1": "0.0.50.*"}  # released with each jaxlib
+# Kernels that OpenBLAS picks by the CPU, and the newest instructions that XLA may use; empty: those of this CPU.
+CPUS = {"Haswell": "AVX2", "SkylakeX": "", "Prescott": "AVX2", "": ""}
+NUMERIC = [
+    f"packages/{name}/tests" for name in ("numpy_backend", "numpy", "scipy", "xla_backend", "autodiff", "libraries")
+] + ["packages/jax/tests/test_exported.py"]
 SAMPLE = 6  # of this many tests, `newest -- --sample` runs one: ten minutes on two cores
 SMOKE = "import jax, jax.numpy as np; print(jax.jit(jax.grad(lambda x: np.linalg.svd(x, compute_uv=False).sum()))(jax.random.normal(jax.random.key(0), (3, 2))))"
 EVERYTHING = ("--all-packages", "--extra=tf", "--group=ecosystem", "--group=demo", "--group=test")
@@ -509,6 +514,24 @@ def fuzz(session):
     """Run every property test with many new examples; `-- packages/core/tests` for those of one package."""
     sync(session, *EVERYTHING)
     run_tests(session, "-m", "hypothesis", "--hypothesis-profile=fuzz", "--hypothesis-show-statistics")
+
+
+@nox.session(default=False)
+def conditioned(session):
+    """Name the records that compare finer than rounding: their results move more than their tolerance if operands move
+    by one unit in the last place.
+
+    `-- --kernels` then runs the numeric tests as on other CPUs: with the kernels of OpenBLAS and XLA for them.
+    """
+    sync(session, *EVERYTHING, "--group=test")
+    kernels = taken(session, "--kernels")
+    records = "packages/numpy_backend/tests/test_matrix.py"
+    session.run("pytest", records, "-k", "rounding", *session.posargs, env={**QUIET, "BEDRAX_DRAWS": "100"})
+    for file in sorted(Path("packages/jax/tests/exported").glob("*.json")):
+        session.run("python", "packages/jax/tests/exported/programs.py", "move", str(file), env=QUIET)
+    for cpu, isa in CPUS.items() if kernels else ():
+        env = {**QUIET, "OPENBLAS_CORETYPE": cpu or None, "XLA_FLAGS": f"--xla_cpu_max_isa={isa}" if isa else ""}
+        session.run("pytest", *NUMERIC, *session.posargs, env=env)
 
 
 @nox.session(default=False)

@@ -1,5 +1,7 @@
 """The checks find wrong rules: each is run on a primitive with one mistake."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,17 @@ def test_a_wrong_value_is_found():
     case = OpCase(prim, "f32", prim.bind, (arg((3,)),), oracle=np.cos)
     with pytest.raises(AssertionError, match="wrong_value"):
         checks.check_evaluation(case)
+
+
+def test_a_comparison_that_is_finer_than_rounding_is_found():
+    """The eigenvalues of a singular matrix of norm 202: that near zero is rounding alone."""
+    from bedrax.lax.primitives import contractions, linalg, shaping
+
+    values = lambda x: linalg.eigh(contractions.dot(x, shaping.transpose(x, (1, 0))))[1]
+    eigenvalues = OpCase(linalg.eigh_p, "singular", values, (np.arange(9, dtype=np.float32).reshape(3, 3),))
+    checks.check_conditioned(replace(eigenvalues, rtol=2e-5, atol=2e-4))
+    with pytest.raises(AssertionError, match="singular: ill-conditioned"):
+        checks.check_conditioned(replace(eigenvalues, rtol=2e-5, atol=1e-6))
 
 
 def test_a_record_of_another_primitive_is_found():

@@ -2,6 +2,8 @@
 
 python programs.py write FILE [NAME ...]    with an implementation of `jax`: each program, and its results
 python programs.py read FILE                with another one: calls them, and compares
+python programs.py move FILE                the same, with arguments moved by one unit in the last place: names those
+                                            whose results move more than the tolerance
 
 A reader may refuse a program that has operations of a later version of StableHLO than that of its jaxlib, if it names
 both versions; those are listed.
@@ -198,8 +200,20 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-def values(name):
+MOVES = np.random.default_rng(0)
+
+
+def moved(x):
+    """An array of 32-bit floats with each element moved by one unit in the last place, up or down."""
+    if not isinstance(x, np.ndarray) or x.dtype != np.float32:
+        return x
+    return np.where(x == 0, x, np.nextafter(x, MOVES.choice(np.float32([np.inf, -np.inf]), x.shape)))
+
+
+def values(name, move=False):
     given = PROGRAMS[name][2]
+    if move and not isinstance(given, str):
+        return jax.tree.map(moved, given)
     if given == "key":
         return (jax.random.key(7),)
     if given == "a placed one":
@@ -216,9 +230,9 @@ def exported(name):
     return export.export(jax.jit(function), **options)(*(specs() if specs else values(name)), **keywords)
 
 
-def computed(program, name):
+def computed(program, name, move=False):
     """The results of a program, and its derivatives, as lists of numbers."""
-    args, order = values(name), PROGRAMS[name][4]
+    args, order = values(name, move), PROGRAMS[name][4]
     keywords = {"k": np.float32(3)} if name == "trees" else {}
     call = lambda *args: program.call(*args, **keywords)
     results = [call(*args)]
@@ -259,12 +273,12 @@ def written(name):
     return {"blob": base64.b64encode(blob).decode(), "facts": facts(program), "computed": computed(program, name)}
 
 
-def check(name, entry):
+def check(name, entry, move=False):
     """Read a program that another implementation wrote; raise AssertionError if it differs."""
     program = export.deserialize(bytearray(base64.b64decode(entry["blob"])))
     found = {name: fact for name, fact in facts(program).items() if name in entry["facts"]}
     assert found == entry["facts"], (found, entry["facts"])
-    got, expected = computed(program, name), entry["computed"]
+    got, expected = computed(program, name, move), entry["computed"]
     for what in ("trees", "dtypes", "shapes"):
         assert got[what] == expected[what], (what, got[what], expected[what])
     for x, y in zip(got["values"], expected["values"], strict=True):
@@ -291,7 +305,7 @@ def main(action, file, *names):
     bad, refused = 0, []
     for name, entry in entries.items():
         try:
-            check(name, entry)
+            check(name, entry, action == "move")
         except Exception as error:
             if newer(error):
                 refused.append(name)

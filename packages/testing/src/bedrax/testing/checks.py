@@ -95,6 +95,47 @@ def check_evaluation(case: OpCase) -> None:
                 assert_same(out, np.asarray(want).astype(out.dtype), case.rtol, case.atol, what=case.id)
 
 
+# ---- conditioning --------------------------------------------------------------------------------
+
+# They select, compare or convert, and round nothing inside.
+_EXACT = frozenset(
+    "argmax argmin bitcast_convert_type convert_element_type eq eq_to ge gt le le_to lt lt_to max min ne"
+    " reduce_max reduce_min round select_and_scatter_add sort".split()
+)
+
+
+def moved(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """`x` with each element moved by one unit in the last place, up or down.
+
+    Zeros, integers, elements that are not finite, and floats of fewer than 32 bits stay: operations compute with the
+    latter in 32 bits, whose rounding is finer than their unit.
+    """
+    if not dtypes.is_inexact(x.dtype) or x.dtype.itemsize < 4:
+        return x
+    if dtypes.is_complex(x.dtype):
+        return (moved(x.real, rng) + 1j * moved(x.imag, rng)).astype(x.dtype)
+    with np.errstate(all="ignore"):
+        near = np.nextafter(x, np.where(rng.random(x.shape) < 0.5, x.dtype.type(np.inf), x.dtype.type(-np.inf)))
+    return np.where(np.isfinite(x) & np.isfinite(near) & (x != 0), near, x)
+
+
+def check_conditioned(case: OpCase, draws: int = 3) -> None:
+    """The results move less than their tolerance if the operands move by one unit in the last place.
+
+    CPUs and libraries round differently. So a comparison that is finer than that depends on the machine.
+    """
+    if case.exact is not None or case.primitive.name in _EXACT:
+        return
+    with x64_if_needed(case):
+        args = case.make_args()
+        rng = case.rng()
+        results = numpy_results(case, args)
+        for _ in range(draws):
+            near = numpy_results(case, [moved(a, rng) for a in args])
+            for out, want in zip(near, results, strict=True):
+                assert_same(out, want, case.rtol, case.atol, what=f"{case.id}: ill-conditioned")
+
+
 # ---- types of programs ---------------------------------------------------------------------------
 
 

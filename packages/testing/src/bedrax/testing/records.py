@@ -82,6 +82,8 @@ class OpCase:
       grad_rtol: tolerance of derivatives (they are tested in 64 bits).
       equal_nan: whether nan equals nan.
       needs: the package above core that `fun` is written with; without it the record is skipped.
+      exact: why the result does not depend on rounding, although it moves more than its tolerance if an operand moves
+        by one unit in the last place; None for results that `check_conditioned` compares.
     """
 
     primitive: Primitive
@@ -99,6 +101,7 @@ class OpCase:
     grad_rtol: float = 1e-5
     equal_nan: bool = True
     needs: str | None = None
+    exact: str | None = None
 
     @property
     def id(self) -> str:

@@ -97,6 +97,7 @@ _add(
     lambda x: 1 - x.astype(np.float64) ** 2,
     rtol=1e-7,
     atol=0,
+    exact="the differences 1 - x and 1 + x are exact",
 )
 _add(p.one_minus_square_p, "i32", [arg((3,), "int32", -9, 9)], lambda x: 1 - x * x)
 _add(p.one_minus_square_p, "u8", [np.uint8([3, 0])], lambda x: np.uint8([248, 1]))
@@ -238,7 +239,14 @@ _add(p.pow_p, "scalar", [arg((), low=0.3), arg((3,))], np.power)
 _add(p.pow_p, "to scalar", [arg((3,), low=0.3), arg()], np.power)
 _add(p.pow_p, "int", [arg((4,), low=0.5), np.int32([3, -2, 0, 1])], lambda x, y: x ** y.astype("f"))
 _add(p.pow_p, "int scalar", [np.float32([-2, 2]), np.int32(3)], lambda x, y: x**3)
-_add(p.pow_p, "int huge", [np.float32([-1, -1]), np.int32([2**25 + 1, 2**25])], lambda x, y: [-1, 1], grad=())
+_add(
+    p.pow_p,
+    "int huge",
+    [np.float32([-1, -1]), np.int32([2**25 + 1, 2**25])],
+    lambda x, y: [-1, 1],
+    grad=(),
+    exact="a power of -1",
+)
 _add(p.pow_p, "int bf16", [np.array([-1], ml_dtypes.bfloat16), np.int32([257])], lambda x, y: [-1], grad=())
 _add(p.pow_p, "zero", [np.float32([0, 0]), np.float32([0, 2])], np.power, grad=())
 _add(p.pow_p, "c64 zero", [np.complex64([0, 0, 0]), np.complex64([1 + 1j, 0, 2])], lambda x, y: [0, 1, 0], grad=())
