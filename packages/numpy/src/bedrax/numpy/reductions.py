@@ -266,8 +266,7 @@ def _position(name: str, what: str, find: Callable) -> Callable[..., Array]:
             raise ValueError(f"jnp.{name} of an empty axis, of shape {shape}: there is no element")
         if dtypes.is_complex(x.dtype):
             x = _order_of_complex(x, where)
-        wide = dims.is_constant_dim(x.shape[where]) and x.shape[where] > np.iinfo(np.int32).max
-        result = find(x, where, np.int64 if wide else dtypes.default_int_dtype())
+        result = find(x, where, dtypes.default_int_dtype())
         if not keepdims:
             return result
         return _keep(result, shape, tuple(range(len(shape))) if axis is None else (where,))

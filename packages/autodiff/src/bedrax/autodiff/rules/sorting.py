@@ -1,6 +1,7 @@
 """Derivatives of the sorting primitives: tangents are permuted like their elements."""
 
 from bedrax.autodiff.tables import Zero, jvp_rules, not_transposable
+from bedrax.core import positions
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import sorting as p
 from bedrax.lax.primitives.shaping import broadcasted_iota, canonical_axis
@@ -14,9 +15,11 @@ def _sort(primals, tangents, *, dimension, is_stable, num_keys):
     if all(type(t) is Zero for t in tangents):
         out = p.sort_p.bind(*primals, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
         return out, [Zero.of(x) for x in out]
-    index = broadcasted_iota(p.index_dtype(aval, dimension), aval.shape, dimension)
-    *out, order = p.sort_p.bind(*primals, index, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
-    moved = [Zero.of(x) if type(t) is Zero else p.take_along(t, order, dimension) for x, t in zip(out, tangents)]
+    n = aval.shape[dimension]
+    with positions.scope(n):
+        index = broadcasted_iota(positions.dtype_for(n), aval.shape, dimension)
+        *out, order = p.sort_p.bind(*primals, index, dimension=dimension, is_stable=is_stable, num_keys=num_keys)
+        moved = [Zero.of(x) if type(t) is Zero else p.take_along(t, order, dimension) for x, t in zip(out, tangents)]
     return out, moved
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import caches, dims, dtypes, staging
+from bedrax.core import caches, dims, dtypes, positions, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.signatures import named
@@ -146,6 +146,7 @@ def _position(name: str, which: str) -> tuple[Primitive, Callable]:
             raise ValueError(f"argmin and argmax of an axis without elements: axis {axis} of shape {shape}")
         if not dtypes.issubdtype(index_dtype, np.integer):
             raise TypeError(f"{name}: index_dtype is an integer dtype, got {index_dtype}")
+        positions.check(name, shape[axis], index_dtype)
         return like(operand, shape[:axis] + shape[axis + 1 :]).update(dtype=index_dtype, weak_type=False)
 
     def function(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -157,6 +158,9 @@ def _position(name: str, which: str) -> tuple[Primitive, Callable]:
       operand: array of real numbers or booleans.
       axis: which axis; absent from the result.
       index_dtype: integer dtype of the result.
+
+    Raises:
+      OverflowError: `index_dtype` cannot count along the axis. Without x64, int64 is int32.
     """
     return prim, named(function, name, __name__, text)
 

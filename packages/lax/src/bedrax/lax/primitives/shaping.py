@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import print_rules, pure_shapes
@@ -680,6 +680,9 @@ def _iota_shape(*, dtype, shape, dimension):
     return ShapedArray(shape, dtype)
 
 
+_COUNTING = (np.dtype(np.int32), np.dtype(np.uint32))
+
+
 def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers ``0, 1, ..., size - 1``.
 
@@ -694,14 +697,21 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_sharding: Any = None) -> Array:
     """An array of `shape` with the index along the axis `dimension` as each element.
 
+    Integers of 8 and 16 bits wrap around.
+
+    Raises:
+      OverflowError: the axis is longer than an integer dtype of 32 bits counts. Without x64, int64 is int32.
+
     Examples:
 
       >>> lax.broadcasted_iota(jnp.int32, (2, 3), dimension=1)
       Array([[0, 1, 2],
              [0, 1, 2]], dtype=int32)
     """
-    params = dict(dtype=dtypes.canonicalize_dtype(dtype), shape=dims.canonical_shape(shape))
-    return placed(iota_p.bind(**params, dimension=operator.index(dimension)), out_sharding)
+    dtype, shape, dimension = dtypes.canonicalize_dtype(dtype), dims.canonical_shape(shape), operator.index(dimension)
+    if dtype in _COUNTING and -len(shape) <= dimension < len(shape):
+        positions.check("iota", shape[dimension], dtype)
+    return placed(iota_p.bind(dtype=dtype, shape=shape, dimension=dimension), out_sharding)
 
 
 @empty_p.abstract

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.signatures import named
@@ -86,6 +86,14 @@ def sort_key_val(
     return keys, values
 
 
+def _check_int32_positions(name: str, shape: Any, axis: int) -> None:
+    if positions.are_wide(shape[axis]):
+        raise ValueError(
+            f"{name}: positions are int32, which cannot count along axis {axis} of shape {shape}; sort the array with"
+            " its positions in int64, or split the axis"
+        )
+
+
 @top_k_p.abstract
 def _top_k_shape(operand, *, k, axis, is_stable=True):
     shape = operand.shape
@@ -95,8 +103,7 @@ def _top_k_shape(operand, *, k, axis, is_stable=True):
         raise ValueError(f"top_k: k is not negative, got {k}")
     if not dims.at_least(shape[axis], k):
         raise ValueError(f"top_k: k={k} is more than axis {axis} of shape {shape} holds")
-    if dims.is_constant_dim(shape[axis]) and shape[axis] > 2**31 - 1:
-        raise ValueError(f"top_k: positions are int32, which cannot count along axis {axis} of shape {shape}")
+    _check_int32_positions("top_k", shape, axis)
     values = like(operand, (*shape[:axis], k, *shape[axis + 1 :]))
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 
@@ -167,6 +174,7 @@ def _approx_top_k_shape(
         raise ValueError(f"approx_top_k: recall_target is in (0, 1], got {recall_target}")
     axis = canonical_axis(reduction_dimension, len(shape))
     n = shape[axis]
+    _check_int32_positions("approx_top_k", shape, axis)
     if not dims.at_least(n, k):
         raise ValueError(f"approx_top_k: k={k} is more than the axis holds, {n}")
     if reduction_input_size_override >= 0 and reduction_input_size_override < n:
@@ -253,12 +261,6 @@ def take_along(x: Any, indices: Array, axis: int, unique: bool = True) -> Any:
     return gather(
         x, expand_dims(indices, (rank,)), numbers, (1,) * rank, unique_indices=unique, mode="promise_in_bounds"
     )
-
-
-def index_dtype(operand: ShapedArray, axis: int) -> np.dtype:
-    """The integer dtype that can count along an axis."""
-    n = operand.shape[axis]
-    return np.dtype(np.int64) if dims.is_constant_dim(n) and n > np.iinfo(np.int32).max else _INDEX
 
 
 __all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p", "sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]

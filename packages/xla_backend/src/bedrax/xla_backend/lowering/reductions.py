@@ -1,8 +1,9 @@
 """The reductions in StableHLO.
 
-Sums and products of half-precision numbers are accumulated in float32. `argmax` is two plain reductions
-(the greatest value, then the least index that has it). XLA vectorizes those, while the reduction of
-pairs (value, index) is an element-by-element loop on CPU.
+Sums and products of half-precision numbers are accumulated in float32. `argmax` is a reduction of pairs (value,
+position); XLA makes the positions inside the loop and does not write them out. On a CPU this loop takes one element at
+a time. So a long axis is cut into blocks there: a plain, vectorized reduction finds the extreme of each block, and only
+the block that is first with the extreme of all is searched for its position.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bedrax.core import dims, dtypes
+from bedrax import lax
+from bedrax.core import dtypes, positions
 from bedrax.core.typing import Shape
 from bedrax.lax.primitives import reductions as p
-from bedrax.xla_backend.tables import lowering_rules
+from bedrax.xla_backend.tables import lowering_rules, platform_rule
 
 if TYPE_CHECKING:
     from bedrax.core.tracing import Primitive
@@ -94,25 +96,80 @@ def reduce_over(
     )
 
 
-def _position(extreme):
-    def lower(ctx, x, *, axes, index_dtype):
+_BLOCKS_FROM = 1024  # shorter axes are reduced as pairs on CPU, too
+
+
+def _first_extreme(x, axis: int, better: Callable, worst: Any, index: np.dtype):
+    """The position of the first extreme element along an axis, or of the first NaN: a reduction of pairs."""
+    floating = dtypes.issubdtype(x.dtype, np.floating)
+
+    def earlier(a, b):
+        (x, i), (y, j) = a, b
+        wins, same = better(x, y), lax.eq(x, y)
+        first = wins
+        if floating:
+            nan = lax.ne(x, x)
+            same = lax.bitwise_or(same, lax.bitwise_and(nan, lax.ne(y, y)))
+            wins = lax.bitwise_or(wins, nan)
+            first = lax.bitwise_and(wins, lax.eq(y, y))
+        first = lax.bitwise_or(first, lax.bitwise_and(same, lax.lt(i, j)))
+        return lax.select(wins, x, y), lax.select(first, i, j)
+
+    where = lax.broadcasted_iota(index, x.shape, axis)
+    return lax.reduce((x, where), (worst, index.type(np.iinfo(index).max)), earlier, (axis,))[1]
+
+
+def _first_extreme_by_blocks(x, axis: int, better: Callable, worst: Any, index: np.dtype, extreme: Callable):
+    """The same, for a CPU: see the top of this module. The last block overlaps the one before it."""
+    n, rank = x.shape[axis], len(x.shape)
+    size = min(1024, 1 << (n.bit_length() // 2))
+    sizes = tuple([size if d == axis else 1 for d in range(rank)])
+    # XLA's kernels for the maximum of floats lose NaN on CPU; they do not know this function.
+    larger = lambda a, b: lax.select(lax.bitwise_or(better(a, b), lax.ne(a, a)), a, b)
+    combine = larger if dtypes.issubdtype(x.dtype, np.floating) else extreme
+    extremes = lax.reduce_window(x, worst, combine, sizes, sizes, "VALID")
+    if n % size:
+        last = lax.reduce(lax.slice_in_dim(x, n - size, n, axis=axis), worst, combine, (axis,))
+        extremes = lax.concatenate([extremes, lax.expand_dims(last, (axis,))], axis)
+    block = _first_extreme(extremes, axis, better, worst, index)
+    start = lax.min(lax.mul(block, lax.full_like(block, size)), lax.full_like(block, n - size))
+    others = tuple([d for d in range(rank) if d != axis])
+    numbers = lax.GatherDimensionNumbers(
+        offset_dims=(rank - 1,),
+        collapsed_slice_dims=(),
+        start_index_map=(axis,),
+        operand_batching_dims=others,
+        start_indices_batching_dims=tuple(range(rank - 1)),
+    )
+    found = lax.gather(x, lax.expand_dims(start, (rank - 1,)), numbers, sizes, mode="clip")
+    return lax.add(start, _first_extreme(found, rank - 1, better, worst, index))
+
+
+def _position(prim, reduction, better, extreme):
+    def lower(ctx, x, *, axes, index_dtype, by_blocks=False):
         (axis,) = axes
-        aval, out = ctx.avals_in[0], ctx.avals_out[0]
-        size = aval.shape[axis]
-        large = dims.is_constant_dim(size) and size > np.iinfo(np.int32).max
-        index = np.dtype(np.int64 if large else np.int32)
-        best = reduce_over(ctx, extreme, x, axes, aval.dtype, out.shape)
-        others = tuple([i for i in range(len(aval.shape)) if i != axis])
-        found = ctx.compare(x, ctx.broadcast_in_dim(best, aval.shape, others), "EQ")
-        if dtypes.issubdtype(aval.dtype, np.floating):
-            nan = ctx.compare(x, x, "NE")
-            found = ctx.emit("stablehlo.or", [found, nan], ctx.tensor_type(aval.shape, np.dtype(np.bool_)))
-        where = iota(ctx, aval.shape, axis, index)
-        none = ctx.full(aval.shape, np.iinfo(index).max, index)
-        first = reduce_over(ctx, p.reduce_min_p, ctx.select(found, where, none), axes, index, out.shape)
+        aval = ctx.avals_in[0]
+        index = positions.dtype_for(aval.shape[axis])
+        constants = axis, better, p.identities[reduction](aval.dtype), index
+        with positions.scope(aval.shape[axis]):
+            if by_blocks:
+                first = ctx.lower_fun(lambda x: _first_extreme_by_blocks(x, *constants, extreme), x)
+            else:
+                first = ctx.lower_fun(lambda x: _first_extreme(x, *constants), x)
         return ctx.convert(first, index_dtype)
 
-    return lower
+    def on_cpu(ctx, x, *, axes, index_dtype):
+        shape = ctx.avals_in[0].shape
+        by_blocks = (
+            ctx.is_static(shape)
+            and shape[axes[0]] >= _BLOCKS_FROM
+            and 0 not in shape
+            and ctx.program.num_partitions == 1
+        )
+        return lower(ctx, x, axes=axes, index_dtype=index_dtype, by_blocks=by_blocks)
+
+    rule(prim)(lower)
+    platform_rule(prim, "cpu")(on_cpu)
 
 
 def iota(ctx: Any, shape: Shape, dimension: int, dtype: np.dtype) -> Any:
@@ -123,8 +180,8 @@ def iota(ctx: Any, shape: Shape, dimension: int, dtype: np.dtype) -> Any:
     return ctx.emit("stablehlo.dynamic_iota", [ctx.shape_tensor(shape)], result, iota_dimension=dimension)
 
 
-rule(p.argmax_p)(_position(p.reduce_max_p))
-rule(p.argmin_p)(_position(p.reduce_min_p))
+_position(p.argmax_p, p.reduce_max_p, lax.gt, lax.max)
+_position(p.argmin_p, p.reduce_min_p, lax.lt, lax.min)
 
 
 @rule(p.reduce_p)

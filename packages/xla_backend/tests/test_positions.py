@@ -1,0 +1,43 @@
+"""The positions of extreme elements along axes that a CPU cuts into blocks."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import bedrax.xla_backend  # noqa: F401  (the executor)
+from bedrax import lax
+from bedrax.core.jitting import jit
+
+DTYPES = ["bool", "int8", "uint8", "int32", "uint16", "float16", "float32", ml_dtypes.bfloat16, ml_dtypes.int4]
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, ml_dtypes.float8_e4m3fn], ids=str)
+@pytest.mark.parametrize(
+    "shape, axis",
+    [((63,), 0), ((1024,), 0), ((1025,), 0), ((70001,), 0), ((3, 2000), 1), ((2000, 3), 0), ((2, 1300, 3), 1)],
+)
+@pytest.mark.parametrize("function, expected", [(lax.argmax, np.argmax), (lax.argmin, np.argmin)], ids=["max", "min"])
+def test_positions_of_extremes(function, expected, dtype, shape, axis):
+    """Of values that occur often: the first one counts."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2 if dtype == "bool" else 7, shape).astype(dtype)
+    found = jit(lambda x: function(x, axis, np.int32))(x)
+    np.testing.assert_array_equal(found, expected(x.astype(np.float32), axis))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 0.0])
+@pytest.mark.parametrize("n", [64, 1024, 70001])
+def test_the_first_nan_is_extreme(n, value):
+    for places in ([], [n - 1], [n // 2, n - 1], [0, n // 3]):
+        x = np.full(n, value, np.float32)
+        x[places] = np.nan
+        for function in (lax.argmax, lax.argmin):
+            assert int(jit(lambda x, f=function: f(x, 0, np.int32))(x)) == (places[0] if places else 0)
+
+
+@pytest.mark.parametrize("shape, axis", [((4096,), 0), ((64, 4096), 1), ((4096, 64), 0)])
+def test_positions_are_not_written_out(shape, axis):
+    """The memory besides the operand is a small part of it, although positions have four times its size."""
+    x = np.zeros(shape, np.int8)
+    program = jit(lambda x: lax.argmax(x, axis, np.int32)).lower(x).compile()
+    assert program.memory_analysis().temp_size_in_bytes < x.size
