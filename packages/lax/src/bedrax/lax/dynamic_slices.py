@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array, in_host_memory
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
@@ -66,7 +66,7 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
         dtype = dtypes.default_int_dtype()
     limit = dtypes.iinfo(dtype).max
     bounds = [n for n in shape if type(n) is int] + [abs(x) for x in out if type(x) is int]
-    if bounds and max(bounds) > limit:  # a narrow index type cannot hold this dimension
+    if bounds and (max(bounds) > limit or positions.are_wide(*shape)):  # the index type cannot hold this dimension
         dtype = np.dtype(np.int32) if max(bounds) <= np.iinfo(np.int32).max else np.dtype(np.int64)
     if not computed:
         make = dtype.type
@@ -86,6 +86,7 @@ def _start_indices(name: str, shape: tuple, starts, allow_negative) -> list:
     return out
 
 
+@positions.wide
 @one_program(static=("slice_sizes", "allow_negative_indices"))
 def dynamic_slice(
     operand: ArrayLike,
@@ -121,6 +122,7 @@ def dynamic_slice(
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=slice_sizes)
 
 
+@positions.wide
 @one_program(static=("allow_negative_indices",))
 def dynamic_update_slice(
     operand: ArrayLike,
@@ -157,6 +159,7 @@ def _start_at(operand, axis: int, index) -> tuple[int, list]:
     return axis, [index if d == axis else 0 for d in range(rank)]
 
 
+@positions.wide
 @one_program(static=("slice_size", "axis", "allow_negative_indices"))
 def dynamic_slice_in_dim(
     operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
@@ -174,6 +177,7 @@ def dynamic_slice_in_dim(
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
+@positions.wide
 @one_program(static=("axis", "keepdims", "allow_negative_indices"))
 def dynamic_index_in_dim(
     operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
@@ -192,6 +196,7 @@ def dynamic_index_in_dim(
     return out if keepdims else shaping.squeeze(out, (axis,))
 
 
+@positions.wide
 @one_program(static=("axis", "allow_negative_indices"))
 def dynamic_update_slice_in_dim(
     operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
@@ -210,6 +215,7 @@ def dynamic_update_slice_in_dim(
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
+@positions.wide
 @one_program(static=("axis", "allow_negative_indices"))
 def dynamic_update_index_in_dim(
     operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import dtypes
+from bedrax.core import dtypes, positions
 from bedrax.core.avals import aval_of
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import filling
@@ -28,11 +28,13 @@ def adjoint(x: Any) -> Any:
 
 def triangle_mask(shape: tuple[Any, ...], lower: bool, offset: int = 0) -> Any:
     """Boolean mask of a triangle of matrices of `shape`, from `offset` diagonals above the main one."""
-    rows = shaping.broadcasted_iota(np.int32, shape, len(shape) - 2)
-    columns = shaping.broadcasted_iota(np.int32, shape, len(shape) - 1)
-    if offset:
-        rows = elementwise.add(rows, np.int32(offset))
-    return elementwise.ge(rows, columns) if lower else elementwise.le(rows, columns)
+    dtype = positions.dtype_for(*shape[-2:])
+    with positions.scope(*shape[-2:]):
+        rows = shaping.broadcasted_iota(dtype, shape, len(shape) - 2)
+        columns = shaping.broadcasted_iota(dtype, shape, len(shape) - 1)
+        if offset:
+            rows = elementwise.add(rows, dtype.type(offset))
+        return elementwise.ge(rows, columns) if lower else elementwise.le(rows, columns)
 
 
 def triangle(x: Any, lower: bool, offset: int = 0) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.one_program import one_program
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 @one_program(static=("shape", "compare", "dtype"))
 def _band(shape: tuple, k: Any, compare: Callable, dtype: Any = np.bool_) -> Any:
     """``compare(column, row + k)`` at each position of matrices of a shape."""
-    kind = np.dtype(np.int32)
-    row, column = (lax.broadcasted_iota(kind, shape, d) for d in (0, 1))
-    shift = kind.type(k) if isinstance(k, int) else lax.convert_element_type(k, kind)
-    return lax.convert_element_type(compare(lax.add(row, shift), column), dtype)
+    kind = positions.dtype_for(*shape)
+    with positions.scope(*shape):
+        row, column = (lax.broadcasted_iota(kind, shape, d) for d in (0, 1))
+        shift = kind.type(k) if isinstance(k, int) else lax.convert_element_type(k, kind)
+        inside = compare(lax.add(row, shift), column)
+    return lax.convert_element_type(inside, dtype)
 
 
 def _static_or_traced(k: Any, name: str) -> Any:
@@ -164,10 +166,12 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     x = moveaxis(x, (i, j), (-2, -1))
     n, m = x.shape[-2:]
     length = dims.non_negative(dims.min_dim(n, m - offset) if offset >= 0 else dims.min_dim(n + offset, m))
-    start = lax.iota(np.int32, length)
-    rows = start if offset >= 0 else lax.add(start, np.int32(-offset))
-    columns = lax.add(start, np.int32(offset)) if offset > 0 else start
-    return x.at[..., rows, columns].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    dtype = positions.dtype_for(n, m)
+    with positions.scope(n, m):
+        start = lax.iota(dtype, length)
+        rows = start if offset >= 0 else lax.add(start, dtype.type(-offset))
+        columns = lax.add(start, dtype.type(offset)) if offset > 0 else start
+        return x.at[..., rows, columns].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 @one_program(static=("k",))
@@ -390,8 +394,12 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
 def masked_diagonal(x: Node | ArrayLike, aval: ShapedArray, axis1: int, axis2: int, offset: int = 0) -> Array | Node:
     """`x` with zeros off the diagonal of two axes."""
-    row = lax.broadcasted_iota(np.int32, aval.shape, axis1)
-    column = lax.broadcasted_iota(np.int32, aval.shape, axis2)
-    if not (isinstance(offset, int) and offset == 0):
-        row = lax.add(row, lax.convert_element_type(offset, np.int32))
-    return lax.select(lax.eq(row, column), x, lax.full(aval.shape, 0, aval.dtype))
+    sizes = aval.shape[axis1], aval.shape[axis2]
+    dtype = positions.dtype_for(*sizes)
+    with positions.scope(*sizes):
+        row = lax.broadcasted_iota(dtype, aval.shape, axis1)
+        column = lax.broadcasted_iota(dtype, aval.shape, axis2)
+        if not (isinstance(offset, int) and offset == 0):
+            row = lax.add(row, lax.convert_element_type(offset, dtype))
+        chosen = lax.eq(row, column)
+    return lax.select(chosen, x, lax.full(aval.shape, 0, aval.dtype))

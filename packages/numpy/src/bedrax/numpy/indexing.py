@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes, tracing
+from bedrax.core import dims, dtypes, positions, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
@@ -32,7 +32,9 @@ _eval_trace = tracing.eval_trace
 def getitem(x: Any, idx: Any) -> Any:
     """``x[idx]``."""
     shape = x.shape
-    if type(idx) is int and shape and type(shape[0]) is int and shape[0]:  # the most common index of all
+    if (
+        type(idx) is int and shape and type(shape[0]) is int and 0 < shape[0] <= positions.LIMIT
+    ):  # the most common index of all
         size = shape[0]
         start = idx + size if idx < 0 else idx
         if 0 <= start < size:
@@ -59,6 +61,11 @@ def get(
     wrap: bool = True,
 ) -> Any:
     """The elements at an index that has been read."""
+    with positions.scope(*index.plan.shape):
+        return _get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap)
+
+
+def _get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap):
     plan, starts, arrays, static, inside = index
     if not inside and flags.check_static_indices.value:
         if mode is None or GatherScatterMode.from_any(mode) is GatherScatterMode.PROMISE_IN_BOUNDS:
@@ -199,7 +206,7 @@ def _one_dtype(starts: list, shape: tuple) -> list:
 
 
 def _index_dtype(shape: tuple, kinds: set = frozenset()) -> np.dtype:
-    wide = any(type(n) is int and n > 2**31 - 1 for n in shape) or any(k.itemsize == 8 for k in kinds)
+    wide = positions.are_wide(*shape) or any(k.itemsize == 8 for k in kinds)
     return dtypes.canonicalize_dtype(np.int64) if wide else _INT32
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes, errors
+from bedrax.core import dims, dtypes, errors, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
@@ -371,6 +371,7 @@ def _known_places(name: str, obj: Any, size: int) -> np.ndarray:
     return known
 
 
+@positions.wide
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """Insert values before given positions along an axis.
 
@@ -433,6 +434,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     return moveaxis(out.at[target].set(new, mode="drop"), 0, axis)
 
 
+@positions.wide
 def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """Remove given positions along an axis.
 
@@ -466,7 +468,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
             places = ravel(places)
             places = sort(choose_where(places < 0, places + size, places))
             count = places.shape[0]
-            keep = lax.iota(np.int32, size - count)
+            keep = lax.iota(positions.dtype_for(size), size - count)
             # The k-th position that stays is k plus the number of removed ones before it.
             shifted = places - lax.iota(places.dtype, count)
             before = lax.reduce_sum(

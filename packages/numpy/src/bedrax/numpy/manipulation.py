@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes, errors
+from bedrax.core import dims, dtypes, errors, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
@@ -518,6 +518,7 @@ def _take_known(x: Array, places: np.ndarray, axis: int) -> Array:
     return x.at[(slice(None),) * axis + (places,)].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
+@positions.wide
 def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
     """Shift elements along axes; those shifted past the end are reinserted at the beginning.
 

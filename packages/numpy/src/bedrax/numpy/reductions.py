@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
@@ -460,4 +460,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
       >>> jnp.count_nonzero(x, axis=1)
       Array([2, 1], dtype=int32)
     """
-    return sum(as_bool(operand("count_nonzero", a)), axis, dtype=dtypes.default_int_dtype(), keepdims=keepdims)
+    mask = as_bool(operand("count_nonzero", a))
+    shape = aval_of(mask).shape
+    dtype = positions.result_dtype("count_nonzero", dims.size([shape[i] for i in normalize_axes(axis, len(shape))]))
+    return sum(mask, axis, dtype=dtype, keepdims=keepdims)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes, errors
+from bedrax.core import dims, dtypes, errors, positions
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
@@ -35,11 +36,12 @@ def _size(name: str, size: Any, mask: Any) -> Any:
 
 def _positions(mask: Any, size: Any) -> Any:
     """Positions of the first `size` true elements of a vector; its length if there are fewer."""
+    dtype = positions.dtype_for(mask.shape[0])
     if dims.definitely_equal(size, 0) or dims.definitely_equal(mask.shape[0], 0):
-        return lax.full((size,), mask.shape[0], np.int32)
+        return lax.full((size,), mask.shape[0], dtype)
     # The index of the k-th true element is the number of elements with at most k true ones up to them.
-    before = cumsum(lax.convert_element_type(mask, np.int32), 0)
-    return cumsum(lax.full((size,), 0, np.int32).at[before].add(1, mode="drop"), 0)
+    before = cumsum(lax.convert_element_type(mask, dtype), 0)
+    return cumsum(lax.full((size,), 0, dtype).at[before].add(1, mode="drop"), 0)
 
 
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
@@ -65,7 +67,14 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
     if not x.ndim:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     mask = as_bool(x)
-    index_dtype = dtypes.default_int_dtype()
+    for n in x.shape:
+        index_dtype = positions.result_dtype("nonzero", n)
+    counting = positions.dtype_for(dims.size(x.shape))
+    with positions.scope(dims.size(x.shape)):
+        return _nonzero(x, mask, size, fill_value, index_dtype, counting)
+
+
+def _nonzero(x, mask, size, fill_value, index_dtype, counting):
     if size is None:
         known = concrete_value(mask)
         if known is not None:
@@ -76,15 +85,15 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
         raise ValueError(f"fill_value of nonzero needs one value per axis ({x.ndim}), got {len(fills)}")
     flat = _positions(lax.reshape(mask, (dims.size(x.shape),)), size)
     total = dims.size(x.shape)
-    count = lax.reduce_sum(lax.convert_element_type(mask, np.int32), tuple(range(x.ndim)))
-    exists = lax.lt(lax.iota(np.int32, size), count)
+    count = lax.reduce_sum(lax.convert_element_type(mask, counting), tuple(range(x.ndim)))
+    exists = lax.lt(lax.iota(counting, size), count)
     if dims.definitely_equal(total, 0):
         exists = lax.full((size,), False, np.dtype(bool))
     out = []
     stride = total
     for n, fill in zip(x.shape, fills, strict=True):
         if dims.definitely_equal(total, 0):
-            place = lax.full((size,), 0, np.int32)
+            place = lax.full((size,), 0, counting)
         else:
             stride = dims.divide_shapes((stride,), (n,)) if not isinstance(stride, int) else stride // n
             place = remainder(floor_divide(flat, dims.dim_as_value(stride)), dims.dim_as_value(n))
@@ -178,6 +187,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     return lax.stack(nonzero(x, size=size, fill_value=fill), 1)
 
 
+@positions.wide
 def compress(
     condition: ArrayLike,
     a: ArrayLike,
@@ -220,6 +230,7 @@ def compress(
     return x.at[(slice(None),) * axis + (places,)].get(mode="fill", fill_value=fill_value)
 
 
+@positions.wide
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0) -> Array:
     """The elements, flattened, for which a condition holds; `size` and `fill_value` as in `compress`.
 
@@ -237,6 +248,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
 # ---- taking ----------------------------------------------------------------------------------------------------------
 
 
+@positions.wide
 @one_program(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(
     a: ArrayLike,
@@ -307,6 +319,7 @@ def _taken_shape(shape: tuple, places: tuple, axis: int) -> tuple:
     return (*joined[:axis], places[axis], *joined[axis + 1 :])
 
 
+@positions.wide
 @one_program(static=("axis", "mode", "fill_value", "wrap_negative_indices"))
 def take_along_axis(
     arr: ArrayLike,
@@ -390,6 +403,7 @@ def _not_in_place(name: str, inplace: bool) -> None:
         raise ValueError(f"jnp.{name}: arrays are immutable; pass inplace=False and use what is returned")
 
 
+@positions.wide
 def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
     """The array with the elements at flat positions replaced.
 
@@ -423,6 +437,7 @@ def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplac
     return lax.reshape(flat(x).at[i].set(values, mode=scatter_mode), x.shape)
 
 
+@positions.wide
 def put_along_axis(
     arr: ArrayLike, indices: Any, values: ArrayLike, axis: int | None, inplace: bool = True, *, mode: str | None = None
 ) -> Array:
@@ -452,12 +467,13 @@ def put_along_axis(
     if i.ndim != x.ndim:
         raise ValueError(f"indices and arr must have the same number of dimensions; {i.ndim} vs. {x.ndim}")
     index = tuple(
-        i if d == axis else lax.broadcasted_iota(np.int32, [n if k == d else 1 for k in range(x.ndim)], d)
+        i if d == axis else lax.broadcasted_iota(positions.dtype_for(n), [n if k == d else 1 for k in range(x.ndim)], d)
         for d, n in enumerate(x.shape)
     )
     return lax.reshape(x.at[index].set(v, mode=mode), shape)
 
 
+@positions.wide
 def place(arr: ArrayLike, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """The array with the elements where a mask holds replaced by the first values, repeated as needed.
 
@@ -484,8 +500,9 @@ def place(arr: ArrayLike, mask: Any, vals: Any, *, inplace: bool = True) -> Arra
         return x
     m = lax.reshape(as_bool(m), (m.size,))
     # The k-th true position takes the k-th value, counted around.
-    rank = lax.sub(cumsum(lax.convert_element_type(m, np.int32), 0), np.int32(1))
-    which = lax.rem(lax.max(rank, np.int32(0)), np.int32(v.size))
+    dtype = positions.dtype_for(m.size)
+    rank = lax.sub(cumsum(lax.convert_element_type(m, dtype), 0), dtype.type(1))
+    which = lax.rem(lax.max(rank, dtype.type(0)), dtype.type(v.size))
     new = lax.convert_element_type(v[which], x.dtype)
     return lax.reshape(lax.select(m, new, lax.reshape(x, (x.size,))), x.shape)
 
@@ -530,6 +547,7 @@ def unravel_index(indices: Any, shape: ShapeLike) -> tuple[Array, ...]:
     i = array("unravel_index", indices)
     shape = dims.canonical_shape(shape)
     total = dims.size(shape)
+    positions.check("unravel_index", total, i.dtype if dtypes.is_integer(i.dtype) else np.int32)
     if not dtypes.is_integer(i.dtype):
         raise TypeError(f"unravel_index needs integers, got {i.dtype}")
     whole = dims.dim_as_value(total)
@@ -592,6 +610,9 @@ def ravel_multi_index(
         elif mode != "ignore":
             raise ValueError(f"invalid mode={mode!r}. Expected 'raise', 'wrap', 'clip', or 'ignore'")
         parts.append(i)
+    positions.check(
+        "ravel_multi_index", math.prod(lengths), dtype or np.result_type(np.int32, *[i.dtype for i in parts])
+    )
     strides = [1] * len(lengths)
     walk = range(len(lengths) - 2, -1, -1) if order == "C" else range(1, len(lengths))
     for k in walk:

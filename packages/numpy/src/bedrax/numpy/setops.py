@@ -16,6 +16,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.positions import result_dtype
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import aligned, array, arrays, axis_index, concrete_int, promoted
@@ -57,7 +58,7 @@ class _Groups(NamedTuple):
 def _groups(rows: Array, equal_nan: bool) -> _Groups:
     """Sort rows of shape [n, k], and find the starts of groups of equal ones."""
     n, k = rows.shape
-    positions = lax.iota(dtypes.default_int_dtype(), n)
+    positions = lax.iota(result_dtype("unique", n), n)
     columns = [lax.stop_gradient(rows[:, j]) for j in range(k)]
     if not columns:
         starts = positions == 0
@@ -290,7 +291,7 @@ def intersect1d(
         at = jnp.zeros(none.shape, dtypes.default_int_dtype())
         return (none, at, at) if return_indices else none
     values = jnp.concatenate([ar1, ar2])
-    source = lax.iota(dtypes.default_int_dtype(), n1 + n2)
+    source = lax.iota(result_dtype("intersect1d", n1 + n2), n1 + n2)
     # Sorted stably, equal values stand together, those of `ar1` first, in the order of their positions.
     keys, source = lax.sort((lax.stop_gradient(values), source), 0, num_keys=1)
     first = source < n1

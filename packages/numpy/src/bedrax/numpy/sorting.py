@@ -12,7 +12,7 @@ from typing import Any
 import bedrax.numpy as jnp
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, DTypeLike
@@ -21,12 +21,6 @@ from bedrax.lax.primitives.sorting import take_along
 from bedrax.numpy.arguments import array, arrays, axis_index, promoted
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex", "top_k"]
-
-
-def index_dtype(size: Any) -> np.dtype:
-    """The dtype of positions in an axis of this size: int32 if it suffices."""
-    large = dims.is_constant_dim(size) and size > np.iinfo(np.int32).max
-    return np.dtype(np.int64 if large else np.int32)
 
 
 def _refuse(name: str, kind: Any, order: Any) -> None:
@@ -111,12 +105,13 @@ def argsort(
     if axis is None:
         a, axis = jnp.ravel(a), 0
     axis = axis_index(axis, a.ndim)
-    dtype = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "argsort")
-    positions = lax.broadcasted_iota(dtype, a.shape, axis)
+    dtype = None if dtype is None else dtypes.explicit_dtype(dtype, "argsort")
+    dtype = positions.result_dtype("argsort", a.shape[axis], dtype)
+    where = lax.broadcasted_iota(dtype, a.shape, axis)
     flip = descending and stable
     if flip:
-        a, positions = lax.rev(a, (axis,)), lax.rev(positions, (axis,))
-    out = lax.sort_key_val(lax.stop_gradient(a), positions, axis, is_stable=stable)[1]
+        a, where = lax.rev(a, (axis,)), lax.rev(where, (axis,))
+    out = lax.sort_key_val(lax.stop_gradient(a), where, axis, is_stable=stable)[1]
     return lax.rev(out, (axis,)) if descending else out
 
 
@@ -150,21 +145,21 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
     if not keys[0].ndim:
         return lax.full((), 0, dtypes.default_int_dtype())
     axis = axis_index(axis, keys[0].ndim)
-    positions = lax.broadcasted_iota(dtypes.default_int_dtype(), keys[0].shape, axis)
+    where = lax.broadcasted_iota(positions.result_dtype("lexsort", keys[0].shape[axis]), keys[0].shape, axis)
     keys = [lax.stop_gradient(k) for k in keys]
     first = len(keys) % batch_size if len(keys) > batch_size and len({k.dtype for k in keys}) == 1 else len(keys)
     if first:
-        positions = lax.sort((*keys[first - 1 :: -1], positions), axis, num_keys=first)[-1]
+        where = lax.sort((*keys[first - 1 :: -1], where), axis, num_keys=first)[-1]
     if first == len(keys):
-        return positions
+        return where
     rows = lax.stack(keys[first:], 0)
     rows = lax.reshape(rows, ((len(keys) - first) // batch_size, batch_size, *rows.shape[1:]))
 
-    def refine(positions, batch):
-        sorted_by = [take_along(k, positions, axis) for k in lax.unstack(lax.rev(batch, (0,)))]
-        return lax.sort((*sorted_by, positions), axis, num_keys=batch_size)[-1], None
+    def refine(where, batch):
+        sorted_by = [take_along(k, where, axis) for k in lax.unstack(lax.rev(batch, (0,)))]
+        return lax.sort((*sorted_by, where), axis, num_keys=batch_size)[-1], None
 
-    return lax.scan(refine, positions, rows)[0]
+    return lax.scan(refine, where, rows)[0]
 
 
 def top_k(
@@ -204,8 +199,8 @@ def _top_k(a: ArrayLike, k: int, axis: int, mode: str) -> tuple[Array, Array]:
     a = array("top_k", a)
     # The function that reverses the order without loss: for integers the complement, as the least has no negative.
     turn = (lambda x: x) if mode == "largest" else lax.neg if dtypes.is_inexact(a.dtype) else lax.bitwise_not
-    values, positions = lax.top_k(turn(a), k, axis=axis)
-    return turn(values), positions
+    values, where = lax.top_k(turn(a), k, axis=axis)
+    return turn(values), where
 
 
 def _check_kth(kth: Any, size: Any) -> None:
@@ -305,7 +300,9 @@ def searchsorted(
     a, v = promoted("searchsorted", a, v)
     if a.ndim != 1:
         raise ValueError(f"a should be 1-dimensional, got shape {a.shape}")
-    dtype = index_dtype(a.shape[0])
+    dtype = (
+        np.dtype(np.int32) if not positions.are_wide(a.shape[0]) else positions.result_dtype("searchsorted", a.shape[0])
+    )
     if dims.definitely_equal(a.shape[0], 0):
         return lax.full(v.shape, 0, dtype)
     a, v = lax.stop_gradient(a), lax.stop_gradient(v)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import bedrax.numpy as jnp
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import named
@@ -456,6 +456,8 @@ def bincount(
         raise TypeError(f"bincount counts integers, got {x.dtype}")
     if x.ndim != 1:
         raise ValueError(f"only 1-dimensional input supported, got shape {x.shape}")
+    if weights is None:
+        positions.result_dtype("bincount", x.shape[0])
     minlength = operator.index(minlength)
     if length is None:
         top = 0

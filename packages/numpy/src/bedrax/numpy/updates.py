@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes, source, tracing
+from bedrax.core import dims, dtypes, positions, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
@@ -98,9 +98,10 @@ class Update:
     ) -> Array:
         """`func`, a function of one element, applied to the elements, once for every index."""
         x, index = _read(self.array, self.index, wrap_negative_indices)
-        numbers, indices, shape, one = _scatter_operands(
-            index, indexing.which_wrap(index.starts, wrap_negative_indices)
-        )
+        with positions.scope(*x.shape):
+            wraps = indexing.which_wrap(index.starts, wrap_negative_indices)
+            numbers, indices, shape, one = _scatter_operands(index, wraps)
+            indices = lax.asarray(indices)
         return prims.scatter_apply(
             x,
             indices,
@@ -196,6 +197,12 @@ def update_at(
     mode = GatherScatterMode.from_any(mode)
     plan, starts, arrays, _, inside = index
     constants = plan, name, indices_are_sorted, unique_indices, mode, indexing.which_wrap(starts, wrap), inside
+    with positions.scope(*plan.shape):
+        return _update_in_scope(x, starts, arrays, values, constants)
+
+
+def _update_in_scope(x, starts, arrays, values, constants):
+    plan = constants[0]
     if tracing.current.trace is indexing._eval_trace and indexing._plain(x, starts):
         dtype = indexing._index_dtype(plan.shape)
         starts = [np.asarray(s, dtype) if type(s) is int else s for s in starts]

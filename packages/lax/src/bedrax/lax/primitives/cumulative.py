@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from bedrax.core import config, dims, dtypes
+from bedrax.core import config, dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.signatures import named
@@ -201,8 +201,9 @@ def loop_scan(
         return x
     narrow = aval_of(x).dtype
     to = (lambda v, dtype: v) if wide is None else convert_element_type
-    one = np.int32(1)
-    steps = np.int32(n) if dims.is_constant_dim(n) else convert_element_type(dims.dim_as_value(n), np.int32)
+    counting = positions.dtype_for(n)
+    one = counting.type(1)
+    steps = counting.type(n) if dims.is_constant_dim(n) else convert_element_type(dims.dim_as_value(n), counting)
     place = (lambda i: elementwise.sub(steps, elementwise.add(i, one))) if reverse else (lambda i: i)
     rank = len(aval_of(x).shape)
     if 0 < axis == rank - 1 and dims.is_constant_dim(n) and n >= _CONTIGUOUS:
@@ -220,7 +221,7 @@ def loop_scan(
         return elementwise.add(i, one), so_far, out
 
     with config.enable_x64(True):  # so that a 64-bit `wide` is one; every other type here is explicit
-        start = (one, at(x, np.int32(0)), x)
+        start = (one, at(x, counting.type(0)), x)
         return while_loop(lambda state: elementwise.lt(state[0], steps), step, start)[2]
 
 

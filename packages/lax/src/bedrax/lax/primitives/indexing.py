@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.staging import program_of
@@ -573,6 +573,7 @@ def scatter_apply(
     )
 
 
+@positions.wide
 def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """Elements of `src` at computed positions along some axes.
 
@@ -595,7 +596,7 @@ def index_take(src: ArrayLike, idxs: Sequence[Any], axes: Sequence[int]) -> Arra
     axes = tuple(shaping.canonical_axis(a, aval.ndim) for a in axes)
     columns = []
     for idx, axis in zip(idxs, axes, strict=True):
-        idx = conversions.convert_element_type(idx, np.int32)
+        idx = conversions.convert_element_type(idx, positions.dtype_for(*aval.shape))
         bound = filling.full_like(idx, aval.shape[axis])
         rem = elementwise.rem(idx, bound)
         rem = elementwise.select(elementwise.lt(rem, filling.full_like(rem, 0)), elementwise.add(rem, bound), rem)

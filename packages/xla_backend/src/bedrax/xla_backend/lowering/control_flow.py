@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bedrax.core import dims, effects
+from bedrax.core import dims, effects, positions
 from bedrax.lax import element_types
 from bedrax.lax.primitives import control_flow as p
 from bedrax.lax.primitives.markers import index_of_platform
@@ -20,9 +20,6 @@ from bedrax.xla_backend.tables import lowering_rules
 
 if TYPE_CHECKING:
     from bedrax.core.ir import Jaxpr
-
-
-_I32 = np.dtype(np.int32)
 
 
 def ordered(*jaxprs: Jaxpr) -> list[Any]:
@@ -146,9 +143,15 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
     if dims.is_constant_dim(length) and length == 0:
         return [*carry, *ys]
 
+    static = dims.is_constant_dim(length)
+    counting = positions.dtype_for(length)
+
+    def number(n):
+        return ctx.constant(n, counting) if static else ctx.dim_value(n)
+
     def step(index, tokens, carry, xs, ys, consts):
         """One step at position `index`. Returns tokens, carry and ys."""
-        zero = ctx.constant(0, _I32)
+        zero = ctx.constant(0, counting)
         rows = [_row(ctx, x, index, a, zero) for x, a in zip(xs, x_avals)]
         tokens, out = _with_tokens(ctx, of, tokens, lambda: ctx.inline_jaxpr(jaxpr, *consts, *carry, *rows))
         written = [_with_row(ctx, stack, y, index, zero) for stack, y in zip(ys, out[num_carry:])]
@@ -158,10 +161,9 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
         """The position in the scanned arrays of the `counter`-th step."""
         if not reverse:
             return counter
-        last = ctx.binary("stablehlo.subtract", ctx.dim_value(length), ctx.constant(1, _I32))
+        last = ctx.binary("stablehlo.subtract", number(length), ctx.constant(1, counting))
         return ctx.binary("stablehlo.subtract", last, counter)
 
-    static = dims.is_constant_dim(length)
     unroll = min(unroll, length) if static else 1
     looped = length - length % unroll if static else length
     if static and looped == unroll:  # one iteration: no loop
@@ -173,10 +175,10 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
         def parts(values):
             return [list(values[a:b]) for a, b in itertools.pairwise(ends)]
 
-        limit = ctx.dim_value(looped)
+        limit = number(looped)
 
         def cond(counter, *rest):
-            bound = ctx.dim_value(looped) if static else rest[-1]
+            bound = number(looped) if static else rest[-1]
             return ctx.compare(counter, bound, "LT")
 
         def body(counter, *rest):
@@ -184,15 +186,15 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
             now = counter
             for _ in range(unroll):
                 tokens, carry, ys = step(position(now), tokens, carry, xs, ys, consts)
-                now = ctx.binary("stablehlo.add", now, ctx.constant(1, _I32))
+                now = ctx.binary("stablehlo.add", now, ctx.constant(1, counting))
             return [now, *consts, *tokens, *carry, *xs, *ys, *([] if static else [rest[-1]])]
 
-        init = [ctx.constant(0, _I32), *consts, *tokens, *carry, *xs, *ys, *([] if static else [limit])]
+        init = [ctx.constant(0, counting), *consts, *tokens, *carry, *xs, *ys, *([] if static else [limit])]
         results = _loop(ctx, init, cond, body)
         _, tokens, carry, _, ys = parts(results)
     if static:
         for i in range(looped, length):
-            index = ctx.constant(length - 1 - i if reverse else i, _I32)
+            index = ctx.constant(length - 1 - i if reverse else i, counting)
             tokens, carry, ys = step(index, tokens, carry, xs, ys, consts)
     _set_tokens(ctx, of, tokens)
     return [*carry, *ys]
