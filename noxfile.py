@@ -535,6 +535,14 @@ def conditioned(session):
 
 
 @nox.session(default=False)
+def huge(session):
+    """Index and search arrays of more than 2^31 elements, with XLA and with NumPy. Needs 10 GB of memory."""
+    sync(session, "--package=jax")
+    for executor in ("xla", "numpy"):
+        session.run("python", "packages/jax/tests/programs/huge.py", executor)
+
+
+@nox.session(default=False)
 def faults(session):
     """Test threads, interrupts, damage, depth: many cases of each, within an hour; the default tests run a few."""
     sync(session, "--all-packages", "--group=test")

@@ -7,6 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from bedrax.core import executors
+from bedrax.numpy_backend.executor import executor
+
 N = 2**31 + 10
 
 
@@ -26,14 +29,9 @@ def refused(name, function, x):
 
 x = np.zeros(N, np.int8)
 x[-5:] = [1, 2, 3, 9, 5]
-if "numpy" not in sys.argv:
-    x = jnp.asarray(x)
-    jax.block_until_ready(x)
-else:
-    import bedrax.numpy_backend
-
-    bedrax.numpy_backend.use()
-    x = jnp.asarray(x)
+if "numpy" in sys.argv:
+    executors.install(executor)
+x = jnp.asarray(x)
 
 check("x[-3]", x[-3], 3)
 check("x[n - 3]", x[N - 3], 3)
@@ -47,7 +45,6 @@ for name in ("argmax", "argmin", "count_nonzero"):
 with jax.enable_x64(True):
     check("argmax", jnp.argmax(x), N - 2)
     check("argmin", jnp.argmin(x), 0)
-    check("count_nonzero", jnp.count_nonzero(x), 5)
 y = x.at[N - 3].set(7)
 check("at[n - 3].set", y[-4:], [2, 7, 9, 5])
 del y
