@@ -18,7 +18,7 @@ DTYPES = ["bool", "int8", "uint8", "int32", "uint16", "float16", "float32", ml_d
 )
 @pytest.mark.parametrize("function, expected", [(lax.argmax, np.argmax), (lax.argmin, np.argmin)], ids=["max", "min"])
 def test_positions_of_extremes(function, expected, dtype, shape, axis):
-    """Of values that occur often: the first one counts."""
+    """Values occur often, and the first one counts."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2 if dtype == "bool" else 7, shape).astype(dtype)
     found = jit(lambda x: function(x, axis, np.int32))(x)
