@@ -14,7 +14,16 @@ DTYPES = ["bool", "int8", "uint8", "int32", "uint16", "float16", "float32", ml_d
 @pytest.mark.parametrize("dtype", [*DTYPES, ml_dtypes.float8_e4m3fn], ids=str)
 @pytest.mark.parametrize(
     "shape, axis",
-    [((63,), 0), ((1024,), 0), ((1025,), 0), ((70001,), 0), ((3, 2000), 1), ((2000, 3), 0), ((2, 1300, 3), 1)],
+    [
+        ((63,), 0),
+        ((256,), 0),
+        ((1024,), 0),
+        ((1025,), 0),
+        ((70001,), 0),
+        ((3, 2000), 1),
+        ((2000, 3), 0),
+        ((2, 1300, 3), 1),
+    ],
 )
 @pytest.mark.parametrize("function, expected", [(lax.argmax, np.argmax), (lax.argmin, np.argmin)], ids=["max", "min"])
 def test_positions_of_extremes(function, expected, dtype, shape, axis):

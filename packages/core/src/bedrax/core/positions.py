@@ -17,6 +17,7 @@ from bedrax.core import config, dtypes
 from bedrax.core.typing import P, R
 
 LIMIT: Final = 2**31 - 1  # the greatest int32
+_NARROW: Final = contextlib.nullcontext()
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
@@ -35,7 +36,7 @@ def dtype_for(*sizes: Any) -> np.dtype:
 
 def scope(*sizes: Any) -> contextlib.AbstractContextManager[Any]:
     """Return a context in which `dtype_for(*sizes)` is a dtype of arrays."""
-    return config.enable_x64(True) if are_wide(*sizes) else contextlib.nullcontext()
+    return config.enable_x64(True) if are_wide(*sizes) else _NARROW
 
 
 def wide(fun: Callable[P, R]) -> Callable[P, R]:
@@ -46,12 +47,13 @@ def wide(fun: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(fun)
     def function(*args: P.args, **kwargs: P.kwargs) -> R:
-        for operand in args or kwargs.values():
-            shape = getattr(operand, "shape", ())
-            if type(shape) is tuple and are_wide(*shape):
-                with config.enable_x64(True):
-                    return fun(*args, **kwargs)
-            break
+        operand = args[0] if args else next(iter(kwargs.values()), None)
+        shape = getattr(operand, "shape", ())
+        if type(shape) is tuple:
+            for n in shape:
+                if type(n) is int and n > LIMIT:
+                    with config.enable_x64(True):
+                        return fun(*args, **kwargs)
         return fun(*args, **kwargs)
 
     return function

@@ -61,6 +61,8 @@ def get(
     wrap: bool = True,
 ) -> Any:
     """The elements at an index that has been read."""
+    if not positions.are_wide(*index.plan.shape):
+        return _get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap)
     with positions.scope(*index.plan.shape):
         return _get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap)
 

@@ -197,6 +197,8 @@ def update_at(
     mode = GatherScatterMode.from_any(mode)
     plan, starts, arrays, _, inside = index
     constants = plan, name, indices_are_sorted, unique_indices, mode, indexing.which_wrap(starts, wrap), inside
+    if not positions.are_wide(*plan.shape):
+        return _update_in_scope(x, starts, arrays, values, constants)
     with positions.scope(*plan.shape):
         return _update_in_scope(x, starts, arrays, values, constants)
 
