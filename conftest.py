@@ -104,6 +104,29 @@ def pytest_make_collect_report(collector):
         return (yield)
 
 
+# ---- the same random numbers in any order of tests ----
+
+_STATES = {}  # a module's generators, and their states after its import
+
+
+def _generators(module):
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return []
+    found = [x for x in vars(module).values() if isinstance(x, (numpy.random.Generator, numpy.random.RandomState))]
+    return [x.bit_generator if isinstance(x, numpy.random.Generator) else x._bit_generator for x in found]
+
+
+def restore_generators(item):
+    """A test draws from the generators of its module as if it were the first one."""
+    module = getattr(item, "module", None)
+    if module is None:
+        return
+    states = _STATES.setdefault(module, [(g, g.state) for g in _generators(module)])
+    for generator, state in states:
+        generator.state = state
+
+
 # ---- libraries that not every Python has ----
 
 
@@ -187,4 +210,5 @@ def pytest_configure(config):
 
 
 def pytest_runtest_setup(item):
+    restore_generators(item)
     skip_without(name for mark in item.iter_markers("needs") for name in mark.args)

@@ -445,13 +445,13 @@ def test_direct_solver():
     b = np.arange(1, 6).astype(np.float32)
     mat = BCSR.fromdense(a)
     solve = lambda data, b: linalg.spsolve(data, mat.indices, mat.indptr, b)
-    np.testing.assert_allclose(jit(solve)(mat.data, b), np.linalg.solve(a, b), rtol=1e-5)
+    np.testing.assert_allclose(jit(solve)(mat.data, b), np.linalg.solve(a, b), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(
-        vmap(solve, (None, 0))(mat.data, np.stack([b, 2 * b]))[1], np.linalg.solve(a, 2 * b), rtol=1e-5
+        vmap(solve, (None, 0))(mat.data, np.stack([b, 2 * b]))[1], np.linalg.solve(a, 2 * b), rtol=1e-5, atol=1e-6
     )
     ct = np.ones(5, np.float32)
     of_data, of_b = vjp(solve, mat.data, b)[1](ct)
-    np.testing.assert_allclose(of_b, np.linalg.solve(a.T, ct), rtol=1e-5)
+    np.testing.assert_allclose(of_b, np.linalg.solve(a.T, ct), rtol=1e-5, atol=1e-6)
     slope = -np.outer(np.linalg.solve(a.T, ct), np.linalg.solve(a, b))
     np.testing.assert_allclose(of_data, slope[a != 0], rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="square matrix"):
