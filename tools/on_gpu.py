@@ -6,7 +6,7 @@ Sections: `records` (compiles and runs each record, compares it with NumPy, and 
 `starts` (whole processes), `digits` (the training of the example), `calls` (the host's time for a call), `faq` (the
 benchmark of the FAQ), `peak` (products, attention and convolutions against the peak of the card). Nothing is installed:
 each section runs in a process with the sources first on its path, so a crash costs one section. The processes need
-NumPy, SciPy, ml_dtypes, opt_einsum and jaxlib with its plugin; `digits` also needs flax, optax and scikit-learn. If the
+NumPy, SciPy, ml_dtypes, opt_einsum, platformdirs and jaxlib with its plugin; `digits` also needs flax, optax and scikit-learn. If the
 Python that runs this file has upstream's `jax`, each section but `records` runs on it, too.
 """
 
