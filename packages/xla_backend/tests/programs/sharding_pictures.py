@@ -13,7 +13,7 @@ from bedrax.lax.primitives.placement import inspect_array_sharding, shard_alike
 from bedrax.parallel import Mesh
 from bedrax.parallel import PartitionSpec as P
 from bedrax.xla_backend import flags
-from bedrax.xla_backend.pictures import visualize_array_sharding, visualize_sharding
+from bedrax.xla_backend.debugging.pictures import visualize_array_sharding, visualize_sharding
 from bedrax.xla_backend.sharding import NamedSharding
 
 mesh = Mesh(np.array(xla.devices()).reshape(2, 4), ("x", "y"))

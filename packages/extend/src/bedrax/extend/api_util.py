@@ -1,6 +1,7 @@
 """Trees of arguments as flat lists, for libraries with their own transformations of functions.
 
-Public in upstream's `jax.api_util`; Bedrax itself does not use it.
+Needed by Flax (`debug_info`, `flatten_fun`, `flatten_fun_nokwargs`, in core.partial_eval, core.axes_scan and jax_utils).
+The other names complete `jax.api_util`. Bedrax itself uses none of them.
 """
 
 from __future__ import annotations

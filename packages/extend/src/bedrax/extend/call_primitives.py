@@ -1,6 +1,6 @@
 """Primitives of libraries that call the program in their parameter `call_jaxpr`, with all their rules.
 
-Used by `jax.extend.core` (`create_call_primitive`, `register_call_primitive_rules`).
+Needed by libraries that the documentation of `jax.extend.core` addresses (`create_call_primitive`, `register_call_primitive_rules`).
 """
 
 from __future__ import annotations

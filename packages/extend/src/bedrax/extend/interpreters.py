@@ -32,8 +32,8 @@ from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.ir import Jaxpr, run
 from bedrax.core.typing import ArrayLike
-from bedrax.extend.unsupported import refuse_options
 from bedrax.lax.axes import broadcast_axis, move_axis
+from bedrax.lax.choices import refuse_options
 from bedrax.lax.filling import zeros_of
 
 if TYPE_CHECKING:

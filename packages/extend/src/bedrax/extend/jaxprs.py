@@ -24,7 +24,7 @@ from bedrax.core.context import end_entered, note_entered
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import user_frame
-from bedrax.extend.unsupported import refuse_options
+from bedrax.lax.choices import refuse_options
 
 
 class _ViewOf(type):

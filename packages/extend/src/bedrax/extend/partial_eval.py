@@ -16,11 +16,11 @@ from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal
 from bedrax.core.signatures import signature_of
 from bedrax.core.tables import programs, wires, with_programs
 from bedrax.core.tracing import Primitive, current, entered
-from bedrax.extend.hi_prims import hi_call_p
 from bedrax.extend.interpreters import TableView
 from bedrax.extend.partial_values import PartialVal
-from bedrax.extend.unsupported import refuse_options
+from bedrax.lax.choices import refuse_options
 from bedrax.lax.tables import decompositions
+from bedrax.state.hi_prims import hi_call_p
 
 
 def trace_to_jaxpr_nounits(

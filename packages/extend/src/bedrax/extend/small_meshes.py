@@ -1,4 +1,7 @@
-"""Meshes for tests: with the number of devices that a test needs, or the test is skipped."""
+"""Meshes for tests of libraries: with the number of devices that a test needs, or the test is skipped.
+
+Needed by the tests that the public guide to checkpointing shows (`jax._src.test_util.create_mesh`).
+"""
 
 from __future__ import annotations
 

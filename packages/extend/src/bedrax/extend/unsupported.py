@@ -94,13 +94,6 @@ def refusal(name: str) -> NotImplementedError:
     return NotImplementedError(f"{name}: {reasons[name]}")
 
 
-def refuse_options(function: str, **options: Any) -> None:
-    """Raise NotImplementedError if an option that libraries pass by name, and that has no meaning here, is set."""
-    given = sorted(name for name, value in options.items() if value not in (None, False))
-    if given:
-        raise NotImplementedError(f"{function} knows no {', '.join(given)} here: leave it out")
-
-
 def _function(name: str) -> Callable[..., Any]:
     """A function that raises when it is called."""
 

@@ -1,4 +1,7 @@
-"""Taylor mode as transformations of a `WrappedFun` (`linear_util`): the public parts of `jet`."""
+"""Taylor mode as transformations of a `WrappedFun` (`linear_util`): the public parts of `jet`.
+
+Needed by libraries that compose `jet` with their own transformations. `jet` itself is in `bedrax.autodiff.taylor`.
+"""
 
 from __future__ import annotations
 

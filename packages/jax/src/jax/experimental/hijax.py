@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         "bedrax.core.avals": ("AbstractValue", "ShapedArray"),
         "bedrax.core.effects": ("control_flow_allowed_effects",),
-        "bedrax.extend.hi_prims": (
+        "bedrax.state.hi_prims": (
             "GradAccum",
             "HiPrim",
             "MappingSpec",

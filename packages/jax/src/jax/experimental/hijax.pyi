@@ -3,7 +3,7 @@
 
 from bedrax.core.avals import AbstractValue as AbstractValue, ShapedArray as ShapedArray
 from bedrax.core.effects import control_flow_allowed_effects as control_flow_allowed_effects
-from bedrax.extend.hi_prims import (
+from bedrax.state.hi_prims import (
     GradAccum as GradAccum,
     HiPrim as HiPrim,
     MappingSpec as MappingSpec,

@@ -2,4 +2,4 @@
 
 from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, {"bedrax.extend.metadata": ("program_order",)})
+__getattr__, __dir__, __all__ = attach(__name__, {"bedrax.xla_backend.metadata": ("program_order",)})

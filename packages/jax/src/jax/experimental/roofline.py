@@ -5,7 +5,7 @@ from bedrax.core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "bedrax.extend.roofline": "*",
+        "bedrax.xla_backend.roofline": "*",
         "bedrax.extend.unsupported": (
             "register_roofline",
             "register_standard_roofline",

@@ -5,7 +5,7 @@ from bedrax.core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "bedrax.extend.source_maps": (
+        "bedrax.xla_backend.debugging.source_maps": (
             "MappingsGenerator",
             "Pass",
             "SourceMap",

@@ -5,7 +5,7 @@ from bedrax.core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "bedrax.extend.metadata": (
+        "bedrax.xla_backend.metadata": (
             "fuse_limit",
             "must_fuse_call",
             "set_xla_metadata",

@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         "bedrax.xla_backend.clients": ("backends", "clear_backends", "get_backend"),
-        "bedrax.extend.services": (
+        "bedrax.xla_backend.services": (
             "backend_xla_version",
             "clear_in_memory_compilation_cache",
             "get_compile_options",

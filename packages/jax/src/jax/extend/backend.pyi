@@ -6,7 +6,7 @@ from bedrax.xla_backend.clients import (
     clear_backends as clear_backends,
     get_backend as get_backend,
 )
-from bedrax.extend.services import (
+from bedrax.xla_backend.services import (
     backend_xla_version as backend_xla_version,
     clear_in_memory_compilation_cache as clear_in_memory_compilation_cache,
     get_compile_options as get_compile_options,

@@ -5,7 +5,7 @@ from bedrax.core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "bedrax.extend.mlir_contexts": ("JaxIrContext", "upstream_dialects"),
-        "bedrax.extend.mlir_rules": ("LoweringRuleContext",),
+        "bedrax.xla_backend.mlir.contexts": ("JaxIrContext", "upstream_dialects"),
+        "bedrax.xla_backend.mlir.rules": ("LoweringRuleContext",),
     },
 )

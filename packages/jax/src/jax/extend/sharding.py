@@ -5,7 +5,7 @@ from bedrax.core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "bedrax.extend.services": (
+        "bedrax.xla_backend.services": (
             "get_hlo_sharding_from_serialized_proto",
             "get_op_sharding_from_serialized_proto",
             "get_serialized_proto_from_hlo_sharding",

@@ -5,8 +5,8 @@ from bedrax.core.lazy import attach
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "bedrax.extend.mlir_modules": "*",
-        "bedrax.extend.mlir_rules": (
+        "bedrax.xla_backend.mlir.modules": "*",
+        "bedrax.xla_backend.mlir.rules": (
             "ConstantHandler",
             "DEVICE_TO_DEVICE_TYPE",
             "LoweringRule",

@@ -1,4 +1,4 @@
-"""Arguments that choose among a few values."""
+"""Arguments that choose among a few values, and options without a meaning here."""
 
 from __future__ import annotations
 
@@ -11,3 +11,10 @@ def one_of(function: str, argument: str, value: Any, options: Collection[Any]) -
     if value not in options:
         listed = ", ".join(map(repr, options))
         raise ValueError(f"{function}: {argument} is one of {listed}, got {value!r}")
+
+
+def refuse_options(function: str, **options: Any) -> None:
+    """Raise NotImplementedError if an option that libraries pass by name, and that has no meaning here, is set."""
+    given = sorted(name for name, value in options.items() if value not in (None, False))
+    if given:
+        raise NotImplementedError(f"{function} knows no {', '.join(given)} here: leave it out")

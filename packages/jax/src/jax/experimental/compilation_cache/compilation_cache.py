@@ -2,4 +2,4 @@
 
 from bedrax.core.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, {"bedrax.extend.services": ("reset_cache", "set_cache_dir")})
+__getattr__, __dir__, __all__ = attach(__name__, {"bedrax.xla_backend.services": ("reset_cache", "set_cache_dir")})

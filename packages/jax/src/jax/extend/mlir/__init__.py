@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = attach(
             "refine_polymorphic_shapes",
             "serialize_portable_artifact",
         ),
-        "bedrax.extend.mlir_rules": ("lower_with_sharding_in_types",),
+        "bedrax.xla_backend.mlir.rules": ("lower_with_sharding_in_types",),
         ".": ("dialects", "ir", "passmanager"),
     },
 )

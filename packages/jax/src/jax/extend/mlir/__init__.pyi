@@ -7,5 +7,5 @@ from bedrax.xla_backend.door.mlir import (
     refine_polymorphic_shapes as refine_polymorphic_shapes,
     serialize_portable_artifact as serialize_portable_artifact,
 )
-from bedrax.extend.mlir_rules import lower_with_sharding_in_types as lower_with_sharding_in_types
+from bedrax.xla_backend.mlir.rules import lower_with_sharding_in_types as lower_with_sharding_in_types
 from . import dialects as dialects, ir as ir, passmanager as passmanager

@@ -13,10 +13,9 @@ from bedrax.core.avals import AbstractValue, ShapedArray
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.core.tracing import Primitive
-from bedrax.extend import mlir_modules as modules
-from bedrax.extend import mlir_rules
-from bedrax.extend.mlir_contexts import JaxIrContext
-from bedrax.extend.mlir_rules import ir, ir_constant, register_lowering
+from bedrax.xla_backend.mlir import modules, rules
+from bedrax.xla_backend.mlir.contexts import JaxIrContext
+from bedrax.xla_backend.mlir.rules import ir, ir_constant, register_lowering
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -113,9 +112,7 @@ def test_a_call_is_a_function_of_the_module_or_written_out(late):
     prim.def_abstract_eval(lambda x, **_: x)
 
     def rule(ctx, x, **params):
-        (out,) = mlir_rules.core_call_lowering(
-            ctx, x, name="called", call_jaxpr=program, inline_jax_late=late, **params
-        )
+        (out,) = rules.core_call_lowering(ctx, x, name="called", call_jaxpr=program, inline_jax_late=late, **params)
         return out
 
     register_lowering(prim, rule)
@@ -148,26 +145,26 @@ def test_a_type_of_a_library_has_an_mlir_type():
     pack, unpack = Primitive("pack_pair"), Primitive("unpack_pair")
     pack.def_abstract_eval(lambda x, y: Pair())
     unpack.def_abstract_eval(lambda pair: ShapedArray((2,), np.dtype(np.float32)))
-    mlir_rules.register_lowering(pack, mlir_rules.lower_fun(lambda x, y: lax.concatenate([x, y], 0), False))
-    mlir_rules.register_lowering(unpack, lambda ctx, pair: pair)
+    rules.register_lowering(pack, rules.lower_fun(lambda x, y: lax.concatenate([x, y], 0), False))
+    rules.register_lowering(unpack, lambda ctx, pair: pair)
     program = jit(lambda x, y: unpack.bind(pack.bind(x, y)))
     one, two = np.ones(1, np.float32), np.full(1, 2, np.float32)
-    mlir_rules.ir_type_handlers[Pair] = lambda aval: (mlir_rules.aval_to_ir_type(ShapedArray((2,), np.float32)),)
+    rules.ir_type_handlers[Pair] = lambda aval: (rules.aval_to_ir_type(ShapedArray((2,), np.float32)),)
     try:
         with pytest.raises(NotImplementedError, match="one MLIR value each"):
-            mlir_rules.aval_to_ir_type(Pair())
-        array = mlir_rules.aval_to_ir_type(ShapedArray((2,), np.float32))
-        mlir_rules.ir_type_handlers[Pair] = lambda aval: array
-        assert mlir_rules.aval_to_ir_type(Pair()) == array
+            rules.aval_to_ir_type(Pair())
+        array = rules.aval_to_ir_type(ShapedArray((2,), np.float32))
+        rules.ir_type_handlers[Pair] = lambda aval: array
+        assert rules.aval_to_ir_type(Pair()) == array
         np.testing.assert_array_equal(program(one, two), [1, 2])
     finally:
-        del mlir_rules.ir_type_handlers[Pair]
+        del rules.ir_type_handlers[Pair]
 
 
 def test_containers_of_values_are_flattened():
     value = object()
-    assert mlir_rules.ir_tree_registry.flatten([value, (1, [2])])[0] == [value, 1, 2]
-    assert mlir_rules.flatten_ir_values([[1], 2, ((3, [4]),)]) == [1, 2, 3, 4]
+    assert rules.ir_tree_registry.flatten([value, (1, [2])])[0] == [value, 1, 2]
+    assert rules.flatten_ir_values([[1], 2, ((3, [4]),)]) == [1, 2, 3, 4]
 
 
 SPLIT = PROGRAMS / "split_library_values.py"
@@ -188,10 +185,10 @@ class Celsius:
 def test_constants_of_a_library():
     prim = Primitive("with_celsius")
     prim.def_abstract_eval(lambda x: x)
-    handler = lambda value, aval: mlir_rules.ir_constant(np.float32(value.degrees + 273))
-    mlir_rules.register_constant_handler(Celsius, handler)
+    handler = lambda value, aval: rules.ir_constant(np.float32(value.degrees + 273))
+    rules.register_constant_handler(Celsius, handler)
     scalar = ShapedArray((), np.float32)
-    rule = lambda ctx, x: mlir_rules.lower_fun(lax.add, False)(
+    rule = lambda ctx, x: rules.lower_fun(lax.add, False)(
         ctx.replace(avals_in=[scalar, scalar]), x, ir_constant(Celsius(27))
     )
     register_lowering(prim, rule)
@@ -201,5 +198,5 @@ def test_constants_of_a_library():
 def test_sizes_as_a_value():
     prim = Primitive("with_sizes")
     prim.def_abstract_eval(lambda x: ShapedArray((x.ndim,), np.dtype(np.int32)))
-    register_lowering(prim, lambda ctx, x: mlir_rules.shape_tensor(ctx, ctx.avals_in[0].shape))
+    register_lowering(prim, lambda ctx, x: rules.shape_tensor(ctx, ctx.avals_in[0].shape))
     np.testing.assert_array_equal(jit(prim.bind)(np.ones((3, 1, 5), np.float32)), [3, 1, 5])

@@ -18,7 +18,7 @@ from bedrax import pytree
 from bedrax.core import effects
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr
-from bedrax.extend.unsupported import refuse_options
+from bedrax.lax.choices import refuse_options
 from bedrax.parallel import Mesh
 from bedrax.xla_backend import dispatch, platforms, tables
 from bedrax.xla_backend.lowering import types

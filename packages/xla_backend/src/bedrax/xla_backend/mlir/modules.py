@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from bedrax.core.effects import Effect
 from bedrax.core.ir import Jaxpr
-from bedrax.extend.mlir_rules import LoweringRuleContext, Mesh, ModuleContext, TokenSet
-from bedrax.extend.unsupported import refuse_options
+from bedrax.lax.choices import refuse_options
 from bedrax.xla_backend import clients, platforms
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.lowering.program import inline
 from bedrax.xla_backend.lowering.types import ir, type_of
+from bedrax.xla_backend.mlir.rules import LoweringRuleContext, Mesh, ModuleContext, TokenSet
 from bedrax.xla_backend.placement import Placement
 
 __all__ = [

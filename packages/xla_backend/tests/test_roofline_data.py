@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bedrax.core.avals import ShapedArray
-from bedrax.extend.roofline import RooflineResult, RooflineShape
+from bedrax.xla_backend.roofline import RooflineResult, RooflineShape
 
 
 def test_shapes():

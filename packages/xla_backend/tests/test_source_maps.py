@@ -9,7 +9,7 @@ import pytest
 
 from bedrax import lax
 from bedrax.core.jitting import jit
-from bedrax.extend import source_maps
+from bedrax.xla_backend.debugging import source_maps
 
 
 def wave(x):

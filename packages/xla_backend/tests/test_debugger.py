@@ -9,8 +9,8 @@ from bedrax import lax
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.core.jitting import jit
-from bedrax.extend import debugger
 from bedrax.xla_backend.compile import effects_barrier
+from bedrax.xla_backend.debugging import debugger
 
 
 def stopped(run, *commands):

@@ -11,7 +11,8 @@ from bedrax import lax
 from bedrax.autodiff import grad, jvp
 from bedrax.batching import vmap
 from bedrax.core.jitting import jit
-from bedrax.extend.metadata import (
+from bedrax.xla_backend.compute_on import compute_on
+from bedrax.xla_backend.metadata import (
     fuse_limit,
     must_fuse_call,
     program_order,
@@ -19,7 +20,6 @@ from bedrax.extend.metadata import (
     xla_metadata_call,
     xla_metadata_call2,
 )
-from bedrax.xla_backend.compute_on import compute_on
 from bedrax.xla_backend.sharding import Space
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -9,7 +9,7 @@ from bedrax import lax
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.core.jitting import jit
-from bedrax.extend.metadata import set_xla_metadata
+from bedrax.xla_backend.metadata import set_xla_metadata
 
 X = np.float32(2)
 

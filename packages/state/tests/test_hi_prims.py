@@ -5,14 +5,14 @@ import pytest
 
 import bedrax.numpy as jnp
 from bedrax.autodiff import checkpoint, grad, jvp, linear_transpose, linearize, vjp
+from bedrax.autodiff.tables import Zero
 from bedrax.batching import vmap
 from bedrax.core.avals import ShapedArray, aval_of, typeof
+from bedrax.core.dead_code import dce_for
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
-from bedrax.extend import hi_prims, partial_eval
-from bedrax.extend.interpreters import Zero
 from bedrax.lax import scan
-from bedrax.state import hi_types, new_ref
+from bedrax.state import hi_prims, hi_types, new_ref
 
 X, Y = np.arange(1, 4, dtype=np.float32), np.array([0.5, -1, 2], np.float32)
 F32 = ShapedArray((3,), np.dtype(np.float32))
@@ -241,8 +241,8 @@ def test_dead_code_and_staging():
             return super().staging(trace, source_info, *args)
 
     program = make_jaxpr(Halves())(X, Y)
-    smaller, used = partial_eval.dce_jaxpr(program, [True, False])
-    assert used == [True, False] and smaller.eqns[0].params["prim"] == Halves(False)
+    smaller, used = dce_for(program, (True, False))
+    assert used == (True, False) and smaller.eqns[0].params["prim"] == Halves(False)
     np.testing.assert_array_equal(jit(lambda x, y: Halves()(x, y)[0])(X, Y), 2 * X)
 
 
