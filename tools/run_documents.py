@@ -1,8 +1,5 @@
 """Run the examples of the documentation: those in docstrings of public objects, then the READMEs and docs/.
 
-The examples of functions that factories make are still in texts with the names of modules of the face
-(``packages/jax/src/jax/**.txt``).
-
 An example is a prompt (>>>), whose output must equal the printed one, or a ```python block. Each docstring has its own
 namespace, which starts with the names of its module and with `NAMES`. At the end the program prints how many public functions and
 classes have an example.
@@ -18,7 +15,6 @@ import inspect
 import pkgutil
 import re
 import sys
-from pathlib import Path
 
 import run_docs
 
@@ -61,6 +57,10 @@ class Close(doctest.OutputChecker):
         return all(a == b or ("." in a and abs(float(a) - float(b)) <= 3e-6 * max(1, abs(float(a)))) for a, b in pairs)
 
 
+# The modules that classes of the packages below state, as users import them from there.
+AS_USERS_SEE = ("jax.errors", "jax.numpy")
+
+
 def modules():
     """The names of all importable public modules of the distribution's packages, parents first."""
     import bedrax
@@ -70,7 +70,7 @@ def modules():
 
 
 def public(module):
-    """Each public function and class that `module` itself defines, and the methods of these classes, by name.
+    """Each public object with a docstring that `module` itself defines, and the methods of its classes, by name.
 
     Those with an example count as public if ``__all__`` leaves them out: the face may have them under another name.
     """
@@ -79,12 +79,11 @@ def public(module):
         if name.startswith("_"):
             continue
         value = inspect.unwrap(found) if callable(found) else found
-        if not (inspect.isclass(value) or inspect.isfunction(value)) or value.__module__ not in (
-            module.__name__,
-            "jax.errors",  # as the errors of the lower packages state
-        ):
+        kind = value if inspect.isclass(value) or inspect.isfunction(value) else type(value)
+        if getattr(value, "__module__", kind.__module__) not in (module.__name__, *AS_USERS_SEE):
             continue
-        if public_here is not None and name not in public_here and not has_example(found.__doc__ or ""):
+        is_object = kind is not value  # such as a ufunc
+        if (is_object or public_here is not None and name not in public_here) and not has_example(found.__doc__ or ""):
             continue
         yield name, found
         if inspect.isclass(value):
@@ -128,10 +127,6 @@ def faces():
 
     found = pkgutil.walk_packages(jax.__path__, "jax.", onerror=lambda name: None)
     return ["jax", *(m.name for m in found if "._" not in m.name)]
-
-
-def text_of(module):
-    return Path(module.__file__).with_suffix(".txt")
 
 
 def lacking(name):
@@ -179,15 +174,6 @@ def names_of_users():
     return found
 
 
-def run_face(name):
-    """Run the examples of a module of `jax`. Returns (public objects, those with an example, failures)."""
-    from bedrax.core.lazy import read_examples
-
-    examples = read_examples(str(text_of(importlib.import_module(name))))
-    failures = [f for n, text in examples.items() for f in run_text(f"{name}.{n}", text, names_of_users())]
-    return len(examples), len(examples), failures
-
-
 def run_module(name):
     """Run the examples of one module. Returns (public objects, those with an example, failures)."""
     module = importlib.import_module(name)
@@ -200,7 +186,6 @@ def run_module(name):
 
 def main(names):
     results = [run_module(name) for name in names or modules() if name.startswith("bedrax")]
-    results += [run_face(name) for name in names or faces() if name.startswith("jax")]
     failures = [failure for _, _, each in results for failure in each]
     failures += [f"no example: {n}" for name in names or faces() if name.startswith("jax") for n in lacking(name)]
     print(*failures, sep="\n")

@@ -126,8 +126,18 @@ def _type_of(value: object) -> str:
 
 
 def _body(value: object) -> str:
-    first = (inspect.getdoc(value) or "").partition("\n")[0].replace("\\", "\\\\").replace('"""', "'''")
-    return f'    """{first}"""' + ("" if first and not first.endswith('"') else "\n    ...") if first else "    ..."
+    """The docstring of a function as the body of its stub, so that editors show all of it."""
+    text = inspect.getdoc(value) or ""
+    if not text:
+        return "    ..."
+    return "    " + _literal(text).replace("\n", "\n    ").replace("\n    \n", "\n\n")
+
+
+def _literal(text: str) -> str:
+    """A string literal in three quotes, with `text` on as many lines."""
+    text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    last = "\n" if "\n" in text or text.endswith('"') else ""
+    return f'"""{text}{last}"""'
 
 
 def _header(node: ast.FunctionDef) -> str:

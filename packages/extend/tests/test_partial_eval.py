@@ -1,6 +1,5 @@
 """Dead code of programs, removed by the functions of `partial_eval`."""
 
-
 import numpy as np
 import pytest
 

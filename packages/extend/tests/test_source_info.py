@@ -1,6 +1,5 @@
 """Names of scopes, as libraries read and replace them."""
 
-
 import numpy as np
 
 from bedrax import lax

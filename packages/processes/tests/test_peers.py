@@ -4,10 +4,13 @@ import socket
 import sys
 import threading
 
+import numpy as np
 import pytest
 
+from bedrax import lax
 from bedrax.processes import peers
-from bedrax.xla_backend import JaxRuntimeError, host
+from bedrax.xla_backend import JaxRuntimeError, device_put, failures, host, placement
+from bedrax.xla_backend.door import runtime
 
 
 class Store(dict):
@@ -29,9 +32,7 @@ class Store(dict):
 
 
 @pytest.fixture
-def three(monkeypatch):
-    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
-    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
+def three():
     store = Store()
     watches = [peers.start(store, i, 3, "localhost:4321") for i in range(3)]
     yield watches
@@ -49,32 +50,74 @@ def test_who_refuses_is_gone(three):
     assert peers.gone(two) == [(0, "localhost 4321")]
 
 
-def test_errors_are_named_with_names(three, capsys):
-    two = three[2]
+def test_errors_of_the_runtime_get_a_note(three):
     three[0].listener.close()
     three[1].listener.close()
-    named = host.explain_failure(JaxRuntimeError("Connection closed by peer"))
-    assert isinstance(named, JaxRuntimeError)
-    assert str(named).startswith("Connection closed by peer\nprocess 0 (at ") and ", process 1 (at " in str(named)
-    assert "of the 3 of this run are gone" in str(named)
-    for raised in (JaxRuntimeError("Connection reset by peer"), ValueError("no word of it")):
-        sys.excepthook(type(raised), raised, None)
-    assert capsys.readouterr().err.count("of this run are gone") == 1
-    assert peers.gone(two)
+    error = JaxRuntimeError("Connection closed by peer")
+    failures.add_notes(error)
+    failures.add_notes(error)  # it has the note already
+    (note,) = error.__notes__
+    assert note.startswith("process 0 (at ") and ", process 1 (at " in note
+    assert "of the 3 of this run are gone" in note
 
 
-def test_threads_are_named_too(three, capsys):
+def lost(*args):
+    raise JaxRuntimeError("Connection reset by peer")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x.block_until_ready(),
+        placement.block_until_ready,
+        lambda x: placement.block_until_ready([x, x]),
+        np.asarray,
+    ],
+)
+def test_an_error_has_its_note_where_it_is_raised(three, monkeypatch, use):
+    """Also in a thread, and where the program catches the error."""
+    three[1].listener.close()
+    monkeypatch.setattr(host, "wait_for", lost)
+    monkeypatch.setattr(host, "copy_to_host", lost)
+    monkeypatch.setattr(runtime, "batched_block_until_ready", lost)
+    x = lax.neg(device_put(np.arange(3.0, dtype=np.float32)))
+    caught = []
+
+    def run():
+        try:
+            use(x)
+        except JaxRuntimeError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert "process 1 (at " in caught[0].__notes__[0] and "is gone" in caught[0].__notes__[0]
+
+
+def test_an_error_that_ends_the_process_is_reported_at_its_end(three, capsys):
     three[1].listener.close()
     error = JaxRuntimeError("Connection reset by peer")
-    threading.excepthook(threading.ExceptHookArgs((type(error), error, None, None)))
-    assert "process 1 (at " in error.__notes__[0] and "is gone" in capsys.readouterr().err
+    for ended_by in (None, ValueError("no error of the runtime"), error):
+        peers.report(three[2], ended_by)
+    assert capsys.readouterr().err.count("of this run is gone") == 1
+    failures.add_notes(error)
+    peers.report(three[2], error)  # its traceback had the note
+    assert not capsys.readouterr().err
 
 
-def test_a_run_that_has_ended_asks_nobody(three):
+def test_the_hooks_of_python_stay():
+    hooks = sys.excepthook, threading.excepthook
+    watch = peers.start(Store(), 0, 1, "localhost:4321")
+    assert (sys.excepthook, threading.excepthook) == hooks
+    peers.stop(watch)
+
+
+def test_a_run_that_has_ended_explains_no_error(three):
     two = three[2]
     for watch in three:
         peers.stop(watch)
-    assert host.explain_failure is None and peers.gone(two) == []
+    assert not failures.explanations and peers.gone(two) == []
 
 
 def test_checks_are_answered_in_long_runs():
@@ -95,10 +138,8 @@ def test_a_process_that_fails_is_missed(three):
     assert [number for number, _ in peers.gone(three[0])] == [1]
 
 
-def test_who_waits_for_nothing_is_named(capsys, monkeypatch):
+def test_who_waits_for_nothing_is_named(capsys):
     store = Store()
-    monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
-    monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
     quiet = [peers.start(store, i, 4, "localhost:4321") for i in range(4)]
     peers.stop(quiet[3])  # a process that leaves is not missing
     quiet[1].listener.close()

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import importlib
 import importlib.util
-import inspect
-import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -89,8 +84,6 @@ def attach(
                 raise
             text = f"{module} needs an extra: install {extra} ({error})"
             raise ModuleNotFoundError(text, name=error.name) from None
-        examples = read_examples(os.path.splitext(sys.modules[module].__file__ or "")[0] + ".txt")
-        _present(value, examples.get(name) or examples.get(getattr(value, "__name__", ""), ""))
         if (text := deprecated.get(f"{module}.{name}")) and home != module:
             warnings.warn(text, DeprecationWarning, stacklevel=2)  # each time: the name is not kept
         else:
@@ -102,23 +95,3 @@ def attach(
         if inside == module and places.get(name) == home:
             get(name)
     return get, lambda: sorted(places), public
-
-
-def _present(value: Any, example: str) -> None:
-    """Give functions and classes of Bedrax an example."""
-    if str(getattr(value, "__module__", "")).partition(".")[0] not in ("bedrax", "jax"):
-        return  # another library's
-    with contextlib.suppress(AttributeError, TypeError):  # those of C++
-        if example and ">>> " not in (text := inspect.cleandoc(value.__doc__ or "")):
-            value.__doc__ = f"{text}\n\nExamples:\n\n{example}".lstrip()
-
-
-@functools.cache
-def read_examples(path: str) -> dict[str, str]:
-    """Return the doctest after each line ``== name`` of a file; the text before the first name precedes each."""
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8") as text:
-        start, *parts = re.split(r"^== (\w+)\n", text.read(), flags=re.MULTILINE)
-    indented = [f"  {start.lstrip()}{example.strip()}".replace("\n", "\n  ") for example in parts[1::2]]
-    return dict(zip(parts[::2], indented))

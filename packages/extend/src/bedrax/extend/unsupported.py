@@ -12,6 +12,7 @@ import fnmatch
 from collections.abc import Callable
 from typing import Any, Final
 
+from bedrax.core.signatures import named
 from bedrax.extend import refused
 
 _TYPES = "values of a library's types are Python objects here, which hold arrays: the shardings of these arrays describe their distribution"
@@ -94,38 +95,243 @@ def refusal(name: str) -> NotImplementedError:
     return NotImplementedError(f"{name}: {reasons[name]}")
 
 
-def _function(name: str) -> Callable[..., Any]:
+def _function(name: str, example: str) -> Callable[..., Any]:
     """A function that raises when it is called."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         raise refusal(name)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Raises NotImplementedError: {reasons[name]}."
-    return function
+    return named(function, name, __name__, f"Raises NotImplementedError: {reasons[name]}.", example)
 
 
-register_hlo_module_transformation: Final = _function("register_hlo_module_transformation")
+register_hlo_module_transformation: Final = _function(
+    "register_hlo_module_transformation",
+    example="""
+    >>> from jax.extend import xla
 
-attr_get: Final = _function("attr_get")
-control_dep: Final = _function("control_dep")
-schedule: Final = _function("schedule")
-register_roofline: Final = _function("register_roofline")
-register_standard_roofline: Final = _function("register_standard_roofline")
-roofline: Final = _function("roofline")
-roofline_and_grad: Final = _function("roofline_and_grad")
-make_error_array: Final = _function("make_error_array")
+    >>> xla.register_hlo_module_transformation("fold_my_pattern", lambda module: module)
+    Traceback (most recent call last):
+      ...
+    NotImplementedError: register_hlo_module_transformation: this version of jaxlib has no such hook in XLA's pipeline
+    """,
+)
+
+attr_get: Final = _function(
+    "attr_get",
+    example="""
+    >>> from jax.experimental import scheduling_groups
+
+    >>> try:
+    ...     scheduling_groups.attr_get(lambda x: x)
+    ... except NotImplementedError as error:
+    ...     print(error)
+    ...
+    attr_get: programs carry no hints for the schedulers of TPUs and GPUs; leave it out, results are the same
+    """,
+)
+control_dep: Final = _function(
+    "control_dep",
+    example="""
+    >>> from jax.experimental import control_deps
+
+    >>> try:
+    ...     control_deps.control_dep(lambda x: x)
+    ... except NotImplementedError as error:
+    ...     print(error)
+    ...
+    control_dep: programs carry no hints for the schedulers of TPUs and GPUs; leave it out, results are the same
+    """,
+)
+schedule: Final = _function(
+    "schedule",
+    example="""
+    >>> from jax.experimental import control_deps
+
+    >>> try:
+    ...     control_deps.schedule(lambda x: x)
+    ... except NotImplementedError as error:
+    ...     print(error)
+    ...
+    schedule: programs carry no hints for the schedulers of TPUs and GPUs; leave it out, results are the same
+    """,
+)
+register_roofline: Final = _function(
+    "register_roofline",
+    example="""
+    >>> from jax.experimental import roofline
+
+    >>> try:
+    ...     roofline.register_roofline(lambda x: x)
+    ... except NotImplementedError as error:
+    ...     print(error)
+    ...
+    register_roofline: jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes
+    """,
+)
+register_standard_roofline: Final = _function(
+    "register_standard_roofline",
+    example="""
+    >>> from jax.experimental import roofline
+
+    >>> try:
+    ...     roofline.register_standard_roofline(lambda x: x)
+    ... except NotImplementedError as error:
+    ...     print(error)
+    ...
+    register_standard_roofline: jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes
+    """,
+)
+roofline: Final = _function(
+    "roofline",
+    example="""
+    >>> from jax.experimental import roofline
+
+    >>> try:
+    ...     roofline.roofline(lambda x: x)
+    ... except NotImplementedError as error:
+    ...     print(error)
+    ...
+    roofline: jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes
+    """,
+)
+roofline_and_grad: Final = _function(
+    "roofline_and_grad",
+    example="""
+    >>> from jax.experimental import roofline
+
+    >>> try:
+    ...     roofline.roofline_and_grad(lambda x: x)
+    ... except NotImplementedError as error:
+    ...     print(error)
+    ...
+    roofline_and_grad: jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes
+    """,
+)
+make_error_array: Final = _function(
+    "make_error_array",
+    example="""
+    >>> from jax.experimental import transfer
+
+    >>> try:
+    ...     transfer.make_error_array(lambda x: x)
+    ... except NotImplementedError as error:
+    ...     print(error)
+    ...
+    make_error_array: arrays are values; an error is raised at its detection
+    """,
+)
 
 # ---- kernels: names that need cores, and the kernels for TPUs that keras imports
 
-fused: Final = _function("fused")
-GridMapping: Final = _function("GridMapping")
-register_lowering_rule: Final = _function("register_lowering_rule")
-CausalMask: Final = _function("CausalMask")
-MultiHeadMask: Final = _function("MultiHeadMask")
-NumpyMask: Final = _function("NumpyMask")
-SegmentIds: Final = _function("SegmentIds")
-make_splash_mha: Final = _function("make_splash_mha")
+fused: Final = _function(
+    "fused",
+    example="""
+    >>> from jax.experimental.fused import fused
+
+    >>> try:
+    ...     fused(lambda x: x, out_spaces=None)
+    ... except NotImplementedError as error:
+    ...     print("jax.jit compiles a function as a whole" in str(error))
+    ...
+    True
+    """,
+)
+GridMapping: Final = _function(
+    "GridMapping",
+    example="""
+    >>> from jax.extend.pallas import GridMapping
+    >>> GridMapping(grid=(4,))
+    Traceback (most recent call last):
+      ...
+    NotImplementedError: GridMapping: kernels run one after the other here (pallas_call with interpret=True)...
+    """,
+)
+register_lowering_rule: Final = _function(
+    "register_lowering_rule",
+    example="""
+    >>> from jax.extend.pallas import register_lowering_rule
+    >>> register_lowering_rule(lax.sin_p)
+    Traceback (most recent call last):
+      ...
+    NotImplementedError: register_lowering_rule: kernels run one after the other here (pallas_call with interpret=True)...
+    """,
+)
+CausalMask: Final = _function(
+    "CausalMask",
+    example="""
+    >>> from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+
+    >>> masks.CausalMask((3, 3))
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: CausalMask: kernels for TPUs do not run here; jax.nn.dot_product_attention computes ...
+    >>> q, v = jnp.zeros((3, 1, 1)), jnp.array([2., 4., 9.])[:, None, None]
+    >>> jax.nn.dot_product_attention(q, q, v, is_causal=True).ravel()
+    Array([2., 3., 5.], dtype=float32)
+    """,
+)
+MultiHeadMask: Final = _function(
+    "MultiHeadMask",
+    example="""
+    >>> from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+
+    >>> seen = np.array([[[True, False], [True, True]], [[False, True], [True, False]]])  # one of each head
+    >>> masks.MultiHeadMask(list(seen))
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: MultiHeadMask: kernels for TPUs do not run here; jax.nn.dot_product_attention computes ...
+    >>> q, v = jnp.zeros((2, 2, 1)), jnp.array([4., 8.])[:, None, None] * jnp.ones((2, 1))
+    >>> jax.nn.dot_product_attention(q, q, v, mask=jnp.asarray(seen))[..., 0].T
+    Array([[4., 6.],
+           [8., 4.]], dtype=float32)
+    """,
+)
+NumpyMask: Final = _function(
+    "NumpyMask",
+    example="""
+    >>> from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+
+    >>> seen = np.array([[True, False], [True, True]])
+    >>> masks.NumpyMask(seen)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: NumpyMask: kernels for TPUs do not run here; jax.nn.dot_product_attention computes ...
+    >>> q, v = jnp.zeros((2, 1, 1)), jnp.array([4., 8.])[:, None, None]
+    >>> jax.nn.dot_product_attention(q, q, v, mask=jnp.asarray(seen)[None]).ravel()
+    Array([4., 6.], dtype=float32)
+    """,
+)
+SegmentIds: Final = _function(
+    "SegmentIds",
+    example="""
+    >>> from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as kernels
+
+    >>> segments = jnp.array([0, 0, 1, 1])
+    >>> kernels.SegmentIds(q=segments, kv=segments)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: SegmentIds: kernels for TPUs do not run here; jax.nn.dot_product_attention computes ...
+    >>> mask = segments[:, None] == segments  # to attend inside of segments only
+    >>> v = jnp.array([1., 3., 10., 30.])[:, None, None]
+    >>> jax.nn.dot_product_attention(jnp.zeros((4, 1, 1)), jnp.zeros((4, 1, 1)), v, mask=mask[None]).ravel()
+    Array([ 2.,  2., 20., 20.], dtype=float32)
+    """,
+)
+make_splash_mha: Final = _function(
+    "make_splash_mha",
+    example="""
+    >>> from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as kernels
+
+    >>> kernels.make_splash_mha(mask=None, head_shards=1, q_seq_shards=1)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: make_splash_mha: kernels for TPUs do not run here; jax.nn.dot_product_attention computes ...
+    >>> q = k = jnp.zeros((3, 1, 4))  # of length 3, one head; all keys are alike, so each position sees the mean of its past
+    >>> v = jnp.array([2., 4., 9.])[:, None, None] * jnp.ones(4)
+    >>> jax.nn.dot_product_attention(q, k, v, is_causal=True)[:, 0, 0]
+    Array([2., 3., 5.], dtype=float32)
+    """,
+)
 
 # ---- types of libraries. Flax declares some at import (nnx.variablelib)
 

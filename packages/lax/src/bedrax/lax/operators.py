@@ -38,9 +38,9 @@ def documentation(what: str, count: int) -> str:
     return f"Elementwise {what}.\n\nArgs:\n  {given}\n"
 
 
-def documented(function: F, name: str, what: str, module: str = __name__) -> F:
+def documented(function: F, name: str, what: str, module: str = __name__, example: str = "") -> F:
     """`function` as the public elementwise function `name`, which computes `what`."""
-    return named(function, name, module, documentation(what, function.__code__.co_argcount))
+    return named(function, name, module, documentation(what, function.__code__.co_argcount), example)
 
 
 class UnaryUfunc(Protocol):
@@ -59,27 +59,27 @@ class BinaryUfunc(Protocol):
         ...
 
 
-def numeric2(name: str, bind: Callable[..., Any], what: str = "") -> BinaryUfunc:
+def numeric2(name: str, bind: Callable[..., Any], what: str = "", example: str = "") -> BinaryUfunc:
     """A function of two operands, converted to their common dtype and shape."""
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         x, y = promote_pair(name, x, y)
         return bind(x, y)
 
-    return documented(function, name, what)
+    return documented(function, name, what, example=example)
 
 
-def inexact2(name: str, bind: Callable[..., Any], what: str = "") -> BinaryUfunc:
+def inexact2(name: str, bind: Callable[..., Any], what: str = "", example: str = "") -> BinaryUfunc:
     """The same for operations on floats and complex numbers: integers become floats."""
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         x, y = promote_pair_inexact(name, x, y)
         return bind(x, y)
 
-    return documented(function, name, what)
+    return documented(function, name, what, example=example)
 
 
-def _with_bool(name: str, prim: Primitive, bool_prim: Primitive, what: str) -> BinaryUfunc:
+def _with_bool(name: str, prim: Primitive, bool_prim: Primitive, what: str, example: str = "") -> BinaryUfunc:
     bind, on_bool = prim.bind, bool_prim.bind
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -88,7 +88,7 @@ def _with_bool(name: str, prim: Primitive, bool_prim: Primitive, what: str) -> B
             return on_bool(x, y)
         return bind(x, y)
 
-    return documented(function, name, what)
+    return documented(function, name, what, example=example)
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------
@@ -96,7 +96,15 @@ def _with_bool(name: str, prim: Primitive, bool_prim: Primitive, what: str) -> B
 add: BinaryUfunc = _with_bool("add", ops.add_p, ops.or_p, 'sum; "or" of bools')
 multiply: BinaryUfunc = _with_bool("multiply", ops.mul_p, ops.and_p, 'product; "and" of bools')
 subtract: BinaryUfunc = numeric2("subtract", ops.sub_p.bind, "difference")
-true_divide: BinaryUfunc = inexact2("true_divide", ops.div_p.bind, "quotient, as floats")
+true_divide: BinaryUfunc = inexact2(
+    "true_divide",
+    ops.div_p.bind,
+    "quotient, as floats",
+    example="""
+    >>> jnp.divide(jnp.array([1, 2]), jnp.array([2, 0]))
+    Array([0.5, inf], dtype=float32)
+    """,
+)
 
 
 def _negative(x, y):
@@ -309,7 +317,7 @@ def invert(x: ArrayLike, /) -> Array:
 # ---- comparisons and bits -----------------------------------------------------------------------------
 
 
-def _ordering(name: str, prim: Primitive, what: str) -> BinaryUfunc:
+def _ordering(name: str, prim: Primitive, what: str, example: str) -> BinaryUfunc:
     """A comparison: complex numbers are ordered by real part, then by imaginary part."""
     bind = prim.bind
     strict = {"ge": ops.gt_p, "le": ops.lt_p}.get(prim.name, prim).bind
@@ -321,19 +329,75 @@ def _ordering(name: str, prim: Primitive, what: str) -> BinaryUfunc:
             return _select(ops.eq(*first), bind(*second), strict(*first))
         return bind(x, y)
 
-    return documented(function, name, what)
+    return documented(function, name, what, example=example)
 
 
-equal: BinaryUfunc = numeric2("equal", ops.eq_p.bind, "``x1 == x2``")
-not_equal: BinaryUfunc = numeric2("not_equal", ops.ne_p.bind, "``x1 != x2``")
-less: BinaryUfunc = _ordering("less", ops.lt_p, "``x1 < x2``")
-less_equal: BinaryUfunc = _ordering("less_equal", ops.le_p, "``x1 <= x2``")
-greater: BinaryUfunc = _ordering("greater", ops.gt_p, "``x1 > x2``")
-greater_equal: BinaryUfunc = _ordering("greater_equal", ops.ge_p, "``x1 >= x2``")
+equal: BinaryUfunc = numeric2(
+    "equal",
+    ops.eq_p.bind,
+    "``x1 == x2``",
+    example="""
+    >>> jnp.equal(jnp.array([1, 2]), jnp.array([1., 3.]))
+    Array([ True, False], dtype=bool)
+    """,
+)
+not_equal: BinaryUfunc = numeric2(
+    "not_equal",
+    ops.ne_p.bind,
+    "``x1 != x2``",
+    example="""
+    >>> jnp.not_equal(jnp.array([1, 2]), 2)
+    Array([ True, False], dtype=bool)
+    """,
+)
+less: BinaryUfunc = _ordering(
+    "less",
+    ops.lt_p,
+    "``x1 < x2``",
+    example="""
+    >>> jnp.less(jnp.array([1, 2, 3]), 2)
+    Array([ True, False, False], dtype=bool)
+    """,
+)
+less_equal: BinaryUfunc = _ordering(
+    "less_equal",
+    ops.le_p,
+    "``x1 <= x2``",
+    example="""
+    >>> jnp.less_equal(jnp.array([1, 2, 3]), 2)
+    Array([ True,  True, False], dtype=bool)
+    """,
+)
+greater: BinaryUfunc = _ordering(
+    "greater",
+    ops.gt_p,
+    "``x1 > x2``",
+    example="""
+    >>> jnp.greater(jnp.array([1, 2, 3]), 2)
+    Array([False, False,  True], dtype=bool)
+    """,
+)
+greater_equal: BinaryUfunc = _ordering(
+    "greater_equal",
+    ops.ge_p,
+    "``x1 >= x2``",
+    example="""
+    >>> jnp.greater_equal(jnp.array([1, 2, 3]), 2)
+    Array([False,  True,  True], dtype=bool)
+    """,
+)
 bitwise_and: BinaryUfunc = numeric2("bitwise_and", ops.and_p.bind, "AND of bits or bools")
 bitwise_or: BinaryUfunc = numeric2("bitwise_or", ops.or_p.bind, "OR of bits or bools")
 bitwise_xor: BinaryUfunc = numeric2("bitwise_xor", ops.xor_p.bind, "exclusive OR of bits or bools")
-left_shift: BinaryUfunc = numeric2("left_shift", ops.shift_left_p.bind, "``x1 << x2``")
+left_shift: BinaryUfunc = numeric2(
+    "left_shift",
+    ops.shift_left_p.bind,
+    "``x1 << x2``",
+    example="""
+    >>> jnp.bitwise_left_shift(jnp.array([1, 2, 3]), 4)
+    Array([16, 32, 48], dtype=int32)
+    """,
+)
 
 
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:

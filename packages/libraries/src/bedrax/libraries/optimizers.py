@@ -82,9 +82,16 @@ class Optimizer(NamedTuple):
 
 
 OptimizerState: Final = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
-OptimizerState.__doc__ = (
-    """The states of all parameters: flat, with the structure of the parameters and of each state."""
-)
+OptimizerState.__doc__ = """The states of all parameters: flat, with the structure of the parameters and of each state.
+
+Examples:
+
+  >>> from jax.example_libraries import optimizers
+
+  >>> state = optimizers.momentum(0.1, 0.9).init_fn([1., 2.])
+  >>> type(state) is optimizers.OptimizerState, len(jax.tree.leaves(state))  # each parameter has a velocity
+  (True, 4)
+"""
 pytree.register_pytree_node(
     OptimizerState,
     lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),

@@ -12,6 +12,7 @@ import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.signatures import named
 from bedrax.lax.choices import one_of
 from bedrax.lax.primitives.placement import placed
 
@@ -273,7 +274,7 @@ _NAMED = {
 }
 
 
-def _named(name: str):
+def _named(name: str, example: str):
     scale, mode, distribution, source = _NAMED[name]
 
     def make(
@@ -284,19 +285,61 @@ def _named(name: str):
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = (
-        f'``variance_scaling({scale}, "{mode}", "{distribution}")`` ({source}); arguments as for `variance_scaling`.'
-    )
-    return make
+    text = f'``variance_scaling({scale}, "{mode}", "{distribution}")`` ({source}); arguments as for `variance_scaling`.'
+    return named(make, name, __name__, text, example)
 
 
-glorot_normal: Final = _named("glorot_normal")
-glorot_uniform: Final = _named("glorot_uniform")
-he_normal: Final = _named("he_normal")
-he_uniform: Final = _named("he_uniform")
-lecun_normal: Final = _named("lecun_normal")
-lecun_uniform: Final = _named("lecun_uniform")
+glorot_normal: Final = _named(
+    "glorot_normal",
+    example="""
+    >>> init = jax.nn.initializers.glorot_normal()
+    >>> init(jax.random.key(0), (300, 100)).std().round(2)
+    Array(0.07, dtype=float32)
+    """,
+)
+glorot_uniform: Final = _named(
+    "glorot_uniform",
+    example="""
+    >>> init = jax.nn.initializers.glorot_uniform()
+    >>> weights = init(jax.random.key(0), (3, 3))
+    >>> bool(jnp.all(jnp.abs(weights) <= 1))
+    True
+    """,
+)
+he_normal: Final = _named(
+    "he_normal",
+    example="""
+    >>> init = jax.nn.initializers.he_normal()
+    >>> init(jax.random.key(0), (200, 100)).std().round(2)
+    Array(0.09999999, dtype=float32)
+    """,
+)
+he_uniform: Final = _named(
+    "he_uniform",
+    example="""
+    >>> init = jax.nn.initializers.he_uniform()
+    >>> weights = init(jax.random.key(0), (6, 3))
+    >>> bool(jnp.all(jnp.abs(weights) <= 1))
+    True
+    """,
+)
+lecun_normal: Final = _named(
+    "lecun_normal",
+    example="""
+    >>> init = jax.nn.initializers.lecun_normal()
+    >>> init(jax.random.key(0), (400, 100)).std().round(2)
+    Array(0.05, dtype=float32)
+    """,
+)
+lecun_uniform: Final = _named(
+    "lecun_uniform",
+    example="""
+    >>> init = jax.nn.initializers.lecun_uniform()
+    >>> weights = init(jax.random.key(0), (3, 8))
+    >>> bool(jnp.all(jnp.abs(weights) <= 1))
+    True
+    """,
+)
 xavier_normal: Final = glorot_normal
 xavier_uniform: Final = glorot_uniform
 kaiming_normal: Final = he_normal

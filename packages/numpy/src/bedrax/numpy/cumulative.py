@@ -18,7 +18,7 @@ from bedrax.numpy.arguments import array, axis_index, refuse_out
 from bedrax.numpy.reductions import wide_integer
 
 
-def _cumulative(name: str, what: str, function: Callable) -> Callable[..., Array]:
+def _cumulative(name: str, what: str, function: Callable, example: str) -> Callable[..., Array]:
     def cumulative(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
         refuse_out(name, out)
         x = operand(name, a)
@@ -46,14 +46,34 @@ def _cumulative(name: str, what: str, function: Callable) -> Callable[..., Array
       dtype: in which to compute; default: that of `a`, integers for bools.
       out: must be None.
     """
-    return one_program(named(cumulative, name, __name__, text), static=("axis", "dtype", "out"))
+    return one_program(named(cumulative, name, __name__, text, example), static=("axis", "dtype", "out"))
 
 
-cumsum: Final = _cumulative("cumsum", "sums", cumulate.cumsum)
-cumprod: Final = _cumulative("cumprod", "products", cumulate.cumprod)
+cumsum: Final = _cumulative(
+    "cumsum",
+    "sums",
+    cumulate.cumsum,
+    example="""
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.cumsum(x)
+    Array([ 1,  3,  6, 10], dtype=int32)
+    >>> jnp.cumsum(x, axis=1)
+    Array([[1, 3],
+           [3, 7]], dtype=int32)
+    """,
+)
+cumprod: Final = _cumulative(
+    "cumprod",
+    "products",
+    cumulate.cumprod,
+    example="""
+    >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """,
+)
 
 
-def _along_axis(name: str, function: Callable, start: int) -> Callable[..., Array]:
+def _along_axis(name: str, function: Callable, start: int, example: str) -> Callable[..., Array]:
     def cumulative(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
         x = array(name, x)
         if not x.ndim:
@@ -79,8 +99,24 @@ def _along_axis(name: str, function: Callable, start: int) -> Callable[..., Arra
       dtype: in which to compute.
       include_initial: put the empty result, {start}, in front.
     """
-    return one_program(named(cumulative, name, __name__, text), static=("axis", "dtype", "include_initial"))
+    return one_program(named(cumulative, name, __name__, text, example), static=("axis", "dtype", "include_initial"))
 
 
-cumulative_sum: Final = _along_axis("cumulative_sum", cumsum, 0)
-cumulative_prod: Final = _along_axis("cumulative_prod", cumprod, 1)
+cumulative_sum: Final = _along_axis(
+    "cumulative_sum",
+    cumsum,
+    0,
+    example="""
+    >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
+    Array([0, 1, 3, 6], dtype=int32)
+    """,
+)
+cumulative_prod: Final = _along_axis(
+    "cumulative_prod",
+    cumprod,
+    1,
+    example="""
+    >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)
+    Array([1, 1, 2, 6], dtype=int32)
+    """,
+)

@@ -4,17 +4,69 @@ from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike, DTypeLike
 
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """The products of the elements up to each position along an axis."""
+    """The products of the elements up to each position along an axis.
+
+    Args:
+      a: array of numbers.
+      axis: the axis, or None to flatten.
+      dtype: in which to compute; default: that of `a`, integers for bools.
+      out: must be None.
+
+    Examples:
+
+      >>> jnp.cumprod(jnp.array([1, 2, 3, 4]))
+      Array([ 1,  2,  6, 24], dtype=int32)
+    """
 
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """The sums of the elements up to each position along an axis."""
+    """The sums of the elements up to each position along an axis.
+
+    Args:
+      a: array of numbers.
+      axis: the axis, or None to flatten.
+      dtype: in which to compute; default: that of `a`, integers for bools.
+      out: must be None.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.cumsum(x)
+      Array([ 1,  3,  6, 10], dtype=int32)
+      >>> jnp.cumsum(x, axis=1)
+      Array([[1, 3],
+             [3, 7]], dtype=int32)
+    """
 
 def cumulative_prod(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
-    """`cumprod` along an axis that must be given unless `x` has rank 1."""
+    """`cumprod` along an axis that must be given unless `x` has rank 1.
+
+    Args:
+      x: array of rank 1 at least.
+      axis: the axis.
+      dtype: in which to compute.
+      include_initial: put the empty result, 1, in front.
+
+    Examples:
+
+      >>> jnp.cumulative_prod(jnp.array([1, 2, 3]), include_initial=True)
+      Array([1, 1, 2, 6], dtype=int32)
+    """
 
 def cumulative_sum(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
-    """`cumsum` along an axis that must be given unless `x` has rank 1; narrow integers become wide."""
+    """`cumsum` along an axis that must be given unless `x` has rank 1; narrow integers become wide.
+
+    Args:
+      x: array of rank 1 at least.
+      axis: the axis.
+      dtype: in which to compute.
+      include_initial: put the empty result, 0, in front.
+
+    Examples:
+
+      >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
+      Array([0, 1, 3, 6], dtype=int32)
+    """

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import bedrax.numpy as jnp
 import numpy as np
@@ -17,7 +17,8 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.core.typing import ArrayLike, DTypeLike
+from bedrax.core.signatures import named
+from bedrax.core.typing import ArrayLike, DTypeLike, F
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact
 
@@ -194,25 +195,24 @@ _KINDS = {
 }
 
 
-def _documented(function, name: str, kind: str, text: str, over: str, default: str = ""):
+def _documented(function: F, name: str, kind: str, text: str, over: str, default: str, example: str) -> F:
     what, values, length, result = _KINDS[kind]
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text.format(
+    text = text.format(
         what=f"{what} over {over}.", values=values, length=length, result=result, norm=_NORM, default=default
     )
-    return function
+    return named(function, name, __name__, text, example)
 
 
-def _over_one_axis(kind: str):
+def _over_one_axis(kind: str, example: str) -> Callable[..., Array]:
     name = kind.lower()
 
     def function(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         return _one(name, kind, a, n, axis, norm)
 
-    return _documented(function, name, kind, _ONE, "one axis")
+    return _documented(function, name, kind, _ONE, "one axis", "", example)
 
 
-def _over_two_axes(kind: str):
+def _over_two_axes(kind: str, example: str) -> Callable[..., Array]:
     name = f"{kind.lower()}2"
 
     def function(
@@ -222,10 +222,10 @@ def _over_two_axes(kind: str):
             raise ValueError(f"fft.{name} transforms two axes, got axes={axes}")
         return _transform(name, kind, a, s, axes, norm)
 
-    return _documented(function, name, kind, _MANY, "two axes", "default the last two")
+    return _documented(function, name, kind, _MANY, "two axes", "default the last two", example)
 
 
-def _over_several_axes(kind: str):
+def _over_several_axes(kind: str, example: str) -> Callable[..., Array]:
     name = f"{kind.lower()}n"
 
     def function(
@@ -233,12 +233,106 @@ def _over_several_axes(kind: str):
     ) -> Array:
         return _transform(name, kind, a, s, axes, norm)
 
-    return _documented(function, name, kind, _MANY, "several axes", "default all, or the last ``len(s)``")
+    return _documented(function, name, kind, _MANY, "several axes", "default all, or the last ``len(s)``", example)
 
 
-fft, ifft, rfft, irfft = map(_over_one_axis, _KINDS)
-fft2, ifft2, rfft2, irfft2 = map(_over_two_axes, _KINDS)
-fftn, ifftn, rfftn, irfftn = map(_over_several_axes, _KINDS)
+fft: Final = _over_one_axis(
+    "FFT",
+    """
+    >>> x = jnp.array([1., 0., -1., 0.])
+    >>> jnp.fft.fft(x)
+    Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
+    >>> jnp.fft.fft(x, n=2)
+    Array([1.+0.j, 1.+0.j], dtype=complex64)
+    """,
+)
+ifft: Final = _over_one_axis(
+    "IFFT",
+    """
+    >>> x = jnp.array([1., 2., 3., 4.])
+    >>> jnp.fft.ifft(jnp.fft.fft(x)).real
+    Array([1., 2., 3., 4.], dtype=float32)
+    """,
+)
+rfft: Final = _over_one_axis(
+    "RFFT",
+    """
+    >>> jnp.fft.rfft(jnp.array([1., 0., -1., 0.]))
+    Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
+    """,
+)
+irfft: Final = _over_one_axis(
+    "IRFFT",
+    """
+    >>> x = jnp.array([1., 2., 3., 4., 5.])
+    >>> jnp.fft.irfft(jnp.fft.rfft(x), n=5).round(3)
+    Array([1.       , 2.       , 3.0000002, 4.       , 5.       ],
+          dtype=float32)
+    """,
+)
+fft2: Final = _over_two_axes(
+    "FFT",
+    """
+    >>> jnp.fft.fft2(jnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """,
+)
+ifft2: Final = _over_two_axes(
+    "IFFT",
+    """
+    >>> jnp.fft.ifft2(jnp.array([[4., 0.], [0., 0.]])).real
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """,
+)
+rfft2: Final = _over_two_axes(
+    "RFFT",
+    """
+    >>> jnp.fft.rfft2(jnp.ones((2, 4)))
+    Array([[8.+0.j, 0.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j, 0.+0.j]], dtype=complex64)
+    """,
+)
+irfft2: Final = _over_two_axes(
+    "IRFFT",
+    """
+    >>> jnp.fft.irfft2(jnp.array([[4., 0.], [0., 0.]]))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """,
+)
+fftn: Final = _over_several_axes(
+    "FFT",
+    """
+    >>> jnp.fft.fftn(jnp.ones((2, 2, 2)), axes=(0, 2))[:, 0, :]
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]], dtype=complex64)
+    """,
+)
+ifftn: Final = _over_several_axes(
+    "IFFT",
+    """
+    >>> jnp.fft.ifftn(jnp.array([[4., 0.], [0., 0.]])).real
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """,
+)
+rfftn: Final = _over_several_axes(
+    "RFFT",
+    """
+    >>> jnp.fft.rfftn(jnp.ones((2, 2, 4))).shape
+    (2, 2, 3)
+    """,
+)
+irfftn: Final = _over_several_axes(
+    "IRFFT",
+    """
+    >>> jnp.fft.irfftn(jnp.array([[4., 0.], [0., 0.]]))
+    Array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """,
+)
 
 
 _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}

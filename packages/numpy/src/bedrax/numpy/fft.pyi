@@ -28,71 +28,324 @@ __all__ = [
 ]
 
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The discrete Fourier transform over one axis."""
+    """The discrete Fourier transform over one axis.
+
+    Args:
+      a: array.
+      n: number of points, default all; the axis is cut or padded with zeros to fit.
+      axis: the axis to transform.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A complex array.
+
+    Examples:
+
+      >>> x = jnp.array([1., 0., -1., 0.])
+      >>> jnp.fft.fft(x)
+      Array([0.+0.j, 2.+0.j, 0.+0.j, 2.+0.j], dtype=complex64)
+      >>> jnp.fft.fft(x, n=2)
+      Array([1.+0.j, 1.+0.j], dtype=complex64)
+    """
 
 def fft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
-    """The discrete Fourier transform over two axes."""
+    """The discrete Fourier transform over two axes.
+
+    Args:
+      a: array.
+      s: lengths per axis (number of points, default all); axes are cut or padded with zeros to fit.
+      axes: the axes to transform; default the last two.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A complex array.
+
+    Examples:
+
+      >>> jnp.fft.fft2(jnp.ones((2, 2)))
+      Array([[4.+0.j, 0.+0.j],
+             [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
 
 def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: ArrayLike | None = None) -> Array:
-    """The frequencies of `fft` in cycles per unit: 0, 1, ... and then the negative ones, over ``n * d``."""
+    """The frequencies of `fft` in cycles per unit: 0, 1, ... and then the negative ones, over ``n * d``.
+
+    Args:
+      n: number of points.
+      d: their spacing.
+      dtype: of the result, default the default float type.
+      device: where to put it.
+
+    Examples:
+
+      >>> jnp.fft.fftfreq(4, d=0.5)
+      Array([ 0. ,  0.5, -1. , -0.5], dtype=float32)
+    """
 
 def fftn(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The discrete Fourier transform over several axes."""
+    """The discrete Fourier transform over several axes.
+
+    Args:
+      a: array.
+      s: lengths per axis (number of points, default all); axes are cut or padded with zeros to fit.
+      axes: the axes to transform; default all, or the last ``len(s)``.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A complex array.
+
+    Examples:
+
+      >>> jnp.fft.fftn(jnp.ones((2, 2, 2)), axes=(0, 2))[:, 0, :]
+      Array([[4.+0.j, 0.+0.j],
+             [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
 
 def fftshift(x: ArrayLike, axes: None | int | Sequence[int] | None = None) -> Array:
-    """Move the zero frequency to the middle of the axes (None: all)."""
+    """Move the zero frequency to the middle of the axes (None: all).
+
+    Examples:
+
+      >>> jnp.fft.fftshift(jnp.array([0, 1, 2, -2, -1]))
+      Array([-2, -1,  0,  1,  2], dtype=int32)
+    """
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The transform, which is real, of a signal with Hermitian symmetry, given by its nonnegative half."""
+    """The transform, which is real, of a signal with Hermitian symmetry, given by its nonnegative half.
+
+    Args:
+      a: array.
+      n: length of the result, default ``2 * (m - 1)``.
+      axis: the axis.
+      norm: as for `fft`.
+
+    Examples:
+
+      >>> jnp.fft.hfft(jnp.array([4., 1., 0.]))
+      Array([6., 4., 2., 4.], dtype=float32)
+    """
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of the discrete Fourier transform over one axis."""
+    """The inverse of the discrete Fourier transform over one axis.
+
+    Args:
+      a: array.
+      n: number of points, default all; the axis is cut or padded with zeros to fit.
+      axis: the axis to transform.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A complex array.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 3., 4.])
+      >>> jnp.fft.ifft(jnp.fft.fft(x)).real
+      Array([1., 2., 3., 4.], dtype=float32)
+    """
 
 def ifft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
-    """The inverse of the discrete Fourier transform over two axes."""
+    """The inverse of the discrete Fourier transform over two axes.
+
+    Args:
+      a: array.
+      s: lengths per axis (number of points, default all); axes are cut or padded with zeros to fit.
+      axes: the axes to transform; default the last two.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A complex array.
+
+    Examples:
+
+      >>> jnp.fft.ifft2(jnp.array([[4., 0.], [0., 0.]])).real
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
 
 def ifftn(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The inverse of the discrete Fourier transform over several axes."""
+    """The inverse of the discrete Fourier transform over several axes.
+
+    Args:
+      a: array.
+      s: lengths per axis (number of points, default all); axes are cut or padded with zeros to fit.
+      axes: the axes to transform; default all, or the last ``len(s)``.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A complex array.
+
+    Examples:
+
+      >>> jnp.fft.ifftn(jnp.array([[4., 0.], [0., 0.]])).real
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
 
 def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] | None = None) -> Array:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Examples:
+
+      >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2]))
+      Array([ 0,  1,  2, -2, -1], dtype=int32)
+    """
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `hfft`: half of the Hermitian signal with the real `a` as its transform."""
+    """The inverse of `hfft`: half of the Hermitian signal with the real `a` as its transform.
+
+    Examples:
+
+      >>> jnp.fft.ihfft(jnp.array([6., 4., 4., 4.])).real
+      Array([4.5, 0.5, 0.5], dtype=float32)
+    """
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of the transform of real values over one axis."""
+    """The inverse of the transform of real values over one axis.
+
+    Args:
+      a: array of frequencies that are not negative.
+      n: length of the result, default ``2 * (m - 1)`` along the last axis; the axis is cut or padded with zeros to fit.
+      axis: the axis to transform.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A real array.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 3., 4., 5.])
+      >>> jnp.fft.irfft(jnp.fft.rfft(x), n=5).round(3)
+      Array([1.       , 2.       , 3.0000002, 4.       , 5.       ],
+            dtype=float32)
+    """
 
 def irfft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
-    """The inverse of the transform of real values over two axes."""
+    """The inverse of the transform of real values over two axes.
+
+    Args:
+      a: array of frequencies that are not negative.
+      s: lengths per axis (length of the result, default ``2 * (m - 1)`` along the last axis); axes are cut or padded with zeros to fit.
+      axes: the axes to transform; default the last two.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A real array.
+
+    Examples:
+
+      >>> jnp.fft.irfft2(jnp.array([[4., 0.], [0., 0.]]))
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
 
 def irfftn(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The inverse of the transform of real values over several axes."""
+    """The inverse of the transform of real values over several axes.
+
+    Args:
+      a: array of frequencies that are not negative.
+      s: lengths per axis (length of the result, default ``2 * (m - 1)`` along the last axis); axes are cut or padded with zeros to fit.
+      axes: the axes to transform; default all, or the last ``len(s)``.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A real array.
+
+    Examples:
+
+      >>> jnp.fft.irfftn(jnp.array([[4., 0.], [0., 0.]]))
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The discrete Fourier transform of real values over one axis."""
+    """The discrete Fourier transform of real values over one axis.
+
+    Args:
+      a: real array.
+      n: number of points, default all; the axis is cut or padded with zeros to fit.
+      axis: the axis to transform.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A complex array with the ``n // 2 + 1`` frequencies that are not negative along the last axis.
+
+    Examples:
+
+      >>> jnp.fft.rfft(jnp.array([1., 0., -1., 0.]))
+      Array([0.+0.j, 2.+0.j, 0.+0.j], dtype=complex64)
+    """
 
 def rfft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Array:
-    """The discrete Fourier transform of real values over two axes."""
+    """The discrete Fourier transform of real values over two axes.
+
+    Args:
+      a: real array.
+      s: lengths per axis (number of points, default all); axes are cut or padded with zeros to fit.
+      axes: the axes to transform; default the last two.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A complex array with the ``n // 2 + 1`` frequencies that are not negative along the last axis.
+
+    Examples:
+
+      >>> jnp.fft.rfft2(jnp.ones((2, 4)))
+      Array([[8.+0.j, 0.+0.j, 0.+0.j],
+             [0.+0.j, 0.+0.j, 0.+0.j]], dtype=complex64)
+    """
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: type | None = None, device: Any = None) -> Array:
-    """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``; arguments as for `fftfreq`."""
+    """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``; arguments as for `fftfreq`.
+
+    Examples:
+
+      >>> jnp.fft.rfftfreq(5, d=0.1)
+      Array([0., 2., 4.], dtype=float32)
+    """
 
 def rfftn(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
 ) -> Array:
-    """The discrete Fourier transform of real values over several axes."""
+    """The discrete Fourier transform of real values over several axes.
+
+    Args:
+      a: real array.
+      s: lengths per axis (number of points, default all); axes are cut or padded with zeros to fit.
+      axes: the axes to transform; default all, or the last ``len(s)``.
+      norm: scaling. ``"backward"`` (default) divides inverse transforms by the size, ``"forward"`` the others,
+        ``"ortho"`` both by its root.
+
+    Returns:
+      A complex array with the ``n // 2 + 1`` frequencies that are not negative along the last axis.
+
+    Examples:
+
+      >>> jnp.fft.rfftn(jnp.ones((2, 2, 4))).shape
+      (2, 2, 3)
+    """

@@ -36,6 +36,19 @@ class NonConcreteBooleanIndexError(errors.JAXIndexError):
           return jnp.where(x > 0, x, 0).sum()
 
     `x.at[mask].set(v)` with a scalar `v` is allowed, and `jnp.where(mask, size=n)` finds at most `n` places.
+
+    Examples:
+
+      >>> @jax.jit
+      ... def positive(x):
+      ...     return x[x > 0]
+      ...
+      >>> try:
+      ...     positive(jnp.array([-1, 1]))
+      ... except jax.errors.NonConcreteBooleanIndexError:
+      ...     print("how many are positive is not known; use jnp.where(x > 0, x, 0)")
+      ...
+      how many are positive is not known; use jnp.where(x > 0, x, 0)
     """
 
     __module__ = "jax.errors"  # the public module

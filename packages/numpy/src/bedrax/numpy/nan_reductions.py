@@ -27,7 +27,7 @@ def _without_nan(x: Array, value: Any) -> Array:
     return choose(isnan(x), np.asarray(value).astype(x.dtype)[()], x)
 
 
-def _fold(name: str, what: str, plain: Callable, neutral: int) -> Callable[..., Array]:
+def _fold(name: str, what: str, plain: Callable, neutral: int, example: str) -> Callable[..., Array]:
     def function(
         a: Any,
         axis: Axis = None,
@@ -39,15 +39,33 @@ def _fold(name: str, what: str, plain: Callable, neutral: int) -> Callable[..., 
     ) -> Array:
         return plain(_without_nan(array(name, a), neutral), axis, dtype, out, keepdims, initial, where)
 
-    named(function, name, __name__, f"The {what} of the elements that are not nan; arguments as in `sum`.")
+    named(function, name, __name__, f"The {what} of the elements that are not nan; arguments as in `sum`.", example)
     return one_program(function, static=("axis", "dtype", "out", "keepdims"), arrays=("initial", "where"))
 
 
-nansum: Final = _fold("nansum", "sum", reductions.sum, 0)
-nanprod: Final = _fold("nanprod", "product", reductions.prod, 1)
+nansum: Final = _fold(
+    "nansum",
+    "sum",
+    reductions.sum,
+    0,
+    example="""
+    >>> jnp.nansum(jnp.array([2., jnp.nan, 3.]))
+    Array(5., dtype=float32)
+    """,
+)
+nanprod: Final = _fold(
+    "nanprod",
+    "product",
+    reductions.prod,
+    1,
+    example="""
+    >>> jnp.nanprod(jnp.array([2., jnp.nan, 3.]))
+    Array(6., dtype=float32)
+    """,
+)
 
 
-def _extreme(name: str, what: str, reduce: Callable, worst: float) -> Callable[..., Array]:
+def _extreme(name: str, what: str, reduce: Callable, worst: float, example: str) -> Callable[..., Array]:
     def function(
         a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Array:
@@ -59,15 +77,33 @@ def _extreme(name: str, what: str, reduce: Callable, worst: float) -> Callable[.
         return choose(nothing, np.asarray(np.nan).astype(x.dtype)[()], found)
 
     text = f"The {what} element that is not nan; nan where there is none. Arguments as in `max`."
-    named(function, name, __name__, text)
+    named(function, name, __name__, text, example)
     return one_program(function, static=("axis", "out", "keepdims"), arrays=("initial", "where"))
 
 
-nanmax: Final = _extreme("nanmax", "largest", reductions.max, -np.inf)
-nanmin: Final = _extreme("nanmin", "smallest", reductions.min, np.inf)
+nanmax: Final = _extreme(
+    "nanmax",
+    "largest",
+    reductions.max,
+    -np.inf,
+    example="""
+    >>> jnp.nanmax(jnp.array([[1., jnp.nan], [3., 4.]]), axis=0)
+    Array([3., 4.], dtype=float32)
+    """,
+)
+nanmin: Final = _extreme(
+    "nanmin",
+    "smallest",
+    reductions.min,
+    np.inf,
+    example="""
+    >>> jnp.nanmin(jnp.array([[1., jnp.nan], [3., 4.]]), axis=0)
+    Array([1., 4.], dtype=float32)
+    """,
+)
 
 
-def _position(name: str, what: str, find: Callable, worst: float) -> Callable[..., Array]:
+def _position(name: str, what: str, find: Callable, worst: float, example: str) -> Callable[..., Array]:
     def function(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         refuse_out(name, out)
         x = array(name, a)
@@ -76,24 +112,60 @@ def _position(name: str, what: str, find: Callable, worst: float) -> Callable[..
             return found
         return choose(reductions.all(isnan(x), axis, keepdims=bool(keepdims)), -1, found)
 
-    named(function, name, __name__, f"The index of the {what} element that is not nan; -1 where there is none.")
+    named(
+        function, name, __name__, f"The index of the {what} element that is not nan; -1 where there is none.", example
+    )
     return one_program(function, static=("axis", "out", "keepdims"))
 
 
-nanargmax: Final = _position("nanargmax", "largest", reductions.argmax, -np.inf)
-nanargmin: Final = _position("nanargmin", "smallest", reductions.argmin, np.inf)
+nanargmax: Final = _position(
+    "nanargmax",
+    "largest",
+    reductions.argmax,
+    -np.inf,
+    example="""
+    >>> jnp.nanargmax(jnp.array([1., jnp.nan, 3.]))
+    Array(2, dtype=int32)
+    """,
+)
+nanargmin: Final = _position(
+    "nanargmin",
+    "smallest",
+    reductions.argmin,
+    np.inf,
+    example="""
+    >>> jnp.nanargmin(jnp.array([1., jnp.nan, 3.]))
+    Array(0, dtype=int32)
+    """,
+)
 
 
-def _cumulative(name: str, plain: Callable, neutral: int) -> Callable[..., Array]:
+def _cumulative(name: str, plain: Callable, neutral: int, example: str) -> Callable[..., Array]:
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
         return plain(_without_nan(array(name, a), neutral), axis, dtype, out)
 
-    named(function, name, __name__, f"`{name[3:]}` with nan as {neutral}.")
+    named(function, name, __name__, f"`{name[3:]}` with nan as {neutral}.", example)
     return one_program(function, static=("axis", "dtype", "out"))
 
 
-nancumsum: Final = _cumulative("nancumsum", cumulative.cumsum, 0)
-nancumprod: Final = _cumulative("nancumprod", cumulative.cumprod, 1)
+nancumsum: Final = _cumulative(
+    "nancumsum",
+    cumulative.cumsum,
+    0,
+    example="""
+    >>> jnp.nancumsum(jnp.array([2., jnp.nan, 3.]))
+    Array([2., 2., 5.], dtype=float32)
+    """,
+)
+nancumprod: Final = _cumulative(
+    "nancumprod",
+    cumulative.cumprod,
+    1,
+    example="""
+    >>> jnp.nancumprod(jnp.array([2., jnp.nan, 3.]))
+    Array([2., 2., 6.], dtype=float32)
+    """,
+)
 
 
 def _counted(x: Array, where: Any) -> Array:

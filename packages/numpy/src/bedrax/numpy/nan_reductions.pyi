@@ -4,16 +4,40 @@ from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The index of the largest element that is not nan; -1 where there is none."""
+    """The index of the largest element that is not nan; -1 where there is none.
+
+    Examples:
+
+      >>> jnp.nanargmax(jnp.array([1., jnp.nan, 3.]))
+      Array(2, dtype=int32)
+    """
 
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The index of the smallest element that is not nan; -1 where there is none."""
+    """The index of the smallest element that is not nan; -1 where there is none.
+
+    Examples:
+
+      >>> jnp.nanargmin(jnp.array([1., jnp.nan, 3.]))
+      Array(0, dtype=int32)
+    """
 
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """`cumprod` with nan as 1."""
+    """`cumprod` with nan as 1.
+
+    Examples:
+
+      >>> jnp.nancumprod(jnp.array([2., jnp.nan, 3.]))
+      Array([2., 2., 6.], dtype=float32)
+    """
 
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """`cumsum` with nan as 0."""
+    """`cumsum` with nan as 0.
+
+    Examples:
+
+      >>> jnp.nancumsum(jnp.array([2., jnp.nan, 3.]))
+      Array([2., 2., 5.], dtype=float32)
+    """
 
 def nanmax(
     a: ArrayLike,
@@ -23,7 +47,13 @@ def nanmax(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The largest element that is not nan; nan where there is none. Arguments as in `max`."""
+    """The largest element that is not nan; nan where there is none. Arguments as in `max`.
+
+    Examples:
+
+      >>> jnp.nanmax(jnp.array([[1., jnp.nan], [3., 4.]]), axis=0)
+      Array([3., 4.], dtype=float32)
+    """
 
 def nanmean(
     a: ArrayLike,
@@ -33,7 +63,13 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean of the elements that are not nan; nan if there are none. Arguments as in `mean`."""
+    """The mean of the elements that are not nan; nan if there are none. Arguments as in `mean`.
+
+    Examples:
+
+      >>> jnp.nanmean(jnp.array([1., jnp.nan, 3.]))
+      Array(2., dtype=float32)
+    """
 
 def nanmin(
     a: ArrayLike,
@@ -43,7 +79,13 @@ def nanmin(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The smallest element that is not nan; nan where there is none. Arguments as in `max`."""
+    """The smallest element that is not nan; nan where there is none. Arguments as in `max`.
+
+    Examples:
+
+      >>> jnp.nanmin(jnp.array([[1., jnp.nan], [3., 4.]]), axis=0)
+      Array([1., 4.], dtype=float32)
+    """
 
 def nanprod(
     a: ArrayLike,
@@ -54,7 +96,13 @@ def nanprod(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The product of the elements that are not nan; arguments as in `sum`."""
+    """The product of the elements that are not nan; arguments as in `sum`.
+
+    Examples:
+
+      >>> jnp.nanprod(jnp.array([2., jnp.nan, 3.]))
+      Array(6., dtype=float32)
+    """
 
 def nanstd(
     a: ArrayLike,
@@ -66,7 +114,13 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The square root of `nanvar`."""
+    """The square root of `nanvar`.
+
+    Examples:
+
+      >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
+      Array(1., dtype=float32)
+    """
 
 def nansum(
     a: ArrayLike,
@@ -77,7 +131,13 @@ def nansum(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The sum of the elements that are not nan; arguments as in `sum`."""
+    """The sum of the elements that are not nan; arguments as in `sum`.
+
+    Examples:
+
+      >>> jnp.nansum(jnp.array([2., jnp.nan, 3.]))
+      Array(5., dtype=float32)
+    """
 
 def nanvar(
     a: ArrayLike,
@@ -89,4 +149,10 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The variance of the elements that are not nan; nan if there are too few. Arguments as in `var`."""
+    """The variance of the elements that are not nan; nan if there are too few. Arguments as in `var`.
+
+    Examples:
+
+      >>> jnp.nanvar(jnp.array([1., jnp.nan, 3.]))
+      Array(1., dtype=float32)
+    """

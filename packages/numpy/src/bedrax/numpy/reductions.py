@@ -66,7 +66,9 @@ def wide_integer(dtype: DTypeLike) -> Any:
     return wide if dtypes.itemsize_bits(wide) > dtypes.itemsize_bits(dtype) else dtype
 
 
-def _fold(name: str, what: str, on_numbers: tuple, on_bools: tuple, identity: int) -> Callable[..., Array]:
+def _fold(
+    name: str, what: str, on_numbers: tuple, on_bools: tuple, identity: int, example: str
+) -> Callable[..., Array]:
     """The reduction of a sum or product, and the operation that adds an initial value."""
 
     def function(
@@ -127,16 +129,44 @@ def _fold(name: str, what: str, on_numbers: tuple, on_bools: tuple, identity: in
       promote_integers: whether narrow integers become wider ones.
     """
     static = ("axis", "dtype", "out", "keepdims", "promote_integers")
-    named(function, name, __name__, text)
+    named(function, name, __name__, text, example)
     return one_program(function, static=static, arrays=("initial", "where"))
 
 
-sum: Final = _fold("sum", "sum", (reduce_ops.reduce_sum, lax.add), (reduce_ops.reduce_or, lax.bitwise_or), 0)
-prod: Final = _fold("prod", "product", (reduce_ops.reduce_prod, lax.mul), (reduce_ops.reduce_and, lax.bitwise_and), 1)
+sum: Final = _fold(
+    "sum",
+    "sum",
+    (reduce_ops.reduce_sum, lax.add),
+    (reduce_ops.reduce_or, lax.bitwise_or),
+    0,
+    example="""
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.sum(x)
+    Array(10, dtype=int32)
+    >>> jnp.sum(x, axis=0)
+    Array([4, 6], dtype=int32)
+    >>> jnp.sum(x, axis=1, keepdims=True)
+    Array([[3],
+           [7]], dtype=int32)
+    >>> jnp.sum(x, where=x > 1, initial=100)
+    Array(109, dtype=int32)
+    """,
+)
+prod: Final = _fold(
+    "prod",
+    "product",
+    (reduce_ops.reduce_prod, lax.mul),
+    (reduce_ops.reduce_and, lax.bitwise_and),
+    1,
+    example="""
+    >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1)
+    Array([ 2, 12], dtype=int32)
+    """,
+)
 
 
 def _extreme(
-    name: str, what: str, bound: str, reduce: Callable, combine: Callable, identity: Callable
+    name: str, what: str, bound: str, reduce: Callable, combine: Callable, identity: Callable, example: str
 ) -> tuple[Callable[..., Array], Callable[..., Array]]:
     """The public function of an extreme, and its computation under another name: ``(name, a, axis, ...)``."""
 
@@ -178,12 +208,34 @@ def _extreme(
     Raises:
       ValueError: there is no element and no `initial`.
     """
-    named(function, name, __name__, text)
+    named(function, name, __name__, text, example)
     return one_program(function, static=("axis", "out", "keepdims"), arrays=("initial", "where")), compute
 
 
-max, _max = _extreme("max", "largest", "a lower", reduce_ops.reduce_max, lax.max, reduce_ops._lowest)
-min, _min = _extreme("min", "smallest", "an upper", reduce_ops.reduce_min, lax.min, reduce_ops._greatest)
+max, _max = _extreme(
+    "max",
+    "largest",
+    "a lower",
+    reduce_ops.reduce_max,
+    lax.max,
+    reduce_ops._lowest,
+    example="""
+    >>> jnp.amax(jnp.array([[1, 5], [7, 2]]), axis=0)
+    Array([7, 5], dtype=int32)
+    """,
+)
+min, _min = _extreme(
+    "min",
+    "smallest",
+    "an upper",
+    reduce_ops.reduce_min,
+    lax.min,
+    reduce_ops._greatest,
+    example="""
+    >>> jnp.amin(jnp.array([[1, 5], [7, 2]]), axis=1)
+    Array([1, 2], dtype=int32)
+    """,
+)
 
 
 @one_program(static=("axis", "out", "keepdims"), arrays=("initial", "where"))
@@ -226,7 +278,7 @@ amax: Final = max
 amin: Final = min
 
 
-def _truth(name: str, which: str, reduce: Callable, identity: bool) -> Callable[..., Array]:
+def _truth(name: str, which: str, reduce: Callable, identity: bool, example: str) -> Callable[..., Array]:
     def function(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
         refuse_out(name, out)
         x = as_bool(operand(name, a))
@@ -237,12 +289,39 @@ def _truth(name: str, which: str, reduce: Callable, identity: bool) -> Callable[
         result = reduce(x, axes) if axes else lax.asarray(x)
         return _keep(result, shape, axes) if keepdims else result
 
-    named(function, name, __name__, f"Whether {which} true (not zero), along axes; arguments as in `sum`.")
+    named(function, name, __name__, f"Whether {which} true (not zero), along axes; arguments as in `sum`.", example)
     return one_program(function, static=("axis", "out", "keepdims"), arrays=("where",))
 
 
-all: Final = _truth("all", "all elements are", reduce_ops.reduce_and, True)
-any: Final = _truth("any", "some element is", reduce_ops.reduce_or, False)
+all: Final = _truth(
+    "all",
+    "all elements are",
+    reduce_ops.reduce_and,
+    True,
+    example="""
+    >>> x = jnp.array([[True, False], [True, True]])
+    >>> jnp.all(x)
+    Array(False, dtype=bool)
+    >>> jnp.all(x, axis=0)
+    Array([ True, False], dtype=bool)
+    >>> jnp.all(x, axis=1, keepdims=True)
+    Array([[False],
+           [ True]], dtype=bool)
+    """,
+)
+any: Final = _truth(
+    "any",
+    "some element is",
+    reduce_ops.reduce_or,
+    False,
+    example="""
+    >>> x = jnp.array([[False, False], [True, False]])
+    >>> jnp.any(x)
+    Array(True, dtype=bool)
+    >>> jnp.any(x, axis=1)
+    Array([False,  True], dtype=bool)
+    """,
+)
 
 
 def _order_of_complex(x, axis: int):
@@ -253,7 +332,7 @@ def _order_of_complex(x, axis: int):
     return lax.reduce_sum(lax.convert_element_type(below, np.int32), (axis + 1,))
 
 
-def _position(name: str, what: str, find: Callable) -> Callable[..., Array]:
+def _position(name: str, what: str, find: Callable, example: str) -> Callable[..., Array]:
     def function(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
         refuse_out(name, out)
         x = array(name, a)
@@ -282,11 +361,31 @@ def _position(name: str, what: str, find: Callable) -> Callable[..., Array]:
     Raises:
       ValueError: there is no element.
     """
-    return one_program(named(function, name, __name__, text), static=("axis", "out", "keepdims"))
+    return one_program(named(function, name, __name__, text, example), static=("axis", "out", "keepdims"))
 
 
-argmax: Final = _position("argmax", "largest", lax.argmax)
-argmin: Final = _position("argmin", "smallest", lax.argmin)
+argmax: Final = _position(
+    "argmax",
+    "largest",
+    lax.argmax,
+    example="""
+    >>> x = jnp.array([[1, 9, 9], [7, 2, 3]])
+    >>> jnp.argmax(x)
+    Array(1, dtype=int32)
+    >>> jnp.argmax(x, axis=1)
+    Array([1, 0], dtype=int32)
+    """,
+)
+argmin: Final = _position(
+    "argmin",
+    "smallest",
+    lax.argmin,
+    example="""
+    >>> jnp.argmin(jnp.array([[1, 0, 9], [7, 2, 2]]), axis=1, keepdims=True)
+    Array([[1],
+           [1]], dtype=int32)
+    """,
+)
 
 
 def _float_target(name: str, dtype: Any, own: Any) -> Any:

@@ -8,7 +8,19 @@ from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 def all(
     a: ArrayLike, axis: Axis | None = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Whether all elements are true (not zero), along axes; arguments as in `sum`."""
+    """Whether all elements are true (not zero), along axes; arguments as in `sum`.
+
+    Examples:
+
+      >>> x = jnp.array([[True, False], [True, True]])
+      >>> jnp.all(x)
+      Array(False, dtype=bool)
+      >>> jnp.all(x, axis=0)
+      Array([ True, False], dtype=bool)
+      >>> jnp.all(x, axis=1, keepdims=True)
+      Array([[False],
+             [ True]], dtype=bool)
+    """
 
 def amax(
     a: ArrayLike,
@@ -18,7 +30,22 @@ def amax(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The largest element along axes; nan if there is one."""
+    """The largest element along axes; nan if there is one.
+
+    Args:
+      a: array.
+      axis, out, keepdims: as in `sum`.
+      initial: a lower bound of the result; needed where there may be no element.
+      where: mask of the elements that count; needs `initial`.
+
+    Raises:
+      ValueError: there is no element and no `initial`.
+
+    Examples:
+
+      >>> jnp.amax(jnp.array([[1, 5], [7, 2]]), axis=0)
+      Array([7, 5], dtype=int32)
+    """
 
 def amin(
     a: ArrayLike,
@@ -28,21 +55,88 @@ def amin(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The smallest element along axes; nan if there is one."""
+    """The smallest element along axes; nan if there is one.
+
+    Args:
+      a: array.
+      axis, out, keepdims: as in `sum`.
+      initial: an upper bound of the result; needed where there may be no element.
+      where: mask of the elements that count; needs `initial`.
+
+    Raises:
+      ValueError: there is no element and no `initial`.
+
+    Examples:
+
+      >>> jnp.amin(jnp.array([[1, 5], [7, 2]]), axis=1)
+      Array([1, 2], dtype=int32)
+    """
 
 def any(
     a: ArrayLike, axis: Axis | None = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Whether some element is true (not zero), along axes; arguments as in `sum`."""
+    """Whether some element is true (not zero), along axes; arguments as in `sum`.
+
+    Examples:
+
+      >>> x = jnp.array([[False, False], [True, False]])
+      >>> jnp.any(x)
+      Array(True, dtype=bool)
+      >>> jnp.any(x, axis=1)
+      Array([False,  True], dtype=bool)
+    """
 
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The index of the largest element along an axis, or in the flattened array; the first of equal ones."""
+    """The index of the largest element along an axis, or in the flattened array; the first of equal ones.
+
+    Args:
+      a: array.
+      axis: the axis, or None to flatten.
+      out: must be None.
+      keepdims: keep the axis (or all) with length 1.
+
+    Raises:
+      ValueError: there is no element.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 9, 9], [7, 2, 3]])
+      >>> jnp.argmax(x)
+      Array(1, dtype=int32)
+      >>> jnp.argmax(x, axis=1)
+      Array([1, 0], dtype=int32)
+    """
 
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The index of the smallest element along an axis, or in the flattened array; the first of equal ones."""
+    """The index of the smallest element along an axis, or in the flattened array; the first of equal ones.
+
+    Args:
+      a: array.
+      axis: the axis, or None to flatten.
+      out: must be None.
+      keepdims: keep the axis (or all) with length 1.
+
+    Raises:
+      ValueError: there is no element.
+
+    Examples:
+
+      >>> jnp.argmin(jnp.array([[1, 0, 9], [7, 2, 2]]), axis=1, keepdims=True)
+      Array([[1],
+             [1]], dtype=int32)
+    """
 
 def count_nonzero(a: ArrayLike, axis: Axis | None = None, keepdims: bool = False) -> Array:
-    """The number of elements along axes that are not zero, as the default integer type."""
+    """The number of elements along axes that are not zero, as the default integer type.
+
+    Examples:
+
+      >>> x = jnp.array([[0, 1, 2], [0, 0, 3]])
+      >>> jnp.count_nonzero(x)
+      Array(3, dtype=int32)
+      >>> jnp.count_nonzero(x, axis=1)
+      Array([2, 1], dtype=int32)
+    """
 
 def max(
     a: ArrayLike,
@@ -52,7 +146,22 @@ def max(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The largest element along axes; nan if there is one."""
+    """The largest element along axes; nan if there is one.
+
+    Args:
+      a: array.
+      axis, out, keepdims: as in `sum`.
+      initial: a lower bound of the result; needed where there may be no element.
+      where: mask of the elements that count; needs `initial`.
+
+    Raises:
+      ValueError: there is no element and no `initial`.
+
+    Examples:
+
+      >>> jnp.amax(jnp.array([[1, 5], [7, 2]]), axis=0)
+      Array([7, 5], dtype=int32)
+    """
 
 def mean(
     a: ArrayLike,
@@ -63,7 +172,23 @@ def mean(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean of the elements along axes; nan if there are none."""
+    """The mean of the elements along axes; nan if there are none.
+
+    Args:
+      a: array of numbers.
+      axis, out, keepdims, where: as in `sum`.
+      dtype: in which to compute and return; default: that of `a`, or float.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 5]])
+      >>> jnp.mean(x)
+      Array(2.75, dtype=float32)
+      >>> jnp.mean(x, axis=0)
+      Array([2. , 3.5], dtype=float32)
+      >>> jnp.mean(x, where=x > 1)
+      Array(3.3333333, dtype=float32)
+    """
 
 def min(
     a: ArrayLike,
@@ -73,7 +198,22 @@ def min(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The smallest element along axes; nan if there is one."""
+    """The smallest element along axes; nan if there is one.
+
+    Args:
+      a: array.
+      axis, out, keepdims: as in `sum`.
+      initial: an upper bound of the result; needed where there may be no element.
+      where: mask of the elements that count; needs `initial`.
+
+    Raises:
+      ValueError: there is no element and no `initial`.
+
+    Examples:
+
+      >>> jnp.amin(jnp.array([[1, 5], [7, 2]]), axis=1)
+      Array([1, 2], dtype=int32)
+    """
 
 def minmax(
     a: ArrayLike,
@@ -83,10 +223,33 @@ def minmax(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """The smallest and the largest element along axes; nan if there is one."""
+    """The smallest and the largest element along axes; nan if there is one.
+
+    Args:
+      a: array.
+      axis, out, keepdims: as in `sum`.
+      initial: an upper bound of the smallest and a lower bound of the largest element: one scalar for both, or a tuple
+        of two. Needed if there may be no element.
+      where: mask of the elements that count; needs `initial`.
+
+    Returns:
+      ``(smallest, largest)``, in the dtype of `a`.
+
+    Raises:
+      ValueError: there is no element and no `initial`; `initial` is a tuple of another length, or holds no scalars.
+
+    Examples:
+
+      >>> jnp.minmax(jnp.array([[2, 5, 1], [3, -7, 4]]), axis=1)
+      (Array([ 1, -7], dtype=int32), Array([5, 4], dtype=int32))
+    """
 
 def normalize_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
-    """`axis` as sorted distinct axes in ``range(ndim)``."""
+    """`axis` as sorted distinct axes in ``range(ndim)``.
+
+    Raises:
+      TypeError: an axis is traced. ValueError: it is out of bounds or given twice.
+    """
 
 def prod(
     a: ArrayLike,
@@ -98,10 +261,32 @@ def prod(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """The product of the elements along axes."""
+    """The product of the elements along axes.
+
+    Args:
+      a: array of numbers.
+      axis: None (all), one axis, or several.
+      dtype: of the result; default: that of `a`, integers at least as wide as the default integer.
+      out: must be None.
+      keepdims: keep the reduced axes with length 1.
+      initial: a scalar to start from.
+      where: mask, broadcast with `a`, of the elements that count.
+      promote_integers: whether narrow integers become wider ones.
+
+    Examples:
+
+      >>> jnp.prod(jnp.array([[1, 2], [3, 4]]), axis=1)
+      Array([ 2, 12], dtype=int32)
+    """
 
 def ptp(a: ArrayLike, axis: Axis | None = None, out: None = None, keepdims: bool = False) -> Array:
-    """The difference of the largest and the smallest element along axes."""
+    """The difference of the largest and the smallest element along axes.
+
+    Examples:
+
+      >>> jnp.ptp(jnp.array([[1, 5], [7, 2]]), axis=1)
+      Array([4, 5], dtype=int32)
+    """
 
 def std(
     a: ArrayLike,
@@ -115,7 +300,16 @@ def std(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """The standard deviation, the square root of `var`; arguments as there."""
+    """The standard deviation, the square root of `var`; arguments as there.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 3., 4.])
+      >>> jnp.std(x)
+      Array(1.118034, dtype=float32)
+      >>> jnp.std(x, ddof=1)
+      Array(1.2909945, dtype=float32)
+    """
 
 def sum(
     a: ArrayLike,
@@ -127,7 +321,31 @@ def sum(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """The sum of the elements along axes."""
+    """The sum of the elements along axes.
+
+    Args:
+      a: array of numbers.
+      axis: None (all), one axis, or several.
+      dtype: of the result; default: that of `a`, integers at least as wide as the default integer.
+      out: must be None.
+      keepdims: keep the reduced axes with length 1.
+      initial: a scalar to start from.
+      where: mask, broadcast with `a`, of the elements that count.
+      promote_integers: whether narrow integers become wider ones.
+
+    Examples:
+
+      >>> x = jnp.array([[1, 2], [3, 4]])
+      >>> jnp.sum(x)
+      Array(10, dtype=int32)
+      >>> jnp.sum(x, axis=0)
+      Array([4, 6], dtype=int32)
+      >>> jnp.sum(x, axis=1, keepdims=True)
+      Array([[3],
+             [7]], dtype=int32)
+      >>> jnp.sum(x, where=x > 1, initial=100)
+      Array(109, dtype=int32)
+    """
 
 def var(
     a: ArrayLike,
@@ -141,7 +359,23 @@ def var(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """The variance of the elements along axes: the mean of squared distances from the mean."""
+    """The variance of the elements along axes: the mean of squared distances from the mean.
+
+    Args:
+      a: array of numbers; the result is real.
+      axis, out, keepdims, where: as in `sum`.
+      dtype: in which to compute.
+      ddof, correction: the sum of squares is divided by ``n - ddof`` (one of the two may be given).
+      mean: the mean along `axis` with ``keepdims=True``, if known.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 3., 4.])
+      >>> jnp.var(x)
+      Array(1.25, dtype=float32)
+      >>> jnp.var(x, correction=1)
+      Array(1.6666667, dtype=float32)
+    """
 
 def wide_integer(dtype: DTypeLike) -> Any:
     """The dtype of sums of integers and bools that are promoted."""

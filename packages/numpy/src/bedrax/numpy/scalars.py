@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.signatures import with_example
 from bedrax.numpy.creation import asarray
 
 
@@ -35,64 +36,51 @@ class ScalarType(type):
         return isinstance(x, cls.dtype.type)
 
 
-def _make(dtype: np.dtype) -> ScalarType:
-    doc = f"Makes arrays of dtype {dtype.name}, and stands for that dtype."
+def _make(scalar: type) -> ScalarType:
+    dtype = np.dtype(scalar)
+    text = f"Makes arrays of dtype {dtype.name}, and stands for that dtype."
+    doc = with_example(text, f">>> jnp.dtype(jnp.{dtype.name}).name\n{dtype.name!r}")
     return ScalarType(dtype.name, (), {"dtype": dtype, "__doc__": doc, "__module__": "jax.numpy"})
 
 
-SCALAR_TYPES: dict[str, ScalarType] = {d.name: _make(d) for d in dtypes.all_dtypes}
-SCALAR_TYPES.update(
-    bool_=SCALAR_TYPES["bool"],
-    single=SCALAR_TYPES["float32"],
-    double=SCALAR_TYPES["float64"],
-    csingle=SCALAR_TYPES["complex64"],
-    cdouble=SCALAR_TYPES["complex128"],
-    int_=SCALAR_TYPES["int64"],
-    uint=SCALAR_TYPES["uint64"],
-    float_=SCALAR_TYPES["float64"],
-    complex_=SCALAR_TYPES["complex128"],
-)
-globals().update(SCALAR_TYPES)
-
-if TYPE_CHECKING:
-    bool: ScalarType  # noqa: A001
-    int1: ScalarType
-    int2: ScalarType
-    int4: ScalarType
-    int8: ScalarType
-    int16: ScalarType
-    int32: ScalarType
-    int64: ScalarType
-    uint1: ScalarType
-    uint2: ScalarType
-    uint4: ScalarType
-    uint8: ScalarType
-    uint16: ScalarType
-    uint32: ScalarType
-    uint64: ScalarType
-    float4_e2m1fn: ScalarType
-    float6_e2m3fn: ScalarType
-    float6_e3m2fn: ScalarType
-    float8_e3m4: ScalarType
-    float8_e4m3: ScalarType
-    float8_e4m3b11fnuz: ScalarType
-    float8_e4m3fn: ScalarType
-    float8_e4m3fnuz: ScalarType
-    float8_e5m2: ScalarType
-    float8_e5m2fnuz: ScalarType
-    float8_e8m0fnu: ScalarType
-    bfloat16: ScalarType
-    float16: ScalarType
-    float32: ScalarType
-    float64: ScalarType
-    complex64: ScalarType
-    complex128: ScalarType
-    bool_: ScalarType
-    single: ScalarType
-    double: ScalarType
-    csingle: ScalarType
-    cdouble: ScalarType
-    int_: ScalarType
-    uint: ScalarType
-    float_: ScalarType
-    complex_: ScalarType
+bool: ScalarType = _make(np.bool_)  # noqa: A001
+int1: ScalarType = _make(dtypes.int1)
+int2: ScalarType = _make(dtypes.int2)
+int4: ScalarType = _make(dtypes.int4)
+int8: ScalarType = _make(np.int8)
+int16: ScalarType = _make(np.int16)
+int32: ScalarType = _make(np.int32)
+int64: ScalarType = _make(np.int64)
+uint1: ScalarType = _make(dtypes.uint1)
+uint2: ScalarType = _make(dtypes.uint2)
+uint4: ScalarType = _make(dtypes.uint4)
+uint8: ScalarType = _make(np.uint8)
+uint16: ScalarType = _make(np.uint16)
+uint32: ScalarType = _make(np.uint32)
+uint64: ScalarType = _make(np.uint64)
+float4_e2m1fn: ScalarType = _make(dtypes.float4_e2m1fn)
+float6_e2m3fn: ScalarType = _make(dtypes.float6_e2m3fn)
+float6_e3m2fn: ScalarType = _make(dtypes.float6_e3m2fn)
+float8_e3m4: ScalarType = _make(dtypes.float8_e3m4)
+float8_e4m3: ScalarType = _make(dtypes.float8_e4m3)
+float8_e4m3b11fnuz: ScalarType = _make(dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn: ScalarType = _make(dtypes.float8_e4m3fn)
+float8_e4m3fnuz: ScalarType = _make(dtypes.float8_e4m3fnuz)
+float8_e5m2: ScalarType = _make(dtypes.float8_e5m2)
+float8_e5m2fnuz: ScalarType = _make(dtypes.float8_e5m2fnuz)
+float8_e8m0fnu: ScalarType = _make(dtypes.float8_e8m0fnu)
+bfloat16: ScalarType = _make(dtypes.bfloat16)
+float16: ScalarType = _make(np.float16)
+float32: ScalarType = _make(np.float32)
+float64: ScalarType = _make(np.float64)
+complex64: ScalarType = _make(np.complex64)
+complex128: ScalarType = _make(np.complex128)
+bool_: ScalarType = bool
+single: ScalarType = float32
+double: ScalarType = float64
+csingle: ScalarType = complex64
+cdouble: ScalarType = complex128
+int_: ScalarType = int64
+uint: ScalarType = uint64
+float_: ScalarType = float64
+complex_: ScalarType = complex128

@@ -9,6 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax import numpy as jnp
 from bedrax.core import dims, dtypes
+from bedrax.core.signatures import named
 from bedrax.numpy.arguments import arrays, concrete_int
 
 
@@ -33,7 +34,7 @@ _KINDS = {
 }
 
 
-def _define(name: str):
+def _define(name: str, example: str):
     scatter, combine, identity, what = _KINDS[name]
 
     def segment(
@@ -87,8 +88,7 @@ def _define(name: str):
         out = getattr(jnp, combine)(jnp.stack(parts), axis=0).astype(data.dtype) if parts else empty
         return lax.placed(out, out_sharding)
 
-    segment.__name__ = segment.__qualname__ = name
-    segment.__doc__ = f"""The {what} of the segments of an array.
+    text = f"""The {what} of the segments of an array.
 
     Args:
       data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
@@ -104,12 +104,36 @@ def _define(name: str):
     Returns:
       An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
     """
-    return segment
+    return named(segment, name, __name__, text, example)
 
 
-segment_sum: Final = _define("segment_sum")
-segment_prod: Final = _define("segment_prod")
-segment_min: Final = _define("segment_min")
-segment_max: Final = _define("segment_max")
+segment_sum: Final = _define(
+    "segment_sum",
+    example="""
+    >>> jax.ops.segment_sum(jnp.array([5, 1, 7, 2]), jnp.array([0, 2, 2, 0]), num_segments=3)
+    Array([7, 0, 8], dtype=int32)
+    """,
+)
+segment_prod: Final = _define(
+    "segment_prod",
+    example="""
+    >>> jax.ops.segment_prod(jnp.array([5, 1, 7, 2]), jnp.array([0, 0, 1, 1]), num_segments=2)
+    Array([ 5, 14], dtype=int32)
+    """,
+)
+segment_min: Final = _define(
+    "segment_min",
+    example="""
+    >>> jax.ops.segment_min(jnp.array([5, 1, 7, 2]), jnp.array([0, 0, 1, 1]), num_segments=2)
+    Array([1, 2], dtype=int32)
+    """,
+)
+segment_max: Final = _define(
+    "segment_max",
+    example="""
+    >>> jax.ops.segment_max(jnp.array([5, 1, 7, 2]), jnp.array([0, 0, 1, 1]), num_segments=2)
+    Array([5, 7], dtype=int32)
+    """,
+)
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

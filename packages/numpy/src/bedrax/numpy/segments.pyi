@@ -15,7 +15,27 @@ def segment_max(
     mode: ArrayLike | None = None,
     out_sharding: ArrayLike | None = None,
 ) -> Array:
-    """The greatest elements of the segments of an array."""
+    """The greatest elements of the segments of an array.
+
+    Args:
+      data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
+      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not (a scalar
+        for a scalar). Elements
+        whose number is negative, or not below `num_segments`, do not count.
+      num_segments: how many segments there are; by default the greatest number plus one, which must be known while
+        tracing.
+      indices_are_sorted, unique_indices: promises about `segment_ids` that may make it faster.
+      bucket_size: reduce this many elements at a time, for accuracy.
+      mode: what happens to numbers out of range, as in ``x.at[...]``.
+
+    Returns:
+      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+
+    Examples:
+
+      >>> jax.ops.segment_max(jnp.array([5, 1, 7, 2]), jnp.array([0, 0, 1, 1]), num_segments=2)
+      Array([5, 7], dtype=int32)
+    """
 
 def segment_min(
     data: ArrayLike,
@@ -27,7 +47,27 @@ def segment_min(
     mode: ArrayLike | None = None,
     out_sharding: ArrayLike | None = None,
 ) -> Array:
-    """The least elements of the segments of an array."""
+    """The least elements of the segments of an array.
+
+    Args:
+      data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
+      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not (a scalar
+        for a scalar). Elements
+        whose number is negative, or not below `num_segments`, do not count.
+      num_segments: how many segments there are; by default the greatest number plus one, which must be known while
+        tracing.
+      indices_are_sorted, unique_indices: promises about `segment_ids` that may make it faster.
+      bucket_size: reduce this many elements at a time, for accuracy.
+      mode: what happens to numbers out of range, as in ``x.at[...]``.
+
+    Returns:
+      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+
+    Examples:
+
+      >>> jax.ops.segment_min(jnp.array([5, 1, 7, 2]), jnp.array([0, 0, 1, 1]), num_segments=2)
+      Array([1, 2], dtype=int32)
+    """
 
 def segment_prod(
     data: ArrayLike,
@@ -39,7 +79,27 @@ def segment_prod(
     mode: ArrayLike | None = None,
     out_sharding: ArrayLike | None = None,
 ) -> Array:
-    """The products of the segments of an array."""
+    """The products of the segments of an array.
+
+    Args:
+      data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
+      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not (a scalar
+        for a scalar). Elements
+        whose number is negative, or not below `num_segments`, do not count.
+      num_segments: how many segments there are; by default the greatest number plus one, which must be known while
+        tracing.
+      indices_are_sorted, unique_indices: promises about `segment_ids` that may make it faster.
+      bucket_size: reduce this many elements at a time, for accuracy.
+      mode: what happens to numbers out of range, as in ``x.at[...]``.
+
+    Returns:
+      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+
+    Examples:
+
+      >>> jax.ops.segment_prod(jnp.array([5, 1, 7, 2]), jnp.array([0, 0, 1, 1]), num_segments=2)
+      Array([ 5, 14], dtype=int32)
+    """
 
 def segment_sum(
     data: ArrayLike,
@@ -51,4 +111,24 @@ def segment_sum(
     mode: ArrayLike | None = None,
     out_sharding: ArrayLike | None = None,
 ) -> Array:
-    """The sums of the segments of an array."""
+    """The sums of the segments of an array.
+
+    Args:
+      data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
+      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not (a scalar
+        for a scalar). Elements
+        whose number is negative, or not below `num_segments`, do not count.
+      num_segments: how many segments there are; by default the greatest number plus one, which must be known while
+        tracing.
+      indices_are_sorted, unique_indices: promises about `segment_ids` that may make it faster.
+      bucket_size: reduce this many elements at a time, for accuracy.
+      mode: what happens to numbers out of range, as in ``x.at[...]``.
+
+    Returns:
+      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+
+    Examples:
+
+      >>> jax.ops.segment_sum(jnp.array([5, 1, 7, 2]), jnp.array([0, 2, 2, 0]), num_segments=3)
+      Array([7, 0, 8], dtype=int32)
+    """

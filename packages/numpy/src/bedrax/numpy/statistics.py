@@ -308,7 +308,7 @@ def _weighted_quantile(a, q, weights, isnan, ignore_nan):
     return jnp.take_along_axis(ordered, at, axis=-1)
 
 
-def _shares(name: str, text: str, ignore_nan: bool, parts: int = 1) -> Callable[..., Array]:
+def _shares(name: str, text: str, ignore_nan: bool, parts: int = 1, *, example: str) -> Callable[..., Array]:
     def function(
         a: ArrayLike,
         q: ArrayLike,
@@ -325,7 +325,7 @@ def _shares(name: str, text: str, ignore_nan: bool, parts: int = 1) -> Callable[
         return _quantile(name, a, share, axis, method, keepdims, weights, ignore_nan)
 
     static = ("axis", "out", "overwrite_input", "method", "keepdims")
-    return one_program(named(function, name, __name__, text), static=static, arrays=("weights",))
+    return one_program(named(function, name, __name__, text, example), static=static, arrays=("weights",))
 
 
 quantile: Final = _shares(
@@ -352,11 +352,34 @@ quantile: Final = _shares(
       NotImplementedError: weights with another method; `out`.
     """,
     False,
+    example="""
+    >>> x = jnp.array([[0., 10.], [20., 40.]])
+    >>> jnp.quantile(x, 0.5)
+    Array(15., dtype=float32)
+    >>> jnp.quantile(x, jnp.array([0.25, 0.75]), axis=1)
+    Array([[ 2.5, 25. ],
+           [ 7.5, 35. ]], dtype=float32)
+    """,
 )
 nanquantile: Final = _shares(
-    "nanquantile", "`quantile` of the elements that are not NaN; NaN where there is none.", True
+    "nanquantile",
+    "`quantile` of the elements that are not NaN; NaN where there is none.",
+    True,
+    example="""
+    >>> jnp.nanquantile(jnp.array([0., jnp.nan, 10.]), jnp.array([0.25, 0.5]))
+    Array([2.5, 5. ], dtype=float32)
+    """,
 )
-nanpercentile: Final = _shares("nanpercentile", "`nanquantile` of ``q / 100``.", True, 100)
+nanpercentile: Final = _shares(
+    "nanpercentile",
+    "`nanquantile` of ``q / 100``.",
+    True,
+    100,
+    example="""
+    >>> jnp.nanpercentile(jnp.array([0., jnp.nan, 10.]), 25)
+    Array(2.5, dtype=float32)
+    """,
+)
 
 
 @one_program(static=("axis", "out", "overwrite_input", "method", "keepdims", "out_sharding"), arrays=("weights",))
@@ -393,7 +416,7 @@ def percentile(
     return lax.placed(found, out_sharding)
 
 
-def _middle(name: str, text: str, ignore_nan: bool) -> Callable[..., Array]:
+def _middle(name: str, text: str, ignore_nan: bool, example: str) -> Callable[..., Array]:
     def function(
         a: ArrayLike,
         axis: int | tuple[int, ...] | None = None,
@@ -404,14 +427,28 @@ def _middle(name: str, text: str, ignore_nan: bool) -> Callable[..., Array]:
         _no_out(name, out, overwrite_input)
         return _quantile(name, a, 0.5, axis, "midpoint", keepdims, None, ignore_nan)
 
-    named(function, name, __name__, text)
+    named(function, name, __name__, text, example)
     return one_program(function, static=("axis", "out", "overwrite_input", "keepdims"))
 
 
 median: Final = _middle(
-    "median", "The middle element, or the mean of the two there; NaN where an element is NaN.", False
+    "median",
+    "The middle element, or the mean of the two there; NaN where an element is NaN.",
+    False,
+    example="""
+    >>> jnp.median(jnp.array([[3., 1., 2.], [5., 7., 100.]]), axis=1)
+    Array([2., 7.], dtype=float32)
+    """,
 )
-nanmedian: Final = _middle("nanmedian", "`median` of the elements that are not NaN.", True)
+nanmedian: Final = _middle(
+    "nanmedian",
+    "`median` of the elements that are not NaN.",
+    True,
+    example="""
+    >>> jnp.nanmedian(jnp.array([1., jnp.nan, 3., 8.]))
+    Array(3., dtype=float32)
+    """,
+)
 
 
 def _no_out(name: str, out: Any, overwrite_input: bool) -> None:

@@ -31,7 +31,26 @@ def average(
     returned: bool = False,
     keepdims: bool = False,
 ) -> Array | tuple[Array, ...]:
-    """Weighted average."""
+    """Weighted average.
+
+    Args:
+      a: array.
+      axis: the axis or axes to average over; None denotes all.
+      weights: of the shape of `a`, or with one axis for each averaged one (in the order of `axis`).
+      returned: also return the sum of the weights.
+      keepdims: keep averaged axes with length 1.
+
+    Raises:
+      ValueError: the shape of the weights does not fit.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 6.])
+      >>> jnp.average(x)
+      Array(3., dtype=float32)
+      >>> jnp.average(x, weights=jnp.array([3, 1, 0]))
+      Array(1.25, dtype=float32)
+    """
 
 def bincount(
     x: ArrayLike,
@@ -41,10 +60,37 @@ def bincount(
     length: int | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The number of occurrences of each integer 0, 1, 2..."""
+    """The number of occurrences of each integer 0, 1, 2...
+
+    Args:
+      x: integers, of rank 1. Negative ones count as 0.
+      weights: the weight of each element, instead of 1.
+      minlength: least length of the result.
+      length: length of the result; greater integers do not count. None needs a concrete `x`.
+
+    Raises:
+      TypeError: `x` is not of integers.
+      ValueError: `x` is not of rank 1, or the weights are of another shape.
+      ConcretizationTypeError: `x` is traced and there is no `length`.
+
+    Examples:
+
+      >>> jnp.bincount(jnp.array([0, 2, 2, 5]))
+      Array([1, 0, 2, 0, 0, 1], dtype=int32)
+      >>> jnp.bincount(jnp.array([0, 2, 2]), weights=jnp.array([0.5, 1., 1.]), length=4)
+      Array([0.5, 0. , 2. , 0. ], dtype=float32)
+    """
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
-    """Pearson's correlation coefficients; arguments as for `cov`."""
+    """Pearson's correlation coefficients; arguments as for `cov`.
+
+    Examples:
+
+      >>> x = jnp.array([[1., 2., 3.], [3., 2., 1.]])
+      >>> jnp.corrcoef(x).round(3)
+      Array([[ 1., -1.],
+             [-1.,  1.]], dtype=float32)
+    """
 
 def cov(
     m: ArrayLike,
@@ -56,10 +102,47 @@ def cov(
     aweights: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Covariance matrix."""
+    """Covariance matrix.
+
+    Args:
+      m: array of rank 1 or 2: variables by observations.
+      y: more variables, in the form of `m`.
+      rowvar: rows are variables; otherwise columns.
+      bias: divide by the number of observations N instead of N - 1.
+      ddof: divide by N - ddof; overrides `bias`.
+      fweights: the number of times that each observation counts, integers.
+      aweights: relative weights of the observations.
+      dtype: of the result.
+
+    Raises:
+      ValueError: ranks above 2, a `ddof` that is no integer, or weights that do not fit.
+      TypeError: `fweights` are not integers.
+
+    Examples:
+
+      >>> x = jnp.array([[1., 2., 3.], [6., 4., 2.]])
+      >>> jnp.cov(x)
+      Array([[ 1., -2.],
+             [-2.,  4.]], dtype=float32)
+    """
 
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
-    """The bin that each value belongs to."""
+    """The bin that each value belongs to.
+
+    Args:
+      x: values.
+      bins: edges, of rank 1, ascending or descending.
+      right: whether the right edge (instead of the left one) belongs to a bin.
+      method: that of `searchsorted`.
+
+    Returns:
+      Integers from 0 (before the first edge) to ``len(bins)``.
+
+    Examples:
+
+      >>> jnp.digitize(jnp.array([0.5, 1., 7.]), bins=jnp.array([0., 1., 5.]))
+      Array([1, 2, 3], dtype=int32)
+    """
 
 def histogram(
     a: ArrayLike,
@@ -69,7 +152,28 @@ def histogram(
     density: bool | None = None,
     out_sharding: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """The number of elements in each bin."""
+    """The number of elements in each bin.
+
+    Args:
+      a: array, flattened.
+      bins: number of bins of equal width, or their edges, ascending. Bins include their left edge, the last one
+        both.
+      range: ends of the first and last bin; by default the extremes of `a`.
+      weights: the weight of each element, instead of 1.
+      density: divide by the total and by the widths of the bins.
+      out_sharding: optional placement of the counts.
+
+    Returns:
+      The counts, as floats, and the edges.
+
+    Examples:
+
+      >>> counts, edges = jnp.histogram(jnp.array([1., 2., 2., 4.]), bins=3)
+      >>> counts
+      Array([1., 2., 1.], dtype=float32)
+      >>> edges
+      Array([1., 2., 3., 4.], dtype=float32)
+    """
 
 def histogram2d(
     x: ArrayLike,
@@ -79,7 +183,23 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """The number of points (x, y) in each cell of a grid; see `histogramdd`."""
+    """The number of points (x, y) in each cell of a grid; see `histogramdd`.
+
+    Args:
+      x, y: coordinates, of rank 1.
+      bins: number of bins or edges for both, or a pair of them.
+
+    Returns:
+      The counts, the edges in x and the edges in y.
+
+    Examples:
+
+      >>> x, y = jnp.array([0., 0., 1.]), jnp.array([0., 1., 1.])
+      >>> counts, x_edges, y_edges = jnp.histogram2d(x, y, bins=2)
+      >>> counts
+      Array([[1, 1],
+             [0, 1]], dtype=int32)
+    """
 
 def histogram_bin_edges(
     a: ArrayLike,
@@ -87,7 +207,16 @@ def histogram_bin_edges(
     range: None | ArrayLike | Sequence[ArrayLike] = None,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """The edges of the bins that `histogram` uses; see `histogram`."""
+    """The edges of the bins that `histogram` uses; see `histogram`.
+
+    Raises:
+      NotImplementedError: `bins` is the name of a rule.
+
+    Examples:
+
+      >>> jnp.histogram_bin_edges(jnp.array([0., 4.]), bins=4)
+      Array([0., 1., 2., 3., 4.], dtype=float32)
+    """
 
 def histogramdd(
     sample: ArrayLike,
@@ -96,7 +225,26 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """The number of points in each cell of a grid."""
+    """The number of points in each cell of a grid.
+
+    Args:
+      sample: points, of shape ``[N, D]`` (or a sequence of D arrays of coordinates).
+      bins: number of bins or edges, one for all dimensions or a sequence of D of them.
+      range: D pairs of ends; None for the extremes.
+      weights: the weight of each point, instead of 1.
+      density: divide by the total and by the volumes of the cells.
+
+    Returns:
+      The counts, of rank D, and the edges of each dimension.
+
+    Examples:
+
+      >>> points = jnp.array([[0., 0.], [0., 1.], [1., 1.]])
+      >>> counts, edges = jnp.histogramdd(points, bins=2)
+      >>> counts
+      Array([[1, 1],
+             [0, 1]], dtype=int32)
+    """
 
 def median(
     a: ArrayLike,
@@ -105,7 +253,13 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """The middle element, or the mean of the two there; NaN where an element is NaN."""
+    """The middle element, or the mean of the two there; NaN where an element is NaN.
+
+    Examples:
+
+      >>> jnp.median(jnp.array([[3., 1., 2.], [5., 7., 100.]]), axis=1)
+      Array([2., 7.], dtype=float32)
+    """
 
 def nanmedian(
     a: ArrayLike,
@@ -114,7 +268,13 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """`median` of the elements that are not NaN."""
+    """`median` of the elements that are not NaN.
+
+    Examples:
+
+      >>> jnp.nanmedian(jnp.array([1., jnp.nan, 3., 8.]))
+      Array(3., dtype=float32)
+    """
 
 def nanpercentile(
     a: ArrayLike,
@@ -127,7 +287,13 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """`nanquantile` of ``q / 100``."""
+    """`nanquantile` of ``q / 100``.
+
+    Examples:
+
+      >>> jnp.nanpercentile(jnp.array([0., jnp.nan, 10.]), 25)
+      Array(2.5, dtype=float32)
+    """
 
 def nanquantile(
     a: ArrayLike,
@@ -140,7 +306,13 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """`quantile` of the elements that are not NaN; NaN where there is none."""
+    """`quantile` of the elements that are not NaN; NaN where there is none.
+
+    Examples:
+
+      >>> jnp.nanquantile(jnp.array([0., jnp.nan, 10.]), jnp.array([0.25, 0.5]))
+      Array([2.5, 5. ], dtype=float32)
+    """
 
 def percentile(
     a: ArrayLike,
@@ -154,7 +326,13 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: ArrayLike | None = None,
 ) -> Array:
-    """`quantile` of ``q / 100``."""
+    """`quantile` of ``q / 100``.
+
+    Examples:
+
+      >>> jnp.percentile(jnp.array([0., 10., 20.]), 75)
+      Array(15., dtype=float32)
+    """
 
 def quantile(
     a: ArrayLike,
@@ -167,4 +345,33 @@ def quantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """The values below which a share `q` of the elements lies."""
+    """The values below which a share `q` of the elements lies.
+
+    Args:
+      a: array of real numbers.
+      q: shares in [0, 1], a scalar or an array of rank 1.
+      axis: the axis or axes to reduce; None is all.
+      out, overwrite_input: not supported.
+      method: what to return between two elements: ``"linear"`` interpolates; ``"lower"``, ``"higher"``,
+        ``"nearest"`` take one of them; ``"midpoint"`` their mean; ``"inverted_cdf"`` inverts the empirical
+        distribution.
+      keepdims: keep reduced axes with length 1.
+      weights: of the shape of `a` or of the axis; only for ``"inverted_cdf"``.
+
+    Returns:
+      An array with the axis of `q` first, if it has one. NaN where an element is NaN.
+
+    Raises:
+      ValueError: unknown method, complex input, a `q` of rank 2 or more.
+      IndexError: there are no elements along the axis. `nanquantile`, `median` and `nanmedian` return NaN there.
+      NotImplementedError: weights with another method; `out`.
+
+    Examples:
+
+      >>> x = jnp.array([[0., 10.], [20., 40.]])
+      >>> jnp.quantile(x, 0.5)
+      Array(15., dtype=float32)
+      >>> jnp.quantile(x, jnp.array([0.25, 0.75]), axis=1)
+      Array([[ 2.5, 25. ],
+             [ 7.5, 35. ]], dtype=float32)
+    """

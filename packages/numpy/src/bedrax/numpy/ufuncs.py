@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from bedrax import lax
@@ -16,6 +16,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import with_example
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import operators
 from bedrax.lax.operators import documentation, documented, inexact2
@@ -34,7 +35,7 @@ _BOOL = dtypes.bool_dtype
 # ---- kinds of functions: how operands are prepared ---------------------------------------------------------
 
 
-def inexact1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
+def inexact1(name: str, bind: Callable[..., Any], what: str, example: str) -> Callable[..., Any]:
     """A function of one operand; integers and bools become floats."""
 
     def function(x, /):
@@ -43,16 +44,16 @@ def inexact1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
             return bind(x)
         return bind(inexact(name, x))
 
-    return function
+    return documented(function, name, what, __name__, example)
 
 
-def logical1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
+def logical1(name: str, bind: Callable[..., Any], what: str, example: str) -> Callable[..., Any]:
     """A function of one operand, converted to booleans."""
 
     def function(x, /):
         return bind(as_bool(operand(name, x)))
 
-    return function
+    return documented(function, name, what, __name__, example)
 
 
 def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,40 +66,222 @@ def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-# name -> (kind, operation, description). `positional` names follow NumPy if users pass them by keyword.
-_TABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], str]] = {
-    "exp": (inexact1, ops.exp_p.bind, "exponential"),
-    "exp2": (inexact1, ops.exp2_p.bind, "``2 ** x``"),
-    "expm1": (inexact1, ops.expm1_p.bind, "``exp(x) - 1``, accurate near 0"),
-    "log": (inexact1, ops.log_p.bind, "natural logarithm"),
-    "log2": (inexact1, ops.log2_p.bind, "logarithm to base 2"),
-    "log1p": (inexact1, ops.log1p_p.bind, "``log(1 + x)``, accurate near 0"),
-    "sqrt": (inexact1, ops.sqrt_p.bind, "square root"),
-    "cbrt": (inexact1, ops.cbrt_p.bind, "real cube root"),
-    "sin": (inexact1, ops.sin_p.bind, "sine"),
-    "cos": (inexact1, ops.cos_p.bind, "cosine"),
-    "tan": (inexact1, ops.tan_p.bind, "tangent"),
-    "arcsin": (inexact1, ops.asin_p.bind, "inverse sine, in [-pi/2, pi/2]"),
-    "arccos": (inexact1, ops.acos_p.bind, "inverse cosine, in [0, pi]"),
-    "arctan": (inexact1, ops.atan_p.bind, "inverse tangent, in [-pi/2, pi/2]"),
-    "sinh": (inexact1, ops.sinh_p.bind, "hyperbolic sine"),
-    "cosh": (inexact1, ops.cosh_p.bind, "hyperbolic cosine"),
-    "tanh": (inexact1, ops.tanh_p.bind, "hyperbolic tangent"),
-    "arcsinh": (inexact1, ops.asinh_p.bind, "inverse hyperbolic sine"),
-    "arccosh": (inexact1, ops.acosh_p.bind, "inverse hyperbolic cosine"),
-    "arctanh": (inexact1, ops.atanh_p.bind, "inverse hyperbolic tangent"),
-    "arctan2": (inexact2, ops.atan2_p.bind, "the angle of the point with coordinates ``(x2, x1)``"),
-    "nextafter": (inexact2, ops.nextafter_p.bind, "the next float after `x1` in the direction of `x2`"),
-    "logical_not": (logical1, ops.not_p.bind, "``not x``"),
-}
+# ---- functions of one operation ------------------------------------------------------------------------------
 
-
-for _name, (_kind, _bind, _what) in _TABLE.items():
-    globals()[_name] = documented(_kind(_name, _bind), _name, _what, __name__)
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...  # the table's names; with a type, mypy 2.4 fails in circles of imports
+exp: Final = inexact1(
+    "exp",
+    ops.exp_p.bind,
+    "exponential",
+    """
+    >>> jnp.exp(jnp.array([0., 1., -jnp.inf]))
+    Array([1.       , 2.7182817, 0.       ], dtype=float32)
+    """,
+)
+exp2: Final = inexact1(
+    "exp2",
+    ops.exp2_p.bind,
+    "``2 ** x``",
+    """
+    >>> jnp.exp2(jnp.array([0., 3., -1.]))
+    Array([1. , 8. , 0.5], dtype=float32)
+    """,
+)
+expm1: Final = inexact1(
+    "expm1",
+    ops.expm1_p.bind,
+    "``exp(x) - 1``, accurate near 0",
+    """
+    >>> jnp.expm1(1e-6)
+    Array(1.0000005e-06, dtype=float32, weak_type=True)
+    >>> jnp.exp(1e-6) - 1
+    Array(9.536743e-07, dtype=float32, weak_type=True)
+    """,
+)
+log: Final = inexact1(
+    "log",
+    ops.log_p.bind,
+    "natural logarithm",
+    """
+    >>> jnp.log(jnp.array([1., jnp.e, 0.]))
+    Array([0.        , 0.99999994,       -inf], dtype=float32)
+    """,
+)
+log2: Final = inexact1(
+    "log2",
+    ops.log2_p.bind,
+    "logarithm to base 2",
+    """
+    >>> jnp.log2(jnp.array([1., 8., 0.5]))
+    Array([ 0.,  3., -1.], dtype=float32)
+    """,
+)
+log1p: Final = inexact1(
+    "log1p",
+    ops.log1p_p.bind,
+    "``log(1 + x)``, accurate near 0",
+    """
+    >>> jnp.log1p(1e-7)
+    Array(9.9999994e-08, dtype=float32, weak_type=True)
+    """,
+)
+sqrt: Final = inexact1(
+    "sqrt",
+    ops.sqrt_p.bind,
+    "square root",
+    """
+    >>> jnp.sqrt(jnp.array([4., -1.]))
+    Array([ 2., nan], dtype=float32)
+    >>> jnp.sqrt(jnp.array([-1 + 0j]))
+    Array([0.+1.j], dtype=complex64)
+    """,
+)
+cbrt: Final = inexact1(
+    "cbrt",
+    ops.cbrt_p.bind,
+    "real cube root",
+    """
+    >>> jnp.cbrt(jnp.array([27., -8.]))
+    Array([ 3., -2.], dtype=float32)
+    """,
+)
+sin: Final = inexact1(
+    "sin",
+    ops.sin_p.bind,
+    "sine",
+    """
+    >>> jnp.sin(jnp.array([0., jnp.pi / 2]))
+    Array([0., 1.], dtype=float32)
+    """,
+)
+cos: Final = inexact1(
+    "cos",
+    ops.cos_p.bind,
+    "cosine",
+    """
+    >>> jnp.cos(jnp.array([0., jnp.pi])).round(3)
+    Array([ 1., -1.], dtype=float32)
+    """,
+)
+tan: Final = inexact1(
+    "tan",
+    ops.tan_p.bind,
+    "tangent",
+    """
+    >>> jnp.tan(jnp.array([0., jnp.pi / 4]))
+    Array([0., 1.], dtype=float32)
+    """,
+)
+arcsin: Final = inexact1(
+    "arcsin",
+    ops.asin_p.bind,
+    "inverse sine, in [-pi/2, pi/2]",
+    """
+    >>> jnp.arcsin(jnp.array([0., 1., 2.]))
+    Array([0.       , 1.5707964,       nan], dtype=float32)
+    """,
+)
+arccos: Final = inexact1(
+    "arccos",
+    ops.acos_p.bind,
+    "inverse cosine, in [0, pi]",
+    """
+    >>> jnp.acos(jnp.array([1., 0., 2.]))
+    Array([0.       , 1.5707964,       nan], dtype=float32)
+    """,
+)
+arctan: Final = inexact1(
+    "arctan",
+    ops.atan_p.bind,
+    "inverse tangent, in [-pi/2, pi/2]",
+    """
+    >>> jnp.arctan(jnp.array([0., 1., jnp.inf]))
+    Array([0.       , 0.7853981, 1.5707964], dtype=float32)
+    """,
+)
+sinh: Final = inexact1(
+    "sinh",
+    ops.sinh_p.bind,
+    "hyperbolic sine",
+    """
+    >>> jnp.sinh(jnp.array([0., 1.]))
+    Array([0.       , 1.1752012], dtype=float32)
+    """,
+)
+cosh: Final = inexact1(
+    "cosh",
+    ops.cosh_p.bind,
+    "hyperbolic cosine",
+    """
+    >>> jnp.cosh(jnp.array([0., 1.]))
+    Array([1.       , 1.5430806], dtype=float32)
+    """,
+)
+tanh: Final = inexact1(
+    "tanh",
+    ops.tanh_p.bind,
+    "hyperbolic tangent",
+    """
+    >>> jax.nn.tanh(jnp.array([0., 1.]))
+    Array([0.       , 0.7615942], dtype=float32)
+    """,
+)
+arcsinh: Final = inexact1(
+    "arcsinh",
+    ops.asinh_p.bind,
+    "inverse hyperbolic sine",
+    """
+    >>> jnp.arcsinh(jnp.array([0., 1.]))
+    Array([0.        , 0.88137364], dtype=float32)
+    """,
+)
+arccosh: Final = inexact1(
+    "arccosh",
+    ops.acosh_p.bind,
+    "inverse hyperbolic cosine",
+    """
+    >>> jnp.acosh(jnp.array([1., 2., 0.]))
+    Array([0.      , 1.316958,      nan], dtype=float32)
+    """,
+)
+arctanh: Final = inexact1(
+    "arctanh",
+    ops.atanh_p.bind,
+    "inverse hyperbolic tangent",
+    """
+    >>> jnp.arctanh(jnp.array([0., 0.5, 1.]))
+    Array([0.        , 0.54930615,        inf], dtype=float32)
+    """,
+)
+arctan2: Final = documented(
+    inexact2("arctan2", ops.atan2_p.bind),
+    "arctan2",
+    "the angle of the point with coordinates ``(x2, x1)``",
+    __name__,
+    """
+    >>> y, x = jnp.array([1., 1., -1.]), jnp.array([1., -1., -1.])
+    >>> jnp.rad2deg(jnp.arctan2(y, x))
+    Array([  45.,  135., -135.], dtype=float32)
+    """,
+)
+nextafter: Final = documented(
+    inexact2("nextafter", ops.nextafter_p.bind),
+    "nextafter",
+    "the next float after `x1` in the direction of `x2`",
+    __name__,
+    """
+    >>> jnp.nextafter(jnp.float32(1), jnp.float32(2)) - 1
+    Array(1.1920929e-07, dtype=float32)
+    """,
+)
+logical_not: Final = logical1(
+    "logical_not",
+    ops.not_p.bind,
+    "``not x``",
+    """
+    >>> jnp.logical_not(jnp.array([0, 2]))
+    Array([ True, False], dtype=bool)
+    """,
+)
 
 
 # ---- ufuncs with methods ---------------------------------------------------------------------------------------
@@ -159,7 +342,7 @@ def log_add_exp2(x: ArrayLike, y: ArrayLike, /) -> Any:
     return lax.div(derivative_rules.log_add_exp()(lax.mul(x, ln2), lax.mul(y, ln2)), ln2)
 
 
-def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=None, at=None) -> ufunc:
+def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=None, at=None, *, example) -> ufunc:
     made = ufunc(
         function,
         nin,
@@ -171,7 +354,7 @@ def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=Non
         accumulate=_accumulate_with(accumulate) if accumulate else None,
         at=_at_with(at) if at else None,
     )
-    made.__doc__ = documentation(what, nin)
+    made.__doc__ = with_example(documentation(what, nin), example)
     return made
 
 
@@ -179,20 +362,182 @@ _and, _orr, _xor = (
     logical2(n, p.bind) for n, p in (("logical_and", ops.and_p), ("logical_or", ops.or_p), ("logical_xor", ops.xor_p))
 )
 
-add: Final = _ufunc(operators.add, 2, "add", "sum", 0, "sum", "cumsum", "add")
-subtract: Final = _ufunc(operators.subtract, 2, "subtract", "difference", at="subtract")
-multiply: Final = _ufunc(operators.multiply, 2, "multiply", "product", 1, "prod", "cumprod", "multiply")
-maximum: Final = _ufunc(_max, 2, "maximum", "maximum; nan wins", reduce="max", at="max")
-minimum: Final = _ufunc(_min, 2, "minimum", "minimum; nan wins", reduce="min", at="min")
-negative: Final = _ufunc(operators.negative, 1, "negative", "``-x``")
-bitwise_and: Final = _ufunc(operators.bitwise_and, 2, "bitwise_and", "AND of bits or bools", -1)
-bitwise_or: Final = _ufunc(operators.bitwise_or, 2, "bitwise_or", "OR of bits or bools", 0)
-bitwise_xor: Final = _ufunc(operators.bitwise_xor, 2, "bitwise_xor", "exclusive OR of bits or bools", 0)
-logical_and: Final = _ufunc(_and, 2, "logical_and", "``x1 and x2`` of booleans", True, "all")
-logical_or: Final = _ufunc(_orr, 2, "logical_or", "``x1 or x2`` of booleans", False, "any")
-logical_xor: Final = _ufunc(_xor, 2, "logical_xor", "exclusive or of booleans", False)
-logaddexp: Final = _ufunc(log_add_exp, 2, "logaddexp", "``log(exp(x1) + exp(x2))``", -np.inf)
-logaddexp2: Final = _ufunc(log_add_exp2, 2, "logaddexp2", "``log2(2**x1 + 2**x2)``", -np.inf)
+add: Final = _ufunc(
+    operators.add,
+    2,
+    "add",
+    "sum",
+    0,
+    "sum",
+    "cumsum",
+    "add",
+    example="""
+    >>> x = jnp.array([[1, 2], [3, 4]])
+    >>> jnp.add(x, jnp.array([10, 20]))
+    Array([[11, 22],
+           [13, 24]], dtype=int32)
+    >>> jnp.add.reduce(x, axis=0)
+    Array([4, 6], dtype=int32)
+    >>> jnp.add.at(x, (0, 1), 100, inplace=False)
+    Array([[  1, 102],
+           [  3,   4]], dtype=int32)
+    """,
+)
+subtract: Final = _ufunc(
+    operators.subtract,
+    2,
+    "subtract",
+    "difference",
+    at="subtract",
+    example="""
+    >>> jnp.subtract(jnp.array([[5], [6]]), jnp.array([1, 2]))
+    Array([[4, 3],
+           [5, 4]], dtype=int32)
+    """,
+)
+multiply: Final = _ufunc(
+    operators.multiply,
+    2,
+    "multiply",
+    "product",
+    1,
+    "prod",
+    "cumprod",
+    "multiply",
+    example="""
+    >>> jnp.multiply(jnp.array([1, 2]), 3)
+    Array([3, 6], dtype=int32)
+    >>> jnp.multiply.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+    Array([[3, 4],
+           [6, 8]], dtype=int32)
+    """,
+)
+maximum: Final = _ufunc(
+    _max,
+    2,
+    "maximum",
+    "maximum; nan wins",
+    reduce="max",
+    at="max",
+    example="""
+    >>> jnp.maximum(jnp.array([1., jnp.nan, 3.]), 2.)
+    Array([ 2., nan,  3.], dtype=float32)
+    """,
+)
+minimum: Final = _ufunc(
+    _min,
+    2,
+    "minimum",
+    "minimum; nan wins",
+    reduce="min",
+    at="min",
+    example="""
+    >>> jnp.minimum(jnp.array([1., jnp.nan, 3.]), 2.)
+    Array([ 1., nan,  2.], dtype=float32)
+    """,
+)
+negative: Final = _ufunc(
+    operators.negative,
+    1,
+    "negative",
+    "``-x``",
+    example="""
+    >>> jnp.negative(jnp.array([1, -2]))
+    Array([-1,  2], dtype=int32)
+    """,
+)
+bitwise_and: Final = _ufunc(
+    operators.bitwise_and,
+    2,
+    "bitwise_and",
+    "AND of bits or bools",
+    -1,
+    example="""
+    >>> jnp.bitwise_and(jnp.array([0b1100]), 0b1010)
+    Array([8], dtype=int32)
+    """,
+)
+bitwise_or: Final = _ufunc(
+    operators.bitwise_or,
+    2,
+    "bitwise_or",
+    "OR of bits or bools",
+    0,
+    example="""
+    >>> jnp.bitwise_or(jnp.array([0b1100]), 0b1010)
+    Array([14], dtype=int32)
+    """,
+)
+bitwise_xor: Final = _ufunc(
+    operators.bitwise_xor,
+    2,
+    "bitwise_xor",
+    "exclusive OR of bits or bools",
+    0,
+    example="""
+    >>> jnp.bitwise_xor(jnp.array([0b1100]), 0b1010)
+    Array([6], dtype=int32)
+    >>> jnp.bitwise_xor.reduce(jnp.array([1, 2, 4]))
+    Array(7, dtype=int32)
+    """,
+)
+logical_and: Final = _ufunc(
+    _and,
+    2,
+    "logical_and",
+    "``x1 and x2`` of booleans",
+    True,
+    "all",
+    example="""
+    >>> jnp.logical_and(jnp.array([True, True]), jnp.array([0, 5]))
+    Array([False,  True], dtype=bool)
+    """,
+)
+logical_or: Final = _ufunc(
+    _orr,
+    2,
+    "logical_or",
+    "``x1 or x2`` of booleans",
+    False,
+    "any",
+    example="""
+    >>> jnp.logical_or(jnp.array([False, False]), jnp.array([0, 5]))
+    Array([False,  True], dtype=bool)
+    """,
+)
+logical_xor: Final = _ufunc(
+    _xor,
+    2,
+    "logical_xor",
+    "exclusive or of booleans",
+    False,
+    example="""
+    >>> jnp.logical_xor(jnp.array([True, False]), jnp.array([True, True]))
+    Array([False,  True], dtype=bool)
+    """,
+)
+logaddexp: Final = _ufunc(
+    log_add_exp,
+    2,
+    "logaddexp",
+    "``log(exp(x1) + exp(x2))``",
+    -np.inf,
+    example="""
+    >>> jnp.logaddexp(jnp.array([1000., 0.]), jnp.array([1000., -jnp.inf]))
+    Array([1000.6932,    0.    ], dtype=float32)
+    """,
+)
+logaddexp2: Final = _ufunc(
+    log_add_exp2,
+    2,
+    "logaddexp2",
+    "``log2(2**x1 + 2**x2)``",
+    -np.inf,
+    example="""
+    >>> jnp.logaddexp2(jnp.array([3.]), jnp.array([3.]))
+    Array([4.], dtype=float32)
+    """,
+)
 
 
 # ---- composed functions: powers, logarithms, angles ------------------------------------------------------------
@@ -202,21 +547,41 @@ def _constant(x, value):
     return ops.scalar_like(x, value)
 
 
-def _of_floats(name: str, what: str, formula: Callable) -> Callable:
+def _of_floats(name: str, what: str, formula: Callable, example: str) -> Callable:
     """The function of one operand, as floats, that is one program."""
 
     def function(x, /):
         return formula(inexact(name, x))
 
-    return one_program(documented(function, name, what, __name__))
+    return one_program(documented(function, name, what, __name__, example))
 
 
-log10: Final = _of_floats("log10", "logarithm to base 10", lambda x: lax.div(lax.log(x), _constant(x, math.log(10))))
+log10: Final = _of_floats(
+    "log10",
+    "logarithm to base 10",
+    lambda x: lax.div(lax.log(x), _constant(x, math.log(10))),
+    example="""
+    >>> jnp.log10(jnp.array([1., 1000.]))
+    Array([0., 3.], dtype=float32)
+    """,
+)
 deg2rad: Final = _of_floats(
-    "deg2rad", "conversion from degrees to radians", lambda x: lax.mul(x, _constant(x, math.pi / 180))
+    "deg2rad",
+    "conversion from degrees to radians",
+    lambda x: lax.mul(x, _constant(x, math.pi / 180)),
+    example="""
+    >>> jnp.deg2rad(jnp.array([0., 90., 180.]))
+    Array([0.       , 1.5707964, 3.1415927], dtype=float32)
+    """,
 )
 rad2deg: Final = _of_floats(
-    "rad2deg", "conversion from radians to degrees", lambda x: lax.mul(x, _constant(x, 180 / math.pi))
+    "rad2deg",
+    "conversion from radians to degrees",
+    lambda x: lax.mul(x, _constant(x, 180 / math.pi)),
+    example="""
+    >>> jnp.rad2deg(jnp.pi)
+    Array(180., dtype=float32, weak_type=True)
+    """,
 )
 
 

@@ -10,121 +10,403 @@ from bedrax.numpy.universal import ufunc
 add: ufunc
 
 def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """Elementwise angle of complex numbers, in radians, or with `deg` in degrees."""
+    """Elementwise angle of complex numbers, in radians, or with `deg` in degrees.
+
+    Examples:
+
+      >>> z = jnp.array([1, 1j, -1])
+      >>> jnp.angle(z, deg=True)
+      Array([  0.,  90., 180.], dtype=float32)
+    """
 
 def arccos(x: ArrayLike, /) -> Array:
-    """Elementwise inverse cosine, in [0, pi]."""
+    """Elementwise inverse cosine, in [0, pi].
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.acos(jnp.array([1., 0., 2.]))
+      Array([0.       , 1.5707964,       nan], dtype=float32)
+    """
 
 def arccosh(x: ArrayLike, /) -> Array:
-    """Elementwise inverse hyperbolic cosine."""
+    """Elementwise inverse hyperbolic cosine.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.acosh(jnp.array([1., 2., 0.]))
+      Array([0.      , 1.316958,      nan], dtype=float32)
+    """
 
 def arcsin(x: ArrayLike, /) -> Array:
-    """Elementwise inverse sine, in [-pi/2, pi/2]."""
+    """Elementwise inverse sine, in [-pi/2, pi/2].
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.arcsin(jnp.array([0., 1., 2.]))
+      Array([0.       , 1.5707964,       nan], dtype=float32)
+    """
 
 def arcsinh(x: ArrayLike, /) -> Array:
-    """Elementwise inverse hyperbolic sine."""
+    """Elementwise inverse hyperbolic sine.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.arcsinh(jnp.array([0., 1.]))
+      Array([0.        , 0.88137364], dtype=float32)
+    """
 
 def arctan(x: ArrayLike, /) -> Array:
-    """Elementwise inverse tangent, in [-pi/2, pi/2]."""
+    """Elementwise inverse tangent, in [-pi/2, pi/2].
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.arctan(jnp.array([0., 1., jnp.inf]))
+      Array([0.       , 0.7853981, 1.5707964], dtype=float32)
+    """
 
 def arctan2(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Elementwise the angle of the point with coordinates ``(x2, x1)``."""
+    """Elementwise the angle of the point with coordinates ``(x2, x1)``.
+
+    Args:
+      x1, x2: arrays or scalars, broadcast against each other.
+
+    Examples:
+
+      >>> y, x = jnp.array([1., 1., -1.]), jnp.array([1., -1., -1.])
+      >>> jnp.rad2deg(jnp.arctan2(y, x))
+      Array([  45.,  135., -135.], dtype=float32)
+    """
 
 def arctanh(x: ArrayLike, /) -> Array:
-    """Elementwise inverse hyperbolic tangent."""
+    """Elementwise inverse hyperbolic tangent.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.arctanh(jnp.array([0., 0.5, 1.]))
+      Array([0.        , 0.54930615,        inf], dtype=float32)
+    """
 
 bitwise_and: ufunc
 
 def bitwise_count(x: ArrayLike, /) -> Any:
-    """Elementwise number of bits set in the absolute value, as uint8."""
+    """Elementwise number of bits set in the absolute value, as uint8.
+
+    Examples:
+
+      >>> jnp.bitwise_count(jnp.array([0, 1, 7, 255]))
+      Array([0, 1, 3, 8], dtype=uint8)
+    """
 
 bitwise_or: ufunc
 
 bitwise_xor: ufunc
 
 def cbrt(x: ArrayLike, /) -> Array:
-    """Elementwise real cube root."""
+    """Elementwise real cube root.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.cbrt(jnp.array([27., -8.]))
+      Array([ 3., -2.], dtype=float32)
+    """
 
 def ceil(x: Array, /) -> Array:
-    """Elementwise smallest integer not below `x`, in the dtype of `x`."""
+    """Elementwise smallest integer not below `x`, in the dtype of `x`.
+
+    Examples:
+
+      >>> jnp.ceil(jnp.array([1.2, -1.2, 3.]))
+      Array([ 2., -1.,  3.], dtype=float32)
+    """
 
 def conjugate(x: Array, /) -> Array:
-    """Elementwise complex conjugate; real numbers are unchanged."""
+    """Elementwise complex conjugate; real numbers are unchanged.
+
+    Examples:
+
+      >>> jnp.conj(jnp.array([1 + 2j, 3.]))
+      Array([1.-2.j, 3.-0.j], dtype=complex64)
+    """
 
 def copysign(x1: Array, x2: Array, /) -> Array:
-    """Elementwise magnitude of `x1` with the sign of `x2`."""
+    """Elementwise magnitude of `x1` with the sign of `x2`.
+
+    Examples:
+
+      >>> jnp.copysign(jnp.array([1., -2.]), jnp.array([-0., 1.]))
+      Array([-1.,  2.], dtype=float32)
+    """
 
 def cos(x: ArrayLike, /) -> Array:
-    """Elementwise cosine."""
+    """Elementwise cosine.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.cos(jnp.array([0., jnp.pi])).round(3)
+      Array([ 1., -1.], dtype=float32)
+    """
 
 def cosh(x: ArrayLike, /) -> Array:
-    """Elementwise hyperbolic cosine."""
+    """Elementwise hyperbolic cosine.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.cosh(jnp.array([0., 1.]))
+      Array([1.       , 1.5430806], dtype=float32)
+    """
 
 def deg2rad(x: ArrayLike, /) -> Array:
-    """Elementwise conversion from degrees to radians."""
+    """Elementwise conversion from degrees to radians.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.deg2rad(jnp.array([0., 90., 180.]))
+      Array([0.       , 1.5707964, 3.1415927], dtype=float32)
+    """
 
 def exp(x: ArrayLike, /) -> Array:
-    """Elementwise exponential."""
+    """Elementwise exponential.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.exp(jnp.array([0., 1., -jnp.inf]))
+      Array([1.       , 2.7182817, 0.       ], dtype=float32)
+    """
 
 def exp2(x: ArrayLike, /) -> Array:
-    """Elementwise ``2 ** x``."""
+    """Elementwise ``2 ** x``.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.exp2(jnp.array([0., 3., -1.]))
+      Array([1. , 8. , 0.5], dtype=float32)
+    """
 
 def expm1(x: ArrayLike, /) -> Array:
-    """Elementwise ``exp(x) - 1``, accurate near 0."""
+    """Elementwise ``exp(x) - 1``, accurate near 0.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.expm1(1e-6)
+      Array(1.0000005e-06, dtype=float32, weak_type=True)
+      >>> jnp.exp(1e-6) - 1
+      Array(9.536743e-07, dtype=float32, weak_type=True)
+    """
 
 def fabs(x: ArrayLike, /) -> Any:
-    """Elementwise absolute value as a float; not of complex numbers."""
+    """Elementwise absolute value as a float; not of complex numbers.
+
+    Examples:
+
+      >>> jnp.fabs(jnp.array([-1, 2]))
+      Array([1., 2.], dtype=float32)
+    """
 
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Elementwise ``x ** y``, as floats."""
+    """Elementwise ``x ** y``, as floats.
+
+    Examples:
+
+      >>> jnp.float_power(jnp.array([2, 4]), -1)
+      Array([0.5 , 0.25], dtype=float32)
+    """
 
 def floor(x: ArrayLike, /) -> Array:
-    """Elementwise largest integer not above `x`, in the dtype of `x`."""
+    """Elementwise largest integer not above `x`, in the dtype of `x`.
+
+    Examples:
+
+      >>> jnp.floor(jnp.array([1.8, -1.2]))
+      Array([ 1., -2.], dtype=float32)
+    """
 
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise maximum that ignores nan where only one operand is nan."""
+    """Elementwise maximum that ignores nan where only one operand is nan.
+
+    Examples:
+
+      >>> jnp.fmax(jnp.array([1., jnp.nan]), 0.)
+      Array([1., 0.], dtype=float32)
+    """
 
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise minimum that ignores nan where only one operand is nan."""
+    """Elementwise minimum that ignores nan where only one operand is nan.
+
+    Examples:
+
+      >>> jnp.fmin(jnp.array([1., jnp.nan]), 0.)
+      Array([0., 0.], dtype=float32)
+    """
 
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Elementwise remainder with the sign of the dividend, as C's ``fmod``; an integer modulo 0 is 0."""
+    """Elementwise remainder with the sign of the dividend, as C's ``fmod``; an integer modulo 0 is 0.
+
+    Examples:
+
+      >>> jnp.fmod(jnp.array([7, -7]), 3)
+      Array([ 1, -1], dtype=int32)
+      >>> jnp.mod(jnp.array([7, -7]), 3)
+      Array([1, 2], dtype=int32)
+    """
 
 def frexp(x: ArrayLike, /) -> tuple[Array, ...]:
-    """(significand, exponent) with ``x = significand * 2**exponent`` and significand in [0.5, 1); 0 for 0."""
+    """(significand, exponent) with ``x = significand * 2**exponent`` and significand in [0.5, 1); 0 for 0.
+
+    Examples:
+
+      >>> mantissa, exponent = jnp.frexp(jnp.array([8., 0.75]))
+      >>> mantissa
+      Array([0.5 , 0.75], dtype=float32)
+      >>> exponent
+      Array([4, 0], dtype=int32)
+    """
 
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise greatest common divisor of integers; not negative."""
+    """Elementwise greatest common divisor of integers; not negative.
+
+    Examples:
+
+      >>> jnp.gcd(jnp.array([12, 18]), 8)
+      Array([4, 2], dtype=int32)
+    """
 
 def heaviside(x1: ArrayLike, x2: float, /) -> Array:
-    """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive."""
+    """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive.
+
+    Examples:
+
+      >>> jnp.heaviside(jnp.array([-1., 0., 2.]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
+    """
 
 def hypot(x1: Array, x2: Array, /) -> Array:
-    """Elementwise ``sqrt(x1**2 + x2**2)`` without overflow."""
+    """Elementwise ``sqrt(x1**2 + x2**2)`` without overflow.
+
+    Raises:
+      ValueError: an operand is complex.
+
+    Examples:
+
+      >>> jnp.hypot(jnp.array([3., 5.]), jnp.array([4., 12.]))
+      Array([ 5.      , 12.999999], dtype=float32)
+    """
 
 def imag(val: ArrayLike, /) -> Array:
-    """Elementwise imaginary part; zeros for real numbers."""
+    """Elementwise imaginary part; zeros for real numbers.
 
-def inexact1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
+    Examples:
+
+      >>> jnp.imag(jnp.array([1 + 2j, 3]))
+      Array([2., 0.], dtype=float32)
+    """
+
+def inexact1(name: str, bind: Callable[..., Any], what: str, example: str) -> Callable[..., Any]:
     """A function of one operand; integers and bools become floats."""
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise least common multiple of integers; not negative."""
+    """Elementwise least common multiple of integers; not negative.
+
+    Examples:
+
+      >>> jnp.lcm(jnp.array([4, 6]), 10)
+      Array([20, 30], dtype=int32)
+    """
 
 def ldexp(x1: Array, x2: Array, /) -> Array:
-    """Elementwise ``x1 * 2**x2`` with integers `x2`, without overflow in between."""
+    """Elementwise ``x1 * 2**x2`` with integers `x2`, without overflow in between.
+
+    Examples:
+
+      >>> jnp.ldexp(jnp.array([0.5, 3.]), jnp.array([4, -1]))
+      Array([8. , 1.5], dtype=float32)
+    """
 
 def log(x: ArrayLike, /) -> Array:
-    """Elementwise natural logarithm."""
+    """Elementwise natural logarithm.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.log(jnp.array([1., jnp.e, 0.]))
+      Array([0.        , 0.99999994,       -inf], dtype=float32)
+    """
 
 def log10(x: ArrayLike, /) -> Array:
-    """Elementwise logarithm to base 10."""
+    """Elementwise logarithm to base 10.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.log10(jnp.array([1., 1000.]))
+      Array([0., 3.], dtype=float32)
+    """
 
 def log1p(x: ArrayLike, /) -> Array:
-    """Elementwise ``log(1 + x)``, accurate near 0."""
+    """Elementwise ``log(1 + x)``, accurate near 0.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.log1p(1e-7)
+      Array(9.9999994e-08, dtype=float32, weak_type=True)
+    """
 
 def log2(x: ArrayLike, /) -> Array:
-    """Elementwise logarithm to base 2."""
+    """Elementwise logarithm to base 2.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.log2(jnp.array([1., 8., 0.5]))
+      Array([ 0.,  3., -1.], dtype=float32)
+    """
 
 def log_add_exp(x: Array, y: ArrayLike, /) -> Array:
     """``log(exp(x) + exp(y))`` without overflow."""
@@ -136,7 +418,7 @@ logaddexp: ufunc
 
 logaddexp2: ufunc
 
-def logical1(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
+def logical1(name: str, bind: Callable[..., Any], what: str, example: str) -> Callable[..., Any]:
     """A function of one operand, converted to booleans."""
 
 def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,7 +427,16 @@ def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
 logical_and: ufunc
 
 def logical_not(x: ArrayLike, /) -> Array:
-    """Elementwise ``not x``."""
+    """Elementwise ``not x``.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.logical_not(jnp.array([0, 2]))
+      Array([ True, False], dtype=bool)
+    """
 
 logical_or: ufunc
 
@@ -156,7 +447,13 @@ maximum: ufunc
 minimum: ufunc
 
 def modf(x: ArrayLike, /, out: None = None) -> Array:
-    """(fractional part, integer part), both with the sign of `x`, as floats."""
+    """(fractional part, integer part), both with the sign of `x`, as floats.
+
+    Examples:
+
+      >>> jnp.modf(jnp.array([1.5, -2.25]))
+      (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
+    """
 
 multiply: ufunc
 
@@ -167,59 +464,206 @@ def nan_to_num(
     posinf: ArrayLike | None = None,
     neginf: ArrayLike | None = None,
 ) -> Array:
-    """Replace nan and infinities."""
+    """Replace nan and infinities.
+
+    Args:
+      x: array or scalar.
+      copy: has no effect; arrays are immutable.
+      nan: the replacement of nan.
+      posinf, neginf: the replacements of infinities; default: the largest and least finite values.
+
+    Examples:
+
+      >>> jnp.nan_to_num(jnp.array([1., jnp.nan, jnp.inf]), nan=0., posinf=9.)
+      Array([1., 0., 9.], dtype=float32)
+    """
 
 negative: ufunc
 
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Elementwise the next float after `x1` in the direction of `x2`."""
+    """Elementwise the next float after `x1` in the direction of `x2`.
+
+    Args:
+      x1, x2: arrays or scalars, broadcast against each other.
+
+    Examples:
+
+      >>> jnp.nextafter(jnp.float32(1), jnp.float32(2)) - 1
+      Array(1.1920929e-07, dtype=float32)
+    """
 
 def rad2deg(x: ArrayLike, /) -> Array:
-    """Elementwise conversion from radians to degrees."""
+    """Elementwise conversion from radians to degrees.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.rad2deg(jnp.pi)
+      Array(180., dtype=float32, weak_type=True)
+    """
 
 def real(val: Array, /) -> Array:
-    """Elementwise real part."""
+    """Elementwise real part.
+
+    Examples:
+
+      >>> jnp.real(jnp.array([1 + 2j, 3]))
+      Array([1., 3.], dtype=float32)
+    """
 
 def reciprocal(x: ArrayLike, /) -> Any:
-    """Elementwise ``1 / x``, as floats."""
+    """Elementwise ``1 / x``, as floats.
+
+    Examples:
+
+      >>> jnp.reciprocal(jnp.array([2., 0.]))
+      Array([0.5, inf], dtype=float32)
+    """
 
 def rint(x: ArrayLike, /) -> Array:
-    """Elementwise nearest integer, halves to even, as a float."""
+    """Elementwise nearest integer, halves to even, as a float.
+
+    Examples:
+
+      >>> jnp.rint(jnp.array([0.5, 1.5, -0.7]))
+      Array([ 0.,  2., -1.], dtype=float32)
+    """
 
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """Elementwise rounding to `decimals` digits after the point, halves to even."""
+    """Elementwise rounding to `decimals` digits after the point, halves to even.
+
+    Args:
+      a: array or scalar.
+      decimals: the number of digits; negative ones round to tens, hundreds... (floats only).
+      out: must be None.
+
+    Examples:
+
+      >>> jnp.round(jnp.array([1.25, 3.75]), 1)
+      Array([1.2, 3.8], dtype=float32)
+
+      >>> jnp.around(jnp.array([0.5, 1.5, 2.675]))
+      Array([0., 2., 3.], dtype=float32)
+      >>> jnp.around(jnp.array([0.126, 2.674]), decimals=2)
+      Array([0.13     , 2.6699998], dtype=float32)
+    """
 
 def sign(x: Array, /) -> Array:
-    """Elementwise sign: -1, 0 or 1; nan for nan; ``x / abs(x)`` for complex numbers."""
+    """Elementwise sign: -1, 0 or 1; nan for nan; ``x / abs(x)`` for complex numbers.
+
+    Examples:
+
+      >>> jnp.sign(jnp.array([-3., 0., 2.]))
+      Array([-1.,  0.,  1.], dtype=float32)
+    """
 
 def signbit(x: Array, /) -> Array:
-    """Whether the sign bit is set, elementwise: of negative numbers, -0.0, and some nans."""
+    """Whether the sign bit is set, elementwise: of negative numbers, -0.0, and some nans.
+
+    Examples:
+
+      >>> jnp.signbit(jnp.array([-3., -0., 0.]))
+      Array([ True,  True, False], dtype=bool)
+    """
 
 def sin(x: ArrayLike, /) -> Array:
-    """Elementwise sine."""
+    """Elementwise sine.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.sin(jnp.array([0., jnp.pi / 2]))
+      Array([0., 1.], dtype=float32)
+    """
 
 def sinc(x: ArrayLike, /) -> Array:
-    """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are correct, too."""
+    """Elementwise ``sin(pi x) / (pi x)``, 1 at 0, where all derivatives are correct, too.
+
+    Examples:
+
+      >>> jnp.sinc(jnp.array([0., 0.5])).round(3)
+      Array([1.   , 0.637], dtype=float32)
+    """
 
 def sinh(x: ArrayLike, /) -> Array:
-    """Elementwise hyperbolic sine."""
+    """Elementwise hyperbolic sine.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.sinh(jnp.array([0., 1.]))
+      Array([0.       , 1.1752012], dtype=float32)
+    """
 
 def spacing(x: ArrayLike, /) -> Array:
-    """Elementwise distance to the next float away from zero, with the sign of `x`."""
+    """Elementwise distance to the next float away from zero, with the sign of `x`.
+
+    Examples:
+
+      >>> jnp.spacing(jnp.float32(1))
+      Array(1.1920929e-07, dtype=float32)
+    """
 
 def sqrt(x: ArrayLike, /) -> Array:
-    """Elementwise square root."""
+    """Elementwise square root.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.sqrt(jnp.array([4., -1.]))
+      Array([ 2., nan], dtype=float32)
+      >>> jnp.sqrt(jnp.array([-1 + 0j]))
+      Array([0.+1.j], dtype=complex64)
+    """
 
 def square(x: ArrayLike, /) -> Array:
-    """Elementwise ``x * x``."""
+    """Elementwise ``x * x``.
+
+    Examples:
+
+      >>> jnp.square(jnp.array([3, -2]))
+      Array([9, 4], dtype=int32)
+    """
 
 subtract: ufunc
 
 def tan(x: ArrayLike, /) -> Array:
-    """Elementwise tangent."""
+    """Elementwise tangent.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jnp.tan(jnp.array([0., jnp.pi / 4]))
+      Array([0., 1.], dtype=float32)
+    """
 
 def tanh(x: ArrayLike, /) -> Array:
-    """Elementwise hyperbolic tangent."""
+    """Elementwise hyperbolic tangent.
+
+    Args:
+      x: array or scalar.
+
+    Examples:
+
+      >>> jax.nn.tanh(jnp.array([0., 1.]))
+      Array([0.       , 0.7615942], dtype=float32)
+    """
 
 def trunc(x: ArrayLike) -> Array:
-    """Elementwise integer part of `x`, in the dtype of `x`."""
+    """Elementwise integer part of `x`, in the dtype of `x`.
+
+    Examples:
+
+      >>> jnp.trunc(jnp.array([1.8, -1.8]))
+      Array([ 1., -1.], dtype=float32)
+    """

@@ -15,6 +15,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
+from bedrax.core.signatures import named
 from bedrax.numpy import indexing
 from bedrax.pallas.inside import broadcast_to
 from bedrax.pallas.specs import CompilerParams as _CompilerParams
@@ -180,7 +181,7 @@ def _without(view: TransformedRef, mask: Any) -> TransformedRef | None:
 
 
 def _atomic(
-    name: str, doc: str, new: Callable[[Any, Any], Any], how: str | None = None, bits: bool = False
+    name: str, doc: str, new: Callable[[Any, Any], Any], how: str | None = None, bits: bool = False, *, example: str
 ) -> Callable:
     def operation(x_ref_or_view: Ref, idx: Any, val: Any, *, mask: Any = None) -> Any:
         view = as_view(x_ref_or_view)
@@ -199,8 +200,7 @@ def _atomic(
         return old
 
     twice = "changed twice" if how else "given the last value"
-    operation.__name__ = operation.__qualname__ = name
-    operation.__doc__ = f"""``ref[idx] = {doc}`` where `mask` is true; returns the former value.
+    text = f"""``ref[idx] = {doc}`` where `mask` is true; returns the former value.
 
     Args:
       x_ref_or_view: a reference or a view of one.
@@ -211,7 +211,7 @@ def _atomic(
     Returns:
       What the part held before the call, an array of its shape.
     """
-    return operation
+    return named(operation, name, __name__, text, example)
 
 
 def _bit_by_bit(scatter: Callable[[Any, Any], Any], x: Any, val: Any) -> Any:
@@ -226,13 +226,134 @@ def _bit_by_bit(scatter: Callable[[Any, Any], Any], x: Any, val: Any) -> Any:
     return lax.fori_loop(0, dtypes.iinfo(x.dtype).bits, add, lax.full_like(x, 0))
 
 
-atomic_add: Final = _atomic("atomic_add", "ref[idx] + val", lax.add, "add")
-atomic_max: Final = _atomic("atomic_max", "maximum(ref[idx], val)", lax.max, "max")
-atomic_min: Final = _atomic("atomic_min", "minimum(ref[idx], val)", lax.min, "min")
-atomic_and: Final = _atomic("atomic_and", "ref[idx] & val", lax.bitwise_and, "min", bits=True)
-atomic_or: Final = _atomic("atomic_or", "ref[idx] | val", lax.bitwise_or, "max", bits=True)
-atomic_xor: Final = _atomic("atomic_xor", "ref[idx] ^ val", lax.bitwise_xor, "add", bits=True)
-atomic_xchg: Final = _atomic("atomic_xchg", "val", lambda old, val: val)
+atomic_add: Final = _atomic(
+    "atomic_add",
+    "ref[idx] + val",
+    lax.add,
+    "add",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import triton as plgpu
+
+    >>> def kernel(bins_ref, _, counts_ref):
+    ...     plgpu.atomic_add(counts_ref, (bins_ref[...],), 1)
+    ...
+    >>> counts = jnp.zeros(3, jnp.int32)
+    >>> histogram = pl.pallas_call(kernel, counts, input_output_aliases={1: 0}, interpret=True)
+    >>> histogram(jnp.array([0, 2, 2, 0, 2]), counts)
+    Array([2, 0, 3], dtype=int32)
+    """,
+)
+atomic_max: Final = _atomic(
+    "atomic_max",
+    "maximum(ref[idx], val)",
+    lax.max,
+    "max",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import triton as plgpu
+
+    >>> def kernel(groups_ref, x_ref, _, best_ref):
+    ...     plgpu.atomic_max(best_ref, (groups_ref[...],), x_ref[...])
+    ...
+    >>> best = jnp.zeros(2, jnp.int32)
+    >>> largest = pl.pallas_call(kernel, best, input_output_aliases={2: 0}, interpret=True)
+    >>> largest(jnp.array([0, 1, 0, 1]), jnp.array([7, 4, 3, 9]), best)
+    Array([7, 9], dtype=int32)
+    """,
+)
+atomic_min: Final = _atomic(
+    "atomic_min",
+    "minimum(ref[idx], val)",
+    lax.min,
+    "min",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import triton as plgpu
+
+    >>> def kernel(x_ref, _, least_ref):
+    ...     plgpu.atomic_min(least_ref, 0, x_ref[pl.program_id(0)])
+    ...
+    >>> least = jnp.full(1, 100)
+    >>> f = pl.pallas_call(kernel, least, grid=(4,), input_output_aliases={1: 0}, interpret=True)
+    >>> f(jnp.array([8, 3, 12, 5]), least)
+    Array([3], dtype=int32)
+    """,
+)
+atomic_and: Final = _atomic(
+    "atomic_and",
+    "ref[idx] & val",
+    lax.bitwise_and,
+    "min",
+    bits=True,
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import triton as plgpu
+
+    >>> def kernel(flags_ref, _, common_ref):
+    ...     plgpu.atomic_and(common_ref, 0, flags_ref[pl.program_id(0)])
+    ...
+    >>> common = jnp.full(1, -1)
+    >>> f = pl.pallas_call(kernel, common, grid=(3,), input_output_aliases={1: 0}, interpret=True)
+    >>> f(jnp.array([0b0111, 0b1110, 0b0110]), common)
+    Array([6], dtype=int32)
+    """,
+)
+atomic_or: Final = _atomic(
+    "atomic_or",
+    "ref[idx] | val",
+    lax.bitwise_or,
+    "max",
+    bits=True,
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import triton as plgpu
+
+    >>> def kernel(bits_ref, _, any_ref):
+    ...     plgpu.atomic_or(any_ref, 0, 1 << bits_ref[pl.program_id(0)])
+    ...
+    >>> none = jnp.zeros(1, jnp.int32)
+    >>> f = pl.pallas_call(kernel, none, grid=(3,), input_output_aliases={1: 0}, interpret=True)
+    >>> f(jnp.array([0, 3, 0]), none)
+    Array([9], dtype=int32)
+    """,
+)
+atomic_xor: Final = _atomic(
+    "atomic_xor",
+    "ref[idx] ^ val",
+    lax.bitwise_xor,
+    "add",
+    bits=True,
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import triton as plgpu
+
+    >>> def kernel(x_ref, _, parity_ref):
+    ...     plgpu.atomic_xor(parity_ref, 0, x_ref[pl.program_id(0)])
+    ...
+    >>> even = jnp.zeros(1, jnp.int32)
+    >>> f = pl.pallas_call(kernel, even, grid=(5,), input_output_aliases={1: 0}, interpret=True)
+    >>> f(jnp.array([4, 6, 4, 9, 6]), even)  # 4 and 6 are there twice
+    Array([9], dtype=int32)
+    """,
+)
+atomic_xchg: Final = _atomic(
+    "atomic_xchg",
+    "val",
+    lambda old, val: val,
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import triton as plgpu
+
+    >>> def kernel(x_ref, _, slot_ref, before_ref):
+    ...     before_ref[...] = plgpu.atomic_xchg(slot_ref, (pl.ds(0, 2),), x_ref[...])
+    ...
+    >>> slot = jnp.array([1, 2, 3])
+    >>> out = (slot, jax.ShapeDtypeStruct((2,), jnp.int32))
+    >>> pl.pallas_call(kernel, out, input_output_aliases={1: 0}, interpret=True)(jnp.array([8, 9]), slot)
+    (Array([8, 9, 3], dtype=int32), Array([1, 2], dtype=int32))
+    """,
+)
 
 
 def atomic_cas(ref: Ref, cmp: Any, val: Any) -> Any:

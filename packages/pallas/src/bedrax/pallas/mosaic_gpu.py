@@ -20,6 +20,7 @@ import numpy as np
 from bedrax import lax, pytree
 from bedrax import numpy as jnp
 from bedrax.core.avals import ShapedArray
+from bedrax.core.signatures import named as named_function
 from bedrax.pallas import copies, masked
 from bedrax.pallas.calls import Blocks, scratch_memory
 from bedrax.pallas.cores import on_cores
@@ -555,33 +556,133 @@ def store(dst: Ref, value: Any, *, optimized: bool = True) -> None:
     masked.store(dst, value)
 
 
-def _atomic(name: str, doc: str) -> Callable[..., None]:
+def _atomic(name: str, doc: str, example: str) -> Callable[..., None]:
     change = getattr(masked, name)
 
     def operation(ref: Ref, val: Any, *, optimized: bool = True) -> None:
         change(ref, None, val)
 
-    operation.__name__ = operation.__qualname__ = name
-    operation.__doc__ = f"``ref[...] = {doc}``, of a reference or a view of one; `val` is broadcast and converted."
-    return operation
+    text = f"``ref[...] = {doc}``, of a reference or a view of one; `val` is broadcast and converted."
+    return named_function(operation, name, __name__, text, example)
 
 
-atomic_add: Final = _atomic("atomic_add", "ref[...] + val")
-atomic_max: Final = _atomic("atomic_max", "maximum(ref[...], val)")
-atomic_min: Final = _atomic("atomic_min", "minimum(ref[...], val)")
-atomic_and: Final = _atomic("atomic_and", "ref[...] & val")
-atomic_or: Final = _atomic("atomic_or", "ref[...] | val")
-atomic_xor: Final = _atomic("atomic_xor", "ref[...] ^ val")
+atomic_add: Final = _atomic(
+    "atomic_add",
+    "ref[...] + val",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> def body(out_ref):
+    ...     plgpu.store(out_ref, 5)
+    ...     plgpu.atomic_add(out_ref, 3)
+    ...
+    >>> run(body, jnp.arange(2))
+    Array([8, 8], dtype=int32)
+    """,
+)
+atomic_max: Final = _atomic(
+    "atomic_max",
+    "maximum(ref[...], val)",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> def body(out_ref):
+    ...     plgpu.store(out_ref, 5)
+    ...     plgpu.atomic_max(out_ref, jnp.array([3, 7]))
+    ...
+    >>> run(body, jnp.arange(2))
+    Array([5, 7], dtype=int32)
+    """,
+)
+atomic_min: Final = _atomic(
+    "atomic_min",
+    "minimum(ref[...], val)",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> def body(out_ref):
+    ...     plgpu.store(out_ref, 5)
+    ...     plgpu.atomic_min(out_ref, jnp.array([3, 7]))
+    ...
+    >>> run(body, jnp.arange(2))
+    Array([3, 5], dtype=int32)
+    """,
+)
+atomic_and: Final = _atomic(
+    "atomic_and",
+    "ref[...] & val",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> def body(out_ref):
+    ...     plgpu.store(out_ref, 0b0110)
+    ...     plgpu.atomic_and(out_ref, 0b0011)
+    ...
+    >>> run(body, jnp.arange(1))
+    Array([2], dtype=int32)
+    """,
+)
+atomic_or: Final = _atomic(
+    "atomic_or",
+    "ref[...] | val",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> def body(out_ref):
+    ...     plgpu.store(out_ref, 0b0110)
+    ...     plgpu.atomic_or(out_ref, 0b0011)
+    ...
+    >>> run(body, jnp.arange(1))
+    Array([7], dtype=int32)
+    """,
+)
+atomic_xor: Final = _atomic(
+    "atomic_xor",
+    "ref[...] ^ val",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> def body(out_ref):
+    ...     plgpu.store(out_ref, 0b0110)
+    ...     plgpu.atomic_xor(out_ref, 0b0011)
+    ...
+    >>> run(body, jnp.arange(1))
+    Array([5], dtype=int32)
+    """,
+)
 
 
-def _reduction(name: str, doc: str) -> Callable[..., Any]:
+def _reduction(name: str, doc: str, example: str) -> Callable[..., Any]:
     reduce = getattr(jnp, name)
 
     def operation(x: Any, axis: Any = None, keepdims: bool = False, *, accumulator_ilp: int | None = None) -> Any:
         return reduce(x, axis=axis, keepdims=keepdims)
 
-    operation.__name__ = operation.__qualname__ = name
-    operation.__doc__ = f"""{doc} over axes of an array.
+    text = f"""{doc} over axes of an array.
 
     Args:
       x: an array.
@@ -589,13 +690,65 @@ def _reduction(name: str, doc: str) -> Callable[..., Any]:
       keepdims: keep these axes, with length 1.
       accumulator_ilp: the number of partial results on a GPU; not used.
     """
-    return operation
+    return named_function(operation, name, __name__, text, example)
 
 
-sum: Final = _reduction("sum", "The sum")
-max: Final = _reduction("max", "The largest element")
-min: Final = _reduction("min", "The least element")
-prod: Final = _reduction("prod", "The product")
+sum: Final = _reduction(
+    "sum",
+    "The sum",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> run(lambda x_ref, out_ref: out_ref.set(plgpu.sum(x_ref[...], axis=0)), jnp.arange(2), jnp.array([[1, 2], [3, 4]]))
+    Array([4, 6], dtype=int32)
+    """,
+)
+max: Final = _reduction(
+    "max",
+    "The largest element",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> run(lambda x_ref, out_ref: out_ref.set(plgpu.max(x_ref[...], axis=1)), jnp.arange(2), jnp.array([[1, 2], [3, 4]]))
+    Array([2, 4], dtype=int32)
+    """,
+)
+min: Final = _reduction(
+    "min",
+    "The least element",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> run(lambda x_ref, out_ref: out_ref.set(plgpu.min(x_ref[...], axis=1)), jnp.arange(2), jnp.array([[1, 2], [3, 4]]))
+    Array([1, 3], dtype=int32)
+    """,
+)
+prod: Final = _reduction(
+    "prod",
+    "The product",
+    example="""
+    >>> from jax.experimental import pallas as pl
+    >>> from jax.experimental.pallas import mosaic_gpu as plgpu
+    >>> def run(body, out, *args, **options):
+    ...     return plgpu.kernel(body, out_type=out, interpret=plgpu.InterpretGPUParams(), **options)(*args)
+    ...
+
+    >>> run(lambda x_ref, out_ref: out_ref.set(plgpu.prod(x_ref[...], axis=0)), jnp.arange(2), jnp.array([[1, 2], [3, 4]]))
+    Array([3, 8], dtype=int32)
+    """,
+)
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any = None) -> Any:

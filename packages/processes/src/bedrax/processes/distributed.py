@@ -315,7 +315,10 @@ def shutdown() -> None:
 
 @atexit.register
 def _leave_at_exit() -> None:
-    _leave(failed=getattr(sys, "last_value", None) is not None)  # the exception that ends the interpreter
+    error = getattr(sys, "last_value", None)  # the exception that ends the interpreter
+    if global_state.watch is not None:
+        peers.report(global_state.watch, error)
+    _leave(failed=error is not None)
 
 
 def _leave(failed: bool) -> None:

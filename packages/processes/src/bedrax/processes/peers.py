@@ -1,8 +1,9 @@
 """The names of ended processes of a run, for the error of a failed collective.
 
 The error of a collective reports a lost connection without the process. So each process holds a listening socket, which
-exists as long as the process, and publishes its address. A process whose socket rejects a connection has ended. Errors
-of the runtime that reach a value on the host, or end a thread, name these processes.
+exists as long as the process, and publishes its address. A process whose socket rejects a connection has ended. An error
+of the runtime gets a note with the names of these processes where it is raised (`xla_backend.failures`). The call of a
+compiled program may raise in C++. If that error ends the process, the names are printed at its end.
 
 A process that waits in no collective gets no error: the coordination service ends it after heartbeat_timeout_seconds,
 with a message that has numbers only. So a thread checks the next process a few times in this span. It publishes the name of
@@ -18,7 +19,7 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-from bedrax.xla_backend import JaxRuntimeError, host
+from bedrax.xla_backend import JaxRuntimeError, failures
 
 _KEY = "bedrax/peers/"
 _MISSED = "bedrax/missed/"
@@ -33,6 +34,11 @@ class Watch(NamedTuple):
     count: int
     coordinator: str
     ended: threading.Event
+
+    def explain(self, error: JaxRuntimeError) -> str:
+        """The names of the ended processes, as a note for an error."""
+        found = gone(self)
+        return _text(self, found) if found else ""
 
 
 def start(client: Any, number: int, count: int, coordinator: str, period: float = 25.0) -> Watch:
@@ -50,29 +56,19 @@ def start(client: Any, number: int, count: int, coordinator: str, period: float 
     listener.setblocking(False)
     client.key_value_set(f"{_KEY}{number}", f"{own} {listener.getsockname()[1]}")
     watch = Watch(client, listener, number, count, coordinator, threading.Event())
-    hooks = sys.excepthook, threading.excepthook
-
-    def note(kind, error, trace):
-        _add_names(watch, error)
-        hooks[0](kind, error, trace)
-
-    def note_in_thread(args):
-        _add_names(watch, args.exc_value)
-        hooks[1](args)
-
-    sys.excepthook, threading.excepthook = note, note_in_thread
-    host.explain_failure = lambda error: _with_names(watch, error)
+    failures.explanations.append(watch.explain)
     threading.Thread(target=_look_out, args=(watch, period), name="bedrax peers", daemon=True).start()
     return watch
 
 
 def stop(watch: Watch, failed: bool = False) -> None:
-    """Stop watching. Exception hooks of other code that were installed later are kept.
+    """Stop watching. Later errors get no names from this watch.
 
     Args:
       failed: an exception ends this process, so the others miss it.
     """
-    host.explain_failure = None
+    with contextlib.suppress(ValueError):  # it is stopped already
+        failures.explanations.remove(watch.explain)
     watch.ended.set()
     with contextlib.suppress(Exception):  # the coordination service may be gone
         if not failed:
@@ -149,11 +145,6 @@ def _refuses(address: str) -> bool:
     return False
 
 
-def _names(watch: Watch) -> str:
-    found = gone(watch)
-    return _text(watch, found) if found else ""
-
-
 def _text(watch: Watch, found: list[tuple[int, str]]) -> str:
     each = ", ".join(f"process {n} (at {':'.join(where.split())})" for n, where in found)
     return (
@@ -162,15 +153,7 @@ def _text(watch: Watch, found: list[tuple[int, str]]) -> str:
     )
 
 
-def _add_names(watch: Watch, error: BaseException | None) -> None:
-    """Add a note to an error of the runtime that does not have the names yet."""
-    if isinstance(error, JaxRuntimeError) and "of this run" not in str(error):
-        names = _names(watch)
-        if names:
-            error.add_note(names)
-
-
-def _with_names(watch: Watch, error: JaxRuntimeError) -> JaxRuntimeError:
-    """The same error with the names, or itself."""
-    names = _names(watch)
-    return JaxRuntimeError(f"{error}\n{names}") if names else error
+def report(watch: Watch, error: BaseException | None) -> None:
+    """Print the names of ended processes for an error of the runtime that ended this process without a note."""
+    if isinstance(error, JaxRuntimeError) and not getattr(error, "__notes__", ()) and (names := watch.explain(error)):
+        print(names, file=sys.stderr, flush=True)

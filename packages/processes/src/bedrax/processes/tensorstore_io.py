@@ -138,6 +138,20 @@ async def async_serialize(
       primary_host: the process that creates the files. Default: each process tries.
       replica_id: the copy of a part that is written.
       transaction: the transaction of TensorStore for the writes.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     spec = serialization.get_tensorstore_spec(folder + "/x")
+      ...     asyncio.run(serialization.async_serialize(x, spec))
+      ...     print(serialization.run_deserialization([x.sharding], [spec])[0])
+      ...
+      [0. 1. 2. 3.]
     """
     import tensorstore
 
@@ -206,6 +220,20 @@ async def async_deserialize(
       byte_limiter: limits the bytes of parallel reads.
       context, chunk_layout: of TensorStore.
       assume_metadata: use the shape and chunks of the specification, without reading them.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization
+      >>> x = jnp.arange(4.)
+
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     spec = serialization.get_tensorstore_spec(folder + "/x")
+      ...     serialization.run_serialization([x], [spec])
+      ...     print(asyncio.run(serialization.async_deserialize(x.sharding, spec, dtype="int32")))
+      ...
+      [0 1 2 3]
     """
     import tensorstore
 

@@ -146,6 +146,23 @@ async def combine_kvstores(
       combined_kvstore: the specification of the target store.
       kvstores: the specifications of the source stores.
       context: a context of TensorStore. Default: `TS_CONTEXT`.
+
+    Examples:
+
+      >>> import asyncio
+      >>> import tempfile
+      >>> from jax.experimental.array_serialization import serialization, tensorstore_impl
+
+      >>> import tensorstore
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     parts = [{"driver": "ocdbt", "base": f"file://{folder}/{i}/"} for i in range(2)]
+      ...     for i, part in enumerate(parts):
+      ...         _ = tensorstore.KvStore.open(part).result().write(f"key{i}", b"value").result()
+      ...     whole = {"driver": "ocdbt", "base": f"file://{folder}/whole/"}
+      ...     asyncio.run(tensorstore_impl.combine_kvstores(whole, parts))
+      ...     print(tensorstore.KvStore.open(whole).result().list().result())
+      ...
+      [b'key0', b'key1']
     """
     import tensorstore
 

@@ -30,7 +30,19 @@ __all__ = [
 def cauchy(
     key: ArrayLike, shape: ShapeLike | None = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers of the standard Cauchy distribution."""
+    """Numbers of the standard Cauchy distribution.
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.cauchy(jax.random.key(0), (3,))
+      Array([ 6.0274944 , 14.837895  , -0.58172226], dtype=float32)
+    """
 
 def covariance_factor(cov: Array, method: str) -> Array:
     """A matrix A with ``A @ A.T == cov``."""
@@ -38,12 +50,37 @@ def covariance_factor(cov: Array, method: str) -> Array:
 def double_sided_maxwell(
     key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: ShapeLike | None = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Numbers ``loc + scale * sign * m`` with `m` of the Maxwell distribution and a random sign."""
+    """Numbers ``loc + scale * sign * m`` with `m` of the Maxwell distribution and a random sign.
+
+    Args:
+      key: a single key.
+      loc, scale: broadcast to `shape`.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+
+    Examples:
+
+      >>> x = jax.random.double_sided_maxwell(jax.random.key(0), loc=5., scale=1., shape=(2000,))
+      >>> x.mean().round()
+      Array(5., dtype=float32)
+    """
 
 def exponential(
     key: ArrayLike, shape: ShapeLike | None = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Exponentially distributed numbers of mean 1."""
+    """Exponentially distributed numbers of mean 1.
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.exponential(jax.random.key(0), (3,))
+      Array([2.950128  , 3.8434246 , 0.40390354], dtype=float32)
+    """
 
 def exponentials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers of density exp(-x): ``-log(1 - u)``."""
@@ -56,7 +93,21 @@ def gumbel(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of the standard Gumbel distribution."""
+    """Numbers of the standard Gumbel distribution.
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+      mode: ``"low"`` or ``"high"``: the number of bits of a sample. With ``"low"`` float32 numbers are wrong far out in
+        the tails. Default: ``"low"``, or ``"high"`` under ``jax_high_dynamic_range_gumbel``.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.gumbel(jax.random.key(0), (3,))
+      Array([ 2.9233725 ,  3.8326178 , -0.09689324], dtype=float32)
+    """
 
 def gumbel_function(mode: str | None) -> Callable[..., Any]:
     """The sampler of that mode: a function of a key, a shape and a dtype."""
@@ -67,12 +118,36 @@ def gumbels(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Arr
 def laplace(
     key: ArrayLike, shape: ShapeLike | None = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers of density exp(-abs(x)) / 2."""
+    """Numbers of density exp(-abs(x)) / 2.
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.laplace(jax.random.key(0), (3,))
+      Array([-2.2569816 , -3.1502788 ,  0.40859544], dtype=float32)
+    """
 
 def logistic(
     key: ArrayLike, shape: ShapeLike | None = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers whose distribution function is the logistic sigmoid."""
+    """Numbers whose distribution function is the logistic sigmoid.
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.logistic(jax.random.key(0), (3,))
+      Array([ 2.8963761 ,  3.8217716 , -0.69783914], dtype=float32)
+    """
 
 def lognormal(
     key: ArrayLike,
@@ -82,12 +157,39 @@ def lognormal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers whose logarithm is normal with mean 0 and standard deviation `sigma`."""
+    """Numbers whose logarithm is normal with mean 0 and standard deviation `sigma`.
+
+    Args:
+      key: a single key.
+      sigma: array that broadcasts to `shape`.
+      shape: of the result; default: the shape of `sigma`.
+      dtype: a float or complex dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.lognormal(jax.random.key(0), sigma=2., shape=(1000,))
+      >>> jnp.log(x).std().round()
+      Array(2., dtype=float32)
+    """
 
 def maxwell(
     key: ArrayLike, shape: ShapeLike | None = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers of the standard Maxwell distribution: speeds in a gas."""
+    """Numbers of the standard Maxwell distribution: speeds in a gas.
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.maxwell(jax.random.key(0), (1000,))
+      >>> bool(jnp.all(x > 0))
+      True
+    """
 
 def maxwells(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Lengths of vectors of three independent standard normal numbers."""
@@ -102,12 +204,48 @@ def multivariate_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Normal vectors of the given mean and covariance."""
+    """Normal vectors of the given mean and covariance.
+
+    Args:
+      key: a single key.
+      mean: array of shape ``(..., n)``.
+      cov: array of shape ``(..., n, n)``, positive definite (or semidefinite, except for ``"cholesky"``).
+      shape: of the batch, without the last axis; default: the joint batch shape of `mean` and `cov`.
+      dtype: a float dtype; default: the joint dtype of `mean` and `cov`, if that is a float.
+      method: how `cov` is factored: ``"cholesky"``, ``"svd"`` or ``"eigh"``.
+      out_sharding: placement of the result.
+
+    Returns:
+      An array of shape ``(*shape, n)``.
+
+    Examples:
+
+      >>> mean, cov = jnp.array([5., 0.]), jnp.array([[1., 0.9], [0.9, 1.]])
+      >>> x = jax.random.multivariate_normal(jax.random.key(0), mean, cov, (2000,))
+      >>> jnp.cov(x.T).round(1)
+      Array([[1.        , 0.90000004],
+             [0.90000004, 1.        ]], dtype=float32)
+    """
 
 def normal(
     key: ArrayLike, shape: ShapeLike | None = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Standard normal numbers. Complex ones have independent parts of variance one half."""
+    """Standard normal numbers. Complex ones have independent parts of variance one half.
+
+    Args:
+      key: a single key.
+      shape: of the result.
+      dtype: a float or complex dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.normal(jax.random.key(0), (3,))
+      Array([ 1.6226422 ,  2.0252647 , -0.43359444], dtype=float32)
+      >>> 5 + 0.1 * jax.random.normal(jax.random.key(1), (2, 2), jnp.bfloat16)
+      Array([[5.0625, 4.9375],
+             [5, 5.15625]], dtype=bfloat16)
+    """
 
 def normals(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Standard normal numbers by inversion of the distribution function; complex ones have variance 1."""
@@ -121,7 +259,25 @@ def orthogonal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Uniformly distributed orthogonal (or unitary) matrices."""
+    """Uniformly distributed orthogonal (or unitary) matrices.
+
+    Args:
+      key: a single key.
+      n: number of rows.
+      shape: of the batch.
+      dtype: a float dtype, or a complex one for unitary matrices; default: the default float.
+      m: number of columns; default: `n`. The shorter side is orthonormal.
+      out_sharding: placement of the result.
+
+    Returns:
+      An array of shape ``(*shape, n, m)``.
+
+    Examples:
+
+      >>> q = jax.random.orthogonal(jax.random.key(0), 3)
+      >>> jnp.allclose(q @ q.T, jnp.eye(3), atol=1e-5)
+      Array(True, dtype=bool)
+    """
 
 def pareto(
     key: ArrayLike,
@@ -131,7 +287,20 @@ def pareto(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of density ``b / x ** (b + 1)`` on [1, inf)."""
+    """Numbers of density ``b / x ** (b + 1)`` on [1, inf).
+
+    Args:
+      key: a single key.
+      b: positive exponent; broadcasts to `shape`.
+      shape: of the result; default: the shape of `b`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> bool(jnp.all(jax.random.pareto(jax.random.key(0), 2., (1000,)) >= 1))
+      True
+    """
 
 def rayleigh(
     key: ArrayLike,
@@ -141,7 +310,20 @@ def rayleigh(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Lengths of vectors of two independent normal numbers of standard deviation `scale`."""
+    """Lengths of vectors of two independent normal numbers of standard deviation `scale`.
+
+    Args:
+      key: a single key.
+      scale: broadcasts to `shape`.
+      shape: of the result; default: the shape of `scale`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> bool(jnp.all(jax.random.rayleigh(jax.random.key(0), 2., (100,)) > 0))
+      True
+    """
 
 def scalar(x: Any, dtype: np.dtype) -> np.ndarray:
     """A constant."""
@@ -156,7 +338,21 @@ def triangular(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers whose density rises linearly from `left` to `mode` and falls linearly to `right`."""
+    """Numbers whose density rises linearly from `left` to `mode` and falls linearly to `right`.
+
+    Args:
+      key: a single key.
+      left, mode, right: broadcast to `shape`.
+      shape: of the result; default: the parameters' joint shape.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.triangular(jax.random.key(0), 0., 1., 5., (2000,))
+      >>> x.mean().round()
+      Array(2., dtype=float32)
+    """
 
 def truncated_normal(
     key: ArrayLike,
@@ -167,7 +363,21 @@ def truncated_normal(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Standard normal numbers in the open interval (lower, upper)."""
+    """Standard normal numbers in the open interval (lower, upper).
+
+    Args:
+      key: a single key.
+      lower, upper: bounds, which broadcast to `shape`.
+      shape: of the result; default: the parameters' joint shape.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.truncated_normal(jax.random.key(0), -1., 1., (1000,))
+      >>> bool(jnp.all(jnp.abs(x) < 1))
+      True
+    """
 
 def wald(
     key: ArrayLike,
@@ -177,7 +387,20 @@ def wald(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of the Wald (inverse Gaussian) distribution of the given mean and shape parameter 1."""
+    """Numbers of the Wald (inverse Gaussian) distribution of the given mean and shape parameter 1.
+
+    Args:
+      key: a single key.
+      mean: positive; broadcasts to `shape`.
+      shape: of the result; default: the shape of `mean`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> bool(jnp.all(jax.random.wald(jax.random.key(0), 1., (100,)) > 0))
+      True
+    """
 
 def weibull_min(
     key: ArrayLike,
@@ -186,4 +409,16 @@ def weibull_min(
     shape: ShapeLike | None = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Numbers whose survival function is ``exp(-(x / scale) ** concentration)``."""
+    """Numbers whose survival function is ``exp(-(x / scale) ** concentration)``.
+
+    Args:
+      key: a single key.
+      scale, concentration: broadcast to `shape`.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+
+    Examples:
+
+      >>> bool(jnp.all(jax.random.weibull_min(jax.random.key(0), 1., 2., (100,)) > 0))
+      True
+    """

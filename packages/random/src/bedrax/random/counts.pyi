@@ -11,7 +11,21 @@ __all__ = ["binomial", "geometric", "multinomial", "poisson"]
 def binomial(
     key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Numbers of successes in `n` independent trials of probability `p`."""
+    """Numbers of successes in `n` independent trials of probability `p`.
+
+    Args:
+      key: a single key.
+      n: number of trials, a whole number; broadcasts to `shape`.
+      p: in [0, 1]; broadcasts to `shape`. Where a parameter is out of its range the result is NaN.
+      shape: of the result; default: the parameters' joint shape.
+      dtype: a float dtype; default: the default float.
+
+    Examples:
+
+      >>> x = jax.random.binomial(jax.random.key(0), n=10, p=0.5, shape=(1000,))
+      >>> x.mean().round()
+      Array(5., dtype=float32)
+    """
 
 def binomials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], n: Array, p: Array) -> Array:
     """Binomial numbers, as floats; `n` and `p` broadcast to `shape`."""
@@ -24,7 +38,21 @@ def geometric(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """The number of independent trials, each successful with probability `p`, up to the first success: 1, 2, ..."""
+    """The number of independent trials, each successful with probability `p`, up to the first success: 1, 2, ...
+
+    Args:
+      key: a single key.
+      p: in (0, 1]; broadcasts to `shape`.
+      shape: of the result; default: the shape of `p`.
+      dtype: an integer dtype; default: the default integer.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.geometric(jax.random.key(0), 0.5, (1000,))
+      >>> bool(jnp.all(x >= 1))
+      True
+    """
 
 def multinomial(
     key: ArrayLike,
@@ -35,7 +63,27 @@ def multinomial(
     dtype: DTypeLike | None = None,
     unroll: int = 1,
 ) -> Array:
-    """The number of times that each category is drawn in `n` independent draws."""
+    """The number of times that each category is drawn in `n` independent draws.
+
+    Each category in turn takes a binomial number of the draws that are left.
+
+    Args:
+      key: a single key.
+      n: number of draws; array that broadcasts to the batch.
+      p: probabilities of the categories along the last axis; the other axes broadcast to the batch.
+      shape: of the batch, without the axis of the categories; default: the joint shape of `n` and ``p[..., 0]``.
+      dtype: of the result; default: the default float.
+      unroll: the number of categories to draw in one step of the loop over them.
+
+    Returns:
+      An array of shape ``(*batch, p.shape[-1])``.
+
+    Examples:
+
+      >>> counts = jax.random.multinomial(jax.random.key(0), 10., jnp.array([0.2, 0.8]))
+      >>> counts.sum()
+      Array(10., dtype=float32)
+    """
 
 def poisson(
     key: ArrayLike,
@@ -46,4 +94,20 @@ def poisson(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Poisson numbers; for the method ``"exact"`` the key must be of the ``threefry2x32`` implementation."""
+    """Poisson numbers; for the method ``"exact"`` the key must be of the ``threefry2x32`` implementation.
+
+    Args:
+      key: a single key.
+      lam: rate, the mean; broadcasts to `shape`. Where it is negative or NaN the result is -1.
+      shape: of the result; default: the shape of `lam`.
+      dtype: an integer dtype; default: the default integer.
+      method: ``"exact"``, by rejection; or ``"approximate"``: without loops, faster for many numbers, and
+        distributed as documented up to a distance in total variation of 1e-4.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.poisson(jax.random.key(0), lam=4., shape=(2000,))
+      >>> x.mean().round()
+      Array(4., dtype=float32)
+    """

@@ -28,7 +28,25 @@ def ball(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Points uniform in the unit ball of the p-norm."""
+    """Points uniform in the unit ball of the p-norm.
+
+    Args:
+      key: a single key.
+      d: dimension of the ball.
+      p: the p of the norm; a Python number.
+      shape: of the batch.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Returns:
+      An array of shape ``(*shape, d)``.
+
+    Examples:
+
+      >>> points = jax.random.ball(jax.random.key(0), d=3, shape=(100,))
+      >>> bool(jnp.all(jnp.linalg.norm(points, axis=-1) <= 1))
+      True
+    """
 
 def beta(
     key: ArrayLike,
@@ -40,7 +58,23 @@ def beta(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers in [0, 1] of density proportional to ``x ** (a - 1) * (1 - x) ** (b - 1)``."""
+    """Numbers in [0, 1] of density proportional to ``x ** (a - 1) * (1 - x) ** (b - 1)``.
+
+    Args:
+      key: a single key.
+      a, b: positive; broadcast to `shape`.
+      shape: of the result; default: the parameters' joint shape.
+      dtype: a float dtype; default: the default float.
+      method: ``"exact"``, by rejection; or ``"approximate"``: without loops, faster for many numbers, and
+        distributed as documented up to a distance in total variation of 1e-4.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.beta(jax.random.key(0), 2., 2., (1000,))
+      >>> x.mean().round(1)
+      Array(0.5, dtype=float32)
+    """
 
 def chisquare(
     key: ArrayLike,
@@ -51,7 +85,23 @@ def chisquare(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Sums of the squares of `df` standard normal numbers; `df` need not be whole."""
+    """Sums of the squares of `df` standard normal numbers; `df` need not be whole.
+
+    Args:
+      key: a single key.
+      df: degrees of freedom; broadcasts to `shape`.
+      shape: of the result; default: the shape of `df`.
+      dtype: a float dtype; default: the default float.
+      method: ``"exact"``, by rejection; or ``"approximate"``: without loops, faster for many numbers, and
+        distributed as documented up to a distance in total variation of 1e-4.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.chisquare(jax.random.key(0), df=3, shape=(2000,))
+      >>> x.mean().round()
+      Array(3., dtype=float32)
+    """
 
 def dirichlet(
     key: ArrayLike,
@@ -61,7 +111,24 @@ def dirichlet(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Vectors of positive numbers with sum 1, of the Dirichlet distribution."""
+    """Vectors of positive numbers with sum 1, of the Dirichlet distribution.
+
+    Args:
+      key: a single key.
+      alpha: positive, of shape ``(..., n)``.
+      shape: of the batch, without the last axis; default: ``alpha.shape[:-1]``.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Returns:
+      An array of shape ``(*shape, n)``.
+
+    Examples:
+
+      >>> x = jax.random.dirichlet(jax.random.key(0), jnp.array([1., 2., 3.]))
+      >>> x.sum().round(3)
+      Array(1., dtype=float32)
+    """
 
 def f(
     key: ArrayLike,
@@ -72,7 +139,20 @@ def f(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of the F distribution: quotients of chi-square numbers over their degrees of freedom."""
+    """Numbers of the F distribution: quotients of chi-square numbers over their degrees of freedom.
+
+    Args:
+      key: a single key.
+      dfnum, dfden: degrees of freedom; broadcast to `shape`.
+      shape: of the result; default: the parameters' joint shape.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.f(jax.random.key(0), dfnum=4., dfden=6., shape=(2,)).shape
+      (2,)
+    """
 
 def gamma(
     key: ArrayLike,
@@ -83,7 +163,26 @@ def gamma(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of density proportional to ``x ** (a - 1) * exp(-x)``."""
+    """Numbers of density proportional to ``x ** (a - 1) * exp(-x)``.
+
+    Derivatives with respect to `a` are those of the number at a fixed value of the distribution function; by the
+    method ``"approximate"`` they are the derivatives of its formula, which differ.
+
+    Args:
+      key: a single key.
+      a: positive; broadcasts to `shape`.
+      shape: of the result; default: the shape of `a`.
+      dtype: a float dtype; default: the default float.
+      method: ``"exact"``, by rejection; or ``"approximate"``: without loops, faster for many numbers, and
+        distributed as documented up to a distance in total variation of 1e-4.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.gamma(jax.random.key(0), 3., (2000,))
+      >>> x.mean().round()
+      Array(3., dtype=float32)
+    """
 
 def gammas(
     key: ArrayLike,
@@ -98,7 +197,21 @@ def gammas(
 def generalized_normal(
     key: ArrayLike, p: float, shape: tuple[int, ...] = (), dtype: DTypeLike | None = None, *, out_sharding: Any = None
 ) -> Array:
-    """Numbers of density proportional to ``exp(-abs(x) ** p)``."""
+    """Numbers of density proportional to ``exp(-abs(x) ** p)``.
+
+    Args:
+      key: a single key.
+      p: a Python float.
+      shape: of the result.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> x = jax.random.generalized_normal(jax.random.key(0), p=1., shape=(2000,))
+      >>> jnp.abs(x).mean().round()
+      Array(1., dtype=float32)
+    """
 
 def generalized_normals(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], p: float) -> Array:
     """Numbers of density proportional to ``exp(-abs(x) ** p)``."""
@@ -112,7 +225,22 @@ def loggamma(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Logarithms of gamma numbers, exact also where these are too small for the dtype."""
+    """Logarithms of gamma numbers, exact also where these are too small for the dtype.
+
+    Args:
+      key: a single key.
+      a: parameter of the gamma numbers, positive; broadcasts to `shape`.
+      shape: of the result; default: the shape of `a`.
+      dtype: a float dtype; default: the default float.
+      method: ``"exact"``, by rejection; or ``"approximate"``: without loops, faster for many numbers, and
+        distributed as documented up to a distance in total variation of 1e-4.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.loggamma(jax.random.key(0), 1e-6, (2,)) < -1000
+      Array([ True,  True], dtype=bool)
+    """
 
 random_gamma_p: Any
 
@@ -124,4 +252,17 @@ def t(
     *,
     out_sharding: Any = None,
 ) -> Array:
-    """Numbers of Student's t distribution."""
+    """Numbers of Student's t distribution.
+
+    Args:
+      key: a single key.
+      df: degrees of freedom; broadcasts to `shape`.
+      shape: of the result; default: the shape of `df`.
+      dtype: a float dtype; default: the default float.
+      out_sharding: placement of the result.
+
+    Examples:
+
+      >>> jax.random.t(jax.random.key(0), df=5., shape=(2,)).shape
+      (2,)
+    """

@@ -45,7 +45,15 @@ __all__ = [
 ]
 
 Key = NewType("Key", Array)
-"""The type of a typed key, or of an array of them, in annotations; a call returns its argument."""
+Key.__doc__ = """The type of a typed key, or of an array of them, in annotations; a call returns its argument.
+
+Examples:
+
+  >>> def draw(key: jax.random.Key) -> jax.Array:
+  ...     return jax.random.bits(key, (), jnp.uint8)
+  >>> draw(jax.random.key(0))
+  Array(167, dtype=uint8)
+"""
 
 _U32 = np.dtype(np.uint32)
 _UINTS = tuple(np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))

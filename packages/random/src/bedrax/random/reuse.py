@@ -44,6 +44,18 @@ class KeyReuseError(JAXTypeError):
 
       key_a, key_b = jax.random.split(jax.random.key(0))
       a, b = jax.random.uniform(key_a), jax.random.uniform(key_b)
+
+    Examples:
+
+      >>> with jax.debug_key_reuse(True):
+      ...     key = jax.random.key(0)
+      ...     _ = jax.random.bits(key)
+      ...     try:
+      ...         jax.random.bits(key)
+      ...     except jax.errors.KeyReuseError:
+      ...         print("split it first")
+      ...
+      split it first
     """
 
     __module__ = "jax.errors"  # the module that users import it from

@@ -96,7 +96,7 @@ def _along(name: str, core, x: ArrayLike, n: int | None, axis: int, norm: str | 
     return jnp.moveaxis(out, -1, axis)
 
 
-def _along_one(name: str, what: str, transform: Callable) -> Callable[..., Array]:
+def _along_one(name: str, what: str, transform: Callable, example: str) -> Callable[..., Array]:
     def function(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         _check(name, type, norm)
         return _along(name, transform, x, n, axis, norm)
@@ -110,13 +110,30 @@ def _along_one(name: str, what: str, transform: Callable) -> Callable[..., Array
       axis: along which to transform.
       norm: None or ``"backward"``: the sum as it is; ``"ortho"``: orthonormal.
     """
-    return one_program(named(function, name, __name__, text), static=("type", "n", "axis", "norm"), everywhere=True)
+    return one_program(
+        named(function, name, __name__, text, example), static=("type", "n", "axis", "norm"), everywhere=True
+    )
 
 
 dct: Final = _along_one(
-    "dct", r"The discrete cosine transform, :math:`y_k = 2 \sum_j x_j \cos(\pi k (2 j + 1) / 2 n)`.", _dct
+    "dct",
+    r"The discrete cosine transform, :math:`y_k = 2 \sum_j x_j \cos(\pi k (2 j + 1) / 2 n)`.",
+    _dct,
+    example="""
+    >>> jax.scipy.fft.dct(jnp.array([1., 1., 1., 1.]))
+    Array([8., 0., 0., 0.], dtype=float32)
+    """,
 )
-idct: Final = _along_one("idct", "The inverse of `dct`.", _idct)
+idct: Final = _along_one(
+    "idct",
+    "The inverse of `dct`.",
+    _idct,
+    example="""
+    >>> x = jnp.array([1., 2., 4.])
+    >>> jax.scipy.fft.idct(jax.scipy.fft.dct(x)).round(3)
+    Array([1., 2., 4.], dtype=float32)
+    """,
+)
 
 
 def _over_axes(
@@ -137,7 +154,7 @@ def _over_axes(
     return x
 
 
-def _along_several(name: str, what: str, transform: Callable) -> Callable[..., Array]:
+def _along_several(name: str, what: str, transform: Callable, example: str) -> Callable[..., Array]:
     def function(
         x: ArrayLike,
         type: int = 2,
@@ -149,8 +166,27 @@ def _along_several(name: str, what: str, transform: Callable) -> Callable[..., A
         return _over_axes(name, transform, x, s, axes, norm)
 
     text = f"{what} along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."
-    return named(function, name, __name__, text)
+    return named(function, name, __name__, text, example)
 
 
-dctn: Final = _along_several("dctn", "`dct`", dct)
-idctn: Final = _along_several("idctn", "`idct`", idct)
+dctn: Final = _along_several(
+    "dctn",
+    "`dct`",
+    dct,
+    example="""
+    >>> jax.scipy.fft.dctn(jnp.ones((2, 2)), norm="ortho").round(3)
+    Array([[2., 0.],
+           [0., 0.]], dtype=float32)
+    """,
+)
+idctn: Final = _along_several(
+    "idctn",
+    "`idct`",
+    idct,
+    example="""
+    >>> x = jnp.array([[1., 2.], [3., 4.]])
+    >>> jax.scipy.fft.idctn(jax.scipy.fft.dctn(x)).round(3)
+    Array([[1.       , 2.       ],
+           [3.0000002, 4.       ]], dtype=float32)
+    """,
+)

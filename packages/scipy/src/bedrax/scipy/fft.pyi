@@ -8,7 +8,20 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
 def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The discrete cosine transform, :math:`y_k = 2 \\sum_j x_j \\cos(\\pi k (2 j + 1) / 2 n)`."""
+    """The discrete cosine transform, :math:`y_k = 2 \\sum_j x_j \\cos(\\pi k (2 j + 1) / 2 n)`.
+
+    Args:
+      x: array; of dtypes of less than 32 bits, the result is float32.
+      type: 2.
+      n: the length: `x` is cut or padded with zeros.
+      axis: along which to transform.
+      norm: None or ``"backward"``: the sum as it is; ``"ortho"``: orthonormal.
+
+    Examples:
+
+      >>> jax.scipy.fft.dct(jnp.array([1., 1., 1., 1.]))
+      Array([8., 0., 0., 0.], dtype=float32)
+    """
 
 def dctn(
     x: ArrayLike,
@@ -17,10 +30,31 @@ def dctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """`dct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."""
+    """`dct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`.
+
+    Examples:
+
+      >>> jax.scipy.fft.dctn(jnp.ones((2, 2)), norm="ortho").round(3)
+      Array([[2., 0.],
+             [0., 0.]], dtype=float32)
+    """
 
 def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `dct`."""
+    """The inverse of `dct`.
+
+    Args:
+      x: array; of dtypes of less than 32 bits, the result is float32.
+      type: 2.
+      n: the length: `x` is cut or padded with zeros.
+      axis: along which to transform.
+      norm: None or ``"backward"``: the sum as it is; ``"ortho"``: orthonormal.
+
+    Examples:
+
+      >>> x = jnp.array([1., 2., 4.])
+      >>> jax.scipy.fft.idct(jax.scipy.fft.dct(x)).round(3)
+      Array([1., 2., 4.], dtype=float32)
+    """
 
 def idctn(
     x: ArrayLike,
@@ -29,4 +63,12 @@ def idctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """`idct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."""
+    """`idct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`.
+
+    Examples:
+
+      >>> x = jnp.array([[1., 2.], [3., 4.]])
+      >>> jax.scipy.fft.idctn(jax.scipy.fft.dctn(x)).round(3)
+      Array([[1.       , 2.       ],
+             [3.0000002, 4.       ]], dtype=float32)
+    """

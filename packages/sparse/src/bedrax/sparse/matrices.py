@@ -14,6 +14,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import pytree
 from bedrax.core.array import Array
+from bedrax.core.signatures import named
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.sparse.bcoo import BCOO, bcoo_fromdense
@@ -267,8 +268,8 @@ class _Functions(NamedTuple):
     matmat_p: Primitive
 
 
-def _functions(name: str, cls: Any) -> _Functions:
-    """The primitives of a format, and the functions that bind them."""
+def _functions(name: str, cls: Any, examples: dict[str, str]) -> _Functions:
+    """The primitives of a format, and the functions that bind them. `examples` has an example for each function."""
 
     def fromdense_arrays(mat, *, nse, index_dtype):
         out = cls.fromdense(mat, nse=nse, index_dtype=index_dtype)
@@ -307,13 +308,79 @@ def _functions(name: str, cls: Any) -> _Functions:
         matmat: f"The product of a `{cls.__name__}` matrix, or of its transpose, with a dense matrix.",
     }
     for function, text in texts.items():
-        function.__name__ = function.__qualname__ = f"{name}_{function.__name__}"
-        function.__doc__ = text
+        what = function.__name__
+        named(function, f"{name}_{what}", __name__, text, examples[what])
     return _Functions(fromdense, fromdense_p, todense, todense_p, matvec, matvec_p, matmat, matmat_p)
 
 
-_coo: Final = _functions("coo", COO)
-_csr: Final = _functions("csr", CSR)
+_coo: Final = _functions(
+    "coo",
+    COO,
+    {
+        "fromdense": """
+    >>> from jax.experimental import sparse
+
+    >>> sparse.coo_fromdense(jnp.array([[0., 2.], [3., 0.]])).data
+    Array([2., 3.], dtype=float32)
+    """,
+        "todense": """
+    >>> from jax.experimental import sparse
+
+    >>> sparse.coo_todense(sparse.coo_fromdense(jnp.array([[0., 2.], [3., 0.]])))
+    Array([[0., 2.],
+           [3., 0.]], dtype=float32)
+    """,
+        "matvec": """
+    >>> from jax.experimental import sparse
+
+    >>> m = sparse.coo_fromdense(jnp.array([[0., 2.], [3., 0.]]))
+    >>> sparse.coo_matvec(m, jnp.array([1., 10.]))
+    Array([20.,  3.], dtype=float32)
+    """,
+        "matmat": """
+    >>> from jax.experimental import sparse
+
+    >>> m = sparse.coo_fromdense(jnp.array([[0., 2.], [3., 0.]]))
+    >>> sparse.coo_matmat(m, jnp.eye(2))
+    Array([[0., 2.],
+           [3., 0.]], dtype=float32)
+    """,
+    },
+)
+_csr: Final = _functions(
+    "csr",
+    CSR,
+    {
+        "fromdense": """
+    >>> from jax.experimental import sparse
+
+    >>> sparse.csr_fromdense(jnp.array([[0., 2.], [3., 0.]])).data
+    Array([2., 3.], dtype=float32)
+    """,
+        "todense": """
+    >>> from jax.experimental import sparse
+
+    >>> sparse.csr_todense(sparse.csr_fromdense(jnp.array([[0., 2.], [3., 0.]])))
+    Array([[0., 2.],
+           [3., 0.]], dtype=float32)
+    """,
+        "matvec": """
+    >>> from jax.experimental import sparse
+
+    >>> m = sparse.csr_fromdense(jnp.array([[0., 2.], [3., 0.]]))
+    >>> sparse.csr_matvec(m, jnp.array([1., 10.]))
+    Array([20.,  3.], dtype=float32)
+    """,
+        "matmat": """
+    >>> from jax.experimental import sparse
+
+    >>> m = sparse.csr_fromdense(jnp.array([[0., 2.], [3., 0.]]))
+    >>> sparse.csr_matmat(m, jnp.eye(2))
+    Array([[0., 2.],
+           [3., 0.]], dtype=float32)
+    """,
+    },
+)
 coo_fromdense: Final = _coo.fromdense
 coo_fromdense_p: Final = _coo.fromdense_p
 coo_todense: Final = _coo.todense

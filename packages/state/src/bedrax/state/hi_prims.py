@@ -749,16 +749,62 @@ def _bwd_from_lin(self: HiPrim, res: Any, outgrad: Any, /) -> tuple:
 
 
 class _LinRules(NamedTuple):
+    """The rules `lin` and `linearized` from other rules of a class: ``lin, linearized = linearize_from_jvp``.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Cube(hijax.HiPrim):
+      ...     def __init__(self):
+      ...         self.in_avals, self.out_aval, self.params = (jax.typeof(1.),), jax.typeof(1.), {}
+      ...         super().__init__()
+      ...     expand = lambda self, x: x ** 3
+      ...     def jvp(self, primals, tangents):
+      ...         return self(*primals), 3 * primals[0] ** 2 * tangents[0]
+      ...     lin, linearized = hijax.linearize_from_jvp
+      ...
+      >>> out, push = jax.linearize(Cube(), 2.)
+      >>> out, push(1.)
+      (8.0, Array(12., dtype=float32, ...))
+    """
+
     lin: Callable[..., Any]
     linearized: Callable[..., Any]
 
 
 class _VJPRules(NamedTuple):
+    """The rules `vjp_fwd` and `vjp_bwd_retval` from other rules of a class: from `jvp`, or from `lin` and `linearized`.
+
+    Examples:
+
+      >>> from jax.experimental import hijax
+
+      >>> class Cube(hijax.HiPrim):
+      ...     def __init__(self):
+      ...         self.in_avals, self.out_aval, self.params = (jax.typeof(1.),), jax.typeof(1.), {}
+      ...         super().__init__()
+      ...     expand = lambda self, x: x ** 3
+      ...     def jvp(self, primals, tangents):
+      ...         return self(*primals), 3 * primals[0] ** 2 * tangents[0]
+      ...     vjp_fwd, vjp_bwd_retval = hijax.vjp_from_jvp
+      ...
+      >>> jax.grad(Cube())(2.)
+      Array(12., dtype=float32, ...)
+      >>> class Other(Cube):
+      ...     lin = lambda self, nzs_in, x: (self(x), 3 * x ** 2)
+      ...     linearized = lambda self, slope, t: slope * t
+      ...     vjp_fwd, vjp_bwd_retval = hijax.vjp_from_lin
+      ...
+      >>> jax.grad(Other())(2.)
+      Array(12., dtype=float32, ...)
+    """
+
     vjp_fwd: Callable[..., Any]
     vjp_bwd_retval: Callable[..., Any]
 
 
-# Values for class attributes: ``lin, linearized = linearize_from_jvp``, and so on.
+# Values for attributes of classes.
 linearize_from_jvp: Final = _LinRules(_lin_from_jvp, _linearized_from_jvp)
 vjp_from_jvp: Final = _VJPRules(_vjp_fwd_from_jvp, _bwd_from_jvp)
 vjp_from_lin: Final = _VJPRules(_vjp_fwd_from_lin, _bwd_from_lin)

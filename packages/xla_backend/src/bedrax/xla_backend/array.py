@@ -27,7 +27,7 @@ from bedrax.xla_backend.door.arrays import (
     sharding_of,
     start_copy_to_host,
 )
-from bedrax.xla_backend.host import addressable_shards, check_alive, global_shards, host_value
+from bedrax.xla_backend.host import addressable_shards, block_until_ready, check_alive, global_shards, host_value
 from bedrax.xla_backend.layout import Format, Layout
 from bedrax.xla_backend.sharding import SingleDeviceSharding
 
@@ -229,6 +229,7 @@ _METHODS: dict[str, Any] = {
     "__deepcopy__": lambda self, memo: _copy(self),
     "__dlpack__": dlpack.dlpack,
     "__dlpack_device__": dlpack.dlpack_device,
+    "block_until_ready": block_until_ready,
     "item": _item,
     "tolist": _tolist,
     "tobytes": _tobytes,

@@ -30,7 +30,7 @@ from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.passes import primitive_of
 from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import reshard_p
-from bedrax.xla_backend import compilation_cache, flags, placement, platforms, program_key, room, sharding, turns
+from bedrax.xla_backend import compilation_cache, failures, flags, placement, platforms, program_key, room, sharding, turns
 from bedrax.xla_backend.door import runtime, versions
 from bedrax.xla_backend.door.arrays import ArrayImpl, layout_of, sharding_of
 from bedrax.xla_backend.host import check_alive
@@ -70,7 +70,15 @@ def effects_barrier() -> None:
         tokens = list(_runtime_tokens.values())
         _runtime_tokens.clear()
     for token in tokens:
+        _wait_for(token)
+
+
+def _wait_for(token: runtime.Token) -> None:
+    try:
         token.block_until_ready()
+    except runtime.JaxRuntimeError as error:
+        failures.add_notes(error)
+        raise
 
 
 _operands = operator.attrgetter("invars")
@@ -626,7 +634,7 @@ class LoadedProgram:
         if self.effects:
             token = results.consume_token()
             if self.ordered:
-                token.block_until_ready()
+                _wait_for(token)
             else:
                 with _tokens_lock:
                     _runtime_tokens[self.lowered.placement.devices] = token

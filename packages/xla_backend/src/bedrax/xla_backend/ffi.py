@@ -202,6 +202,14 @@ def ffi_call(
       >>> call = jax.ffi.ffi_call("my_kernel", jax.ShapeDtypeStruct((3,), jnp.float32))
       >>> callable(call)
       True
+      >>> def f(x):
+      ...     first = jax.ffi.ffi_call("first", jax.ffi.abstract_token, has_side_effect=True)
+      ...     second = jax.ffi.ffi_call("second", jax.ShapeDtypeStruct((3,), jnp.float32))
+      ...     return second(first(x), x)
+      ...
+      >>> text = jax.jit(f).lower(jnp.ones(3)).as_text()
+      >>> "@second(%0, %arg0)" in text, "-> !stablehlo.token" in text
+      (True, True)
     """
     if vmap_method is not None and vmap_method not in _VMAP_METHODS:
         raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")

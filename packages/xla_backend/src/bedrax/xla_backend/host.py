@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
-from bedrax.xla_backend import turns
+from bedrax.xla_backend import failures, turns
 from bedrax.xla_backend.door.arrays import (
     copy_to_host,
     device_of,
@@ -18,12 +17,10 @@ from bedrax.xla_backend.door.arrays import (
     parts_of,
     replicated_part,
     sharding_of,
+    wait_for,
 )
 from bedrax.xla_backend.door.runtime import JaxRuntimeError
 from bedrax.xla_backend.sharding import SingleDeviceSharding
-
-# In a run of several processes: maps an error of the runtime to an error that names the lost process.
-explain_failure: Callable[[JaxRuntimeError], JaxRuntimeError] | None = None
 
 
 class Shard:
@@ -110,9 +107,17 @@ def _copied(x) -> tuple:
     try:
         return copy_to_host(x)
     except JaxRuntimeError as error:
-        if explain_failure is None:
-            raise
-        raise explain_failure(error) from None
+        failures.add_notes(error)
+        raise
+
+
+def block_until_ready(x: Array) -> Array:
+    """Wait until an array is computed. Returns the array."""
+    try:
+        return wait_for(x)
+    except JaxRuntimeError as error:
+        failures.add_notes(error)
+        raise
 
 
 def _numbered(x) -> dict:

@@ -27,7 +27,7 @@ from bedrax.parallel.meshes import in_shape_of
 from bedrax.parallel.primitives import OnMesh, shard_map_p
 from bedrax.parallel.specs import UNCONSTRAINED, axes_of
 from bedrax.pytree import PyTreeDef
-from bedrax.xla_backend import clients, turns
+from bedrax.xla_backend import clients, failures, turns
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import (
     ArrayImpl,
@@ -337,7 +337,11 @@ def block_until_ready(x: Any) -> Any:
     leaves = [v for v in pytree.tree_leaves(x) if hasattr(v, "block_until_ready")]
     arrays = [v for v in leaves if type(v) is ArrayImpl]
     if len(arrays) > 1:
-        runtime.batched_block_until_ready(arrays)
+        try:
+            runtime.batched_block_until_ready(arrays)
+        except runtime.JaxRuntimeError as error:
+            failures.add_notes(error)
+            raise
     elif arrays:
         arrays[0].block_until_ready()
     for v in leaves:

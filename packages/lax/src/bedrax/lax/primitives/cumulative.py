@@ -36,7 +36,7 @@ class _Cumulative(Protocol):
     def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
 
 
-def _cumulative(name: str, categories: tuple[str, ...], what: str) -> tuple[Primitive, _Cumulative]:
+def _cumulative(name: str, categories: tuple[str, ...], what: str, example: str) -> tuple[Primitive, _Cumulative]:
     """A cumulative reduction: the primitive and its function."""
     prim = Primitive(name, "cumulative")
     ok = elementwise.accepted(categories)
@@ -64,7 +64,7 @@ def _cumulative(name: str, categories: tuple[str, ...], what: str) -> tuple[Prim
     Returns:
       An array of the operand's shape and dtype.
     """
-    return prim, named(function, name, __name__, text)
+    return prim, named(function, name, __name__, text, example)
 
 
 if TYPE_CHECKING:  # the types of the functions made below
@@ -79,11 +79,52 @@ if TYPE_CHECKING:  # the types of the functions made below
     cumlogsumexp_p: Primitive
     cumlogsumexp: _Cumulative
 
-cumsum_p, cumsum = _cumulative("cumsum", NUMBER, "Sums")
-cumprod_p, cumprod = _cumulative("cumprod", NUMBER, "Products")
-cummax_p, cummax = _cumulative("cummax", NUMBER, "The largest (NaN from the first NaN on)")
-cummin_p, cummin = _cumulative("cummin", NUMBER, "The smallest (NaN from the first NaN on)")
-cumlogsumexp_p, cumlogsumexp = _cumulative("cumlogsumexp", INEXACT, "Logarithms of sums of exponentials")
+cumsum_p, cumsum = _cumulative(
+    "cumsum",
+    NUMBER,
+    "Sums",
+    example="""
+    >>> lax.cumsum(jnp.array([[1, 2], [3, 4]]), axis=1)
+    Array([[1, 3],
+           [3, 7]], dtype=int32)
+    """,
+)
+cumprod_p, cumprod = _cumulative(
+    "cumprod",
+    NUMBER,
+    "Products",
+    example="""
+    >>> lax.cumprod(jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """,
+)
+cummax_p, cummax = _cumulative(
+    "cummax",
+    NUMBER,
+    "The largest (NaN from the first NaN on)",
+    example="""
+    >>> lax.cummax(jnp.array([1, 3, 2, 5]))
+    Array([1, 3, 3, 5], dtype=int32)
+    """,
+)
+cummin_p, cummin = _cumulative(
+    "cummin",
+    NUMBER,
+    "The smallest (NaN from the first NaN on)",
+    example="""
+    >>> lax.cummin(jnp.array([3, 1, 2, 0]), reverse=True)
+    Array([0, 0, 0, 0], dtype=int32)
+    """,
+)
+cumlogsumexp_p, cumlogsumexp = _cumulative(
+    "cumlogsumexp",
+    INEXACT,
+    "Logarithms of sums of exponentials",
+    example="""
+    >>> lax.cumlogsumexp(jnp.zeros(3))
+    Array([0.       , 0.6931472, 1.0986123], dtype=float32)
+    """,
+)
 
 
 def log_add_exp(x: ArrayLike, y: ArrayLike) -> Any:

@@ -268,10 +268,12 @@ _ACCURACY = "accuracy: `Tolerance` or `AccuracyMode` that the compiler shall mee
 _PAIR = "x, y: arrays of one dtype, {0}; scalars, or of equal rank with axes that match or have length 1."
 
 
-def _made(prim: Primitive, function: Callable, name: str, doc: str, categories: tuple, *given: str) -> tuple:
+def _made(
+    prim: Primitive, function: Callable, name: str, doc: str, example: str, categories: tuple, *given: str
+) -> tuple:
     listed = "\n  ".join(given).format(" or ".join(categories))
     text = f"{doc}\n\nArgs:\n  {listed}\n\nRaises:\n  TypeError: {_REFUSED}\n"
-    return prim, named(function, name or prim.name, f"{__package__}.{prim.family}", text)
+    return prim, named(function, name or prim.name, f"{__package__}.{prim.family}", text, example)
 
 
 def of_one(
@@ -283,6 +285,7 @@ def of_one(
     result: Callable[..., Any] | None = None,
     accurate: bool = False,
     family: str = "elementwise",
+    example: str = "",
 ) -> tuple[Primitive, Any]:
     """A primitive of one operand (see `unary`), and its function: ``(x)``, or ``(x, *, accuracy)``."""
     prim = unary(prim_name, categories, result, family)
@@ -297,11 +300,17 @@ def of_one(
         return bind(x, accuracy=accuracy)
 
     function, more = (with_accuracy, [_ACCURACY]) if accurate else (plain, [])
-    return _made(prim, function, name, doc, categories, "x: array, {0}.", *more)
+    return _made(prim, function, name, doc, example, categories, "x: array, {0}.", *more)
 
 
 def of_two(
-    prim_name: str, categories: tuple[Any, ...], doc: str, *, name: str = "", result: Callable[..., Any] | None = None
+    prim_name: str,
+    categories: tuple[Any, ...],
+    doc: str,
+    *,
+    name: str = "",
+    result: Callable[..., Any] | None = None,
+    example: str = "",
 ) -> tuple[Primitive, Any]:
     """A primitive of two operands (see `nary`), and its function ``(x, y)``."""
     prim = nary(prim_name, categories, result=result)
@@ -309,7 +318,7 @@ def of_two(
     def function(x: ArrayLike, y: ArrayLike) -> Array:
         return bind_pair(prim, x, y)
 
-    return _made(prim, function, name, doc, categories, _PAIR)
+    return _made(prim, function, name, doc, example, categories, _PAIR)
 
 
 # ---- primitives by kind --------------------------------------------------------------------------
@@ -435,97 +444,536 @@ if TYPE_CHECKING:  # the types of the functions made below
     lt_p: Primitive
     lt: Binary
 
-neg_p, neg = of_one("neg", NUMBER, "Elementwise negation; of integers modulo the word size.")
+neg_p, neg = of_one(
+    "neg",
+    NUMBER,
+    "Elementwise negation; of integers modulo the word size.",
+    example="""
+    >>> lax.neg(jnp.array([1, -2]))
+    Array([-1,  2], dtype=int32)
+    """,
+)
 sign_p, sign = of_one(
-    "sign", NUMBER, "Elementwise -1, 0 (with the sign of `x`) or 1; nan for nan; ``x / abs(x)`` for complex `x`."
+    "sign",
+    NUMBER,
+    "Elementwise -1, 0 (with the sign of `x`) or 1; nan for nan; ``x / abs(x)`` for complex `x`.",
+    example="""
+    >>> lax.sign(jnp.array([-3., 0., 2.]))
+    Array([-1.,  0.,  1.], dtype=float32)
+    """,
 )
-floor_p, floor = of_one("floor", FLOAT, "The largest integer not above each element, as a float.")
-ceil_p, ceil = of_one("ceil", FLOAT, "The smallest integer not below each element, as a float.")
+floor_p, floor = of_one(
+    "floor",
+    FLOAT,
+    "The largest integer not above each element, as a float.",
+    example="""
+    >>> lax.floor(jnp.array([1.8, -1.2]))
+    Array([ 1., -2.], dtype=float32)
+    """,
+)
+ceil_p, ceil = of_one(
+    "ceil",
+    FLOAT,
+    "The smallest integer not below each element, as a float.",
+    example="""
+    >>> lax.ceil(jnp.array([1.2, -1.2]))
+    Array([ 2., -1.], dtype=float32)
+    """,
+)
 is_finite_p, is_finite = of_one(
-    "is_finite", FLOAT, "Whether each element is neither infinite nor nan, as bool.", result=_to_bool
+    "is_finite",
+    FLOAT,
+    "Whether each element is neither infinite nor nan, as bool.",
+    result=_to_bool,
+    example="""
+    >>> lax.is_finite(jnp.array([1., jnp.inf, jnp.nan]))
+    Array([ True, False, False], dtype=bool)
+    """,
 )
-exp_p, exp = of_one("exp", INEXACT, "Elementwise exponential.", accurate=True)
-exp2_p, exp2 = of_one("exp2", INEXACT, "Elementwise ``2 ** x``.", accurate=True)
-expm1_p, expm1 = of_one("expm1", INEXACT, "Elementwise ``exp(x) - 1`` without cancellation near 0.", accurate=True)
-log_p, log = of_one("log", INEXACT, "Elementwise natural logarithm.", accurate=True)
-log2_p, log2 = of_one("log2", INEXACT, "Elementwise logarithm to base 2.", accurate=True)
-log1p_p, log1p = of_one("log1p", INEXACT, "Elementwise ``log(1 + x)`` without cancellation near 0.", accurate=True)
-sqrt_p, sqrt = of_one("sqrt", INEXACT, "Elementwise square root.", accurate=True)
-rsqrt_p, rsqrt = of_one("rsqrt", INEXACT, "Elementwise ``1 / sqrt(x)``.", accurate=True)
-cbrt_p, cbrt = of_one("cbrt", FLOAT, "Elementwise real cube root of floats.", accurate=True)
-square_p, square = of_one("square", NUMBER, "Elementwise ``x * x``.")
+exp_p, exp = of_one(
+    "exp",
+    INEXACT,
+    "Elementwise exponential.",
+    accurate=True,
+    example="""
+    >>> lax.exp(jnp.array([0., 1.]))
+    Array([1.       , 2.7182817], dtype=float32)
+    """,
+)
+exp2_p, exp2 = of_one(
+    "exp2",
+    INEXACT,
+    "Elementwise ``2 ** x``.",
+    accurate=True,
+    example="""
+    >>> lax.exp2(jnp.array([0., 3.]))
+    Array([1., 8.], dtype=float32)
+    """,
+)
+expm1_p, expm1 = of_one(
+    "expm1",
+    INEXACT,
+    "Elementwise ``exp(x) - 1`` without cancellation near 0.",
+    accurate=True,
+    example="""
+    >>> lax.expm1(1e-6)
+    Array(1.0000005e-06, dtype=float32, weak_type=True)
+    """,
+)
+log_p, log = of_one(
+    "log",
+    INEXACT,
+    "Elementwise natural logarithm.",
+    accurate=True,
+    example="""
+    >>> lax.log(jnp.array([1., 10.]))
+    Array([0.       , 2.3025851], dtype=float32)
+    """,
+)
+log2_p, log2 = of_one(
+    "log2",
+    INEXACT,
+    "Elementwise logarithm to base 2.",
+    accurate=True,
+    example="""
+    >>> lax.log2(jnp.array([1., 8.]))
+    Array([0., 3.], dtype=float32)
+    """,
+)
+log1p_p, log1p = of_one(
+    "log1p",
+    INEXACT,
+    "Elementwise ``log(1 + x)`` without cancellation near 0.",
+    accurate=True,
+    example="""
+    >>> lax.log1p(1e-7)
+    Array(9.9999994e-08, dtype=float32, weak_type=True)
+    """,
+)
+sqrt_p, sqrt = of_one(
+    "sqrt",
+    INEXACT,
+    "Elementwise square root.",
+    accurate=True,
+    example="""
+    >>> lax.sqrt(jnp.array([4., 9.]))
+    Array([2., 3.], dtype=float32)
+    """,
+)
+rsqrt_p, rsqrt = of_one(
+    "rsqrt",
+    INEXACT,
+    "Elementwise ``1 / sqrt(x)``.",
+    accurate=True,
+    example="""
+    >>> lax.rsqrt(jnp.array([4., 16.]))
+    Array([0.5 , 0.25], dtype=float32)
+    """,
+)
+cbrt_p, cbrt = of_one(
+    "cbrt",
+    FLOAT,
+    "Elementwise real cube root of floats.",
+    accurate=True,
+    example="""
+    >>> lax.cbrt(jnp.array([27., -8.]))
+    Array([ 3., -2.], dtype=float32)
+    """,
+)
+square_p, square = of_one(
+    "square",
+    NUMBER,
+    "Elementwise ``x * x``.",
+    example="""
+    >>> lax.square(jnp.array([3, -2]))
+    Array([9, 4], dtype=int32)
+    """,
+)
 one_minus_square_p, one_minus_square = of_one(
     "one_minus_square",
     NUMBER,
     "Elementwise ``1 - x * x`` as ``(1 + x) * (1 - x)``, without cancellation near 1 and -1.",
+    example="""
+    >>> lax.one_minus_square(jnp.array([0.5, 2.]))
+    Array([ 0.75, -3.  ], dtype=float32)
+    """,
 )
-sin_p, sin = of_one("sin", INEXACT, "Elementwise sine.", accurate=True)
-cos_p, cos = of_one("cos", INEXACT, "Elementwise cosine.", accurate=True)
-tan_p, tan = of_one("tan", INEXACT, "Elementwise tangent.", accurate=True)
-tanh_p, tanh = of_one("tanh", INEXACT, "Elementwise hyperbolic tangent.", accurate=True)
-sinh_p, sinh = of_one("sinh", INEXACT, "Elementwise hyperbolic sine.")
-cosh_p, cosh = of_one("cosh", INEXACT, "Elementwise hyperbolic cosine.")
-asin_p, asin = of_one("asin", INEXACT, "Elementwise inverse sine.")
-acos_p, acos = of_one("acos", INEXACT, "Elementwise inverse cosine.")
-atan_p, atan = of_one("atan", INEXACT, "Elementwise inverse tangent.")
-asinh_p, asinh = of_one("asinh", INEXACT, "Elementwise inverse hyperbolic sine.")
-acosh_p, acosh = of_one("acosh", INEXACT, "Elementwise inverse hyperbolic cosine.")
-atanh_p, atanh = of_one("atanh", INEXACT, "Elementwise inverse hyperbolic tangent.")
-logistic_p, logistic = of_one("logistic", INEXACT, "Elementwise sigmoid ``1 / (1 + exp(-x))``.", accurate=True)
-abs_p, abs = of_one("abs", SIGNED, "Elementwise absolute value; real where `x` is complex.", result=_real_part)
-real_p, real = of_one("real", COMPLEX, "The real parts of complex numbers.", result=_real_part)
-imag_p, imag = of_one("imag", COMPLEX, "The imaginary parts of complex numbers.", result=_real_part)
-not_p, bitwise_not = of_one("not", BITS, "Elementwise inversion of all bits; of bools negation.", name="bitwise_not")
+sin_p, sin = of_one(
+    "sin",
+    INEXACT,
+    "Elementwise sine.",
+    accurate=True,
+    example="""
+    >>> lax.sin(jnp.array([0., 1.]))
+    Array([0.        , 0.84147096], dtype=float32)
+    """,
+)
+cos_p, cos = of_one(
+    "cos",
+    INEXACT,
+    "Elementwise cosine.",
+    accurate=True,
+    example="""
+    >>> lax.cos(jnp.array([0., 1.]))
+    Array([1.       , 0.5403023], dtype=float32)
+    """,
+)
+tan_p, tan = of_one(
+    "tan",
+    INEXACT,
+    "Elementwise tangent.",
+    accurate=True,
+    example="""
+    >>> lax.tan(jnp.array([0., 1.]))
+    Array([0.       , 1.5574077], dtype=float32)
+    """,
+)
+tanh_p, tanh = of_one(
+    "tanh",
+    INEXACT,
+    "Elementwise hyperbolic tangent.",
+    accurate=True,
+    example="""
+    >>> lax.tanh(jnp.array([0., 1.]))
+    Array([0.       , 0.7615942], dtype=float32)
+    """,
+)
+sinh_p, sinh = of_one(
+    "sinh",
+    INEXACT,
+    "Elementwise hyperbolic sine.",
+    example="""
+    >>> lax.sinh(jnp.array([0., 1.]))
+    Array([0.       , 1.1752012], dtype=float32)
+    """,
+)
+cosh_p, cosh = of_one(
+    "cosh",
+    INEXACT,
+    "Elementwise hyperbolic cosine.",
+    example="""
+    >>> lax.cosh(jnp.array([0., 1.]))
+    Array([1.       , 1.5430806], dtype=float32)
+    """,
+)
+asin_p, asin = of_one(
+    "asin",
+    INEXACT,
+    "Elementwise inverse sine.",
+    example="""
+    >>> lax.asin(jnp.array([0., 1.]))
+    Array([0.       , 1.5707964], dtype=float32)
+    """,
+)
+acos_p, acos = of_one(
+    "acos",
+    INEXACT,
+    "Elementwise inverse cosine.",
+    example="""
+    >>> lax.acos(jnp.array([1., 0.]))
+    Array([0.       , 1.5707964], dtype=float32)
+    """,
+)
+atan_p, atan = of_one(
+    "atan",
+    INEXACT,
+    "Elementwise inverse tangent.",
+    example="""
+    >>> lax.atan(jnp.array([0., 1.]))
+    Array([0.       , 0.7853981], dtype=float32)
+    """,
+)
+asinh_p, asinh = of_one(
+    "asinh",
+    INEXACT,
+    "Elementwise inverse hyperbolic sine.",
+    example="""
+    >>> lax.asinh(jnp.array([0., 1.]))
+    Array([0.        , 0.88137364], dtype=float32)
+    """,
+)
+acosh_p, acosh = of_one(
+    "acosh",
+    INEXACT,
+    "Elementwise inverse hyperbolic cosine.",
+    example="""
+    >>> lax.acosh(jnp.array([1., 2.]))
+    Array([0.      , 1.316958], dtype=float32)
+    """,
+)
+atanh_p, atanh = of_one(
+    "atanh",
+    INEXACT,
+    "Elementwise inverse hyperbolic tangent.",
+    example="""
+    >>> lax.atanh(jnp.array([0., 0.5]))
+    Array([0.        , 0.54930615], dtype=float32)
+    """,
+)
+logistic_p, logistic = of_one(
+    "logistic",
+    INEXACT,
+    "Elementwise sigmoid ``1 / (1 + exp(-x))``.",
+    accurate=True,
+    example="""
+    >>> lax.logistic(jnp.array([-jnp.inf, 0., 2.]))
+    Array([0.      , 0.5     , 0.880797], dtype=float32)
+    """,
+)
+abs_p, abs = of_one(
+    "abs",
+    SIGNED,
+    "Elementwise absolute value; real where `x` is complex.",
+    result=_real_part,
+    example="""
+    >>> lax.abs(jnp.array([-2, 3]))
+    Array([2, 3], dtype=int32)
+    """,
+)
+real_p, real = of_one(
+    "real",
+    COMPLEX,
+    "The real parts of complex numbers.",
+    result=_real_part,
+    example="""
+    >>> lax.real(jnp.array([1 + 2j]))
+    Array([1.], dtype=float32)
+    """,
+)
+imag_p, imag = of_one(
+    "imag",
+    COMPLEX,
+    "The imaginary parts of complex numbers.",
+    result=_real_part,
+    example="""
+    >>> lax.imag(jnp.array([1 + 2j]))
+    Array([2.], dtype=float32)
+    """,
+)
+not_p, bitwise_not = of_one(
+    "not",
+    BITS,
+    "Elementwise inversion of all bits; of bools negation.",
+    name="bitwise_not",
+    example="""
+    >>> lax.bitwise_not(jnp.array([0, 7]))
+    Array([-1, -8], dtype=int32)
+    """,
+)
 population_count_p, population_count = of_one(
-    "population_count", INTEGER, "How many bits are set in each integer, in its dtype."
+    "population_count",
+    INTEGER,
+    "How many bits are set in each integer, in its dtype.",
+    example="""
+    >>> lax.population_count(jnp.array([0, 1, 7, 255]))
+    Array([0, 1, 3, 8], dtype=int32)
+    """,
 )
-clz_p, clz = of_one("clz", INTEGER, "The number of leading zero bits of each integer, in the same dtype.")
+clz_p, clz = of_one(
+    "clz",
+    INTEGER,
+    "The number of leading zero bits of each integer, in the same dtype.",
+    example="""
+    >>> lax.clz(jnp.array([1, 255], jnp.uint8))
+    Array([7, 0], dtype=uint8)
+    """,
+)
 round_p: Final = unary("round", FLOAT)
 conj_p: Final = unary("conj", CONJUGABLE, lambda dtype: COMPLEX_OF.get(dtype, dtype))
 integer_pow_p: Final = unary("integer_pow", NUMBER)
 
-add_p, add = of_two("add", NUMBER, "Elementwise sum.")
-sub_p, sub = of_two("sub", NUMBER, "Elementwise difference.")
+add_p, add = of_two(
+    "add",
+    NUMBER,
+    "Elementwise sum.",
+    example="""
+    >>> lax.add(jnp.array([1, 2]), jnp.array([10, 20]))
+    Array([11, 22], dtype=int32)
+    """,
+)
+sub_p, sub = of_two(
+    "sub",
+    NUMBER,
+    "Elementwise difference.",
+    example="""
+    >>> lax.sub(jnp.array([5, 6]), jnp.array([1, 2]))
+    Array([4, 4], dtype=int32)
+    """,
+)
 div_p, div = of_two(
     "div",
     NUMBER,
     "Elementwise quotient; of integers towards zero, -1 (all bits set) for y = 0, and least / -1 is least.",
+    example="""
+    >>> lax.div(jnp.array([7, -7]), 2)
+    Array([ 3, -3], dtype=int32)
+    >>> lax.div(jnp.array([7., -7.]), 2.)
+    Array([ 3.5, -3.5], dtype=float32)
+    """,
 )
 rem_p, rem = of_two(
     "rem",
     REAL,
     "Elementwise remainder with the sign of `x` (as C's ``fmod``); of integers `x` for y = 0, and least % -1 is 0.",
+    example="""
+    >>> lax.rem(jnp.array([7, -7]), 3)
+    Array([ 1, -1], dtype=int32)
+    """,
 )
 max_p, max = of_two(
-    "max", ANY, "Elementwise maximum; nan wins; complex numbers are ordered by real, then imaginary part."
+    "max",
+    ANY,
+    "Elementwise maximum; nan wins; complex numbers are ordered by real, then imaginary part.",
+    example="""
+    >>> lax.max(jnp.array([1, 5]), jnp.array([4, 2]))
+    Array([4, 5], dtype=int32)
+    """,
 )
 min_p, min = of_two(
-    "min", ANY, "Elementwise minimum; nan wins; complex numbers are ordered by real, then imaginary part."
+    "min",
+    ANY,
+    "Elementwise minimum; nan wins; complex numbers are ordered by real, then imaginary part.",
+    example="""
+    >>> lax.min(jnp.array([1, 5]), jnp.array([4, 2]))
+    Array([1, 2], dtype=int32)
+    """,
 )
 atan2_p, atan2 = of_two(
-    "atan2", INEXACT, "The angle of the point (y, x), in (-pi, pi]; complex: ``-i log((y + i x) / sqrt(x*x + y*y))``."
+    "atan2",
+    INEXACT,
+    "The angle of the point (y, x), in (-pi, pi]; complex: ``-i log((y + i x) / sqrt(x*x + y*y))``.",
+    example="""
+    >>> lax.atan2(jnp.array([1., -1.]), jnp.array([-1., -1.]))
+    Array([ 2.3561945, -2.3561945], dtype=float32)
+    """,
 )
-complex_p, complex = of_two("complex", COMPLEX_PART, "The complex numbers ``x + i y``.", result=COMPLEX_OF.__getitem__)
-and_p, bitwise_and = of_two("and", BITS, "Elementwise AND of integers or bools.", name="bitwise_and")
-or_p, bitwise_or = of_two("or", BITS, "Elementwise OR of integers or bools.", name="bitwise_or")
-xor_p, bitwise_xor = of_two("xor", BITS, "Elementwise exclusive OR of integers or bools.", name="bitwise_xor")
+complex_p, complex = of_two(
+    "complex",
+    COMPLEX_PART,
+    "The complex numbers ``x + i y``.",
+    result=COMPLEX_OF.__getitem__,
+    example="""
+    >>> lax.complex(jnp.array([1., 2.]), jnp.array([3., 4.]))
+    Array([1.+3.j, 2.+4.j], dtype=complex64)
+    """,
+)
+and_p, bitwise_and = of_two(
+    "and",
+    BITS,
+    "Elementwise AND of integers or bools.",
+    name="bitwise_and",
+    example="""
+    >>> lax.bitwise_and(jnp.array([12]), jnp.array([10]))
+    Array([8], dtype=int32)
+    """,
+)
+or_p, bitwise_or = of_two(
+    "or",
+    BITS,
+    "Elementwise OR of integers or bools.",
+    name="bitwise_or",
+    example="""
+    >>> lax.bitwise_or(jnp.array([12]), jnp.array([10]))
+    Array([14], dtype=int32)
+    """,
+)
+xor_p, bitwise_xor = of_two(
+    "xor",
+    BITS,
+    "Elementwise exclusive OR of integers or bools.",
+    name="bitwise_xor",
+    example="""
+    >>> lax.bitwise_xor(jnp.array([12]), jnp.array([10]))
+    Array([6], dtype=int32)
+    """,
+)
 shift_left_p, shift_left = of_two(
-    "shift_left", INTEGER, "Elementwise ``x << y``; 0 where `y` is negative or not below the number of bits."
+    "shift_left",
+    INTEGER,
+    "Elementwise ``x << y``; 0 where `y` is negative or not below the number of bits.",
+    example="""
+    >>> lax.shift_left(jnp.array([1, 2]), 3)
+    Array([ 8, 16], dtype=int32)
+    """,
 )
 shift_right_logical_p, shift_right_logical = of_two(
-    "shift_right_logical", INTEGER, "Elementwise ``x >> y`` that fills with zeros; 0 where `y` is out of range."
+    "shift_right_logical",
+    INTEGER,
+    "Elementwise ``x >> y`` that fills with zeros; 0 where `y` is out of range.",
+    example="""
+    >>> lax.shift_right_logical(jnp.array([-16, 16], jnp.int8), jnp.int8(2))
+    Array([60,  4], dtype=int8)
+    """,
 )
 shift_right_arithmetic_p, shift_right_arithmetic = of_two(
     "shift_right_arithmetic",
     INTEGER,
     "Elementwise ``x >> y`` that fills with sign bits; all sign bits where `y` is out of range.",
+    example="""
+    >>> lax.shift_right_arithmetic(jnp.array([-16, 16]), 2)
+    Array([-4,  4], dtype=int32)
+    """,
 )
-eq_p, eq = of_two("eq", COMPARABLE, "Elementwise ``x == y``, an array of bool.", result=_to_bool)
-ne_p, ne = of_two("ne", COMPARABLE, "Elementwise ``x != y``, an array of bool.", result=_to_bool)
-ge_p, ge = of_two("ge", ORDERED, "Elementwise ``x >= y``, an array of bool.", result=_to_bool)
-gt_p, gt = of_two("gt", ORDERED, "Elementwise ``x > y``, an array of bool.", result=_to_bool)
-le_p, le = of_two("le", ORDERED, "Elementwise ``x <= y``, an array of bool.", result=_to_bool)
-lt_p, lt = of_two("lt", ORDERED, "Elementwise ``x < y``, an array of bool.", result=_to_bool)
+eq_p, eq = of_two(
+    "eq",
+    COMPARABLE,
+    "Elementwise ``x == y``, an array of bool.",
+    result=_to_bool,
+    example="""
+    >>> lax.eq(jnp.array([1, 2]), jnp.array([1, 3]))
+    Array([ True, False], dtype=bool)
+    """,
+)
+ne_p, ne = of_two(
+    "ne",
+    COMPARABLE,
+    "Elementwise ``x != y``, an array of bool.",
+    result=_to_bool,
+    example="""
+    >>> lax.ne(jnp.array([1, 2]), jnp.array([1, 3]))
+    Array([False,  True], dtype=bool)
+    """,
+)
+ge_p, ge = of_two(
+    "ge",
+    ORDERED,
+    "Elementwise ``x >= y``, an array of bool.",
+    result=_to_bool,
+    example="""
+    >>> lax.ge(jnp.array([1, 2, 3]), 2)
+    Array([False,  True,  True], dtype=bool)
+    """,
+)
+gt_p, gt = of_two(
+    "gt",
+    ORDERED,
+    "Elementwise ``x > y``, an array of bool.",
+    result=_to_bool,
+    example="""
+    >>> lax.gt(jnp.array([1, 2, 3]), 2)
+    Array([False, False,  True], dtype=bool)
+    """,
+)
+le_p, le = of_two(
+    "le",
+    ORDERED,
+    "Elementwise ``x <= y``, an array of bool.",
+    result=_to_bool,
+    example="""
+    >>> lax.le(jnp.array([1, 2, 3]), 2)
+    Array([ True,  True, False], dtype=bool)
+    """,
+)
+lt_p, lt = of_two(
+    "lt",
+    ORDERED,
+    "Elementwise ``x < y``, an array of bool.",
+    result=_to_bool,
+    example="""
+    >>> lax.lt(jnp.array([1, 2, 3]), 2)
+    Array([ True, False, False], dtype=bool)
+    """,
+)
 mul_p: Final = nary("mul", NUMBER)
 nextafter_p: Final = nary("nextafter", FLOAT)
 mulhi_p: Final = nary("mulhi", INTEGER)

@@ -18,6 +18,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.signatures import named
 from bedrax.core.staging import program_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
@@ -466,7 +467,7 @@ class _Scatter(Protocol):
     ) -> Array: ...
 
 
-def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> _Scatter:
+def _scatter_function(name: str, prim: Primitive, effect: str, note: str, example: str) -> _Scatter:
     def function(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
@@ -481,8 +482,7 @@ def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> _Sc
             prim, operand, scatter_indices, updates, dimension_numbers, indices_are_sorted, unique_indices, mode
         )
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{effect}
+    text = f"""{effect}
 
     Most programs want ``x.at[...]``, which is made of this.
 
@@ -501,7 +501,7 @@ def _scatter_function(name: str, prim: Primitive, effect: str, note: str) -> _Sc
     Raises:
       TypeError, ValueError: dtypes, sizes, ranks, or dimension numbers do not fit together.
     """
-    return function
+    return named(function, name, __name__, text, example)
 
 
 _ANY_ORDER = "Where windows overlap, any order of application may be used."
@@ -510,27 +510,80 @@ scatter: _Scatter = _scatter_function(
     scatter_p,
     "Replace windows of an array at computed positions.",
     "Where windows overlap, any of them may win.",
+    example="""
+    >>> rows = lax.ScatterDimensionNumbers(
+    ...     update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    ... )
+    >>> lax.scatter(jnp.zeros((3, 2)), jnp.array([[1]]), jnp.array([[5., 6.]]), rows)
+    Array([[0., 0.],
+           [5., 6.],
+           [0., 0.]], dtype=float32)
+    """,
 )
 scatter_add: _Scatter = _scatter_function(
-    "scatter_add", scatter_add_p, "Add to windows of an array at computed positions.", _ANY_ORDER
+    "scatter_add",
+    scatter_add_p,
+    "Add to windows of an array at computed positions.",
+    _ANY_ORDER,
+    example="""
+    >>> entries = lax.ScatterDimensionNumbers(
+    ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    ... )
+    >>> lax.scatter_add(jnp.zeros(3), jnp.array([[0], [2], [2]]), jnp.array([1., 2., 3.]), entries)
+    Array([1., 0., 5.], dtype=float32)
+    """,
 )
 scatter_sub: _Scatter = _scatter_function(
-    "scatter_sub", scatter_sub_p, "Subtract from windows of an array at computed positions.", _ANY_ORDER
+    "scatter_sub",
+    scatter_sub_p,
+    "Subtract from windows of an array at computed positions.",
+    _ANY_ORDER,
+    example="""
+    >>> entries = lax.ScatterDimensionNumbers(
+    ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    ... )
+    >>> lax.scatter_sub(jnp.zeros(3), jnp.array([[0], [2]]), jnp.array([1., 2.]), entries)
+    Array([-1.,  0., -2.], dtype=float32)
+    """,
 )
 scatter_mul: _Scatter = _scatter_function(
-    "scatter_mul", scatter_mul_p, "Multiply windows of an array at computed positions.", _ANY_ORDER
+    "scatter_mul",
+    scatter_mul_p,
+    "Multiply windows of an array at computed positions.",
+    _ANY_ORDER,
+    example="""
+    >>> entries = lax.ScatterDimensionNumbers(
+    ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    ... )
+    >>> lax.scatter_mul(jnp.full(3, 2.), jnp.array([[0], [0]]), jnp.array([3., 5.]), entries)
+    Array([30.,  2.,  2.], dtype=float32, weak_type=True)
+    """,
 )
 scatter_min: _Scatter = _scatter_function(
     "scatter_min",
     scatter_min_p,
     "Lower windows of an array, at computed positions, to the minimum with `updates`.",
     _ANY_ORDER,
+    example="""
+    >>> entries = lax.ScatterDimensionNumbers(
+    ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    ... )
+    >>> lax.scatter_min(jnp.zeros(3), jnp.array([[0], [2]]), jnp.array([-1., 2.]), entries)
+    Array([-1.,  0.,  0.], dtype=float32)
+    """,
 )
 scatter_max: _Scatter = _scatter_function(
     "scatter_max",
     scatter_max_p,
     "Raise windows of an array, at computed positions, to the maximum with `updates`.",
     _ANY_ORDER,
+    example="""
+    >>> entries = lax.ScatterDimensionNumbers(
+    ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+    ... )
+    >>> lax.scatter_max(jnp.zeros(3), jnp.array([[0], [2]]), jnp.array([-1., 2.]), entries)
+    Array([0., 0., 2.], dtype=float32)
+    """,
 )
 
 

@@ -58,7 +58,9 @@ class _Position(Protocol):
     def __call__(self, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array: ...
 
 
-def _reduction(name: str, categories: tuple[str, ...], what: str, placed: bool = False) -> tuple[Primitive, Any]:
+def _reduction(
+    name: str, categories: tuple[str, ...], what: str, placed: bool = False, example: str = ""
+) -> tuple[Primitive, Any]:
     """A reduction along axes: the primitive and its function; `placed`: whether that takes `out_sharding`."""
     prim = Primitive(name, "reductions")
     ok = elementwise.accepted(categories)
@@ -88,7 +90,7 @@ def _reduction(name: str, categories: tuple[str, ...], what: str, placed: bool =
     Raises:
       TypeError: another dtype. ValueError: an axis that is not there, or twice.
     """
-    return prim, named(function, name, __name__, text)
+    return prim, named(function, name, __name__, text, example)
 
 
 if TYPE_CHECKING:  # the types of the functions made below
@@ -112,25 +114,78 @@ if TYPE_CHECKING:  # the types of the functions made below
     argmin: _Position
 
 reduce_sum_p, reduce_sum = _reduction(
-    "reduce_sum", NUMBER, "The sum of the elements along `axes`; 0 where there are none", placed=True
+    "reduce_sum",
+    NUMBER,
+    "The sum of the elements along `axes`; 0 where there are none",
+    placed=True,
+    example="""
+    >>> lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), axes=(1,))
+    Array([3, 7], dtype=int32)
+    """,
 )
-reduce_prod_p, reduce_prod = _reduction("reduce_prod", NUMBER, "The product along `axes`; 1 where there are none")
+reduce_prod_p, reduce_prod = _reduction(
+    "reduce_prod",
+    NUMBER,
+    "The product along `axes`; 1 where there are none",
+    example="""
+    >>> lax.reduce_prod(jnp.array([[1, 2], [3, 4]]), axes=(1,))
+    Array([ 2, 12], dtype=int32)
+    """,
+)
 _BY_PARTS = "complex numbers by real, then imaginary part; NaN if there is one; where there are none, the"
 reduce_max_p, reduce_max = _reduction(
-    "reduce_max", ANY, f"The largest along `axes`, {_BY_PARTS} least value", placed=True
+    "reduce_max",
+    ANY,
+    f"The largest along `axes`, {_BY_PARTS} least value",
+    placed=True,
+    example="""
+    >>> lax.reduce_max(jnp.array([[1, 5], [7, 2]]), axes=(0,))
+    Array([7, 5], dtype=int32)
+    """,
 )
 reduce_min_p, reduce_min = _reduction(
-    "reduce_min", ANY, f"The smallest along `axes`, {_BY_PARTS} greatest value", placed=True
+    "reduce_min",
+    ANY,
+    f"The smallest along `axes`, {_BY_PARTS} greatest value",
+    placed=True,
+    example="""
+    >>> lax.reduce_min(jnp.array([[1, 5], [7, 2]]), axes=(0, 1))
+    Array(1, dtype=int32)
+    """,
 )
-reduce_and_p, reduce_and = _reduction("reduce_and", BITS, 'Bitwise (of bools: logical) "and" along `axes`')
-reduce_or_p, reduce_or = _reduction("reduce_or", BITS, 'Bitwise (of bools: logical) "or" along `axes`')
-reduce_xor_p, reduce_xor = _reduction("reduce_xor", BITS, 'Bitwise (of bools: logical) "exclusive or" along `axes`')
+reduce_and_p, reduce_and = _reduction(
+    "reduce_and",
+    BITS,
+    'Bitwise (of bools: logical) "and" along `axes`',
+    example="""
+    >>> lax.reduce_and(jnp.array([[True, False], [True, True]]), axes=(0,))
+    Array([ True, False], dtype=bool)
+    """,
+)
+reduce_or_p, reduce_or = _reduction(
+    "reduce_or",
+    BITS,
+    'Bitwise (of bools: logical) "or" along `axes`',
+    example="""
+    >>> lax.reduce_or(jnp.array([[True, False], [False, False]]), axes=(1,))
+    Array([ True, False], dtype=bool)
+    """,
+)
+reduce_xor_p, reduce_xor = _reduction(
+    "reduce_xor",
+    BITS,
+    'Bitwise (of bools: logical) "exclusive or" along `axes`',
+    example="""
+    >>> lax.reduce_xor(jnp.array([1, 2, 4]), axes=(0,))
+    Array(7, dtype=int32)
+    """,
+)
 
 
 # -- where the extreme elements are ---------------------------------------------------------
 
 
-def _position(name: str, which: str) -> tuple[Primitive, Callable]:
+def _position(name: str, which: str, example: str) -> tuple[Primitive, Callable]:
     prim = Primitive(name, "reductions")
     ok = elementwise.accepted(ORDERED)
 
@@ -162,11 +217,25 @@ def _position(name: str, which: str) -> tuple[Primitive, Callable]:
     Raises:
       OverflowError: `index_dtype` cannot count along the axis. Without x64, int64 is int32.
     """
-    return prim, named(function, name, __name__, text)
+    return prim, named(function, name, __name__, text, example)
 
 
-argmax_p, argmax = _position("argmax", "largest")
-argmin_p, argmin = _position("argmin", "smallest")
+argmax_p, argmax = _position(
+    "argmax",
+    "largest",
+    example="""
+    >>> lax.argmax(jnp.array([[1, 9], [7, 2]]), axis=1, index_dtype=jnp.int32)
+    Array([1, 0], dtype=int32)
+    """,
+)
+argmin_p, argmin = _position(
+    "argmin",
+    "smallest",
+    example="""
+    >>> lax.argmin(jnp.array([[1, 9], [7, 2]]), axis=1, index_dtype=jnp.int32)
+    Array([0, 1], dtype=int32)
+    """,
+)
 
 
 # -- any associative function -----------------------------------------------------------------

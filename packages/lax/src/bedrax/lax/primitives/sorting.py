@@ -198,7 +198,7 @@ class _Approximate(Protocol):
     ) -> list[Array]: ...
 
 
-def _approximate(name: str, which: str, order: str, is_max: bool) -> _Approximate:
+def _approximate(name: str, which: str, order: str, is_max: bool, example: str) -> _Approximate:
     def function(
         operand: ArrayLike,
         k: int,
@@ -235,11 +235,33 @@ def _approximate(name: str, which: str, order: str, is_max: bool) -> _Approximat
     Returns:
       ``[values in {order} order, indices]``.
     """
-    return named(function, name, __name__, text)
+    return named(function, name, __name__, text, example)
 
 
-approx_max_k: _Approximate = _approximate("approx_max_k", "largest", "descending", True)
-approx_min_k: _Approximate = _approximate("approx_min_k", "smallest", "ascending", False)
+approx_max_k: _Approximate = _approximate(
+    "approx_max_k",
+    "largest",
+    "descending",
+    True,
+    example="""
+    >>> values, positions = lax.approx_max_k(jnp.array([1., 9., 5., 7.]), k=2)
+    >>> values
+    Array([9., 7.], dtype=float32)
+    >>> positions
+    Array([1, 3], dtype=int32)
+    """,
+)
+approx_min_k: _Approximate = _approximate(
+    "approx_min_k",
+    "smallest",
+    "ascending",
+    False,
+    example="""
+    >>> values, positions = lax.approx_min_k(jnp.array([1., 9., 5., 7.]), k=2)
+    >>> values
+    Array([1., 5.], dtype=float32)
+    """,
+)
 
 
 def take_along(x: Any, indices: Array, axis: int, unique: bool = True) -> Any:

@@ -69,18 +69,69 @@ if TYPE_CHECKING:  # the types of the functions made below
     bessel_i1e_p: Primitive
     bessel_i1e: Unary
 
-erf_p, erf = _special("erf", FLOAT, r"Elementwise error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.")
-erfc_p, erfc = _special("erfc", FLOAT, r"Elementwise :math:`1 - \mathrm{erf}(x)` without cancellation.", accurate=True)
-erf_inv_p, erf_inv = _special("erf_inv", FLOAT, "Elementwise inverse of `erf`: infinite at -1 and 1, nan outside.")
-lgamma_p, lgamma = _special("lgamma", FLOAT, r"Elementwise :math:`\log |\Gamma(x)|`; infinite at 0, -1, -2, ...")
+erf_p, erf = _special(
+    "erf",
+    FLOAT,
+    r"Elementwise error function, :math:`\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.",
+    example="""
+    >>> lax.erf(jnp.array([0., 1.]))
+    Array([0.        , 0.84270084], dtype=float32)
+    """,
+)
+erfc_p, erfc = _special(
+    "erfc",
+    FLOAT,
+    r"Elementwise :math:`1 - \mathrm{erf}(x)` without cancellation.",
+    accurate=True,
+    example="""
+    >>> lax.erfc(jnp.array([0., 1.]))
+    Array([1.        , 0.15729924], dtype=float32)
+    """,
+)
+erf_inv_p, erf_inv = _special(
+    "erf_inv",
+    FLOAT,
+    "Elementwise inverse of `erf`: infinite at -1 and 1, nan outside.",
+    example="""
+    >>> lax.erf_inv(jnp.array([0., 0.5]))
+    Array([0.        , 0.47693628], dtype=float32)
+    """,
+)
+lgamma_p, lgamma = _special(
+    "lgamma",
+    FLOAT,
+    r"Elementwise :math:`\log |\Gamma(x)|`; infinite at 0, -1, -2, ...",
+    example="""
+    >>> lax.lgamma(jnp.array([1., 5.]))
+    Array([4.7683716e-07, 3.1780548e+00], dtype=float32)
+    """,
+)
 digamma_p, digamma = _special(
-    "digamma", FLOAT, r"Elementwise :math:`\psi(x)`, the derivative of `lgamma`; nan at 0, -1, -2, ..."
+    "digamma",
+    FLOAT,
+    r"Elementwise :math:`\psi(x)`, the derivative of `lgamma`; nan at 0, -1, -2, ...",
+    example="""
+    >>> lax.digamma(jnp.array([1., 2.]))
+    Array([-0.5772154 ,  0.42278463], dtype=float32)
+    """,
 )
 bessel_i0e_p, bessel_i0e = _special(
-    "bessel_i0e", FLOAT, r"Elementwise :math:`e^{-|x|} I_0(x)`, a modified Bessel function, scaled."
+    "bessel_i0e",
+    FLOAT,
+    r"Elementwise :math:`e^{-|x|} I_0(x)`, a modified Bessel function, scaled.",
+    example="""
+    >>> lax.bessel_i0e(jnp.array([0., 1.]))
+    Array([1.0000001, 0.4657596], dtype=float32)
+    """,
 )
 bessel_i1e_p, bessel_i1e = _special(
-    "bessel_i1e", FLOAT, r"Elementwise :math:`e^{-|x|} I_1(x)`, a modified Bessel function, scaled."
+    "bessel_i1e",
+    FLOAT,
+    r"Elementwise :math:`e^{-|x|} I_1(x)`, a modified Bessel function, scaled.",
+    example="""
+    >>> lax.bessel_i1e(jnp.array([0., 1.]))
+    Array([0.        , 0.20791043], dtype=float32)
+    """,
 )
 polygamma_p: Final = _special_nary("polygamma", FLOAT)
 zeta_p: Final = _special_nary("zeta", FLOAT)

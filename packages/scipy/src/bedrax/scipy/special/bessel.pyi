@@ -6,16 +6,57 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e"]
 
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
-    """Bessel functions of the first kind, of the orders 0 to v."""
+    """Bessel functions of the first kind, of the orders 0 to v.
+
+    Args:
+      z: floats.
+      v: the highest order, a Python integer >= 0.
+      n_iter: the order where the backward recurrence begins (at least ``v + 16`` is taken). It must exceed ``abs(z)``
+        by enough for the function of that order to be negligible: about ``abs(z) + 6 abs(z)**(1/3) + 15``.
+
+    Returns:
+      An array of shape ``(v + 1, *z.shape)``.
+
+    Examples:
+
+      >>> jax.scipy.special.bessel_jn(jnp.array([1.]), v=2).round(3)
+      Array([[0.76500005],
+             [0.44000003],
+             [0.115     ]], dtype=float32)
+    """
 
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind of order 0."""
+    """The modified Bessel function of the first kind of order 0.
+
+    Examples:
+
+      >>> jax.scipy.special.i0(jnp.array([0., 1.])).round(3)
+      Array([1.   , 1.266], dtype=float32)
+    """
 
 def i0e(x: ArrayLike) -> Array:
-    """``exp(-abs(x)) i0(x)``."""
+    """``exp(-abs(x)) i0(x)``.
+
+    Examples:
+
+      >>> jax.scipy.special.i0e(jnp.array([0., 100.])).round(3)
+      Array([1.  , 0.04], dtype=float32)
+    """
 
 def i1(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind of order 1."""
+    """The modified Bessel function of the first kind of order 1.
+
+    Examples:
+
+      >>> jax.scipy.special.i1(jnp.array([0., 1.])).round(3)
+      Array([0.   , 0.565], dtype=float32)
+    """
 
 def i1e(x: ArrayLike) -> Array:
-    """``exp(-abs(x)) i1(x)``."""
+    """``exp(-abs(x)) i1(x)``.
+
+    Examples:
+
+      >>> jax.scipy.special.i1e(jnp.array([0., 100.])).round(3)
+      Array([0.  , 0.04], dtype=float32)
+    """

@@ -20,34 +20,100 @@ __all__ = [
 ]
 
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
-    """The Box-Cox transform: ``(x**lmbda - 1) / lmbda``, and ``log(x)`` for lmbda = 0; NaN for negative x."""
+    """The Box-Cox transform: ``(x**lmbda - 1) / lmbda``, and ``log(x)`` for lmbda = 0; NaN for negative x.
+
+    Examples:
+
+      >>> jax.scipy.special.boxcox(jnp.array([1., 4.]), 0.5)
+      Array([0., 2.], dtype=float32)
+    """
 
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
-    """The Box-Cox transform of ``1 + x``, accurate for small x."""
+    """The Box-Cox transform of ``1 + x``, accurate for small x.
+
+    Examples:
+
+      >>> jax.scipy.special.boxcox1p(jnp.array([0., 3.]), 0.5)
+      Array([0., 2.], dtype=float32)
+    """
 
 def entr(x: ArrayLike) -> Array:
-    """``-x log(x)``; 0 at 0 and -inf for negative x."""
+    """``-x log(x)``; 0 at 0 and -inf for negative x.
+
+    Examples:
+
+      >>> jax.scipy.special.entr(jnp.array([0., 0.5, 1.]))
+      Array([-0.       ,  0.3465736, -0.       ], dtype=float32)
+    """
 
 def expit(x: ArrayLike) -> Array:
-    """``1 / (1 + exp(-x))``, the logistic function."""
+    """``1 / (1 + exp(-x))``, the logistic function.
+
+    Examples:
+
+      >>> jax.scipy.special.expit(jnp.array([-1000., 0.]))
+      Array([0. , 0.5], dtype=float32)
+    """
 
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
-    """``p log(p / q) - p + q``, the terms of the Kullback-Leibler divergence; infinite as `rel_entr`."""
+    """``p log(p / q) - p + q``, the terms of the Kullback-Leibler divergence; infinite as `rel_entr`.
+
+    Examples:
+
+      >>> jax.scipy.special.kl_div(jnp.array([1., 2.]), jnp.array([1., 1.])).round(3)
+      Array([0.   , 0.386], dtype=float32)
+    """
 
 def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """``x - logsumexp(x)`` along `axis` (None: all axes)."""
+    """``x - logsumexp(x)`` along `axis` (None: all axes).
+
+    Examples:
+
+      >>> jax.scipy.special.log_softmax(jnp.array([0., 0.])).round(3)
+      Array([-0.693, -0.693], dtype=float32)
+    """
 
 def logit(x: ArrayLike) -> Array:
-    """``log(x / (1 - x))``, the inverse of `expit`; NaN outside [0, 1]."""
+    """``log(x / (1 - x))``, the inverse of `expit`; NaN outside [0, 1].
+
+    Examples:
+
+      >>> jax.scipy.special.logit(jnp.array([0.5, 1.]))
+      Array([ 0., inf], dtype=float32)
+    """
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
-    """``p log(p / q)`` for positive p and q; 0 for p = 0 and q >= 0; elsewhere infinite."""
+    """``p log(p / q)`` for positive p and q; 0 for p = 0 and q >= 0; elsewhere infinite.
+
+    Examples:
+
+      >>> jax.scipy.special.rel_entr(jnp.array([0., 0.5]), jnp.array([0.5, 0.25])).round(3)
+      Array([0.   , 0.347], dtype=float32)
+    """
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """``exp(x) / sum(exp(x))`` along `axis` (None: all axes)."""
+    """``exp(x) / sum(exp(x))`` along `axis` (None: all axes).
+
+    Examples:
+
+      >>> jax.scipy.special.softmax(jnp.array([0., jnp.log(3.)])).round(3)
+      Array([0.25      , 0.75000006], dtype=float32)
+    """
 
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x log(1 + y)``, and 0 where x is 0, for every y that is not NaN."""
+    """``x log(1 + y)``, and 0 where x is 0, for every y that is not NaN.
+
+    Examples:
+
+      >>> jax.scipy.special.xlog1py(jnp.array([0., 1.]), jnp.array([-1., 1.])).round(3)
+      Array([0.   , 0.693], dtype=float32)
+    """
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """``x log(y)``, and 0 where x is 0, for every y that is not NaN. The derivatives are ``log(y)`` and ``x / y``."""
+    """``x log(y)``, and 0 where x is 0, for every y that is not NaN. The derivatives are ``log(y)`` and ``x / y``.
+
+    Examples:
+
+      >>> jax.scipy.special.xlogy(jnp.array([0., 1.]), jnp.array([0., 2.])).round(3)
+      Array([0.   , 0.693], dtype=float32)
+    """

@@ -24,52 +24,180 @@ __all__ = [
 ]
 
 def bernoulli(n: int) -> Array:
-    """The Bernoulli numbers ``B_0 ... B_n``, with ``B_1 = -1/2``."""
+    """The Bernoulli numbers ``B_0 ... B_n``, with ``B_1 = -1/2``.
+
+    Args:
+      n: a Python integer >= 0.
+
+    Examples:
+
+      >>> jax.scipy.special.bernoulli(4).round(3)
+      Array([ 1.        , -0.5       ,  0.16700001,  0.        , -0.033     ],
+            dtype=float32)
+    """
 
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """The beta function, ``gamma(a) gamma(b) / gamma(a + b)``."""
+    """The beta function, ``gamma(a) gamma(b) / gamma(a + b)``.
+
+    Examples:
+
+      >>> jax.scipy.special.beta(2., 3.)
+      Array(0.08333327, dtype=float32)
+    """
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized incomplete beta function; differentiable by x."""
+    """The regularized incomplete beta function; differentiable by x.
+
+    Examples:
+
+      >>> jax.scipy.special.betainc(2., 2., jnp.array([0., 0.5, 1.]))
+      Array([0.       , 0.5000005, 1.       ], dtype=float32)
+    """
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """``log(abs(beta(a, b)))``."""
+    """``log(abs(beta(a, b)))``.
+
+    Examples:
+
+      >>> jax.scipy.special.betaln(2., 3.)
+      Array(-2.4849074, dtype=float32, weak_type=True)
+    """
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """The number of ways to choose k out of N; with `repetition`, out of ``N + k - 1``."""
+    """The number of ways to choose k out of N; with `repetition`, out of ``N + k - 1``.
+
+    Real arguments are interpolated by gamma functions; 0 where ``k > N`` or one of them is negative.
+
+    Examples:
+
+      >>> jax.scipy.special.comb(5, jnp.array([1, 2])).round(3)
+      Array([ 5., 10.], dtype=float32)
+    """
 
 def digamma(x: ArrayLike) -> Array:
-    """The derivative of ``log(gamma(x))``."""
+    """The derivative of ``log(gamma(x))``.
+
+    Examples:
+
+      >>> jax.scipy.special.digamma(jnp.array([1., 2.])).round(3)
+      Array([-0.577,  0.423], dtype=float32)
+    """
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
-    """``gamma(n + 1)``, and 0 for negative n."""
+    """``gamma(n + 1)``, and 0 for negative n.
+
+    Raises:
+      NotImplementedError: with `exact`: arrays hold no unbounded integers.
+
+    Examples:
+
+      >>> jax.scipy.special.factorial(jnp.array([0, 3, 5])).round(3)
+      Array([  1.       ,   6.0000005, 120.00001  ], dtype=float32)
+    """
 
 def gamma(x: ArrayLike) -> Array:
-    """The gamma function, :math:`\\int_0^\\infty t^{x-1} e^{-t} dt`, of real x; NaN at -1, -2, ..."""
+    """The gamma function, :math:`\\int_0^\\infty t^{x-1} e^{-t} dt`, of real x; NaN at -1, -2, ...
+
+    Examples:
+
+      >>> jax.scipy.special.gamma(jnp.array([1., 5., 0.5])).round(3)
+      Array([ 1.       , 24.000002 ,  1.7720001], dtype=float32)
+    """
 
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized lower incomplete gamma function."""
+    """The regularized lower incomplete gamma function.
+
+    Examples:
+
+      >>> jax.scipy.special.gammainc(1., jnp.array([0., 1.])).round(3)
+      Array([0.   , 0.632], dtype=float32)
+    """
 
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
-    """The regularized upper incomplete gamma function, ``1 - gammainc(a, x)`` without cancellation."""
+    """The regularized upper incomplete gamma function, ``1 - gammainc(a, x)`` without cancellation.
+
+    Examples:
+
+      >>> jax.scipy.special.gammaincc(1., jnp.array([0., 1.])).round(3)
+      Array([1.        , 0.36800003], dtype=float32)
+    """
 
 def gammaln(x: ArrayLike) -> Array:
-    """``log(abs(gamma(x)))`` of real x; infinite at 0, -1, -2, ..."""
+    """``log(abs(gamma(x)))`` of real x; infinite at 0, -1, -2, ...
+
+    Examples:
+
+      >>> jax.scipy.special.gammaln(jnp.array([1., 100.])).round(2)
+      Array([  0.  , 359.13], dtype=float32)
+    """
 
 def gammasgn(x: ArrayLike) -> Array:
-    """The sign of ``gamma(x)``, with the sign of the zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf."""
+    """The sign of ``gamma(x)``, with the sign of the zero at 0 and -0; NaN at the poles -1, -2, ... and at -inf.
+
+    Examples:
+
+      >>> jax.scipy.special.gammasgn(jnp.array([0.5, -0.5]))
+      Array([ 1., -1.], dtype=float32)
+    """
 
 def loggamma(x: ArrayLike) -> Array:
-    """The logarithm of the gamma function, real or complex."""
+    """The logarithm of the gamma function, real or complex.
+
+    For complex x it is the branch that is real on the positive axis and has its cut on the negative one; for
+    negative real x it is NaN.
+
+    Examples:
+
+      >>> jax.scipy.special.loggamma(jnp.array([1., 4.])).round(3)
+      Array([0.   , 1.792], dtype=float32)
+    """
 
 def multigammaln(a: ArrayLike, d: int) -> Array:
-    """The logarithm of the gamma function of d-dimensional statistics, for ``a > (d - 1) / 2``."""
+    """The logarithm of the gamma function of d-dimensional statistics, for ``a > (d - 1) / 2``.
+
+    Args:
+      a: floats.
+      d: the dimension, a Python integer.
+
+    Examples:
+
+      >>> jax.scipy.special.multigammaln(jnp.array([3.]), 2).round(3)
+      Array([1.5500001], dtype=float32)
+    """
 
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
-    """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole."""
+    """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole.
+
+    Examples:
+
+      >>> jax.scipy.special.poch(3., jnp.array([0., 2.])).round(3)
+      Array([ 1.      , 12.000001], dtype=float32)
+    """
 
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """The n-th derivative of `digamma`."""
+    """The n-th derivative of `digamma`.
+
+    Args:
+      n: integers >= 0; NaN for others.
+      x: floats.
+
+    Raises:
+      TypeError: `n` is not of integer dtype.
+
+    Examples:
+
+      >>> jax.scipy.special.polygamma(1, jnp.array([1., 2.])).round(3)
+      Array([1.6450001 , 0.64500004], dtype=float32)
+    """
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
-    """Hurwitz's zeta function, :math:`\\sum_{k \\ge 0} (k + q)^{-x}`, for x > 1."""
+    """Hurwitz's zeta function, :math:`\\sum_{k \\ge 0} (k + q)^{-x}`, for x > 1.
+
+    Raises:
+      NotImplementedError: without `q` (Riemann's function, also of x < 1); pass q=1 for x > 1.
+
+    Examples:
+
+      >>> jax.scipy.special.zeta(jnp.array([2., 4.]), 1.).round(3)
+      Array([1.6450001, 1.082    ], dtype=float32)
+    """

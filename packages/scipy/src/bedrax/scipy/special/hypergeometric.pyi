@@ -6,7 +6,26 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["hyp1f1", "hyp2f1"]
 
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """Kummer's confluent hypergeometric function ``1F1(a; b; x)`` of real arguments."""
+    """Kummer's confluent hypergeometric function ``1F1(a; b; x)`` of real arguments.
+
+    The derivative by x is exact; those by a and b are differences of fourth order. Where the terms of its series
+    nearly cancel (large parameters of different sign) digits are lost.
+
+    Examples:
+
+      >>> jax.scipy.special.hyp1f1(1., 1., jnp.array([0., 1.])).round(3)
+      Array([1.       , 2.7180002], dtype=float32)
+    """
 
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
-    """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1. Beyond it is infinite, but for"""
+    """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1. Beyond it is infinite, but for
+    polynomials, also where these are multiplied by a whole power of 1 - x.
+
+    The derivative by x is exact; those by the parameters are differences of fourth order. Near x = 1 the series
+    converges slowly if ``c - a - b`` is an integer.
+
+    Examples:
+
+      >>> jax.scipy.special.hyp2f1(1., 1., 2., 0.5).round(3)
+      Array(1.386, dtype=float32)
+    """

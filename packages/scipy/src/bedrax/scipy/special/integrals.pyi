@@ -6,16 +6,54 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["exp1", "expi", "expn", "sici", "spence"]
 
 def exp1(x: ArrayLike) -> Array:
-    """The exponential integral :math:`E_1(x) = \\int_x^\\infty e^{-t} / t\\, dt`; infinite at 0, NaN for negative x."""
+    """The exponential integral :math:`E_1(x) = \\int_x^\\infty e^{-t} / t\\, dt`; infinite at 0, NaN for negative x.
+
+    Examples:
+
+      >>> jax.scipy.special.exp1(jnp.array([1., 2.])).round(3)
+      Array([0.21900001, 0.049     ], dtype=float32)
+    """
 
 def expi(x: ArrayLike) -> Array:
-    """The exponential integral :math:`\\mathrm{Ei}(x) = -\\int_{-x}^\\infty e^{-t} / t\\, dt` (principal value)."""
+    """The exponential integral :math:`\\mathrm{Ei}(x) = -\\int_{-x}^\\infty e^{-t} / t\\, dt` (principal value).
+
+    Examples:
+
+      >>> jax.scipy.special.expi(jnp.array([1., 2.])).round(3)
+      Array([1.8950001, 4.9540005], dtype=float32)
+    """
 
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
-    """The generalized exponential integral :math:`E_n(x) = \\int_1^\\infty e^{-x t} / t^n\\, dt`."""
+    """The generalized exponential integral :math:`E_n(x) = \\int_1^\\infty e^{-x t} / t^n\\, dt`.
+
+    Args:
+      n: integers >= 0; NaN for others.
+      x: floats >= 0; NaN for others. Differentiable by x only.
+
+    Examples:
+
+      >>> jax.scipy.special.expn(2, jnp.array([0., 1.])).round(3)
+      Array([1.   , 0.148], dtype=float32)
+    """
 
 def sici(x: ArrayLike) -> tuple[Array, Array]:
-    """The sine and cosine integrals, :math:`\\mathrm{Si}` and :math:`\\mathrm{Ci}`, of real x (Ci of ``abs(x)``)."""
+    """The sine and cosine integrals, :math:`\\mathrm{Si}` and :math:`\\mathrm{Ci}`, of real x (Ci of ``abs(x)``).
+
+    Returns:
+      ``(Si, Ci)``.
+
+    Examples:
+
+      >>> sine, cosine = jax.scipy.special.sici(jnp.array([1., 2.]))
+      >>> sine.round(3)
+      Array([0.94600004, 1.605     ], dtype=float32)
+    """
 
 def spence(x: ArrayLike) -> Array:
-    """Spence's function, :math:`\\int_1^x \\frac{\\log t}{1 - t} dt`, the dilogarithm of ``1 - x``; NaN for negative x."""
+    """Spence's function, :math:`\\int_1^x \\frac{\\log t}{1 - t} dt`, the dilogarithm of ``1 - x``; NaN for negative x.
+
+    Examples:
+
+      >>> jax.scipy.special.spence(jnp.array([1., 0.])).round(3)
+      Array([-0.       ,  1.6450001], dtype=float32)
+    """

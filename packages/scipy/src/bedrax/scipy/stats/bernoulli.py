@@ -27,7 +27,24 @@ def _ppf(q, p):
 logpmf, pmf, cdf, ppf = discrete(
     __name__,
     "the Bernoulli distribution",
-    "logpmf pmf cdf:k! ppf:q!",
+    {
+        "logpmf": """
+        >>> print(jax.scipy.stats.bernoulli.logpmf(jnp.array([0, 1]), 0.25).round(3))
+        [-0.28800002 -1.386     ]
+        """,
+        "pmf": """
+        >>> print(jax.scipy.stats.bernoulli.pmf(jnp.array([0, 1]), 0.25).round(3))
+        [0.75000006 0.25      ]
+        """,
+        "cdf:k!": """
+        >>> print(jax.scipy.stats.bernoulli.cdf(jnp.array([0, 1]), 0.25).round(3))
+        [0.75000006 1.        ]
+        """,
+        "ppf:q!": """
+        >>> jax.scipy.stats.bernoulli.ppf(jnp.array([0.25, 0.5]), 0.25).round(3)
+        Array([0., 0.], dtype=float32)
+        """,
+    },
     parameters="p",
     logpmf=_logpmf,
     cdf=_cdf,

@@ -6,13 +6,45 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
-    """The probability of a value up to `k`."""
+    """The probability of a value up to `k`.
+
+    Of the Bernoulli distribution. Arguments: p; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.bernoulli.cdf(jnp.array([0, 1]), 0.25).round(3))
+      [0.75000006 1.        ]
+    """
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    Of the Bernoulli distribution. Arguments: p, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.bernoulli.logpmf(jnp.array([0, 1]), 0.25).round(3))
+      [-0.28800002 -1.386     ]
+    """
 
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    Of the Bernoulli distribution. Arguments: p, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.bernoulli.pmf(jnp.array([0, 1]), 0.25).round(3))
+      [0.75000006 0.25      ]
+    """
 
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
-    """The value with probability `q` below it; NaN where `q` is not in [0, 1]."""
+    """The value with probability `q` below it; NaN where `q` is not in [0, 1].
+
+    Of the Bernoulli distribution. Arguments: p; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.bernoulli.ppf(jnp.array([0.25, 0.5]), 0.25).round(3)
+      Array([0., 0.], dtype=float32)
+    """

@@ -6,19 +6,67 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the beta distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.beta.cdf(jnp.array([0.2, 0.5]), 2., 3.).round(3)
+      Array([0.18100001, 0.68700004], dtype=float32)
+    """
 
 def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the beta distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.beta.logcdf(jnp.array([0.2, 0.5]), 2., 3.).round(3)
+      Array([-1.71      , -0.37500003], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the beta distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.beta.logpdf(jnp.array([0.2, 0.5]), 2., 3.).round(3)
+      Array([0.42900002, 0.40500003], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the beta distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.beta.logsf(jnp.array([0.2, 0.5]), 2., 3.).round(3)
+      Array([-0.19900002, -1.1630001 ], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the beta distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.beta.pdf(jnp.array([0.2, 0.5]), 2., 3.).round(3)
+      Array([1.536    , 1.5000001], dtype=float32)
+    """
 
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the beta distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.beta.sf(jnp.array([0.2, 0.5]), 2., 3.).round(3)
+      Array([0.81900007, 0.31300002], dtype=float32)
+    """

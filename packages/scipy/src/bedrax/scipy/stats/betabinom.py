@@ -16,4 +16,19 @@ def _logpmf(k, n, a, b):
     return jnp.where((n >= 0) & (a > 0) & (b > 0), out, jnp.nan)
 
 
-logpmf, pmf = discrete(__name__, "the beta-binomial distribution", "logpmf pmf", parameters="n a b", logpmf=_logpmf)
+logpmf, pmf = discrete(
+    __name__,
+    "the beta-binomial distribution",
+    {
+        "logpmf": """
+        >>> print(jax.scipy.stats.betabinom.logpmf(jnp.array([0, 1, 2]), 2, 1., 1.).round(3))
+        [-1.0990001 -1.0990001 -1.0990001]
+        """,
+        "pmf": """
+        >>> print(jax.scipy.stats.betabinom.pmf(jnp.array([0, 1, 2]), 2, 1., 1.).round(3))
+        [0.333 0.333 0.333]
+        """,
+    },
+    parameters="n a b",
+    logpmf=_logpmf,
+)

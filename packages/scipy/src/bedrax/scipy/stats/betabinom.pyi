@@ -6,7 +6,23 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["logpmf", "pmf"]
 
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    Of the beta-binomial distribution. Arguments: n, a, b, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.betabinom.logpmf(jnp.array([0, 1, 2]), 2, 1., 1.).round(3))
+      [-1.0990001 -1.0990001 -1.0990001]
+    """
 
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    Of the beta-binomial distribution. Arguments: n, a, b, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.betabinom.pmf(jnp.array([0, 1, 2]), 2, 1., 1.).round(3))
+      [0.333 0.333 0.333]
+    """

@@ -14,4 +14,19 @@ def _logpmf(k, n, p):
     return jnp.where(inside, log_ways + xlogy(j, p) + xlog1py(m - j, -p), -jnp.inf)
 
 
-logpmf, pmf = discrete(__name__, "the binomial distribution", "logpmf pmf", parameters="n p", logpmf=_logpmf)
+logpmf, pmf = discrete(
+    __name__,
+    "the binomial distribution",
+    {
+        "logpmf": """
+        >>> print(jax.scipy.stats.binom.logpmf(jnp.array([0, 1, 2]), 2, 0.5).round(3))
+        [-1.386 -0.693 -1.386]
+        """,
+        "pmf": """
+        >>> print(jax.scipy.stats.binom.pmf(jnp.array([0, 1, 2]), 2, 0.5).round(3))
+        [0.25 0.5  0.25]
+        """,
+    },
+    parameters="n p",
+    logpmf=_logpmf,
+)

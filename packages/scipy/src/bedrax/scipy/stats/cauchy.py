@@ -21,7 +21,42 @@ def _quantile(q):
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf = location_scale(
     __name__,
     "the Cauchy distribution",
-    "logpdf pdf cdf logcdf sf logsf ppf isf",
+    {
+        "logpdf": """
+        >>> jax.scipy.stats.cauchy.logpdf(jnp.array([0., 1.])).round(3)
+        Array([-1.1450001, -1.838    ], dtype=float32)
+        """,
+        "pdf": """
+        >>> jax.scipy.stats.cauchy.pdf(jnp.array([0., 1.])).round(3)
+        Array([0.31800002, 0.15900001], dtype=float32)
+        """,
+        "cdf": """
+        >>> jax.scipy.stats.cauchy.cdf(jnp.array([0., 1.])).round(3)
+        Array([0.5       , 0.75000006], dtype=float32)
+        """,
+        "logcdf": """
+        >>> jax.scipy.stats.cauchy.logcdf(jnp.array([0., 1.])).round(3)
+        Array([-0.693     , -0.28800002], dtype=float32)
+        """,
+        "sf": """
+        >>> jax.scipy.stats.cauchy.sf(jnp.array([0., 1.])).round(3)
+        Array([0.5 , 0.25], dtype=float32)
+        """,
+        "logsf": """
+        >>> jax.scipy.stats.cauchy.logsf(jnp.array([0., 1.])).round(3)
+        Array([-0.693, -1.386], dtype=float32)
+        """,
+        "ppf": """
+        >>> jax.scipy.stats.cauchy.ppf(jnp.array([0.25, 0.5])).round(3)
+        Array([-1.,  0.], dtype=float32)
+        >>> jax.scipy.stats.cauchy.cdf(jax.scipy.stats.cauchy.ppf(jnp.array([0.25, 0.5]))).round(3)
+        Array([0.25, 0.5 ], dtype=float32)
+        """,
+        "isf": """
+        >>> jax.scipy.stats.cauchy.isf(jnp.array([0.25, 0.5])).round(3)
+        Array([1., 0.], dtype=float32)
+        """,
+    },
     logpdf=lambda z: -math.log(math.pi) - jnp.log1p(z * z),
     cdf=lambda z: _tail(-z),
     sf=_tail,

@@ -6,25 +6,91 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the Cauchy distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.cauchy.cdf(jnp.array([0., 1.])).round(3)
+      Array([0.5       , 0.75000006], dtype=float32)
+    """
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `q` above it; NaN where `q` is not in [0, 1]."""
+    """The value with probability `q` above it; NaN where `q` is not in [0, 1].
+
+    Of the Cauchy distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.cauchy.isf(jnp.array([0.25, 0.5])).round(3)
+      Array([1., 0.], dtype=float32)
+    """
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the Cauchy distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.cauchy.logcdf(jnp.array([0., 1.])).round(3)
+      Array([-0.693     , -0.28800002], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the Cauchy distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.cauchy.logpdf(jnp.array([0., 1.])).round(3)
+      Array([-1.1450001, -1.838    ], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the Cauchy distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.cauchy.logsf(jnp.array([0., 1.])).round(3)
+      Array([-0.693, -1.386], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the Cauchy distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.cauchy.pdf(jnp.array([0., 1.])).round(3)
+      Array([0.31800002, 0.15900001], dtype=float32)
+    """
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `q` below it; NaN where `q` is not in [0, 1]."""
+    """The value with probability `q` below it; NaN where `q` is not in [0, 1].
+
+    Of the Cauchy distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.cauchy.ppf(jnp.array([0.25, 0.5])).round(3)
+      Array([-1.,  0.], dtype=float32)
+      >>> jax.scipy.stats.cauchy.cdf(jax.scipy.stats.cauchy.ppf(jnp.array([0.25, 0.5]))).round(3)
+      Array([0.25, 0.5 ], dtype=float32)
+    """
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the Cauchy distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.cauchy.sf(jnp.array([0., 1.])).round(3)
+      Array([0.5 , 0.25], dtype=float32)
+    """

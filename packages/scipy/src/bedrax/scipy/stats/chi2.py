@@ -16,7 +16,32 @@ def _logpdf(z, df):
 logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
     __name__,
     "the chi-squared distribution",
-    "logpdf pdf cdf logcdf sf logsf",
+    {
+        "logpdf": """
+        >>> jax.scipy.stats.chi2.logpdf(jnp.array([1., 3.]), 3.).round(3)
+        Array([-1.419    , -1.8700001], dtype=float32)
+        """,
+        "pdf": """
+        >>> jax.scipy.stats.chi2.pdf(jnp.array([1., 3.]), 3.).round(3)
+        Array([0.24200001, 0.15400001], dtype=float32)
+        """,
+        "cdf": """
+        >>> jax.scipy.stats.chi2.cdf(jnp.array([1., 3.]), 3.).round(3)
+        Array([0.19900002, 0.60800004], dtype=float32)
+        """,
+        "logcdf": """
+        >>> jax.scipy.stats.chi2.logcdf(jnp.array([1., 3.]), 3.).round(3)
+        Array([-1.616, -0.497], dtype=float32)
+        """,
+        "sf": """
+        >>> jax.scipy.stats.chi2.sf(jnp.array([1., 3.]), 3.).round(3)
+        Array([0.80100006, 0.39200002], dtype=float32)
+        """,
+        "logsf": """
+        >>> jax.scipy.stats.chi2.logsf(jnp.array([1., 3.]), 3.).round(3)
+        Array([-0.22200002, -0.93700004], dtype=float32)
+        """,
+    },
     parameters="df",
     support=lambda df: (0, math.inf, 1),
     logpdf=_logpdf,

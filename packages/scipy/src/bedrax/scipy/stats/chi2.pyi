@@ -6,19 +6,67 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the chi-squared distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.chi2.cdf(jnp.array([1., 3.]), 3.).round(3)
+      Array([0.19900002, 0.60800004], dtype=float32)
+    """
 
 def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the chi-squared distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.chi2.logcdf(jnp.array([1., 3.]), 3.).round(3)
+      Array([-1.616, -0.497], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the chi-squared distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.chi2.logpdf(jnp.array([1., 3.]), 3.).round(3)
+      Array([-1.419    , -1.8700001], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the chi-squared distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.chi2.logsf(jnp.array([1., 3.]), 3.).round(3)
+      Array([-0.22200002, -0.93700004], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the chi-squared distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.chi2.pdf(jnp.array([1., 3.]), 3.).round(3)
+      Array([0.24200001, 0.15400001], dtype=float32)
+    """
 
 def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the chi-squared distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.chi2.sf(jnp.array([1., 3.]), 3.).round(3)
+      Array([0.80100006, 0.39200002], dtype=float32)
+    """

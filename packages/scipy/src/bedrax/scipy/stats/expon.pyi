@@ -6,22 +6,80 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the exponential distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.expon.cdf(jnp.array([0., 1.]), scale=2.).round(3)
+      Array([0.   , 0.393], dtype=float32)
+    """
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the exponential distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.expon.logcdf(jnp.array([0., 1.]), scale=2.).round(3)
+      Array([  -inf, -0.933], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the exponential distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.expon.logpdf(jnp.array([0., 1.]), scale=2.).round(3)
+      Array([-0.693    , -1.1930001], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the exponential distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.expon.logsf(jnp.array([0., 1.]), scale=2.).round(3)
+      Array([-0. , -0.5], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the exponential distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.expon.pdf(jnp.array([0., 1.]), scale=2.).round(3)
+      Array([0.5  , 0.303], dtype=float32)
+    """
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `q` below it; NaN where `q` is not in [0, 1]."""
+    """The value with probability `q` below it; NaN where `q` is not in [0, 1].
+
+    Of the exponential distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.expon.ppf(jnp.array([0.25, 0.5]), scale=2.).round(3)
+      Array([0.57500005, 1.386     ], dtype=float32)
+      >>> jax.scipy.stats.expon.cdf(jax.scipy.stats.expon.ppf(jnp.array([0.25, 0.5]), scale=2.), scale=2.).round(3)
+      Array([0.25, 0.5 ], dtype=float32)
+    """
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the exponential distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.expon.sf(jnp.array([0., 1.]), scale=2.).round(3)
+      Array([1.        , 0.60700005], dtype=float32)
+    """

@@ -12,13 +12,14 @@ derivatives there are zero and not NaN.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.signatures import with_example
 from bedrax.scipy.defining import floats
 
 _WHAT = {
@@ -94,12 +95,15 @@ def named(
     return call
 
 
-def _documentation(name: str, first: str, distribution: str, parameters: Sequence[tuple[str, Any]]) -> str:
+def _documentation(
+    name: str, first: str, distribution: str, parameters: Sequence[tuple[str, Any]], example: str
+) -> str:
     listed = ", ".join(n for n, _ in parameters)
-    return (
+    text = (
         f"{_WHAT[name].format(first)}\n\nOf {distribution}. Arguments: {listed}; they are broadcast, and integers become "
-        "floats.\n"
+        "floats."
     )
+    return with_example(text, example)
 
 
 def _stated_or_derived(name: str, stated: dict[str, Callable]) -> Callable:
@@ -114,7 +118,7 @@ def _stated_or_derived(name: str, stated: dict[str, Callable]) -> Callable:
 def location_scale(
     module: str,
     distribution: str,
-    names: str,
+    examples: Mapping[str, str],
     *,
     parameters: str = "",
     support: Callable[..., Any] | None = None,
@@ -127,7 +131,7 @@ def location_scale(
     Args:
       module: the ``__name__`` of the module.
       distribution: its name, for the documentation.
-      names: the functions to make, separated by blanks.
+      examples: the functions to make, with the example of each.
       parameters: the shape parameters, separated by blanks, which follow the first argument.
       support: ``support(*shape parameters) -> (low, high, an inner point)`` for location 0 and scale 1; None is the
         whole line.
@@ -136,7 +140,7 @@ def location_scale(
       **stated: formulas by the name of the function, of the standardized variable and the shape parameters.
 
     Returns:
-      The functions, in the order of `names`.
+      The functions, in the order of `examples`.
     """
     shapes = [(p, inspect.Parameter.empty) for p in parameters.split()]
     tail = shapes + ([("loc", 0), ("scale", 1)] if scaled else [])
@@ -156,10 +160,10 @@ def location_scale(
             name,
             module,
             [(argument, inspect.Parameter.empty), *tail],
-            _documentation(name, argument, distribution, tail),
+            _documentation(name, argument, distribution, tail, examples[name]),
         )
 
-    return [function(name) for name in names.split()]
+    return [function(name) for name in examples]
 
 
 def _inside(name: str, formula: Callable, count: int, support: Callable | None, scaled: bool) -> Callable:
@@ -202,11 +206,11 @@ def _inverse(formula: Callable, count: int) -> Callable:
 
 
 def discrete(
-    module: str, distribution: str, names: str, *, parameters: str, **stated: Callable[..., Any]
+    module: str, distribution: str, examples: Mapping[str, str], *, parameters: str, **stated: Callable[..., Any]
 ) -> list[Callable[..., Any]]:
     """The functions of a distribution of integers; arguments as for `location_scale`.
 
-    A formula gets ``k - loc`` and the parameters, and gives the values outside of the support itself. In `names`,
+    A formula gets ``k - loc`` and the parameters, and gives the values outside of the support itself. In `examples`,
     ``name:argument`` names the first argument, if not k, and ``!`` at the end leaves out `loc`.
     """
     shapes = [(p, inspect.Parameter.empty) for p in parameters.split()]
@@ -227,9 +231,11 @@ def discrete(
             return formula(args[0] - loc, *args[1:])
 
         parameters = [(argument, inspect.Parameter.empty), *tail]
-        return named(evaluate, name, module, parameters, _documentation(name, argument, distribution, tail))
+        return named(
+            evaluate, name, module, parameters, _documentation(name, argument, distribution, tail, examples[spec])
+        )
 
-    return [function(spec) for spec in names.split()]
+    return [function(spec) for spec in examples]
 
 
 def whole(k: Any) -> Array:

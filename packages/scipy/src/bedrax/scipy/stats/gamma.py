@@ -10,7 +10,32 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
     __name__,
     "the gamma distribution",
-    "logpdf pdf cdf logcdf sf logsf",
+    {
+        "logpdf": """
+        >>> jax.scipy.stats.gamma.logpdf(jnp.array([1., 2.]), 3.).round(3)
+        Array([-1.6930001, -1.307    ], dtype=float32)
+        """,
+        "pdf": """
+        >>> jax.scipy.stats.gamma.pdf(jnp.array([1., 2.]), 3.).round(3)
+        Array([0.18400002, 0.27100003], dtype=float32)
+        """,
+        "cdf": """
+        >>> jax.scipy.stats.gamma.cdf(jnp.array([1., 2.]), 3.).round(3)
+        Array([0.08000001, 0.323     ], dtype=float32)
+        """,
+        "logcdf": """
+        >>> jax.scipy.stats.gamma.logcdf(jnp.array([1., 2.]), 3.).round(3)
+        Array([-2.522    , -1.1290001], dtype=float32)
+        """,
+        "sf": """
+        >>> jax.scipy.stats.gamma.sf(jnp.array([1., 2.]), 3.).round(3)
+        Array([0.92      , 0.67700005], dtype=float32)
+        """,
+        "logsf": """
+        >>> jax.scipy.stats.gamma.logsf(jnp.array([1., 2.]), 3.).round(3)
+        Array([-0.08400001, -0.39100003], dtype=float32)
+        """,
+    },
     parameters="a",
     support=lambda a: (0, math.inf, 1),
     logpdf=lambda z, a: special.xlogy(a - 1, z) - z - special.gammaln(a),

@@ -6,19 +6,67 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gamma.cdf(jnp.array([1., 2.]), 3.).round(3)
+      Array([0.08000001, 0.323     ], dtype=float32)
+    """
 
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gamma.logcdf(jnp.array([1., 2.]), 3.).round(3)
+      Array([-2.522    , -1.1290001], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gamma.logpdf(jnp.array([1., 2.]), 3.).round(3)
+      Array([-1.6930001, -1.307    ], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gamma.logsf(jnp.array([1., 2.]), 3.).round(3)
+      Array([-0.08400001, -0.39100003], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gamma.pdf(jnp.array([1., 2.]), 3.).round(3)
+      Array([0.18400002, 0.27100003], dtype=float32)
+    """
 
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gamma.sf(jnp.array([1., 2.]), 3.).round(3)
+      Array([0.92      , 0.67700005], dtype=float32)
+    """

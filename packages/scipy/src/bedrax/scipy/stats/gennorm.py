@@ -25,7 +25,20 @@ def _cdf(x, beta):
 logpdf, pdf, cdf = location_scale(
     __name__,
     "the generalized normal distribution",
-    "logpdf pdf cdf",
+    {
+        "logpdf": """
+        >>> jax.scipy.stats.gennorm.logpdf(jnp.array([0., 1.]), 1.5).round(3)
+        Array([-0.591    , -1.5910001], dtype=float32)
+        """,
+        "pdf": """
+        >>> jax.scipy.stats.gennorm.pdf(jnp.array([0., 1.]), 1.5).round(3)
+        Array([0.554     , 0.20400001], dtype=float32)
+        """,
+        "cdf": """
+        >>> jax.scipy.stats.gennorm.cdf(jnp.array([0., 1.]), 1.5).round(3)
+        Array([0.5      , 0.8880001], dtype=float32)
+        """,
+    },
     parameters="beta",
     scaled=False,
     logpdf=_logpdf,

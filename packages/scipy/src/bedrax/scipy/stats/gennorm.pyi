@@ -6,10 +6,34 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logpdf", "pdf"]
 
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the generalized normal distribution. Arguments: beta; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gennorm.cdf(jnp.array([0., 1.]), 1.5).round(3)
+      Array([0.5      , 0.8880001], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the generalized normal distribution. Arguments: beta; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gennorm.logpdf(jnp.array([0., 1.]), 1.5).round(3)
+      Array([-0.591    , -1.5910001], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the generalized normal distribution. Arguments: beta; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gennorm.pdf(jnp.array([0., 1.]), 1.5).round(3)
+      Array([0.554     , 0.20400001], dtype=float32)
+    """

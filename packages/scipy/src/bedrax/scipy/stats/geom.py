@@ -12,4 +12,19 @@ def _logpmf(k, p):
     return jnp.where(inside, xlog1py(jnp.where(inside, k, 1) - 1, -p) + jnp.log(p), -jnp.inf)
 
 
-logpmf, pmf = discrete(__name__, "the geometric distribution", "logpmf pmf", parameters="p", logpmf=_logpmf)
+logpmf, pmf = discrete(
+    __name__,
+    "the geometric distribution",
+    {
+        "logpmf": """
+        >>> print(jax.scipy.stats.geom.logpmf(jnp.array([1, 2, 3]), 0.5).round(3))
+        [-0.693 -1.386 -2.079]
+        """,
+        "pmf": """
+        >>> print(jax.scipy.stats.geom.pmf(jnp.array([1, 2, 3]), 0.5).round(3))
+        [0.5   0.25  0.125]
+        """,
+    },
+    parameters="p",
+    logpmf=_logpmf,
+)

@@ -6,7 +6,23 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["logpmf", "pmf"]
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    Of the geometric distribution. Arguments: p, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.geom.logpmf(jnp.array([1, 2, 3]), 0.5).round(3))
+      [-0.693 -1.386 -2.079]
+    """
 
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    Of the geometric distribution. Arguments: p, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.geom.pmf(jnp.array([1, 2, 3]), 0.5).round(3))
+      [0.5   0.25  0.125]
+    """

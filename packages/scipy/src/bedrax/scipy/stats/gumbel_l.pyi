@@ -6,22 +6,80 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the left-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_l.cdf(jnp.array([0., 1.])).round(3)
+      Array([0.632, 0.934], dtype=float32)
+    """
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the left-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_l.logcdf(jnp.array([0., 1.])).round(3)
+      Array([-0.45900002, -0.068     ], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the left-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_l.logpdf(jnp.array([0., 1.])).round(3)
+      Array([-1.   , -1.718], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the left-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_l.logsf(jnp.array([0., 1.])).round(3)
+      Array([-1.       , -2.7180002], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the left-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_l.pdf(jnp.array([0., 1.])).round(3)
+      Array([0.36800003, 0.179     ], dtype=float32)
+    """
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `p` below it; NaN where `p` is not in [0, 1]."""
+    """The value with probability `p` below it; NaN where `p` is not in [0, 1].
+
+    Of the left-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_l.ppf(jnp.array([0.25, 0.5])).round(3)
+      Array([-1.246, -0.367], dtype=float32)
+      >>> jax.scipy.stats.gumbel_l.cdf(jax.scipy.stats.gumbel_l.ppf(jnp.array([0.25, 0.5]))).round(3)
+      Array([0.25, 0.5 ], dtype=float32)
+    """
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the left-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_l.sf(jnp.array([0., 1.])).round(3)
+      Array([0.36800003, 0.066     ], dtype=float32)
+    """

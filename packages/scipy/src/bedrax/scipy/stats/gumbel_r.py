@@ -18,7 +18,38 @@ def log_complement(u: Array) -> Array:
 logpdf, pdf, cdf, logcdf, sf, logsf, ppf = location_scale(
     __name__,
     "the right-skewed Gumbel distribution",
-    "logpdf pdf cdf logcdf sf logsf ppf",
+    {
+        "logpdf": """
+        >>> jax.scipy.stats.gumbel_r.logpdf(jnp.array([0., 1.])).round(3)
+        Array([-1.   , -1.368], dtype=float32)
+        """,
+        "pdf": """
+        >>> jax.scipy.stats.gumbel_r.pdf(jnp.array([0., 1.])).round(3)
+        Array([0.36800003, 0.25500003], dtype=float32)
+        """,
+        "cdf": """
+        >>> jax.scipy.stats.gumbel_r.cdf(jnp.array([0., 1.])).round(3)
+        Array([0.36800003, 0.69200003], dtype=float32)
+        """,
+        "logcdf": """
+        >>> jax.scipy.stats.gumbel_r.logcdf(jnp.array([0., 1.])).round(3)
+        Array([-1.        , -0.36800003], dtype=float32)
+        """,
+        "sf": """
+        >>> jax.scipy.stats.gumbel_r.sf(jnp.array([0., 1.])).round(3)
+        Array([0.632     , 0.30800003], dtype=float32)
+        """,
+        "logsf": """
+        >>> jax.scipy.stats.gumbel_r.logsf(jnp.array([0., 1.])).round(3)
+        Array([-0.45900002, -1.1780001 ], dtype=float32)
+        """,
+        "ppf": """
+        >>> jax.scipy.stats.gumbel_r.ppf(jnp.array([0.25, 0.5])).round(3)
+        Array([-0.32700002,  0.367     ], dtype=float32)
+        >>> jax.scipy.stats.gumbel_r.cdf(jax.scipy.stats.gumbel_r.ppf(jnp.array([0.25, 0.5]))).round(3)
+        Array([0.25, 0.5 ], dtype=float32)
+        """,
+    },
     first="p",
     logpdf=lambda z: -z - jnp.exp(-z),
     logcdf=lambda z: -jnp.exp(-z),

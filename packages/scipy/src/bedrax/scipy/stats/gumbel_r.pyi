@@ -6,25 +6,83 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the right-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_r.cdf(jnp.array([0., 1.])).round(3)
+      Array([0.36800003, 0.69200003], dtype=float32)
+    """
 
 def log_complement(u: Array) -> Array:
     """``log(1 - exp(-u))`` for u >= 0."""
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the right-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_r.logcdf(jnp.array([0., 1.])).round(3)
+      Array([-1.        , -0.36800003], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the right-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_r.logpdf(jnp.array([0., 1.])).round(3)
+      Array([-1.   , -1.368], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the right-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_r.logsf(jnp.array([0., 1.])).round(3)
+      Array([-0.45900002, -1.1780001 ], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the right-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_r.pdf(jnp.array([0., 1.])).round(3)
+      Array([0.36800003, 0.25500003], dtype=float32)
+    """
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `p` below it; NaN where `p` is not in [0, 1]."""
+    """The value with probability `p` below it; NaN where `p` is not in [0, 1].
+
+    Of the right-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_r.ppf(jnp.array([0.25, 0.5])).round(3)
+      Array([-0.32700002,  0.367     ], dtype=float32)
+      >>> jax.scipy.stats.gumbel_r.cdf(jax.scipy.stats.gumbel_r.ppf(jnp.array([0.25, 0.5]))).round(3)
+      Array([0.25, 0.5 ], dtype=float32)
+    """
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the right-skewed Gumbel distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.gumbel_r.sf(jnp.array([0., 1.])).round(3)
+      Array([0.632     , 0.30800003], dtype=float32)
+    """

@@ -6,10 +6,34 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logpdf", "pdf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the Laplace distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.laplace.cdf(jnp.array([0., 1.]), loc=1.).round(3)
+      Array([0.18400002, 0.5       ], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the Laplace distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.laplace.logpdf(jnp.array([0., 1.]), loc=1.).round(3)
+      Array([-1.6930001, -0.693    ], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the Laplace distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.laplace.pdf(jnp.array([0., 1.]), loc=1.).round(3)
+      Array([0.18400002, 0.5       ], dtype=float32)
+    """

@@ -6,19 +6,69 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the logistic distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.logistic.cdf(jnp.array([0., 2.])).round(3)
+      Array([0.5       , 0.88100004], dtype=float32)
+    """
 
 def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `x` above it; NaN where `x` is not in [0, 1]."""
+    """The value with probability `x` above it; NaN where `x` is not in [0, 1].
+
+    Of the logistic distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.logistic.isf(jnp.array([0.25, 0.5])).round(3)
+      Array([1.0990001, 0.       ], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the logistic distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.logistic.logpdf(jnp.array([0., 2.])).round(3)
+      Array([-1.386    , -2.2540002], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the logistic distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.logistic.pdf(jnp.array([0., 2.])).round(3)
+      Array([0.25 , 0.105], dtype=float32)
+    """
 
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `x` below it; NaN where `x` is not in [0, 1]."""
+    """The value with probability `x` below it; NaN where `x` is not in [0, 1].
+
+    Of the logistic distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.logistic.ppf(jnp.array([0.25, 0.5])).round(3)
+      Array([-1.0990001,  0.       ], dtype=float32)
+      >>> jax.scipy.stats.logistic.cdf(jax.scipy.stats.logistic.ppf(jnp.array([0.25, 0.5]))).round(3)
+      Array([0.25, 0.5 ], dtype=float32)
+    """
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the logistic distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.logistic.sf(jnp.array([0., 2.])).round(3)
+      Array([0.5  , 0.119], dtype=float32)
+    """

@@ -14,4 +14,19 @@ def _logpmf(k, n, p):
     return jnp.where(inside, log_ways + xlogy(n, p) + xlog1py(k, -p), -jnp.inf)
 
 
-logpmf, pmf = discrete(__name__, "the negative binomial distribution", "logpmf pmf", parameters="n p", logpmf=_logpmf)
+logpmf, pmf = discrete(
+    __name__,
+    "the negative binomial distribution",
+    {
+        "logpmf": """
+        >>> print(jax.scipy.stats.nbinom.logpmf(jnp.array([0, 1, 2]), 2, 0.5).round(3))
+        [-1.386 -1.386 -1.674]
+        """,
+        "pmf": """
+        >>> print(jax.scipy.stats.nbinom.pmf(jnp.array([0, 1, 2]), 2, 0.5).round(3))
+        [0.25       0.25       0.18800001]
+        """,
+    },
+    parameters="n p",
+    logpmf=_logpmf,
+)

@@ -6,7 +6,23 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["logpmf", "pmf"]
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    Of the negative binomial distribution. Arguments: n, p, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.nbinom.logpmf(jnp.array([0, 1, 2]), 2, 0.5).round(3))
+      [-1.386 -1.386 -1.674]
+    """
 
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    Of the negative binomial distribution. Arguments: n, p, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.nbinom.pmf(jnp.array([0, 1, 2]), 2, 0.5).round(3))
+      [0.25       0.25       0.18800001]
+    """

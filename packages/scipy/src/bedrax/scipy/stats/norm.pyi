@@ -6,25 +6,91 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the normal distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.norm.cdf(jnp.array([0., 1.]), loc=1., scale=2.).round(3)
+      Array([0.30900002, 0.5       ], dtype=float32)
+    """
 
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `q` above it; NaN where `q` is not in [0, 1]."""
+    """The value with probability `q` above it; NaN where `q` is not in [0, 1].
+
+    Of the normal distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.norm.isf(jnp.array([0.25, 0.5]), loc=1., scale=2.).round(3)
+      Array([2.3490002, 1.       ], dtype=float32)
+    """
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the normal distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.norm.logcdf(jnp.array([0., 1.]), loc=1., scale=2.).round(3)
+      Array([-1.176, -0.693], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the normal distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.norm.logpdf(jnp.array([0., 1.]), loc=1., scale=2.).round(3)
+      Array([-1.7370001, -1.6120001], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the normal distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.norm.logsf(jnp.array([0., 1.]), loc=1., scale=2.).round(3)
+      Array([-0.36900002, -0.693     ], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the normal distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.norm.pdf(jnp.array([0., 1.]), loc=1., scale=2.).round(3)
+      Array([0.17600001, 0.19900002], dtype=float32)
+    """
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `q` below it; NaN where `q` is not in [0, 1]."""
+    """The value with probability `q` below it; NaN where `q` is not in [0, 1].
+
+    Of the normal distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.norm.ppf(jnp.array([0.25, 0.5]), loc=1., scale=2.).round(3)
+      Array([-0.349,  1.   ], dtype=float32)
+      >>> jax.scipy.stats.norm.cdf(jax.scipy.stats.norm.ppf(jnp.array([0.25, 0.5]), loc=1., scale=2.), loc=1., scale=2.).round(3)
+      Array([0.25, 0.5 ], dtype=float32)
+    """
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the normal distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.norm.sf(jnp.array([0., 1.]), loc=1., scale=2.).round(3)
+      Array([0.69100004, 0.5       ], dtype=float32)
+    """

@@ -6,22 +6,80 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.pareto.cdf(jnp.array([1., 2.]), 3.).round(3)
+      Array([0.        , 0.87500006], dtype=float32)
+    """
 
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.pareto.logcdf(jnp.array([1., 2.]), 3.).round(3)
+      Array([  -inf, -0.134], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.pareto.logpdf(jnp.array([1., 2.]), 3.).round(3)
+      Array([ 1.0990001, -1.674    ], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.pareto.logsf(jnp.array([1., 2.]), 3.).round(3)
+      Array([-0.   , -2.079], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.pareto.pdf(jnp.array([1., 2.]), 3.).round(3)
+      Array([3.0000002 , 0.18800001], dtype=float32)
+    """
 
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `q` below it; NaN where `q` is not in [0, 1]."""
+    """The value with probability `q` below it; NaN where `q` is not in [0, 1].
+
+    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.pareto.ppf(jnp.array([0.25, 0.5]), 3.).round(3)
+      Array([1.1010001, 1.2600001], dtype=float32)
+      >>> jax.scipy.stats.pareto.cdf(jax.scipy.stats.pareto.ppf(jnp.array([0.25, 0.5]), 3.), 3.).round(3)
+      Array([0.25, 0.5 ], dtype=float32)
+    """
 
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.pareto.sf(jnp.array([1., 2.]), 3.).round(3)
+      Array([1.   , 0.125], dtype=float32)
+    """

@@ -48,7 +48,25 @@ def _entropy(mu):
 
 
 logpmf, pmf, cdf = discrete(
-    __name__, "the Poisson distribution", "logpmf pmf cdf", parameters="mu", logpmf=_logpmf, cdf=_cdf
+    __name__,
+    "the Poisson distribution",
+    {
+        "logpmf": """
+        >>> print(jax.scipy.stats.poisson.logpmf(jnp.array([0, 1, 2]), 1.5).round(3))
+        [-1.5000001 -1.095     -1.3820001]
+        """,
+        "pmf": """
+        >>> print(jax.scipy.stats.poisson.pmf(jnp.array([0, 1, 2]), 1.5).round(3))
+        [0.223      0.335      0.25100002]
+        """,
+        "cdf": """
+        >>> print(jax.scipy.stats.poisson.cdf(jnp.array([0, 1, 2]), 1.5).round(3))
+        [0.223 0.558 0.809]
+        """,
+    },
+    parameters="mu",
+    logpmf=_logpmf,
+    cdf=_cdf,
 )
 
 

@@ -6,13 +6,45 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of a value up to `k`."""
+    """The probability of a value up to `k`.
+
+    Of the Poisson distribution. Arguments: mu, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.poisson.cdf(jnp.array([0, 1, 2]), 1.5).round(3))
+      [0.223 0.558 0.809]
+    """
 
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The entropy of the Poisson distribution with mean `mu`, in nats; NaN for negative `mu`."""
+    """The entropy of the Poisson distribution with mean `mu`, in nats; NaN for negative `mu`.
+
+    `loc` shifts the distribution, which does not change its entropy; the result has the common shape of both.
+
+    Examples:
+
+      >>> jax.scipy.stats.poisson.entropy(jnp.array([1., 1.5])).round(3)
+      Array([1.3050001, 1.539    ], dtype=float32)
+    """
 
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of `k`."""
+    """The logarithm of the probability of `k`.
+
+    Of the Poisson distribution. Arguments: mu, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.poisson.logpmf(jnp.array([0, 1, 2]), 1.5).round(3))
+      [-1.5000001 -1.095     -1.3820001]
+    """
 
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of `k`."""
+    """The probability of `k`.
+
+    Of the Poisson distribution. Arguments: mu, loc; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> print(jax.scipy.stats.poisson.pmf(jnp.array([0, 1, 2]), 1.5).round(3))
+      [0.223      0.335      0.25100002]
+    """

@@ -13,4 +13,19 @@ def _logpdf(z, df):
     return -special.betaln(0.5, half) - 0.5 * jnp.log(df) - (half + 0.5) * jnp.log1p(z * z / df)
 
 
-logpdf, pdf = location_scale(__name__, "Student's t distribution", "logpdf pdf", parameters="df", logpdf=_logpdf)
+logpdf, pdf = location_scale(
+    __name__,
+    "Student's t distribution",
+    {
+        "logpdf": """
+        >>> jax.scipy.stats.t.logpdf(jnp.array([0., 1.]), 4.).round(3)
+        Array([-0.98100007, -1.539     ], dtype=float32)
+        """,
+        "pdf": """
+        >>> jax.scipy.stats.t.pdf(jnp.array([0., 1.]), 4.).round(3)
+        Array([0.37500003, 0.215     ], dtype=float32)
+        """,
+    },
+    parameters="df",
+    logpdf=_logpdf,
+)

@@ -6,7 +6,23 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["logpdf", "pdf"]
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of Student's t distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.t.logpdf(jnp.array([0., 1.]), 4.).round(3)
+      Array([-0.98100007, -1.539     ], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of Student's t distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.t.pdf(jnp.array([0., 1.]), 4.).round(3)
+      Array([0.37500003, 0.215     ], dtype=float32)
+    """

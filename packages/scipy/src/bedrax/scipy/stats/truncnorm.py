@@ -28,7 +28,32 @@ def _log_mass(a, b):
 logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
     __name__,
     "the truncated normal distribution",
-    "logpdf pdf cdf logcdf sf logsf",
+    {
+        "logpdf": """
+        >>> jax.scipy.stats.truncnorm.logpdf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+        Array([-0.87200004, -1.3720001 ,        -inf], dtype=float32)
+        """,
+        "pdf": """
+        >>> jax.scipy.stats.truncnorm.pdf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+        Array([0.418, 0.254, 0.   ], dtype=float32)
+        """,
+        "cdf": """
+        >>> jax.scipy.stats.truncnorm.cdf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+        Array([0.5       , 0.85800004, 1.        ], dtype=float32)
+        """,
+        "logcdf": """
+        >>> jax.scipy.stats.truncnorm.logcdf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+        Array([-0.693     , -0.15400001,  0.        ], dtype=float32)
+        """,
+        "sf": """
+        >>> jax.scipy.stats.truncnorm.sf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+        Array([0.5  , 0.142, 0.   ], dtype=float32)
+        """,
+        "logsf": """
+        >>> jax.scipy.stats.truncnorm.logsf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+        Array([-0.693    , -1.9490001,       -inf], dtype=float32)
+        """,
+    },
     parameters="a b",
     # An inner point of a half-line or a line is where the density is not too small.
     support=lambda a, b: (a, b, jnp.clip(0, a, b)),

@@ -6,19 +6,67 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the truncated normal distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.truncnorm.cdf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+      Array([0.5       , 0.85800004, 1.        ], dtype=float32)
+    """
 
 def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`."""
+    """The logarithm of the probability of a value up to `x`.
+
+    Of the truncated normal distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.truncnorm.logcdf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+      Array([-0.693     , -0.15400001,  0.        ], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the truncated normal distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.truncnorm.logpdf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+      Array([-0.87200004, -1.3720001 ,        -inf], dtype=float32)
+    """
 
 def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`."""
+    """The logarithm of the probability of a value above `x`.
+
+    Of the truncated normal distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.truncnorm.logsf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+      Array([-0.693    , -1.9490001,       -inf], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the truncated normal distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.truncnorm.pdf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+      Array([0.418, 0.254, 0.   ], dtype=float32)
+    """
 
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`."""
+    """The probability of a value above `x`.
+
+    Of the truncated normal distribution. Arguments: a, b, loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.truncnorm.sf(jnp.array([0., 1., 3.]), -2., 2.).round(3)
+      Array([0.5  , 0.142, 0.   ], dtype=float32)
+    """

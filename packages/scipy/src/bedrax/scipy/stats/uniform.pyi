@@ -6,13 +6,47 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`."""
+    """The probability of a value up to `x`.
+
+    Of the uniform distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.uniform.cdf(jnp.array([0.5, 2., 5.]), 1., 3.).round(3)
+      Array([0.   , 0.333, 1.   ], dtype=float32)
+    """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the uniform distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.uniform.logpdf(jnp.array([0.5, 2., 5.]), 1., 3.).round(3)
+      Array([      -inf, -1.0990001,       -inf], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the uniform distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.uniform.pdf(jnp.array([0.5, 2., 5.]), 1., 3.).round(3)
+      Array([0.   , 0.333, 0.   ], dtype=float32)
+    """
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `q` below it; NaN where `q` is not in [0, 1]."""
+    """The value with probability `q` below it; NaN where `q` is not in [0, 1].
+
+    Of the uniform distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.uniform.ppf(jnp.array([0.25, 0.5]), 1., 3.).round(3)
+      Array([1.7500001, 2.5      ], dtype=float32)
+      >>> jax.scipy.stats.uniform.cdf(jax.scipy.stats.uniform.ppf(jnp.array([0.25, 0.5]), 1., 3.), 1., 3.).round(3)
+      Array([0.25, 0.5 ], dtype=float32)
+    """

@@ -11,7 +11,16 @@ __all__ = ["logpdf", "pdf"]
 logpdf, pdf = location_scale(
     __name__,
     "the von Mises distribution",
-    "logpdf pdf",
+    {
+        "logpdf": """
+        >>> jax.scipy.stats.vonmises.logpdf(jnp.array([0., 1.]), 2.).round(3)
+        Array([-0.66200006, -1.5810001 ], dtype=float32)
+        """,
+        "pdf": """
+        >>> jax.scipy.stats.vonmises.pdf(jnp.array([0., 1.]), 2.).round(3)
+        Array([0.51600003, 0.20600002], dtype=float32)
+        """,
+    },
     parameters="kappa",
     scaled=False,
     # cos(x) - 1, and the scaled Bessel function: neither exponential overflows

@@ -6,7 +6,23 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["logpdf", "pdf"]
 
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the von Mises distribution. Arguments: kappa; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.vonmises.logpdf(jnp.array([0., 1.]), 2.).round(3)
+      Array([-0.66200006, -1.5810001 ], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the von Mises distribution. Arguments: kappa; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.vonmises.pdf(jnp.array([0., 1.]), 2.).round(3)
+      Array([0.51600003, 0.20600002], dtype=float32)
+    """

@@ -18,7 +18,16 @@ def _logpdf(x, c):
 logpdf, pdf = location_scale(
     __name__,
     "the wrapped Cauchy distribution",
-    "logpdf pdf",
+    {
+        "logpdf": """
+        >>> jax.scipy.stats.wrapcauchy.logpdf(jnp.array([0., 1.]), 0.5).round(3)
+        Array([-0.739    , -1.7830001], dtype=float32)
+        """,
+        "pdf": """
+        >>> jax.scipy.stats.wrapcauchy.pdf(jnp.array([0., 1.]), 0.5).round(3)
+        Array([0.47700003, 0.16800001], dtype=float32)
+        """,
+    },
     parameters="c",
     scaled=False,
     support=lambda c: (0, 2 * math.pi, 1),

@@ -6,7 +6,23 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["logpdf", "pdf"]
 
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
-    """The logarithm of the density at `x`."""
+    """The logarithm of the density at `x`.
+
+    Of the wrapped Cauchy distribution. Arguments: c; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.wrapcauchy.logpdf(jnp.array([0., 1.]), 0.5).round(3)
+      Array([-0.739    , -1.7830001], dtype=float32)
+    """
 
 def pdf(x: ArrayLike, c: ArrayLike) -> Array:
-    """The density at `x`."""
+    """The density at `x`.
+
+    Of the wrapped Cauchy distribution. Arguments: c; they are broadcast, and integers become floats.
+
+    Examples:
+
+      >>> jax.scipy.stats.wrapcauchy.pdf(jnp.array([0., 1.]), 0.5).round(3)
+      Array([0.47700003, 0.16800001], dtype=float32)
+    """

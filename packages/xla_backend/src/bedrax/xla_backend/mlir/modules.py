@@ -354,6 +354,23 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
 
     Returns:
       The new name of ``main``. All moved functions are private.
+
+    Examples:
+
+      >>> from jax.interpreters import mlir
+
+      >>> from jax.extend.mlir import ir
+      >>> text = '''module {
+      ...   func.func @main(%x: tensor<f32>) -> tensor<f32> {
+      ...     %y = stablehlo.OPERATION %x : tensor<f32>
+      ...     return %y : tensor<f32>
+      ...   }
+      ... }'''
+      >>> one, other = (ir.Module.parse(text.replace("OPERATION", name), mlir.make_ir_context()) for name in ("sine", "cosine"))
+      >>> mlir.merge_mlir_modules(one, "moved", other)
+      'moved'
+      >>> "func.func private @moved" in str(one), "stablehlo.cosine" in str(one)
+      (True, True)
     """
     own = ir.Module.parse(str(src_module), context=dst_module.context)
     symbols = dst_symtab or ir.SymbolTable(dst_module.operation)
