@@ -71,7 +71,7 @@ def lost(*args):
         lambda x: x.block_until_ready(),
         placement.block_until_ready,
         lambda x: placement.block_until_ready([x, x]),
-        np.asarray,
+        lambda x: x.tolist(),
     ],
 )
 def test_an_error_has_its_note_where_it_is_raised(three, monkeypatch, use):

@@ -439,7 +439,7 @@ def test_the_distance_of_approximate_poisson_numbers_in_total_variation(rate, mo
     monkeypatch.setattr(counts, "unit_floats", lambda key, shape, dtype: np.asarray(u, dtype))
     with config.enable_x64(True):
         x = np.asarray(
-            counts.poisson.__wrapped__(
+            counts.poisson.formula(
                 random.key(0), z.shape, np.dtype(np.int64), np.full(z.shape, rate), method="approximate"
             )
         )

@@ -11,7 +11,6 @@ from typing import Any
 
 from bedrax import pytree
 from bedrax.core.exact import equality_is_exact, exact
-from bedrax.core.typing import F
 from bedrax.pytree import PyTreeDef
 
 # From Python 3.14 on, annotations are evaluated at the first lookup.
@@ -46,25 +45,6 @@ class Static:
 
     def __hash__(self) -> int:
         return hash(self.key)
-
-
-def with_example(doc: str, example: str) -> str:
-    """Return a docstring with the section "Examples". The lines of `doc` and of `example` may be indented."""
-    lines = inspect.cleandoc(example).replace("\n", "\n  ").replace("\n  \n", "\n\n")
-    return f"{inspect.cleandoc(doc)}\n\nExamples:\n\n  {lines}\n" if lines else doc
-
-
-def named(function: F, name: str, module: str, doc: str, example: str = "") -> F:
-    """Make `function` the public function `name` of `module`, in tracebacks, too; returns it.
-
-    Args:
-      doc: its docstring.
-      example: a doctest, the last section of the docstring.
-    """
-    function.__name__ = function.__qualname__ = name
-    function.__module__, function.__doc__ = module, with_example(doc, example)
-    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)  # type: ignore[attr-defined]
-    return function
 
 
 def positions_of(argnums: Any, name: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import fnmatch
 from collections.abc import Callable
 from typing import Any, Final
 
-from bedrax.core.signatures import named
+from bedrax.core.defining import named
 from bedrax.extend import refused
 
 _TYPES = "values of a library's types are Python objects here, which hold arrays: the shardings of these arrays describe their distribution"

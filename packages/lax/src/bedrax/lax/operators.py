@@ -15,8 +15,8 @@ import numpy as np
 from bedrax.core import array, dims, dtypes, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.defining import named
 from bedrax.core.one_program import one_program
-from bedrax.core.signatures import named
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, F
 from bedrax.lax import lattice

@@ -12,7 +12,7 @@ import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.core import dtypes
 from bedrax.core.array import Array
-from bedrax.core.signatures import named
+from bedrax.core.defining import named
 from bedrax.lax.choices import one_of
 from bedrax.lax.primitives.placement import placed
 

@@ -10,8 +10,8 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.defining import named
 from bedrax.core.one_program import one_program
-from bedrax.core.signatures import named
 from bedrax.lax.primitives import cumulative as cumulate
 from bedrax.lax.promotion import operand
 from bedrax.numpy.arguments import array, axis_index, refuse_out

@@ -9,8 +9,8 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.defining import named
 from bedrax.core.one_program import one_program
-from bedrax.core.signatures import named
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 from bedrax.lax.promotion import broadcast_to
 from bedrax.numpy import cumulative, reductions

@@ -14,8 +14,8 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.defining import named
 from bedrax.core.one_program import one_program
-from bedrax.core.signatures import named
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 from bedrax.lax.operators import _select, bitwise_and, bitwise_or, equal, less, less_equal, subtract, true_divide
 from bedrax.lax.primitives import elementwise as ops
@@ -442,6 +442,9 @@ def mean(
     return result if work == target else lax.convert_element_type(result, target)
 
 
+_mean = mean  # where a parameter has the name
+
+
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"), arrays=("where", "mean"))
 def var(
     a: ArrayLike,
@@ -488,7 +491,7 @@ def var(
     work = _accumulation(target)
     axes = normalize_axes(axis, len(aval.shape))
     x = lax.convert_to(x, work, False)
-    center = globals()["mean"](x, axes, keepdims=True, where=where) if mean is None else operand("var", mean)
+    center = _mean(x, axes, keepdims=True, where=where) if mean is None else operand("var", mean)
     centered = subtract(x, lax.convert_to(center, work, False))
     if dtypes.is_complex(work):
         squares = lax.add(lax.square(lax.real(centered)), lax.square(lax.imag(centered)))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.array import Array
-from bedrax.core.signatures import with_example
+from bedrax.core.defining import with_example
 from bedrax.numpy.creation import asarray
 
 

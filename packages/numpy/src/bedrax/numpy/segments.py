@@ -9,7 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax import numpy as jnp
 from bedrax.core import dims, dtypes
-from bedrax.core.signatures import named
+from bedrax.core.defining import named
 from bedrax.numpy.arguments import arrays, concrete_int
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
+from bedrax.core.defining import named
 from bedrax.core.one_program import one_program
-from bedrax.core.signatures import named
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import aligned, array, axes_tuple, concrete_int, inexact, promoted, refuse_out

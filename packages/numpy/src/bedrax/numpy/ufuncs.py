@@ -15,8 +15,8 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.defining import with_example
 from bedrax.core.one_program import one_program
-from bedrax.core.signatures import with_example
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import operators
 from bedrax.lax.operators import documentation, documented, inexact2

@@ -15,7 +15,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import aval_of
-from bedrax.core.signatures import named
+from bedrax.core.defining import named
 from bedrax.numpy import indexing
 from bedrax.pallas.inside import broadcast_to
 from bedrax.pallas.specs import CompilerParams as _CompilerParams

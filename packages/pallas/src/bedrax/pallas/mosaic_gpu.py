@@ -20,7 +20,7 @@ import numpy as np
 from bedrax import lax, pytree
 from bedrax import numpy as jnp
 from bedrax.core.avals import ShapedArray
-from bedrax.core.signatures import named as named_function
+from bedrax.core.defining import named as named_function
 from bedrax.pallas import copies, masked
 from bedrax.pallas.calls import Blocks, scratch_memory
 from bedrax.pallas.cores import on_cores

@@ -31,6 +31,9 @@ def context() -> Any:
     return tensorstore.Context({"file_io_concurrency": {"limit": 128}})
 
 
+_default_context = context  # where a parameter has the name
+
+
 def get_tensorstore_spec(
     ckpt_path: str | os.PathLike[str],
     ocdbt: bool = False,
@@ -160,7 +163,7 @@ async def async_serialize(
     if chunk_layout is None:
         spec.setdefault("metadata", _metadata(spec["driver"], arr_inp))
     options = dict(
-        context=context or globals()["context"](),
+        context=context or _default_context(),
         transaction=transaction,
         shape=arr_inp.shape,
         chunk_layout=chunk_layout,
@@ -249,7 +252,7 @@ async def async_deserialize(
         tensorstore.Spec(tensorstore_spec) if isinstance(tensorstore_spec, dict) else tensorstore_spec,
         open=True,
         assume_metadata=assume_metadata,
-        context=context or globals()["context"](),
+        context=context or _default_context(),
         **options,
     )
     shape = tuple(array.shape if global_shape is None else global_shape)

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from bedrax.core.defining import REQUIRED, named, taking
 from bedrax.core.one_program import one_program
 from bedrax.core.signatures import signature_of
 from bedrax.lax.choices import one_of
@@ -56,58 +57,29 @@ def sampler(
     shape = shape if own else ()
     formula.__name__ = f"_{name}"
     program = one_program(formula, static=("shape", "dtype", *["method"][:has_method]), everywhere=True)
-    parameter, either, empty = (inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty)
-    defaults = {"key": empty, **{p.name: p.default for p in own}, "shape": shape, "dtype": None}
-    last = {**({"method": METHODS[0]} if has_method else {}), **({"out_sharding": None} if placement else {})}
-    signature = inspect.Signature(
-        [
-            *(parameter(n, either, default=default) for n, default in defaults.items()),
-            *(parameter(n, parameter.KEYWORD_ONLY, default=default) for n, default in last.items()),
-        ]
-    )
-    pairs = list(defaults.items())
+    count = len(own)
     read_dtype = dtype
 
-    def read(args, kwargs):
-        """A value for every parameter but the placement."""
-        values = [*args]
-        used = 0
-        for n, x in pairs[len(args) :]:
-            if n in kwargs:
-                x = kwargs[n]
-                used += 1
-            elif x is empty:
-                break
-            values.append(x)
-        if len(values) != len(pairs) or used != len(kwargs):
-            try:
-                signature.bind(*args, **kwargs)  # raises the error
-            except TypeError as error:
-                raise TypeError(f"{name}(): {error}") from None
-        return values
-
-    def function(*args, **kwargs):
-        where = kwargs.pop("out_sharding", None) if placement and kwargs else None
-        options = {"method": kwargs.pop("method", METHODS[0])} if has_method and kwargs else {}
-        if options:
-            one_of(name, "method", options["method"], METHODS)
-        if kwargs or len(args) != len(pairs) - 1:
-            args = read(args, kwargs)
-        else:  # all but the dtype
-            args = *args, None
-        key, *values, shape, dtype = args
+    def draw(key: Any, *args: Any) -> Any:
+        values, shape, dtype = args[:count], args[count], args[count + 1]
         key, _ = single_key(name, key)
         dtype = read_dtype(name, dtype)
+        options = {}
+        if has_method and args[count + 2] != METHODS[0]:
+            one_of(name, "method", args[count + 2], METHODS)
+            options["method"] = args[count + 2]
         if values:
             out = program(key, joint_shape(shape, *values), dtype, *values, **options)
         else:
             out = program.of(shape_of(shape), dtype)(key)
+        where = args[-1] if placement else None
         return out if where is None else placed(out, where)
 
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = formula.__module__
-    function.__doc__ = _documentation(doc, [p.name for p in own], shape, _DTYPES[dtype], placement, has_method)
-    vars(function).update(__wrapped__=formula, __signature__=signature, static=program.static)
+    parameters = {"key": REQUIRED, **{p.name: p.default for p in own}, "shape": shape, "dtype": None}
+    last = {**({"method": METHODS[0]} if has_method else {}), **({"out_sharding": None} if placement else {})}
+    text = _documentation(doc, [p.name for p in own], shape, _DTYPES[dtype], placement, has_method)
+    function: Any = named(taking(draw, parameters, last), name, formula.__module__, text)
+    function.static, function.formula = program.static, formula
     return function
 
 

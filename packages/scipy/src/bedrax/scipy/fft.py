@@ -12,8 +12,8 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.defining import named
 from bedrax.core.one_program import one_program
-from bedrax.core.signatures import named
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import aligned, array, axis_index, inexact
 

@@ -14,7 +14,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import pytree
 from bedrax.core.array import Array
-from bedrax.core.signatures import named
+from bedrax.core.defining import named
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.sparse.bcoo import BCOO, bcoo_fromdense

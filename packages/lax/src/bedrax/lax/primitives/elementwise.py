@@ -17,7 +17,7 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
-from bedrax.core.signatures import named
+from bedrax.core.defining import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, T

@@ -18,7 +18,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
-from bedrax.core.signatures import named
+from bedrax.core.defining import named
 from bedrax.core.staging import program_of
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer

@@ -16,7 +16,7 @@ from bedrax import pytree
 from bedrax.core import caches, dims, dtypes, positions, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
-from bedrax.core.signatures import named
+from bedrax.core.defining import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive, Tracer
 from bedrax.core.typing import ArrayLike, DTypeLike

@@ -11,15 +11,14 @@ derivatives there are zero and not NaN.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
+from bedrax.core.defining import REQUIRED, named, taking, with_example
 from bedrax.core.one_program import one_program
-from bedrax.core.signatures import with_example
 from bedrax.scipy.defining import floats
 
 _WHAT = {
@@ -60,45 +59,16 @@ _DERIVED: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
 }
 
 
-def named(
-    fun: Callable[..., Any], name: str, module: str, parameters: Sequence[tuple[str, Any]], doc: str
+def _function(
+    fun: Callable[..., Any], name: str, module: str, parameters: Mapping[str, Any], doc: str
 ) -> Callable[..., Any]:
-    """`fun`, which takes all arguments by position, as a public function with these parameters and defaults.
-
-    A parameter whose default is `inspect.Parameter.empty` must be given.
-    """
-    names = [n for n, _ in parameters]
-    empty = inspect.Parameter.empty
-    program = one_program(fun, everywhere=True)
-
-    def call(*args, **kwargs):
-        if kwargs or len(args) != len(names):
-            if len(args) > len(names):
-                raise TypeError(f"{name}() takes {len(names)} arguments but {len(args)} were given: {', '.join(names)}")
-            rest = [kwargs.pop(n, default) for n, default in parameters[len(args) :]]
-            if kwargs:
-                raise TypeError(f"{name}() got unknown or repeated {sorted(kwargs)}; it takes {', '.join(names)}")
-            args = (*args, *rest)
-            missing = [n for n, value in zip(names, args, strict=True) if value is empty]
-            if missing:
-                raise TypeError(f"{name}() is missing the arguments {', '.join(missing)}")
-        return program(*args)
-
-    call.__name__ = call.__qualname__ = name
-    call.__module__ = module
-    call.__doc__ = doc
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    call.__signature__ = inspect.Signature(
-        [inspect.Parameter(n, kind, default=d, annotation=Any) for n, d in parameters]
-    )
+    """`fun`, which takes all arguments by position, as a public function with these parameters and defaults."""
     fun.__name__ = fun.__qualname__ = name
-    return call
+    return named(taking(one_program(fun, everywhere=True), parameters), name, module, doc)
 
 
-def _documentation(
-    name: str, first: str, distribution: str, parameters: Sequence[tuple[str, Any]], example: str
-) -> str:
-    listed = ", ".join(n for n, _ in parameters)
+def _documentation(name: str, first: str, distribution: str, parameters: Mapping[str, Any], example: str) -> str:
+    listed = ", ".join(parameters)
     text = (
         f"{_WHAT[name].format(first)}\n\nOf {distribution}. Arguments: {listed}; they are broadcast, and integers become "
         "floats."
@@ -142,8 +112,8 @@ def location_scale(
     Returns:
       The functions, in the order of `examples`.
     """
-    shapes = [(p, inspect.Parameter.empty) for p in parameters.split()]
-    tail = shapes + ([("loc", 0), ("scale", 1)] if scaled else [])
+    shapes = dict.fromkeys(parameters.split(), REQUIRED)
+    tail = shapes | ({"loc": 0, "scale": 1} if scaled else {})
     count = len(shapes)
 
     def function(name: str) -> Callable:
@@ -155,11 +125,11 @@ def location_scale(
             argument, formula = "x", _stated_or_derived(name, stated)
             evaluate = _inside(name, formula, count, support, scaled)
         title = f"{distribution.split()[-1]}.{name}"
-        return named(
+        return _function(
             lambda *args: evaluate(*floats(title, *args)),
             name,
             module,
-            [(argument, inspect.Parameter.empty), *tail],
+            {argument: REQUIRED, **tail},
             _documentation(name, argument, distribution, tail, examples[name]),
         )
 
@@ -213,14 +183,14 @@ def discrete(
     A formula gets ``k - loc`` and the parameters, and gives the values outside of the support itself. In `examples`,
     ``name:argument`` names the first argument, if not k, and ``!`` at the end leaves out `loc`.
     """
-    shapes = [(p, inspect.Parameter.empty) for p in parameters.split()]
+    shapes = dict.fromkeys(parameters.split(), REQUIRED)
 
     def function(spec: str) -> Callable:
         name, _, argument = spec.partition(":")
         argument = argument or "k"
         located = not argument.endswith("!")
         argument = argument.rstrip("!") or "k"
-        tail = shapes + ([("loc", 0)] if located else [])
+        tail = shapes | ({"loc": 0} if located else {})
         formula = stated[name] if name in stated else (lambda *args: jnp.exp(stated["logpmf"](*args)))
 
         def evaluate(*args):
@@ -230,8 +200,8 @@ def discrete(
             *args, loc = args
             return formula(args[0] - loc, *args[1:])
 
-        parameters = [(argument, inspect.Parameter.empty), *tail]
-        return named(
+        parameters = {argument: REQUIRED, **tail}
+        return _function(
             evaluate, name, module, parameters, _documentation(name, argument, distribution, tail, examples[spec])
         )
 
