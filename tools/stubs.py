@@ -58,9 +58,11 @@ _RANDOM = {
     "*": "ArrayLike",
 }
 _SPECIAL = {"n": "ArrayLike", "dtype": "DTypeLike | None", "axis": "Axis", "norm": "str | None", "*": "ArrayLike"}
-TYPES = {"numpy": _NUMPY, "random": _RANDOM, "scipy": _SPECIAL}
+TYPES = {"lax": {"*": "ArrayLike"}, "numpy": _NUMPY, "random": _RANDOM, "scipy": _SPECIAL}
 
 MODULES = {
+    "lax": "primitives.cumulative primitives.elementwise primitives.indexing primitives.reductions primitives.sorting"
+    " primitives.special",
     "numpy": "cumulative fft nan_reductions reductions segments statistics ufuncs",
     "random": "continuous counts gamma_family",
     "scipy": "fft special.bessel special.entropies special.error_functions special.gamma_family special.hypergeometric"
@@ -95,7 +97,9 @@ def stub_of(package: str, name: str) -> str:
     module = importlib.import_module(name)
     source = ast.parse(path_of(package, name).with_suffix(".py").read_text(encoding="utf-8"))
     defined = {node.name: node for node in source.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    imports = [node for node in source.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    for_types = [node for node in source.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    statements = [*source.body, *(node for block in for_types for node in block.body)]
+    imports = [node for node in statements if isinstance(node, (ast.Import, ast.ImportFrom))]
     imported = {alias.asname or alias.name for node in imports for alias in node.names}
     parts = []
     for public, value in sorted(vars(module).items()):
@@ -111,18 +115,17 @@ def stub_of(package: str, name: str) -> str:
         elif callable(value):
             parts.append(_function_text(package, public, value))
         else:
-            parts.append(f"{public}: {_type_of(value)}")
+            parts.append(f"{public}: {_type_of(value, imported)}")
     if "__all__" in vars(module):
         parts.insert(0, f"__all__ = {module.__all__!r}")
     kept = [ast.unparse(node) for node in imports if getattr(node, "module", "") != "__future__"]
     return _HEADER + "\n".join(kept) + "\n" + _IMPORTS + "\n" + "\n\n".join(parts) + "\n"
 
 
-def _type_of(value: object) -> str:
+def _type_of(value: object, imported: set[str]) -> str:
+    """The class of a value, if the stub has its name."""
     kind = type(value)
-    if kind.__name__ == "Primitive":
-        return "Any"
-    return kind.__name__ if kind.__module__ == "builtins" and kind is not type(None) else "Any"
+    return kind.__name__ if kind.__name__ in imported or kind in (bool, dict, float, int, list, str, tuple) else "Any"
 
 
 def _body(value: object) -> str:
@@ -146,15 +149,19 @@ def _header(node: ast.FunctionDef) -> str:
 
 
 def _class_text(node: ast.ClassDef) -> str:
-    lines = [f"class {node.name}{'(' + ', '.join(map(ast.unparse, node.bases)) + ')' if node.bases else ''}:"]
-    lines.append(f'    """{(ast.get_docstring(node) or node.name).partition(chr(10))[0]}"""')
+    """A class without the bodies of its methods, which keep their docstrings."""
+    kept: list[ast.stmt] = []
     for item in node.body:
-        if isinstance(item, ast.FunctionDef) and (not item.name.startswith("_") or item.name.startswith("__")):
-            lines += [f"    @{ast.unparse(d)}" for d in item.decorator_list]
-            lines.append(f"    {_header(item)} ...")
-        elif isinstance(item, ast.AnnAssign):
-            lines.append(f"    {ast.unparse(item.target)}: {ast.unparse(item.annotation)}")
-    return "\n".join(lines)
+        if isinstance(item, ast.FunctionDef):
+            if item.name.startswith("_") and not item.name.startswith("__"):
+                continue
+            doc = ast.get_docstring(item)
+            item.body = [ast.Expr(ast.Constant(doc))] if doc else [ast.Expr(ast.Constant(...))]
+            kept.append(item)
+        elif isinstance(item, (ast.Assign, ast.AnnAssign, ast.Expr)):
+            kept.append(item)
+    node.body = kept
+    return ast.unparse(node)
 
 
 def _function_text(package: str, name: str, function: object) -> str:

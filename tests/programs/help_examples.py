@@ -1,10 +1,23 @@
-"""`help()` shows examples, once for names of one function."""
+"""`help()` shows one example for each function, however it was made, and whichever of its names is looked up first."""
 
 import pydoc
 
 import jax
 import jax.numpy as jnp
 
-assert "Examples:\n" in pydoc.render_doc(jnp.arccos) and jnp.arccos is jnp.acos
-assert jnp.acos.__doc__.count("Examples:") == 1
-assert "1, 10" in pydoc.render_doc(jax.vmap) or ">>> jax.vmap" in pydoc.render_doc(jax.vmap)
+assert jnp.arccos is jnp.acos and jnp.amax is jnp.max
+shown = {
+    "jnp.arccos": jnp.acos,  # functions of a table
+    "jnp.add": jnp.add,
+    "jnp.sum": jnp.sum,
+    "jnp.float32": jnp.float32,
+    "lax.sin": jax.lax.sin,
+    "norm.cdf": jax.scipy.stats.norm.cdf,
+    "he_normal": jax.nn.initializers.he_normal,
+    "record_event": jax.monitoring.record_event,
+    "normal": jax.random.normal,
+    "vmap": jax.vmap,  # written out
+}
+for name, value in shown.items():
+    assert pydoc.render_doc(value).count("Examples:\n") == 1, name
+    assert value.__doc__.count(">>> ") >= 1, name

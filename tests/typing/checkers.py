@@ -120,6 +120,9 @@ POSITIONS = [
     ("jnp.zer", "zeros", ""),
     ("jnp.zeros", "", "ShapeLike"),
     ("jnp.sin", "", "ArrayLike"),
+    ("jnp.arctan2", "", ">>> jnp.rad2deg(jnp.arctan2"),  # made by a factory
+    ("jax.lax.sin", "", ">>> lax.sin"),
+    ("jax.scipy.stats.norm.cdf", "", ">>> jax.scipy.stats.norm.cdf"),
     ("jnp.linalg.ei", "eigh", ""),
     ("jnp.quantile", "", "method: str"),
     ("x.resh", "reshape", ""),

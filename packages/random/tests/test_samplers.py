@@ -389,10 +389,10 @@ def test_shapes_broadcast():
 @pytest.mark.parametrize(
     "args, keywords, message",
     [
-        ((1.0,), {}, "missing a required argument: 'b'"),
+        ((1.0,), {}, "missing 1 required positional argument: 'b'"),
         ((1.0, 2.0), {"a": 3.0}, "multiple values for argument 'a'"),
         ((1.0, 2.0), {"c": 3.0}, "unexpected keyword argument 'c'"),
-        ((1.0, 2.0, (), None, None), {}, "too many positional arguments"),
+        ((1.0, 2.0, (), None, None), {}, "takes from 3 to 5 positional arguments but 6"),
     ],
 )
 def test_a_sampler_says_which_arguments_are_wrong(args, keywords, message):

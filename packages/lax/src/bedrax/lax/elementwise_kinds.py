@@ -7,12 +7,11 @@ dtypes and the texts of errors from here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bedrax.core import dtypes
-from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike
@@ -143,33 +142,6 @@ def joined(
             sharding = sharding or aval.split
             memory_space = memory_space or aval.memory_space
     return ShapedArray(shape, dtype, weak_type, sharding=sharding, memory_space=memory_space, vma=vma)
-
-
-# ---- the types of functions -----------------------------------------------------------------------
-
-
-class Unary(Protocol):
-    """A function of one operand."""
-
-    def __call__(self, x: ArrayLike) -> Array:
-        """Call the function."""
-        ...
-
-
-class AccurateUnary(Protocol):
-    """A function of one operand that takes an accuracy."""
-
-    def __call__(self, x: ArrayLike, *, accuracy: Any = None) -> Array:
-        """Call the function."""
-        ...
-
-
-class Binary(Protocol):
-    """A function of two operands."""
-
-    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Call the function."""
-        ...
 
 
 # ---- primitives by kind --------------------------------------------------------------------------

@@ -218,7 +218,7 @@ max, _max = _extreme(
     "a lower",
     reduce_ops.reduce_max,
     lax.max,
-    reduce_ops._lowest,
+    reduce_ops.lowest,
     example="""
     >>> jnp.amax(jnp.array([[1, 5], [7, 2]]), axis=0)
     Array([7, 5], dtype=int32)
@@ -230,7 +230,7 @@ min, _min = _extreme(
     "an upper",
     reduce_ops.reduce_min,
     lax.min,
-    reduce_ops._greatest,
+    reduce_ops.greatest,
     example="""
     >>> jnp.amin(jnp.array([[1, 5], [7, 2]]), axis=1)
     Array([1, 2], dtype=int32)

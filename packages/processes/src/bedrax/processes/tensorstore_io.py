@@ -163,10 +163,7 @@ async def async_serialize(
     if chunk_layout is None:
         spec.setdefault("metadata", _metadata(spec["driver"], arr_inp))
     options = dict(
-        context=context or _default_context(),
-        transaction=transaction,
-        shape=arr_inp.shape,
-        chunk_layout=chunk_layout,
+        context=context or _default_context(), transaction=transaction, shape=arr_inp.shape, chunk_layout=chunk_layout
     )
     options = {name: value for name, value in options.items() if value is not None}
     creates = primary_host is None or clients.process_index() == primary_host

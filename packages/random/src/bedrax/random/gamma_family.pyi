@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from bedrax.core.array import Array
+from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 
 __all__ = [
@@ -242,7 +243,7 @@ def loggamma(
       Array([ True,  True], dtype=bool)
     """
 
-random_gamma_p: Any
+random_gamma_p: Primitive
 
 def t(
     key: ArrayLike,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,11 +32,7 @@ from bedrax.lax.primitives.shaping import concatenate, pad, reshape, rev, slice_
 pure_shapes.add("cumulative")
 
 
-class _Cumulative(Protocol):
-    def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
-
-
-def _cumulative(name: str, categories: tuple[str, ...], what: str, example: str) -> tuple[Primitive, _Cumulative]:
+def _cumulative(name: str, categories: tuple[str, ...], what: str, example: str) -> tuple[Primitive, Any]:
     """A cumulative reduction: the primitive and its function."""
     prim = Primitive(name, "cumulative")
     ok = elementwise.accepted(categories)
@@ -66,18 +62,6 @@ def _cumulative(name: str, categories: tuple[str, ...], what: str, example: str)
     """
     return prim, named(function, name, __name__, text, example)
 
-
-if TYPE_CHECKING:  # the types of the functions made below
-    cumsum_p: Primitive
-    cumsum: _Cumulative
-    cumprod_p: Primitive
-    cumprod: _Cumulative
-    cummax_p: Primitive
-    cummax: _Cumulative
-    cummin_p: Primitive
-    cummin: _Cumulative
-    cumlogsumexp_p: Primitive
-    cumlogsumexp: _Cumulative
 
 cumsum_p, cumsum = _cumulative(
     "cumsum",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -37,9 +37,6 @@ from bedrax.lax.elementwise_kinds import (
     REAL,
     REAL_OF,
     SIGNED,
-    AccurateUnary,
-    Binary,
-    Unary,
     accepted,
     dtype_mismatch,
     dtype_refused,
@@ -331,118 +328,6 @@ def _to_bool(dtype):
 def _real_part(dtype):
     return REAL_OF.get(dtype, dtype)
 
-
-if TYPE_CHECKING:  # the types of the functions made below
-    neg_p: Primitive
-    neg: Unary
-    sign_p: Primitive
-    sign: Unary
-    floor_p: Primitive
-    floor: Unary
-    ceil_p: Primitive
-    ceil: Unary
-    is_finite_p: Primitive
-    is_finite: Unary
-    exp_p: Primitive
-    exp: AccurateUnary
-    exp2_p: Primitive
-    exp2: AccurateUnary
-    expm1_p: Primitive
-    expm1: AccurateUnary
-    log_p: Primitive
-    log: AccurateUnary
-    log2_p: Primitive
-    log2: AccurateUnary
-    log1p_p: Primitive
-    log1p: AccurateUnary
-    sqrt_p: Primitive
-    sqrt: AccurateUnary
-    rsqrt_p: Primitive
-    rsqrt: AccurateUnary
-    cbrt_p: Primitive
-    cbrt: AccurateUnary
-    square_p: Primitive
-    square: Unary
-    one_minus_square_p: Primitive
-    one_minus_square: Unary
-    sin_p: Primitive
-    sin: AccurateUnary
-    cos_p: Primitive
-    cos: AccurateUnary
-    tan_p: Primitive
-    tan: AccurateUnary
-    tanh_p: Primitive
-    tanh: AccurateUnary
-    sinh_p: Primitive
-    sinh: Unary
-    cosh_p: Primitive
-    cosh: Unary
-    asin_p: Primitive
-    asin: Unary
-    acos_p: Primitive
-    acos: Unary
-    atan_p: Primitive
-    atan: Unary
-    asinh_p: Primitive
-    asinh: Unary
-    acosh_p: Primitive
-    acosh: Unary
-    atanh_p: Primitive
-    atanh: Unary
-    logistic_p: Primitive
-    logistic: AccurateUnary
-    abs_p: Primitive
-    abs: Unary
-    real_p: Primitive
-    real: Unary
-    imag_p: Primitive
-    imag: Unary
-    not_p: Primitive
-    bitwise_not: Unary
-    population_count_p: Primitive
-    population_count: Unary
-    clz_p: Primitive
-    clz: Unary
-    add_p: Primitive
-    add: Binary
-    sub_p: Primitive
-    sub: Binary
-    div_p: Primitive
-    div: Binary
-    rem_p: Primitive
-    rem: Binary
-    max_p: Primitive
-    max: Binary
-    min_p: Primitive
-    min: Binary
-    atan2_p: Primitive
-    atan2: Binary
-    complex_p: Primitive
-    complex: Binary
-    and_p: Primitive
-    bitwise_and: Binary
-    or_p: Primitive
-    bitwise_or: Binary
-    xor_p: Primitive
-    bitwise_xor: Binary
-    shift_left_p: Primitive
-    shift_left: Binary
-    shift_right_logical_p: Primitive
-    shift_right_logical: Binary
-    shift_right_arithmetic_p: Primitive
-    shift_right_arithmetic: Binary
-    eq_p: Primitive
-    eq: Binary
-    ne_p: Primitive
-    ne: Binary
-    ge_p: Primitive
-    ge: Binary
-    gt_p: Primitive
-    gt: Binary
-    le_p: Primitive
-    le: Binary
-    lt_p: Primitive
-    lt: Binary
 
 neg_p, neg = of_one(
     "neg",

@@ -11,7 +11,7 @@ import enum
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -453,21 +453,7 @@ def _scatter(prim, operand, indices, updates, numbers, indices_are_sorted, uniqu
     )
 
 
-class _Scatter(Protocol):
-    def __call__(
-        self,
-        operand: ArrayLike,
-        scatter_indices: ArrayLike,
-        updates: ArrayLike,
-        dimension_numbers: ScatterDimensionNumbers,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: str | GatherScatterMode | None = None,
-    ) -> Array: ...
-
-
-def _scatter_function(name: str, prim: Primitive, effect: str, note: str, example: str) -> _Scatter:
+def _scatter_function(name: str, prim: Primitive, effect: str, note: str, example: str) -> Callable[..., Array]:
     def function(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
@@ -505,7 +491,7 @@ def _scatter_function(name: str, prim: Primitive, effect: str, note: str, exampl
 
 
 _ANY_ORDER = "Where windows overlap, any order of application may be used."
-scatter: _Scatter = _scatter_function(
+scatter: Final = _scatter_function(
     "scatter",
     scatter_p,
     "Replace windows of an array at computed positions.",
@@ -520,7 +506,7 @@ scatter: _Scatter = _scatter_function(
            [0., 0.]], dtype=float32)
     """,
 )
-scatter_add: _Scatter = _scatter_function(
+scatter_add: Final = _scatter_function(
     "scatter_add",
     scatter_add_p,
     "Add to windows of an array at computed positions.",
@@ -533,7 +519,7 @@ scatter_add: _Scatter = _scatter_function(
     Array([1., 0., 5.], dtype=float32)
     """,
 )
-scatter_sub: _Scatter = _scatter_function(
+scatter_sub: Final = _scatter_function(
     "scatter_sub",
     scatter_sub_p,
     "Subtract from windows of an array at computed positions.",
@@ -546,7 +532,7 @@ scatter_sub: _Scatter = _scatter_function(
     Array([-1.,  0., -2.], dtype=float32)
     """,
 )
-scatter_mul: _Scatter = _scatter_function(
+scatter_mul: Final = _scatter_function(
     "scatter_mul",
     scatter_mul_p,
     "Multiply windows of an array at computed positions.",
@@ -559,7 +545,7 @@ scatter_mul: _Scatter = _scatter_function(
     Array([30.,  2.,  2.], dtype=float32, weak_type=True)
     """,
 )
-scatter_min: _Scatter = _scatter_function(
+scatter_min: Final = _scatter_function(
     "scatter_min",
     scatter_min_p,
     "Lower windows of an array, at computed positions, to the minimum with `updates`.",
@@ -572,7 +558,7 @@ scatter_min: _Scatter = _scatter_function(
     Array([-1.,  0.,  0.], dtype=float32)
     """,
 )
-scatter_max: _Scatter = _scatter_function(
+scatter_max: Final = _scatter_function(
     "scatter_max",
     scatter_max_p,
     "Raise windows of an array, at computed positions, to the maximum with `updates`.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -46,18 +46,6 @@ def _axes(axes: Sequence[int]) -> tuple:
     return tuple([a if type(a) is int else operator.index(a) for a in axes])
 
 
-class _Reduction(Protocol):
-    def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array: ...
-
-
-class _PlacedReduction(Protocol):
-    def __call__(self, operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array: ...
-
-
-class _Position(Protocol):
-    def __call__(self, operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array: ...
-
-
 def _reduction(
     name: str, categories: tuple[str, ...], what: str, placed: bool = False, example: str = ""
 ) -> tuple[Primitive, Any]:
@@ -92,26 +80,6 @@ def _reduction(
     """
     return prim, named(function, name, __name__, text, example)
 
-
-if TYPE_CHECKING:  # the types of the functions made below
-    reduce_sum_p: Primitive
-    reduce_sum: _PlacedReduction
-    reduce_prod_p: Primitive
-    reduce_prod: _Reduction
-    reduce_max_p: Primitive
-    reduce_max: _PlacedReduction
-    reduce_min_p: Primitive
-    reduce_min: _PlacedReduction
-    reduce_and_p: Primitive
-    reduce_and: _Reduction
-    reduce_or_p: Primitive
-    reduce_or: _Reduction
-    reduce_xor_p: Primitive
-    reduce_xor: _Reduction
-    argmax_p: Primitive
-    argmax: _Position
-    argmin_p: Primitive
-    argmin: _Position
 
 reduce_sum_p, reduce_sum = _reduction(
     "reduce_sum",
@@ -264,7 +232,7 @@ def fold_operands(name: str, operands: Any, init_values: Any) -> tuple[list[Any]
         raise ValueError(f"{name}: operands are structured like the initial values, got {tree} and {init_tree}")
     if not leaves:
         raise ValueError(f"{name}: there must be one operand at least")
-    return leaves, [_typed_scalar(init, aval_of(x)) for x, init in zip(leaves, inits)], tree
+    return leaves, [typed_scalar(init, aval_of(x)) for x, init in zip(leaves, inits)], tree
 
 
 @reduce_p.abstract
@@ -276,8 +244,8 @@ def _reduce_shape(*avals, dimensions, jaxpr):
     return [like(x, shape).update(weak_type=x.weak_type and i.weak_type) for x, i in zip(operands, inits)]
 
 
-_lowest = lambda dtype: _bounds(dtype)[0]
-_greatest = lambda dtype: _bounds(dtype)[1]
+lowest = lambda dtype: _bounds(dtype)[0]
+greatest = lambda dtype: _bounds(dtype)[1]
 
 
 def _bounds(dtype) -> tuple:
@@ -305,8 +273,8 @@ def _all_ones(dtype):
 identities: dict[Primitive, Callable[..., Any]] = {
     reduce_sum_p: lambda dtype: np.zeros((), dtype)[()],
     reduce_prod_p: lambda dtype: np.ones((), dtype)[()],
-    reduce_max_p: _lowest,
-    reduce_min_p: _greatest,
+    reduce_max_p: lowest,
+    reduce_min_p: greatest,
     reduce_and_p: _all_ones,
     reduce_or_p: lambda dtype: np.zeros((), dtype)[()],
     reduce_xor_p: lambda dtype: np.zeros((), dtype)[()],
@@ -423,7 +391,7 @@ def reduce(
     return pytree.tree_unflatten(tree, reduce_p.bind(*leaves, *inits, dimensions=dimensions, jaxpr=jaxpr))
 
 
-def _typed_scalar(init, aval: ShapedArray):
+def typed_scalar(init, aval: ShapedArray):
     """A Python number, as an initial value, is of the operand's dtype."""
     if isinstance(init, (bool, int, float, complex)) and not isinstance(init, np.generic):
         return np.asarray(init).astype(aval.dtype)

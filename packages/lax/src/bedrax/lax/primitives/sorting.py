@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -186,19 +186,7 @@ def _approx_top_k_shape(
     return [values, values.update(dtype=_INDEX, weak_type=False)]
 
 
-class _Approximate(Protocol):
-    def __call__(
-        self,
-        operand: ArrayLike,
-        k: int,
-        reduction_dimension: int = -1,
-        recall_target: float = 0.95,
-        reduction_input_size_override: int = -1,
-        aggregate_to_topk: bool = True,
-    ) -> list[Array]: ...
-
-
-def _approximate(name: str, which: str, order: str, is_max: bool, example: str) -> _Approximate:
+def _approximate(name: str, which: str, order: str, is_max: bool, example: str) -> Callable[..., list[Array]]:
     def function(
         operand: ArrayLike,
         k: int,
@@ -238,7 +226,7 @@ def _approximate(name: str, which: str, order: str, is_max: bool, example: str) 
     return named(function, name, __name__, text, example)
 
 
-approx_max_k: _Approximate = _approximate(
+approx_max_k: Final = _approximate(
     "approx_max_k",
     "largest",
     "descending",
@@ -251,7 +239,7 @@ approx_max_k: _Approximate = _approximate(
     Array([1, 3], dtype=int32)
     """,
 )
-approx_min_k: _Approximate = _approximate(
+approx_min_k: Final = _approximate(
     "approx_min_k",
     "smallest",
     "ascending",

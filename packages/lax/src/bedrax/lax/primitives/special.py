@@ -7,13 +7,11 @@ composed of lax functions in `bedrax.lax.decompositions.special`.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bedrax.core.array import Array
 from bedrax.core.tables import pure_shapes
-from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike
-from bedrax.lax.elementwise_kinds import AccurateUnary, Unary
 from bedrax.lax.operands import bind_nary
 from bedrax.lax.primitives.elementwise import FLOAT, nary, of_one
 
@@ -52,22 +50,6 @@ __all__ = [
 
 _special = functools.partial(of_one, family="special")
 _special_nary = functools.partial(nary, family="special")
-
-if TYPE_CHECKING:  # the types of the functions made below
-    erf_p: Primitive
-    erf: Unary
-    erfc_p: Primitive
-    erfc: AccurateUnary
-    erf_inv_p: Primitive
-    erf_inv: Unary
-    lgamma_p: Primitive
-    lgamma: Unary
-    digamma_p: Primitive
-    digamma: Unary
-    bessel_i0e_p: Primitive
-    bessel_i0e: Unary
-    bessel_i1e_p: Primitive
-    bessel_i1e: Unary
 
 erf_p, erf = _special(
     "erf",

@@ -21,7 +21,7 @@ from bedrax.core.typing import ArrayLike, Shape
 from bedrax.lax.filling import full
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import ANY, NUMBER
-from bedrax.lax.primitives.reductions import _typed_scalar, check_fold, combiner_jaxpr, fold_operands, monoid_of
+from bedrax.lax.primitives.reductions import check_fold, combiner_jaxpr, fold_operands, monoid_of, typed_scalar
 from bedrax.lax.primitives.shaping import broadcast_in_dim, like, pad, reshape, slice_in_dim
 from bedrax.lax.primitives.shaping import slice as strided_slice
 
@@ -367,7 +367,7 @@ def select_and_scatter(
     return select_and_scatter_p.bind(
         operand,
         source,
-        _typed_scalar(init_value, scalar),
+        typed_scalar(init_value, scalar),
         select_jaxpr=one(select),
         scatter_jaxpr=one(scatter),
         window_dimensions=windows.window_dimensions,
