@@ -225,7 +225,7 @@ def errors():
     refuses(lambda: A @ A, "contracted axes (1 of the first operand, 0 of the second)", "out_sharding=P(...)")
     refuses(lambda: B @ C, "'x' along two axes")
     refuses(lambda: A.reshape(8, 2, 4), "axes [1] become axes [1, 2] of shape (8, 2, 4)", "out_sharding")
-    refuses(lambda: A[:4], "only a part is taken", "None for axis 0")
+    refuses(lambda: A[:4], "only a part of that axis is read", "None for axis 0")
     refuses(lambda: jnp.cumsum(A, 0), "operand 0 is split over 'x' along axis 0")
     refuses(lambda: jnp.sort(A, 0), "sort of f32[8@x,8@y]")
     other = xla.make_mesh((8,), ("x",))

@@ -69,9 +69,7 @@ class TfFunction:
         """The results of `run`, and their structure.
 
         Args:
-          arrays: the arrays of the tensors, if TensorFlow runs eagerly and all are arrays. For a `tf.function`, the
-          trace for
-          their types is called: TensorFlow's own lookup takes longer than a small function.
+          arrays: the arrays of the tensors, if TensorFlow runs eagerly and all are arrays.
         """
         args, kwargs = pytree.tree_unflatten(self.in_tree, tensors)
         outer = in_tf_call.set(True)

@@ -41,7 +41,7 @@ class OOBError(JaxException):
 
 
 class JaxRuntimeError(ValueError):
-    """A check failed: raised by `Error.throw`, and by `check` if no transformation collects errors.
+    """A check failed. `Error.throw` raises it, and `check` raises it where no `checkify` collects errors.
 
     Examples:
 

@@ -308,7 +308,7 @@ def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: str | None = None) ->
 
 
 def moveaxis(x: ArrayLike, src: Any, dst: Any) -> Any:
-    """`x` with axis `src` moved to be axis `dst`; the others keep their order.
+    """`x` with axis `src` moved to position `dst`. The other axes keep their order.
 
     Examples:
 

@@ -148,7 +148,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
 ) -> Array:
-    """Resample an image, scaled and then moved.
+    """Resample an image after scaling and translating it.
 
     Args:
       image: an array.

@@ -165,7 +165,7 @@ class Context:
         return self._results(self.called(found, tensors, self.primitive.name))
 
     def called(self, program: Jaxpr, tensors: Sequence[Any], name: str) -> list[Any]:
-        """A program applied to tensors, as a TensorFlow function that all its calls share; in place if it is short."""
+        """Apply a program to tensors. A short program is written in place; all calls of another one share a TensorFlow function."""
         if self._is_short(program):
             return run_program(self.inner(), program, tensors)
         known = tuple([(name, d) for name, d in self.dim_env.items() if type(d) is not Size])

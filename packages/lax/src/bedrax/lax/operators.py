@@ -39,7 +39,7 @@ def documentation(what: str, count: int) -> str:
 
 
 def documented(function: F, name: str, what: str, module: str = __name__, example: str = "") -> F:
-    """`function` as the public elementwise function `name`, which computes `what`."""
+    """Make `function` the public elementwise function `name` of `module`. `what` describes its result."""
     return named(function, name, module, documentation(what, function.__code__.co_argcount), example)
 
 

@@ -365,7 +365,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 
 @one_program(composite="nn.glu", static=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Array:
-    """The first half along an axis times the sigmoid of the second.
+    """Gated linear unit: the first half along an axis times the sigmoid of the second half.
 
     Raises:
       ValueError: the length of the axis is odd.

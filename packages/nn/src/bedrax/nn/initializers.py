@@ -97,7 +97,7 @@ def _initializer(default_dtype: Any, make) -> Initializer:
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """Every element is `value` (which may be an array that broadcasts to the shape).
+    """Arrays filled with `value`, a number or an array that broadcasts to the shape.
 
     Examples:
 

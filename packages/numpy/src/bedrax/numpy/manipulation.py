@@ -58,7 +58,9 @@ def reshape(
     elif order == "C":
         out = lax.reshape(x, new, out_sharding=out_sharding)
     elif order == "A":
-        raise NotImplementedError("reshape: order='A' is about memory, of which arrays say nothing; use 'C' or 'F'")
+        raise NotImplementedError(
+            "reshape: order='A' depends on the layout in memory, which arrays do not have; use 'C' or 'F'"
+        )
     else:
         raise ValueError(f"reshape: order is 'C' or 'F', got {order!r}")
     return lax.copy_p.bind(out) if copy and out is a else out

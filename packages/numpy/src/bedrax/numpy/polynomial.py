@@ -18,7 +18,7 @@ __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polym
 
 @one_program
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """The polynomial with these zeros, or the characteristic polynomial of a square matrix.
+    """The coefficients of the polynomial with the given zeros, or of the characteristic polynomial of a square matrix.
 
     Raises:
       ValueError: neither a vector nor a square matrix.

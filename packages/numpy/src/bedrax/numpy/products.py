@@ -432,8 +432,8 @@ def cross(
 ) -> Array:
     """Cross product of vectors of 3 elements, broadcast over the other axes.
 
-    A vector of 2 elements has a third of 0; of two such vectors only the third element of the product is
-    returned, without an axis. Vectors of 2 elements are deprecated.
+    A vector of 2 elements is extended by a third element, 0. If both vectors have 2 elements, the result is the third
+    element of the product, without an axis. Vectors of 2 elements are deprecated.
 
     Args:
       a, b: arrays.

@@ -122,8 +122,8 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size
     Args:
       keys: a sequence of arrays of one shape, or an array with the keys as rows.
       axis: the axis along which to sort.
-      batch_size: the number of keys that one sort compares. More keys of one dtype are sorted by in a loop, from those that are
-        compared last to those that are compared first; keys of several dtypes are always compared in one sort.
+      batch_size: the number of keys that one sort compares. If there are more keys, and all have one dtype, a loop sorts by
+        a batch at a time and ends with the key that is compared first. Keys of several dtypes are compared in one sort.
 
     Raises:
       TypeError: there are no keys.

@@ -737,7 +737,7 @@ class InterpretParams(Options):
 
 
 class InterpretGPUParams(InterpretParams):
-    """As the argument ``interpret=`` it is true, and has the options for the interpretation of kernels for GPUs.
+    """Options for the interpretation of kernels for GPUs, for the argument ``interpret=``.
 
     Args:
       uninitialized_memory: the value of unwritten memory: ``"nan"`` (the least integer), ``"zero"``.

@@ -208,7 +208,7 @@ def check_collectives(program: Jaxpr, axes: frozenset[Any] | None = None) -> Non
 
 
 def check_blocks(aval: AbstractValue, spec: PartitionSpec) -> None:
-    """Raise if an argument of `shard_map` is cut in another way than its type, over a forbidden axis."""
+    """Raise if a forbidden axis splits an argument of `shard_map`, and its spec splits other dimensions by this axis."""
     for axis in _forbidden.value:
         before = _dimensions([entries(aval)], axis)
         if before and before != _dimensions([tuple(spec)], axis):

@@ -166,7 +166,7 @@ class PartitionSpec:
         reduced: Any = None,
         unreduced_kind: UnreducedKind | None = None,
     ) -> PartitionSpec:
-        """A copy with some fields changed. A kind without unreduced axes is dropped."""
+        """A copy with some fields replaced. `unreduced_kind` becomes None if no axes are unreduced."""
         unreduced = self.unreduced if unreduced is None else frozenset(unreduced)
         if unreduced_kind is None and unreduced:
             unreduced_kind = self.unreduced_kind
@@ -364,7 +364,7 @@ class ManualAxisType:
         return frozenset(mesh.manual_axes) - self.vur
 
     def update(self, **kwargs: Any) -> ManualAxisType:
-        """A copy with some fields changed. A kind without unreduced axes is dropped."""
+        """A copy with some fields replaced. `unreduced_kind` becomes None if no axes are unreduced."""
         fields = {**{name: getattr(self, name) for name in self.__slots__}, **kwargs}
         if not fields["unreduced"] and "unreduced_kind" not in kwargs:
             fields["unreduced_kind"] = None

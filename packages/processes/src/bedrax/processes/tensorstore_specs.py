@@ -40,8 +40,7 @@ def is_tensorstore_spec_leaf(leaf: Any) -> bool:
 
 
 def merge_nested_ts_specs(dict1: dict[Any, Any], dict2: dict[Any, Any] | None) -> dict[Any, Any]:
-    """A specification with the entries of another one added; dictionaries in it are merged in turn. Neither is
-    changed.
+    """A new specification with the entries of both. Dictionaries inside are merged in the same way.
 
     Examples:
 

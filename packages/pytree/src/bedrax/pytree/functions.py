@@ -125,7 +125,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[An
     Args:
       f: takes `1 + len(rest)` arguments.
       tree: the tree with the structure of the result.
-      rest: trees of which `tree` is a prefix.
+      rest: trees that have `tree` as a prefix.
       is_leaf: if it returns True, a subtree of `tree` is a leaf.
 
     Raises:

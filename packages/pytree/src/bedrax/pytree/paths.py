@@ -124,7 +124,7 @@ def explain_unflattenable(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> None:
-    """Raise the `error` of flattening `tree` about unsortable keys or depth again, with the position and the keys."""
+    """Raise `error`, which the flattening of `tree` raised for unsortable keys or too deep nesting, with the position and the keys."""
     if isinstance(error, SystemError):  # the error of jaxlib's registry
         raise RecursionError(
             "the tree is nested too deeply: does a container hold itself? A node of a type of your own may hold a long"

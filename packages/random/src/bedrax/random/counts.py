@@ -138,7 +138,7 @@ def _approximate_poisson(key, shape, dtype, work, rate):
 def poisson(
     key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], lam: ArrayLike, *, method: str = "exact"
 ) -> Array:
-    """Poisson numbers; for the method ``"exact"`` the key must be of the ``threefry2x32`` implementation.
+    """Numbers with Poisson's distribution. The method ``"exact"`` needs a key of the implementation ``threefry2x32``.
 
     Args:
       lam: rate, the mean; broadcasts to `shape`. Where it is negative or NaN the result is -1.

@@ -94,7 +94,7 @@ def poisson(
     method: str = "exact",
     out_sharding: Any = None,
 ) -> Array:
-    """Poisson numbers; for the method ``"exact"`` the key must be of the ``threefry2x32`` implementation.
+    """Numbers with Poisson's distribution. The method ``"exact"`` needs a key of the implementation ``threefry2x32``.
 
     Args:
       key: a single key.

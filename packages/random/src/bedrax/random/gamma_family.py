@@ -194,8 +194,8 @@ def gammas(
 def gamma(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], a: Array, *, method: str = "exact") -> Array:
     """Numbers of density proportional to ``x ** (a - 1) * exp(-x)``.
 
-    Derivatives with respect to `a` are those of the number at a fixed value of the distribution function; by the
-    method ``"approximate"`` they are the derivatives of its formula, which differ.
+    The derivative with respect to `a` is implicit: the distribution function of the number stays constant. The method
+    ``"approximate"`` differentiates its formula instead, and its derivatives differ.
 
     Args:
       a: positive; broadcasts to `shape`.

@@ -166,8 +166,8 @@ def gamma(
 ) -> Array:
     """Numbers of density proportional to ``x ** (a - 1) * exp(-x)``.
 
-    Derivatives with respect to `a` are those of the number at a fixed value of the distribution function; by the
-    method ``"approximate"`` they are the derivatives of its formula, which differ.
+    The derivative with respect to `a` is implicit: the distribution function of the number stays constant. The method
+    ``"approximate"`` differentiates its formula instead, and its derivatives differ.
 
     Args:
       key: a single key.

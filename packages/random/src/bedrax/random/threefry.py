@@ -93,7 +93,7 @@ def split(key: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def fold_in(key: ArrayLike, data: Array) -> Array:
-    """The key for a number (uint32, rank 0) under `key`: the hash of the key that the number seeds."""
+    """The key derived from `key` and a number (uint32, rank 0): the number seeds a key, which is hashed under `key`."""
     folded = seed(data)
     return lax.concatenate([lax.reshape(x, (1,)) for x in hash_pairs(key, key_word(folded, 0), key_word(folded, 1))], 0)
 

@@ -255,7 +255,7 @@ bcoo_dot_general_sampled_p: Final = composed("bcoo_dot_general_sampled", _dot_ge
 def bcoo_dot_general_sampled(
     A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: tuple[tuple[Any, ...], ...]
 ) -> Array:
-    """The elements at some indices of a product of dense arrays.
+    """Compute the elements of a product of dense arrays at the given indices.
 
     Args:
       A, B: dense arrays.

@@ -113,7 +113,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCOO:
-    """The array in a larger shape.
+    """Broadcast a sparse array to a larger shape.
 
     Args:
       shape: the shape of the result.

@@ -523,7 +523,7 @@ class Residuals(NamedTuple):
 
 @linearize_rules.rule(hi_call_p)
 def _linearize(primals, tangents, *, prim: HiPrim):
-    """Use the rule of reverse mode if the class defines one; else `lin`, or `jvp`."""
+    """Linearize by the rule of reverse mode if the class defines one, else by `lin`, else by `jvp`."""
     name = type(prim).__name__
     args, nzs = prim.inputs.raised(primals), _nonzeros(prim, tangents)
     derived = prim.vjp_fwd.__func__ in (vjp_from_lin.vjp_fwd, vjp_from_jvp.vjp_fwd)

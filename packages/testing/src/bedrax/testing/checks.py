@@ -403,7 +403,7 @@ def check_xla(case: OpCase) -> None:
 
 
 def check_devices(case: OpCase, sharding: Any) -> str | None:
-    """A batch that is spread over devices, one element each, gives what the elements give, spread alike.
+    """Check that a batch with one element per device gives the results of its elements, with the same sharding.
 
     Args:
       sharding: splits the leading axis, one element on each device.

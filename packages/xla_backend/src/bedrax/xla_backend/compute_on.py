@@ -39,7 +39,7 @@ def compute_on(
     out_memory_spaces: Any = None,
     compiler_options: dict[str, Any] | None = None,
 ) -> Callable[..., Any] | contextlib.AbstractContextManager[Any]:
-    """`f`, computed on the given unit, with results in the given memories.
+    """Return `f`, which then computes on the given unit and puts its results into the given memories.
 
     The unit is a frontend attribute of the call. XLA's compilers for GPUs and TPUs read it; on CPU it has no effect.
 

@@ -255,7 +255,7 @@ def _eigh(primals, tangents, *, lower, sort_eigenvalues, subset_by_index, algori
 
 @jvp_rules.rule(p.svd_p)
 def _svd(primals, tangents, *, full_matrices, compute_uv, subset_by_index, algorithm):
-    """Townsend's formulas. The vectors of complex matrices have a free phase, which is put into U."""
+    """The derivative by Townsend's formulas. The singular vectors of a complex matrix are unique up to a phase: U takes it."""
     (a,), (t,) = primals, tangents
     m, n, _, square = _sizes(a)
     if compute_uv and full_matrices and not square:

@@ -36,7 +36,7 @@ class CheckedRule(RuleOfProgram):
         return [*error, *outs], [*map(Zero.of, error), *moved]
 
     def forward(self, args: Sequence[Any], active: Sequence[bool]) -> tuple[list[Any], list[Any], CheckedPullback]:
-        """Error and results, residuals, and the backward rule that reads these."""
+        """Return the error and the results, the residuals, and the backward rule, which takes the residuals."""
         error = self._error(args)
         own = self.own(args, active)
         outs, residuals, bwd = self._silently(lambda: self.rule.forward(own, active[self.hidden :]))

@@ -21,7 +21,7 @@ from bedrax.lax.tables import decompositions
 
 @decompositions.rule(p.integer_pow_p)
 def _integer_pow(x, *, y):
-    """By repeated squaring; floats of fewer than 16 bits in float32."""
+    """The power by repeated squaring. Floats of fewer than 16 bits are computed in float32."""
     dtype = x.dtype
     if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 16:
         x = convert_to(x, np.dtype(np.float32))

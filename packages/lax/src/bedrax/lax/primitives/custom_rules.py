@@ -144,8 +144,8 @@ class RuleOfProgram:
         """The arguments, or their tangents, that the rule takes; the other ones must not be active."""
         if any(active[: self.hidden]):
             raise UnexpectedTracerError(
-                f"{self.name} is differentiated with respect to a closed-over value or reference, of which its rule knows"
-                " nothing: pass it as an argument, and let the rule take it"
+                f"{self.name} is differentiated with respect to a closed-over value or reference, which its rule does not"
+                " take: pass it as an argument, and add it to the rule"
             )
         return values[self.hidden :]
 

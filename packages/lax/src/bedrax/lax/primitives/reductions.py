@@ -38,7 +38,7 @@ def _reduced_shape(name: str, aval: ShapedArray, axes: tuple) -> tuple:
     if len(set(axes)) != len(axes):
         raise ValueError(f"a reduction names an axis twice: {axes}")
     if any(not 0 <= axis < len(shape) for axis in axes):
-        raise ValueError(f"a reduction over axes {axes}, of which {aval.str_short()} lacks some")
+        raise ValueError(f"a reduction over axes {axes}: {aval.str_short()} does not have all of them")
     return tuple([n for i, n in enumerate(shape) if i not in axes])
 
 

@@ -138,7 +138,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True)
 def approx_output_size(n: int, rank: int, k: int, recall_target: float, override: int, aggregate: bool) -> int:
     """The number of candidates that an approximate search keeps (Chern et al. 2022, "TPU-KNN", section 5).
 
-    The input is cut into tiles of 128 lanes (1024 elements for rank 1), of which ``2**r`` are
+    The input is cut into tiles of 128 lanes (1024 elements for rank 1). ``2**r`` of them are
     reduced to one. Among L bins the expected recall is at least ``(1 - 1/L)**(k - 1)``, so that
     ``L >= (1 - k) / log(recall_target)`` bins suffice.
     """
@@ -218,7 +218,7 @@ def _approximate(name: str, which: str, order: str, is_max: bool, example: str) 
       recall_target: the expected fraction of the true ones that the result holds.
       reduction_input_size_override: where the operand is one device's part of a larger axis, the
         size of that; the candidates to keep are counted for it.
-      aggregate_to_topk: else return all candidates (of which the first `k` are the {which}).
+      aggregate_to_topk: whether to return `k` elements; otherwise all candidates, the {which} `k` first.
 
     Returns:
       ``[values in {order} order, indices]``.

@@ -29,7 +29,7 @@ def approx_max_k(
       recall_target: the expected fraction of the true ones that the result holds.
       reduction_input_size_override: where the operand is one device's part of a larger axis, the
         size of that; the candidates to keep are counted for it.
-      aggregate_to_topk: else return all candidates (of which the first `k` are the largest).
+      aggregate_to_topk: whether to return `k` elements; otherwise all candidates, the largest `k` first.
 
     Returns:
       ``[values in descending order, indices]``.
@@ -62,7 +62,7 @@ def approx_min_k(
       recall_target: the expected fraction of the true ones that the result holds.
       reduction_input_size_override: where the operand is one device's part of a larger axis, the
         size of that; the candidates to keep are counted for it.
-      aggregate_to_topk: else return all candidates (of which the first `k` are the smallest).
+      aggregate_to_topk: whether to return `k` elements; otherwise all candidates, the smallest `k` first.
 
     Returns:
       ``[values in ascending order, indices]``.
@@ -77,7 +77,7 @@ def approx_min_k(
 def approx_output_size(n: int, rank: int, k: int, recall_target: float, override: int, aggregate: bool) -> int:
     """The number of candidates that an approximate search keeps (Chern et al. 2022, "TPU-KNN", section 5).
 
-    The input is cut into tiles of 128 lanes (1024 elements for rank 1), of which ``2**r`` are
+    The input is cut into tiles of 128 lanes (1024 elements for rank 1). ``2**r`` of them are
     reduced to one. Among L bins the expected recall is at least ``(1 - 1/L)**(k - 1)``, so that
     ``L >= (1 - k) / log(recall_target)`` bins suffice.
     """

@@ -3,7 +3,7 @@
 from bedrax.lax.primitives import indexing as p
 from bedrax.parallel.explicit import sharding_rules
 
-_WHY = "of which only a part is taken"
+_WHY = "and only a part of that axis is read"
 
 
 def _partial(whole, part) -> list[int]:
@@ -18,7 +18,7 @@ def _dynamic_slice(op, *, slice_sizes):
 
 @sharding_rules.rule(p.dynamic_update_slice_p)
 def _dynamic_update_slice(op, **params):
-    op.unsplit(0, _partial(op.types[0].shape, op.types[1].shape), "of which only a part is written")
+    op.unsplit(0, _partial(op.types[0].shape, op.types[1].shape), "and only a part of that axis is written")
     return [op.joined(op.specs[:2])]
 
 

@@ -166,7 +166,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
-        """From angles about axes.
+        """Rotations from Euler angles.
 
         Args:
           seq: one to three axes, "xyz" for fixed axes, "XYZ" for those of the rotated body.

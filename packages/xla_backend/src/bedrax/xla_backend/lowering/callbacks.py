@@ -38,7 +38,7 @@ def _pure(ctx, *args, callback, result_avals, device, **params):
 
 
 def _once(ctx, prim: Primitive, args: Any, types: Sequence[Any], params: dict) -> Any:
-    """A call by the first device of those that hold a block. The others receive its results."""
+    """Call once per block: the first device that holds the block calls, and the other devices receive the results."""
     left = _left(ctx)
 
     def first_calls(*args):
