@@ -47,7 +47,7 @@ def test_help_shows_examples_and_names_that_are_the_same_function_share_one():
 
 
 def test_examples_of_a_few_modules():
-    """Of plain functions, and of functions that factories make."""
+    """Plain functions have examples, and functions that factories make."""
     plain = ("bedrax.pytree.paths", "bedrax.lax.dynamic_slices", "bedrax.numpy.windows")
     made = ("bedrax.numpy.segments", "bedrax.numpy.fft", "bedrax.numpy.scalars", "bedrax.scipy.stats.norm")
     shown = run(run_documents.__file__, *plain, *made)

@@ -648,7 +648,7 @@ not_p, bitwise_not = of_one(
 population_count_p, population_count = of_one(
     "population_count",
     INTEGER,
-    "How many bits are set in each integer, in its dtype.",
+    "The number of bits that are set in each integer, in its dtype.",
     example="""
     >>> lax.population_count(jnp.array([0, 1, 7, 255]))
     Array([0, 1, 3, 8], dtype=int32)

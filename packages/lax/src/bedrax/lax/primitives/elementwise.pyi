@@ -1015,7 +1015,7 @@ or_p: Primitive
 polynomial_p: Primitive
 
 def population_count(x: ArrayLike) -> Array:
-    """How many bits are set in each integer, in its dtype.
+    """The number of bits that are set in each integer, in its dtype.
 
     Args:
       x: array, integer.
