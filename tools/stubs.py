@@ -82,6 +82,14 @@ from bedrax.core.typing import ArrayLike, Axis, DTypeLike, ShapeLike
 """
 
 
+_BUILTIN = {
+    **{kind: kind.__name__ for kind in (bool, float, int, str)},
+    dict: "dict[Any, Any]",
+    list: "list[Any]",
+    tuple: "tuple[Any, ...]",
+}
+
+
 def modules() -> list[tuple[str, str]]:
     """(package, name of the module) of each stub."""
     return [(package, f"bedrax.{package}.{name}") for package, names in MODULES.items() for name in names.split()]
@@ -125,7 +133,7 @@ def stub_of(package: str, name: str) -> str:
 def _type_of(value: object, imported: set[str]) -> str:
     """The class of a value, if the stub has its name."""
     kind = type(value)
-    return kind.__name__ if kind.__name__ in imported or kind in (bool, dict, float, int, list, str, tuple) else "Any"
+    return _BUILTIN.get(kind) or (kind.__name__ if kind.__name__ in imported else "Any")
 
 
 def _body(value: object) -> str:

@@ -187,7 +187,7 @@ class Variable:
         self.name: str = name
         self.default: Any = default
         self.keyed: bool = keyed
-        self.may_be_local = False  # whether a thread ever changed it; until then, threads are not checked
+        self.may_be_local: bool = False  # whether a thread ever changed it; until then, threads are not checked
         self.listeners: list[Callable[[Any], None]] = []  # called after each change, in the changing thread
         with _lock:
             if name in _variables:

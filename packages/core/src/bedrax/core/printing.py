@@ -34,7 +34,7 @@ class _Break:
     __slots__ = ("flat",)
 
     def __init__(self, flat: str) -> None:
-        self.flat = flat
+        self.flat: str = flat
 
 
 SPACE = _Break(" ")
@@ -106,7 +106,7 @@ class _Names:
 
     def __init__(self, count: list[Any] | None = None) -> None:
         self.names: dict[Any, str] = {}
-        self.count = [0] if count is None else count
+        self.count: list[Any] = [0] if count is None else count
 
     def inner(self) -> _Names:
         return _Names(self.count)

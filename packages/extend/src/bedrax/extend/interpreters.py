@@ -409,7 +409,7 @@ class _Handlers(dict):
 
 
 pytype_aval_mappings = aval_functions
-canonicalize_dtype_handlers: Final = _Handlers({np.ndarray: _canonical})
+canonicalize_dtype_handlers: dict[type, Callable[..., Any]] = _Handlers({np.ndarray: _canonical})
 
 
 def jvp(

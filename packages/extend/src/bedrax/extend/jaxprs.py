@@ -446,7 +446,7 @@ class set_current_trace:
 
     def __init__(self, trace: Any, check_leaks: bool = False) -> None:
         refuse_options("set_current_trace", check_leaks=check_leaks)
-        self.trace = trace if trace is not None else tracing.eval_trace
+        self.trace: Any = trace if trace is not None else tracing.eval_trace
 
     def __enter__(self) -> Any:
         note_entered(self, tracing.current.trace)

@@ -21,7 +21,7 @@ __all__ = [
     "cumsum_p",
 ]
 
-combiners: dict
+combiners: dict[Any, Any]
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Logarithms of sums of exponentials of all elements up to each position along `axis` (from each position on, if `reverse`).

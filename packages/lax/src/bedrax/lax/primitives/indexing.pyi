@@ -416,7 +416,7 @@ scatter_mul_p: Primitive
 
 scatter_p: Primitive
 
-scatter_primitives: tuple
+scatter_primitives: tuple[Any, ...]
 
 def scatter_sub(
     operand: ArrayLike,

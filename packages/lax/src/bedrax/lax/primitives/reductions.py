@@ -391,7 +391,7 @@ def reduce(
     return pytree.tree_unflatten(tree, reduce_p.bind(*leaves, *inits, dimensions=dimensions, jaxpr=jaxpr))
 
 
-def typed_scalar(init, aval: ShapedArray):
+def typed_scalar(init: Any, aval: ShapedArray) -> Any:
     """A Python number, as an initial value, is of the operand's dtype."""
     if isinstance(init, (bool, int, float, complex)) and not isinstance(init, np.generic):
         return np.asarray(init).astype(aval.dtype)

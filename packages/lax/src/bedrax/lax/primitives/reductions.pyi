@@ -95,13 +95,13 @@ def fold_operands(name: str, operands: Any, init_values: Any) -> tuple[list[Any]
 
 def greatest(dtype: ArrayLike) -> Array: ...
 
-identities: dict
+identities: dict[Any, Any]
 
 def lowest(dtype: ArrayLike) -> Array: ...
 def monoid_of(computation: Callable[..., Any], operand: ArrayLike, init: ArrayLike) -> Primitive | None:
     """The known reduction that equals `computation` from `init`; None if there is none."""
 
-monoids: dict
+monoids: dict[Any, Any]
 
 def reduce(
     operands: Any,
@@ -263,5 +263,5 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 reduce_xor_p: Primitive
 
-def typed_scalar(init, aval: ShapedArray) -> Any:
+def typed_scalar(init: Any, aval: ShapedArray) -> Any:
     """A Python number, as an initial value, is of the operand's dtype."""

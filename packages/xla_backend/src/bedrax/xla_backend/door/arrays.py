@@ -19,7 +19,7 @@ parts_of: Final = attrgetter("_arrays")  # single-device arrays, in the order of
 known_value: Final = attrgetter("_npy_value")  # the elements on the host, or None
 replicated_part: Final = attrgetter("_fully_replicated_shard")  # a method
 device_of: Final = attrgetter("_device")  # of a sharding over one device
-wait_for: Final = ArrayImpl.block_until_ready
+wait_for: Any = ArrayImpl.block_until_ready
 devices_of: Final = attrgetter("_internal_device_list")  # of any sharding
 
 
