@@ -75,7 +75,8 @@ def public(module):
     Those with an example count as public if ``__all__`` leaves them out: the face may have them under another name.
     """
     public_here = getattr(module, "__all__", None)
-    for name, found in list(vars(module).items()):
+    for name in dict.fromkeys((*vars(module), *(public_here or ()))):  # some are made at their first lookup
+        found = getattr(module, name, None)
         if name.startswith("_"):
             continue
         value = inspect.unwrap(found) if callable(found) else found

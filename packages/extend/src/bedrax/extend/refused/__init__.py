@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bedrax.core.defining import named, with_example
+
 _REMOTE = (
     "it is between devices, and interpreted kernels run on one; write the exchange with jax.lax.ppermute, all_gather or"
     " psum under jax.shard_map, around kernels"
@@ -85,6 +87,54 @@ refused: dict[str, tuple[tuple[str, str], ...]] = {
     ),
 }  # fmt: skip
 
+# Path of a name -> an example with what to write instead.
+_EXAMPLES = {
+    "jax.experimental.pallas.estimate_cost": """
+    >>> from jax.experimental import pallas as pl
+
+    >>> f, x = jnp.exp, jnp.ones((4, 8))
+    >>> pl.estimate_cost(f, x)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: jax.experimental.pallas.estimate_cost: ...
+    >>> int(jax.jit(f).lower(x).compile().cost_analysis()["bytes accessed"]) == 2 * x.nbytes  # XLA's estimate
+    True
+    """,
+    "jax.experimental.pallas.get_global": """
+    >>> from jax.experimental import pallas as pl
+
+    >>> pl.get_global(pl.ANY((2,), jnp.int32))
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: jax.experimental.pallas.get_global: ...
+    >>> def body(ref):  # memory of a function, not of the program
+    ...     ref[...] = jnp.array([1, 2])
+    ...     return ref[...].sum()
+    ...
+    >>> pl.run_scoped(body, pl.ANY((2,), jnp.int32))
+    Array(3, dtype=int32)
+    """,
+    "jax.experimental.pallas.lower_as_mlir": """
+    >>> from jax.experimental import pallas as pl
+
+    >>> x = jnp.ones(3)
+    >>> pl.lower_as_mlir(jnp.sin, x)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: jax.experimental.pallas.lower_as_mlir: ...
+    >>> "stablehlo.sine" in jax.jit(jnp.sin).lower(x).as_text()
+    True
+    """,
+    "jax.experimental.pallas.semaphore": """
+    >>> from jax.experimental import pallas as pl
+
+    >>> pl.semaphore([3])
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: jax.experimental.pallas.semaphore: semaphores are memory of pltpu.SemaphoreType: ...
+    """,
+}
+
 # Path of a name -> reason.
 reasons: dict[str, str] = {
     f"{module}.{name}": why for module, groups in refused.items() for why, names in groups for name in names.split()
@@ -95,15 +145,14 @@ def _make(path: str, module: str) -> Any:
     """A class (for a name with a capital first letter) or a function of `module` that raises when it is called."""
     name, text = path.rpartition(".")[2], f"{path}: {reasons[path]}"
     doc = f"Not supported: raises NotImplementedError. {reasons[path][0].upper()}{reasons[path][1:]}."
+    doc = with_example(doc, _EXAMPLES.get(path, ""))
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(text)
 
     if name[0].isupper():
         return type(name, (), {"__init__": refuse, "__doc__": doc, "__module__": module})
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__, refuse.__module__ = doc, module
-    return refuse
+    return named(refuse, name, module, doc)
 
 
 def names_of(module: str) -> tuple[Callable[[str], Any], list[str]]:
