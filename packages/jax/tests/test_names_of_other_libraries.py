@@ -1,9 +1,8 @@
 """Names of the interface that are objects of NumPy, ml_dtypes or jaxlib: they take our arrays and dtypes."""
 
-import pytest
-
 import jax
 import jax.numpy as jnp
+import pytest
 
 
 def test_numpy_prints_arrays():
