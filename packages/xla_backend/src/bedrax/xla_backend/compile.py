@@ -30,7 +30,17 @@ from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.passes import primitive_of
 from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import reshard_p
-from bedrax.xla_backend import compilation_cache, failures, flags, placement, platforms, program_key, room, sharding, turns
+from bedrax.xla_backend import (
+    compilation_cache,
+    failures,
+    flags,
+    placement,
+    platforms,
+    program_key,
+    room,
+    sharding,
+    turns,
+)
 from bedrax.xla_backend.door import runtime, versions
 from bedrax.xla_backend.door.arrays import ArrayImpl, layout_of, sharding_of
 from bedrax.xla_backend.host import check_alive
