@@ -41,6 +41,9 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
       axis: which axis; absent from the result.
       index_dtype: integer dtype of the result.
 
+    Raises:
+      OverflowError: `index_dtype` cannot count along the axis. Without x64, int64 is int32.
+
     Examples:
 
       >>> lax.argmax(jnp.array([[1, 9], [7, 2]]), axis=1, index_dtype=jnp.int32)
@@ -56,6 +59,9 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
       operand: array of real numbers or booleans.
       axis: which axis; absent from the result.
       index_dtype: integer dtype of the result.
+
+    Raises:
+      OverflowError: `index_dtype` cannot count along the axis. Without x64, int64 is int32.
 
     Examples:
 

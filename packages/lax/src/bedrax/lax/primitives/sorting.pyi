@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import numpy as np
 from bedrax.core.array import Array
-from bedrax.core.avals import ShapedArray
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, T
 
@@ -83,9 +81,6 @@ def approx_output_size(n: int, rank: int, k: int, recall_target: float, override
     """
 
 approx_top_k_p: Primitive
-
-def index_dtype(operand: ShapedArray, axis: int) -> np.dtype:
-    """The integer dtype that can count along an axis."""
 
 def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> T:
     """Sort along an axis, in ascending order.
