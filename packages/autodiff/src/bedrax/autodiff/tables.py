@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bedrax.core import dtypes, tracing
+from bedrax.core import dtypes
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.tracing import Primitive
@@ -227,7 +227,7 @@ def bilinear(prim: Primitive, lhs_transpose: Callable[..., Any], rhs_transpose: 
         if first and type(y) is UndefinedPrimal:
             raise ValueError(f"'{prim}' is not linear in both operands together")
         rule, undefined, other = (lhs_transpose, x, y) if first else (rhs_transpose, y, x)
-        if tracing.types_with_shardings is not None and (is_split(ct) or is_split(other)):
+        if is_split(ct) or is_split(other):
             # Types have shardings: that of the cotangent is that of its primal, not that of the contraction.
             where = undefined.aval.split or anywhere
             back = placed_result(where, _by_values(rule, first, undefined.aval), ct, other, **params)

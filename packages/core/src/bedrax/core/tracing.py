@@ -421,10 +421,6 @@ def _conversion(name: str) -> str:
     )
 
 
-# `(prim, types, params, types of results) -> types of results`; set once there are types with shardings.
-types_with_shardings: Callable[..., Any] | None = None
-
-
 _primitives: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()  # (module, name) -> what it has made
 
 
@@ -504,21 +500,23 @@ class Primitive:
         return dict(params)
 
     def result_types(self, types: Sequence[AbstractValue], params: dict[str, Any]) -> Any:
-        """Return the types by the shape rule, and by the sharding rule if types of operands have a split.
+        """Return the types by the shape rule, and by the rule of the splits if types of operands have a split.
 
         Results that depend on the arguments alone are cached.
         """
-        if types_with_shardings is not None:
-            for aval in types:
-                if getattr(aval, "split", None) is not None:
-                    return types_with_shardings(self, types, params, shape_rules[self](*types, **params))
-        if varies and current.varying:
-            return _varying_types(self, types, params)
-        if self.family in pure_shapes:
+        if self.home in pure_shapes and not (varies and current.varying):
             try:
-                return _known_types(self, tuple(types), tuple(params.items()) if params else ())
+                known = _known_types(self, tuple(types), **params)
+                if known is not None:
+                    return known
             except TypeError:  # a parameter that cannot be hashed, or an error that the rule raises again
                 pass
+        for aval in types:
+            split = getattr(aval, "split", None)
+            if split is not None:
+                return split.result_types(self, types, params, shape_rules[self](*types, **params))
+        if varies and current.varying:
+            return _varying_types(self, types, params)
         return shape_rules[self](*types, **params)
 
     def abstract(self, rule: F) -> F:
@@ -669,9 +667,15 @@ def _holders(trace: Trace) -> str:
     return "\n".join(lines) or "(no tracer of it can be found, but something holds the trace itself)"
 
 
-@functools.lru_cache(8192)
-def _known_types(prim, types, params):
-    out = shape_rules[prim](*types, **dict(params))
+@functools.lru_cache(8192, typed=True)
+def _known_types(prim, types, /, **params):
+    """Return the types by the shape rule; None if a type has a split.
+
+    Parameters are compared with their types: 1, 1.0 and True are three. Their elements are compared by `==` alone.
+    """
+    if any(getattr(aval, "split", None) is not None for aval in types):
+        return None
+    out = shape_rules[prim](*types, **params)
     if type(out) is ShapedArray and out.split is None and out.memory_space is None and not out.vma:
         return plain_aval(out.shape, out.dtype, out.weak_type)  # one object for equal types
     return out

@@ -17,8 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from bedrax.core import dims, tracing
-from bedrax.core.avals import ShapedArray
+from bedrax.core import dims
+from bedrax.core.avals import AbstractValue, ShapedArray
+from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.placement import Memory, anywhere
 from bedrax.parallel import explicit
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, mesh_of_specs
@@ -404,6 +405,10 @@ class NamedSharding(runtime.NamedShardingBase):
         spec = self.spec.update([e for i, e in enumerate(self.spec) if i != d])
         return self.update(spec=spec) if any(e is not None for e in spec) else None
 
+    def result_types(self, prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any], out: Any) -> Any:
+        """The types `out` of an operation's results, with their splits, if this is the split of an operand's type."""
+        return explicit.typed(prim, types, params, out)
+
     def sharding_of_type(self, aval: ShapedArray) -> NamedSharding | None:
         """The sharding over explicit axes of the type of an array with this sharding; None if there is none."""
         return _explicit(self.mesh, self.spec, len(aval.shape), aval.split)
@@ -504,7 +509,6 @@ def _explicit(mesh, spec: PartitionSpec, ndim: int, old: NamedSharding | None) -
         found.append(tuple([a for a in kept if a in axes]))
     if not any(found):
         return None
-    tracing.types_with_shardings = explicit.typed
     abstract = AbstractMesh(mesh.axis_sizes, mesh.axis_names, mesh.axis_types)
     if isinstance(mesh, Mesh):
         _last_used[abstract] = mesh

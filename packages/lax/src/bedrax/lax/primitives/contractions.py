@@ -26,7 +26,7 @@ from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax import flags
 from bedrax.lax.primitives.placement import placed_result
 
-pure_shapes.add("contractions")
+pure_shapes.add(__name__)
 
 __all__ = [
     "DotAlgorithm",

@@ -15,7 +15,7 @@ from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.elementwise_kinds import FLOAT, accepted, dtype_refused
 
-pure_shapes.add("conversions")
+pure_shapes.add(__name__)
 
 __all__ = [
     "asarray",

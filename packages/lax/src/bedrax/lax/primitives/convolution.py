@@ -25,7 +25,7 @@ from bedrax.lax.primitives.contractions import PrecisionLike, canonical_precisio
 from bedrax.lax.primitives.placement import placed_result
 from bedrax.lax.primitives.windows import padtype_to_pads
 
-pure_shapes.add("convolution")
+pure_shapes.add(__name__)
 
 __all__ = [
     "ConvDimensionNumbers",

@@ -29,7 +29,7 @@ from bedrax.lax.primitives.conversions import convert_element_type
 from bedrax.lax.primitives.elementwise import INEXACT, NUMBER
 from bedrax.lax.primitives.shaping import concatenate, pad, reshape, rev, slice_in_dim, stack, transpose
 
-pure_shapes.add("cumulative")
+pure_shapes.add(__name__)
 
 
 def _cumulative(name: str, categories: tuple[str, ...], what: str, example: str) -> tuple[Primitive, Any]:

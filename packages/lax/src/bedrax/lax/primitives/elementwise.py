@@ -49,7 +49,7 @@ from bedrax.lax.elementwise_kinds import scalar_like as scalar_like
 from bedrax.lax.operands import bind_nary, bind_pair
 from bedrax.pytree import tree_map
 
-pure_shapes.add("elementwise")
+pure_shapes.add(__name__)
 
 __all__ = [
     "AccuracyMode",

@@ -17,7 +17,7 @@ from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import conversions
 
-pure_shapes.add("fft")
+pure_shapes.add(__name__)
 
 __all__ = ["FftType", "fft", "fft_p"]
 

@@ -26,7 +26,7 @@ from bedrax.core.typing import ArrayLike, Shape
 from bedrax.lax import filling
 from bedrax.lax.primitives import conversions, elementwise, shaping
 
-pure_shapes.add("indexing")
+pure_shapes.add(__name__)
 
 __all__ = [
     "GatherDimensionNumbers",

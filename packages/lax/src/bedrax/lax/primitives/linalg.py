@@ -24,7 +24,7 @@ from bedrax.core.typing import ArrayLike
 from bedrax.lax import matrices
 from bedrax.lax.primitives import conversions, elementwise, shaping
 
-pure_shapes.add("linalg")
+pure_shapes.add(__name__)
 
 __all__ = [
     "EigImplementation",

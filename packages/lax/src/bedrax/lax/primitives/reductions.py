@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bedrax.core.ir import Jaxpr
 
 
-pure_shapes.add("reductions")
+pure_shapes.add(__name__)
 
 
 def _reduced_shape(name: str, aval: ShapedArray, axes: tuple) -> tuple:

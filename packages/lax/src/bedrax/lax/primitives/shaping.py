@@ -20,7 +20,7 @@ from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike, Shape
 from bedrax.lax.primitives.placement import placed, placed_result
 
-pure_shapes.add("shaping")
+pure_shapes.add(__name__)
 
 broadcast_in_dim_p: Final = Primitive("broadcast_in_dim", "shaping")
 reshape_p: Final = Primitive("reshape", "shaping")

@@ -23,7 +23,7 @@ from bedrax.core.typing import ArrayLike, T
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, gather
 from bedrax.lax.primitives.shaping import canonical_axis, expand_dims, like
 
-pure_shapes.add("sorting")
+pure_shapes.add(__name__)
 
 sort_p: Final = Primitive("sort", "sorting", multiple_results=True)
 top_k_p: Final = Primitive("top_k", "sorting", multiple_results=True)

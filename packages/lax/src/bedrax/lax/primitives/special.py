@@ -15,7 +15,7 @@ from bedrax.core.typing import ArrayLike
 from bedrax.lax.operands import bind_nary
 from bedrax.lax.primitives.elementwise import FLOAT, nary, of_one
 
-pure_shapes.add("special")
+pure_shapes.add(__name__)
 
 __all__ = [
     "bessel_i0e",

@@ -25,7 +25,7 @@ from bedrax.lax.primitives.reductions import check_fold, combiner_jaxpr, fold_op
 from bedrax.lax.primitives.shaping import broadcast_in_dim, like, pad, reshape, slice_in_dim
 from bedrax.lax.primitives.shaping import slice as strided_slice
 
-pure_shapes.add("windows")
+pure_shapes.add(__name__)
 
 reduce_window_p: Final = Primitive("reduce_window", "windows", multiple_results=True)
 reduce_window_sum_p: Final = Primitive("reduce_window_sum", "windows")

@@ -1,0 +1,34 @@
+"""The types of results are cached for primitives of the vocabulary only."""
+
+import numpy as np
+import pytest
+
+from bedrax import lax
+from bedrax.core import staging
+from bedrax.core.avals import ShapedArray
+from bedrax.core.tracing import Primitive
+
+# A library's primitive of a family of ours. Its shape rule reads the type of a parameter.
+typed_p = Primitive("typed", lax.sin_p.family)
+DTYPES = {bool: "bool", int: "int32", float: "float32", tuple: "int8"}
+
+
+@typed_p.abstract
+def _of_the_parameter(x, *, n):
+    kinds = [type(n)] if not isinstance(n, tuple) else [tuple, *map(type, n)]
+    sign = int(isinstance(n, float) and np.signbit(n))
+    return ShapedArray((len(kinds) + sign,), np.dtype(DTYPES[kinds[-1]]))
+
+
+@pytest.mark.parametrize("values", [(1, True, 1.0), ((1,), (True,), (1.0,)), (0.0, -0.0)])
+def test_equal_parameters_of_other_types_or_bits_have_results_of_their_own(values):
+    x = ShapedArray((), np.dtype("float32"))
+    assert len({typed_p.result_types([x], {"n": n}) for n in values}) == len(values)
+    programs = [staging.make_jaxpr(lambda x, n=n: typed_p.bind(x, n=n))(np.float32(1)) for n in values]
+    assert len({program.out_avals[0] for program in programs}) == len(values)
+
+
+def test_types_of_results_are_one_object():
+    x = ShapedArray((3, 4), np.dtype("float32"))
+    first, second = (lax.reduce_max_p.result_types([x], {"axes": (n,)}) for n in (0, 0))
+    assert first is second
