@@ -12,7 +12,9 @@ import bedrax.numpy as jnp
 from bedrax import lax, state
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
-from bedrax.core.jitting import jit
+from bedrax.core import dead_code, passes, staging
+from bedrax.core.avals import aval_of
+from bedrax.core.jitting import jit, jit_p
 from bedrax.core.staging import make_jaxpr
 
 INDICES = [
@@ -389,3 +391,25 @@ def test_random_gradients(steps):
 def test_a_reference_prints_what_was_written_as_an_array():
     ref = state.new_ref(np.int32(5))
     assert state.swap(ref, ..., 10) == 5 and repr(ref) == "Ref(10, dtype=int32)"
+
+
+def test_a_call_makes_its_references_also_if_it_takes_none():
+    def inner(unused, x):
+        total = state.new_ref(x)
+        total[...] += 1
+        return total[...]
+
+    def outer(x):
+        return jit(inner)(state.new_ref(x), x)
+
+    program = staging.trace_to_jaxpr(lambda x: ([outer(x)], None), [aval_of(np.zeros(3, np.float32))])[0]
+    call = next(e for e in program.eqns if e.primitive is jit_p)
+    smaller = dead_code.dce_for(call.params["jaxpr"], (True,))[0]
+    assert passes.primitive_of_references(smaller) is not None
+    params = {**call.params, "jaxpr": smaller, "donated_invars": (False,)}
+    x = np.ones(3, np.float32)
+    for run in (lambda x: jit_p.bind(x, **params)[0], jit(lambda x: jit_p.bind(x, **params)[0])):
+        np.testing.assert_array_equal(run(x), 2 * x)
+    np.testing.assert_array_equal(
+        vmap(lambda x: jit_p.bind(x, **params)[0])(np.ones((2, 3), np.float32)), np.full((2, 3), 2)
+    )

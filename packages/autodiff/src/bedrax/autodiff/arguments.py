@@ -9,9 +9,9 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.autodiff.tables import Zero, has_tangent, instantiate
-from bedrax.core import dtypes
+from bedrax.core import dtypes, objects
 from bedrax.core.array import Array
-from bedrax.core.avals import AbstractValue, aval_of, library_types
+from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.signatures import is_position, normalized, positions_of
 from bedrax.core.staging import function_name
 from bedrax.core.typing import ArrayLike
@@ -37,11 +37,11 @@ def _represented(tree: Any, what: Callable[[AbstractValue], AbstractValue]) -> A
     """`tree` with a node for each value of a library's type. Unflattening makes values of the type ``what(type)``."""
 
     def one(x):
-        found = library_types.get(type(x))
+        found = objects.kinds.get(type(x))
         aval = None if found is None else found.typeof(x)
         return x if aval is None or aval.has_qdd else _Represented(what(aval), aval.lower_val(x))
 
-    return pytree.tree_map(one, tree) if library_types else tree
+    return pytree.tree_map(one, tree) if objects.kinds else tree
 
 
 class Chosen:
@@ -69,7 +69,7 @@ class Chosen:
         self.leaves: list[Any]
         self.leaves, self._tree = pytree.tree_flatten(_represented(chosen, lambda aval: aval))
         self.tree: Any = self._tree
-        if library_types:
+        if objects.kinds:
             self.tree = pytree.tree_structure(_represented(chosen, lambda aval: aval.to_tangent_aval()))
 
     def call(self, *leaves: Array) -> Any:

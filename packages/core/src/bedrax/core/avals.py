@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from bedrax.core import blame, config, dims, dtypes, offers
+from bedrax.core import blame, config, dims, dtypes, objects, offers
 
 _NO_AXES: frozenset[Any] = frozenset()
 
@@ -69,62 +69,6 @@ class AbstractValue:
     def normalize(self) -> AbstractValue:
         """Return the type itself."""
         return self
-
-
-class LibraryType(NamedTuple):
-    """The functions of a library for a class of its values.
-
-    Attributes:
-      typeof: ``value -> type``.
-      parts: ``value -> key``, hashable: different values have different keys.
-    """
-
-    typeof: Callable[[Any], AbstractValue]
-    parts: Callable[[Any], tuple[Any, ...]]
-
-
-library_types: dict[type, LibraryType] = {}
-
-
-class Library(NamedTuple):
-    """The functions that tracing calls for values of libraries' own types.
-
-    Attributes:
-      ending: ``flat function -> flat function``. The results of the new function are followed by the final contents
-        of values from outside whose type changed. Its second result is ``(second result of the first, changes,
-        Helds)``: the argument of `finish`, and the values from outside that it used.
-      finish: ``(changes, values)``: write these to the values from outside.
-      refuse_changes: ``(trace)``: raise ValueError if there are changes that no caller has handled.
-    """
-
-    ending: Callable[..., Any]
-    finish: Callable[..., Any]
-    refuse_changes: Callable[..., Any]
-
-
-library: Library | None = None
-
-
-class Held(NamedTuple):
-    """An argument of a library's own class, in place of a type: a function is traced for this value."""
-
-    value: Any
-    parts: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, value: Any) -> Held:
-        return cls(value, library_types[type(value)].parts(value))
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is Held and self.value is other.value and self.parts == other.parts
-
-    def __hash__(self) -> int:
-        return hash(self.parts[1:])
-
-
-def held_or_type(x: Any) -> Held | AbstractValue:
-    """Return the type of an argument of a traced function."""
-    return Held.of(x) if type(x) in library_types else abstractify(x)
 
 
 def _axes(entry: Any) -> str:
@@ -431,7 +375,7 @@ def typeof(x: Any) -> AbstractValue:
       >>> jax.typeof(1)
       ShapedArray(int32[], weak_type=True)
     """
-    found = library_types.get(type(x))
+    found = objects.kinds.get(type(x))
     return aval_of(x) if found is None else found.typeof(x)
 
 

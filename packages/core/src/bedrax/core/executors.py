@@ -200,5 +200,19 @@ def install(executor: Executor | None) -> None:
 
 def _activate(executor: Executor | None) -> Any:
     global active, ready
-    active, ready = executor, (executor or Executor).ready
+    active, ready = executor, {} if observers else (executor or Executor).ready
     return executor
+
+
+observers: list[Callable[[Any, Any, Any], Callable[[Any], Any] | None]] = []
+"""See `observe`."""
+
+
+def observe(observer: Callable[[Any, Any, Any], Callable[[Any], Any] | None]) -> None:
+    """Call ``observer(primitive, args, params)`` before each evaluation of an operation, from now on.
+
+    It returns None, or a function that gets the results after the evaluation and returns them.
+    """
+    with _lock:
+        observers.append(observer)
+        install(active)  # operations that are evaluated without the kernel are not observed

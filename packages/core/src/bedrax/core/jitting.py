@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol, overload
 
 from bedrax import pytree
-from bedrax.core import avals, caches, config, executors, monitoring, source, staging
+from bedrax.core import avals, caches, config, executors, monitoring, objects, source, staging
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.names import apart
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, print_rules, programs, with_programs
-from bedrax.core.tracing import Primitive
+from bedrax.core.tracing import Primitive, current
 from bedrax.core.typing import JitFunction, P, R
 from bedrax.pytree import PyTreeDef
 
@@ -141,14 +141,14 @@ class TracedCall(NamedTuple):
     out_tree: Any
     in_tree: Any
     arg_offset: int  # the number of closed-over values in `args`
-    changes: Sequence[Any] = ()  # see `Library`; the last results are for these
-    seen: Sequence[Any] = ()
+    changes: objects.Changes | None = None  # the last results are for these
+    seen: Sequence[objects.Held] = ()
 
     def results(self, outs: Sequence[Any]) -> Any:
         """Return the result of the function, given the results of its program."""
-        if self.changes:
+        if self.changes is not None:
             count = self.out_tree.num_leaves
-            avals.library.finish(self.changes, outs[count:])
+            self.changes.finish(outs[count:])
             outs = outs[:count]
         return pytree.tree_unflatten(self.out_tree, outs)
 
@@ -157,12 +157,26 @@ class _Traced(NamedTuple):
     jaxpr: Jaxpr
     consts: list[Any]
     out_tree: Any
-    changes: Sequence[Any] = ()
-    seen: Sequence[Any] = ()
+    changes: objects.Changes | None = None
+    seen: Sequence[objects.Held] = ()
 
     def holds(self) -> bool:
-        """Return whether the values of libraries' own types that the trace used are unchanged."""
-        return all(avals.Held.of(held.value) == held for held in self.seen)
+        """Return whether the objects that the trace used are unchanged."""
+        return all(objects.Held.of(held.value) == held for held in self.seen)
+
+
+def _with_changes(flat: Callable) -> Callable:
+    """Return a flat function whose results are followed by the new contents of objects that it changed."""
+
+    def ended(*args):
+        outs, out_tree = flat(*args)
+        used = current.trace.objects  # type: ignore[attr-defined]
+        if used is None:
+            return outs, (out_tree, None, ())
+        further, changes, seen = used.further_results()
+        return [*outs, *further], (out_tree, changes, seen)
+
+    return ended
 
 
 class Jitted:
@@ -201,7 +215,7 @@ class Jitted:
         leaves, in_tree = pytree.tree_flatten((dynamic, dynamic_kwargs))
         try:
             types = tuple(
-                [avals.abstractify(x) for x in leaves] if not avals.library_types else map(avals.held_or_type, leaves)
+                [avals.abstractify(x) for x in leaves] if not objects.kinds else map(staging.type_or_object, leaves)
             )
         except (TypeError, OverflowError):
             self.complain(in_tree, leaves, len(args))
@@ -219,8 +233,8 @@ class Jitted:
                 self.cache.keep(key, traced)
         gives = signature.donate_argnums or signature.donate_argnames
         donated = signature.donated(args, dynamic_kwargs) if gives else (False,) * len(leaves)
-        if avals.library_types:
-            arrays = [type(t) is not avals.Held for t in types]
+        if objects.kinds:
+            arrays = [type(t) is not objects.Held for t in types]
             leaves, donated = (tuple(v for v, a in zip(values, arrays) if a) for values in (leaves, donated))
         params = dict(
             jaxpr=traced.jaxpr,
@@ -265,13 +279,9 @@ class Jitted:
         started = time.monotonic()
         call = self.signature.bound(self.fun, static_key)
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
-        flat, types = staging.with_held(staging.flat_fun(call, in_tree), types)
+        flat, types = objects.with_held(staging.flat_fun(call, in_tree), types)
         with apart():
-            if avals.library is None:
-                jaxpr, out_tree = staging.trace_to_jaxpr(flat, types, info)
-                changes = seen = ()
-            else:
-                jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(avals.library.ending(flat), types, info)
+            jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(_with_changes(flat), types, info)
         jaxpr, consts = staging.close_over(jaxpr, every=False)
         monitoring.record_event_duration_secs("/jax/core/compile/jaxpr_trace_duration", time.monotonic() - started)
         return _Traced(staging.without_references(jaxpr), consts, out_tree, changes, seen)
@@ -421,4 +431,6 @@ def jit(
     return executors.get().make_jitted(jitted) if executors.any_offered() else jitted
 
 
-jit_p.def_impl(lambda *args, **params: executors.get().run_jit(args, params))
+@jit_p.def_impl
+def _run_jit(*args, jaxpr, **params):
+    return executors.get().run_jit(args, {"jaxpr": staging.without_references(jaxpr), **params})

@@ -49,6 +49,20 @@ def called_program(prim: Primitive, params: dict[str, Any]) -> Jaxpr | None:
 
 
 @cached
+def primitive_of_references(jaxpr: Jaxpr) -> Primitive | None:
+    """Return a primitive of the program, or of one inside it, that makes, reads or writes references; None: none."""
+    for prim in set(map(primitive_of, jaxpr.eqns)):
+        if prim.of_references:
+            return prim
+    for eqn in speaking(jaxpr, programs):
+        for inner in programs_in(eqn):
+            found = primitive_of_references(inner)
+            if found is not None:
+                return found
+    return None
+
+
+@cached
 def axes_of(jaxpr: Jaxpr) -> frozenset[Any]:
     """Return the named axes of operations in the program, or in a program that it holds."""
     found: set[Any] = set()

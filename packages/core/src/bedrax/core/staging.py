@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, caches, config, errors, source, tracing, typecheck
+from bedrax.core import avals, caches, config, errors, objects, passes, source, tracing, typecheck
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
@@ -104,7 +104,18 @@ _SCALARS = (bool, int, float, complex)
 class StagingTrace(Trace):
     """Records operations as equations."""
 
-    __slots__ = ("arrays", "const_vars", "consts", "debug_info", "eqns", "facts", "has_effects", "invars", "places")
+    __slots__ = (
+        "arrays",
+        "const_vars",
+        "consts",
+        "debug_info",
+        "eqns",
+        "facts",
+        "has_effects",
+        "invars",
+        "objects",
+        "places",
+    )
 
     def __init__(self, parent: Trace, debug_info: DebugInfo | None = None) -> None:
         self.parent: Trace = parent
@@ -117,6 +128,7 @@ class StagingTrace(Trace):
         self.has_effects: bool = False
         self.debug_info: DebugInfo | None = debug_info
         self.facts: dict[Any, Any] = {}  # of the program; see `bedrax.core.facts`
+        self.objects: objects.UsedObjects | None = None
         self.places: bool = getattr(parent, "places", True)  # whether equations keep the user's lines
 
     def input(self, aval: AbstractValue) -> StagedTracer:
@@ -224,11 +236,6 @@ class StagingTrace(Trace):
             atom = x.variable if type(x) is StagedTracer and x._trace is self else self.lift(x)
             invars.append(atom)
             types.append(atom.aval)
-        if tracing.references is not None and not prim.takes_references:
-            for aval in types:
-                if aval.mutable:
-                    what = f"got a reference of type {aval.short()}: read it first, ref[...]"
-                    raise TypeError(f"{prim} is an operation on arrays, {what}")
         out = prim.result_types(types, params)
         effects_of = effect_rules[prim]
         if effects_of is pure:
@@ -270,6 +277,10 @@ class ShapeTrace(StagingTrace):
         return StagedTracer(self, out, Var(out))
 
 
+observers: Final[list[Callable[[Jaxpr], None]]] = []
+"""Functions that are called with every recorded program."""
+
+
 @tracing.checks_leaks
 def trace_to_jaxpr(
     fun: Callable[..., Any],
@@ -295,13 +306,13 @@ def trace_to_jaxpr(
     tracers = [trace.input(a) for a in in_avals]
     with tracing.entered(trace):
         outs, aux = fun(*tracers)
-        if avals.library is not None:
-            avals.library.refuse_changes(trace)
+        if trace.objects is not None:
+            trace.objects.refuse_changes()
         jaxpr = trace.finish([t.variable for t in tracers], outs)
     if config.enable_checks.value and not types_only:
         typecheck.check_jaxpr(jaxpr)
-    if tracing.watch is not None:
-        tracing.watch(None, (), {"jaxpr": jaxpr})
+    for observe in observers:
+        observe(jaxpr)
     return jaxpr, aux
 
 
@@ -359,16 +370,9 @@ def flat_fun(fun: Callable[..., Any], in_tree: PyTreeDef) -> Callable[..., Any]:
     return flat
 
 
-def with_held(flat: Callable[..., Any], types: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
-    """Return a flat function of the arguments that are not `Held`, and their types. `Held` values are constants."""
-    if not any(type(t) is avals.Held for t in types):
-        return flat, types
-
-    def of_arrays(*arrays):
-        rest = iter(arrays)
-        return flat(*(t.value if type(t) is avals.Held else next(rest) for t in types))
-
-    return of_arrays, [t for t in types if type(t) is not avals.Held]
+def type_or_object(x: Any) -> AbstractValue | objects.Held:
+    """Return the type of an argument of a traced function, or the object if it is one of a library's own class."""
+    return objects.Held.of(x) if type(x) in objects.kinds else avals.abstractify(x)
 
 
 def trace_function(
@@ -402,14 +406,17 @@ def _traced(fun: Callable, key: tuple, *args, **options) -> tuple[Jaxpr, Any]:
     found = known.get(key)
     if found is None:
         found = trace_to_jaxpr(*args, **options)
-        if avals.library is None and not any(map(of_a_trace, found[0].consts)):
+        if not objects.kinds and not any(map(of_a_trace, found[0].consts)):
             known.keep(key, found)
     return found
 
 
 def without_references(jaxpr: Jaxpr) -> Jaxpr:
     """Return the program without the references that it makes, unless it takes references."""
-    return jaxpr if tracing.references is None else tracing.references.without(jaxpr)
+    prim = passes.primitive_of_references(jaxpr)
+    if prim is None or any(v.aval.mutable for v in (*jaxpr.invars, *jaxpr.constvars)):
+        return jaxpr
+    return prim.pure(jaxpr)[0]
 
 
 def of_a_trace(x: Any) -> bool:
@@ -470,10 +477,10 @@ def make_jaxpr(
         call = signature.bound(fun, static_key)
         leaves, in_tree = pytree.tree_flatten((dynamic, kwargs))
         with tracing.extend_axes(dict(axis_env or ())):
-            given = tuple([avals.held_or_type(x) for x in leaves])
+            given = tuple([type_or_object(x) for x in leaves])
             info = described(fun, in_tree, sorted(signature.static_positions(len(args))))
             key = (make_jaxpr, in_tree, given, static_key)
-            jaxpr, out_tree = _traced(fun, key, *with_held(flat_fun(call, in_tree), given), info)
+            jaxpr, out_tree = _traced(fun, key, *objects.with_held(flat_fun(call, in_tree), given), info)
         if not return_shape:
             return jaxpr
         return jaxpr, pytree.tree_unflatten(out_tree, map(avals.struct_of, jaxpr.out_avals))
@@ -496,9 +503,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not callable(fun):
         raise TypeError(f"eval_shape expects a function, got {fun!r} of type {type(fun)}")
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
-    types = tuple([avals.held_or_type(x) for x in leaves])
-    flat, opened = with_held(flat_fun(fun, in_tree), types)
-    program, out_tree = _traced(fun, (eval_shape, in_tree, types), flat, opened, types_only=tracing.watch is None)
+    types = tuple([type_or_object(x) for x in leaves])
+    flat, opened = objects.with_held(flat_fun(fun, in_tree), types)
+    program, out_tree = _traced(fun, (eval_shape, in_tree, types), flat, opened, types_only=not observers)
     return pytree.tree_unflatten(out_tree, map(avals.struct_of, program.out_avals))
 
 

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from marshal import dumps
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -101,17 +101,20 @@ class EvalTrace(Trace):
         self, prim: Primitive, args: tuple[ArrayLike, ...], params: dict[str, Any]
     ) -> list[ArrayLike] | ArrayLike:
         """Evaluate by the primitive's own function if it has one, else by the executor."""
-        if executors.ready and watch is None and (ready := executors.ready.get(prim)):
+        if executors.ready and (ready := executors.ready.get(prim)):
             try:
                 run = ready.get(dumps(params, 2) if params else None)
             except ValueError:
                 run = None
             if run is not None:
                 return run(*args)
-        report = None if watch is None else watch(prim, args, params)
+        observers = executors.observers
+        reports = [observe(prim, args, params) for observe in observers] if observers else ()
         impl = _own_evaluation(eval_rules, prim)
         out = impl(*args, **params) if impl else (executors.active or executors.get()).apply(prim, args, params)
-        return out if report is None else report(out)
+        for report in reports:
+            out = out if report is None else report(out)
+        return out
 
     def call(self, prim: Primitive, rule: Any, args: Any) -> Any:
         """Run the function."""
@@ -119,34 +122,41 @@ class EvalTrace(Trace):
 
 
 eval_trace: Final = EvalTrace(None)
-watch: Callable[..., Any] | None = None
-"""``(next primitive, args, params) -> function of its results, or None``; primitive None: a new program."""
 
 
-class References(NamedTuple):
-    """The functions of the package of references, for modules that handle mutable values.
+class Mutable:
+    """The base class of values that operations can write to (references, in `bedrax.state`).
 
-    Attributes:
-      on_operation: ``(prim, args, params) -> results``, or None if the operation is processed like any other.
-      inputs_of: the implementation of `inputs_of` for arguments that may contain references.
-      without: ``program -> program`` without the references that it makes.
-      pure: ``program -> (pure program, written)``: the program of values in place of references. Its results are
-        followed by the last values of the arguments at the positions `written`.
-      concern: ``(args, program) -> bool``: whether the arguments or the program contain references.
-      apart: ``(prim, rule, args) -> (rule, args)``: a function with rules, and its arguments. Its parts replace each
-        view of a reference.
+    Such a value is no operand of an operation on arrays. Its class says what becomes of an operation that has one.
+    The methods get all operands; one of them is the value whose method is called.
     """
 
-    on_operation: Callable[..., Any]
-    inputs_of: Callable[..., Any]
-    without: Callable[..., Any]
-    pure: Callable[..., Any]
-    concern: Callable[..., Any]
-    apart: Callable[..., Any]
+    __slots__ = ()
+
+    @staticmethod
+    def operation(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> list[Any] | None:
+        """Return the results of an operation with several results; None if it is processed like any other."""
+        raise NotImplementedError
+
+    @staticmethod
+    def inputs(
+        trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable[..., Any], give: Callable[..., Any]
+    ) -> contextlib.AbstractContextManager[list[Any]]:
+        """See `inputs_of`."""
+        raise NotImplementedError
+
+    @staticmethod
+    def parts(prim: Primitive, rule: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+        """Return a function with rules, and its arguments, in which other values replace views of mutable values."""
+        raise NotImplementedError
 
 
-references: References | None = None
-"""Set when the package of references is imported: before, there are none."""
+def mutable_among(values: Sequence[Any]) -> Mutable | None:
+    """Return the first mutable value, or None."""
+    for x in values:
+        if isinstance(x, Mutable):
+            return x
+    return None
 
 
 def inputs_of(
@@ -163,8 +173,9 @@ def inputs_of(
       take: ``(position, value) -> value of the trace``.
       give: ``(position, value of the trace) -> value``.
     """
-    if references is not None:
-        return references.inputs_of(trace, args, chosen, take, give)
+    mutable = mutable_among(args)
+    if mutable is not None:
+        return mutable.inputs(trace, args, chosen, take, give)
     return contextlib.nullcontext([take(i, x) if c else x for i, (x, c) in enumerate(zip(args, chosen, strict=True))])
 
 
@@ -461,10 +472,12 @@ class Primitive:
     __slots__ = ("__weakref__", "family", "home", "multiple_results", "name")
     if TYPE_CHECKING:
         takes_references: bool
+        pure: Callable[[Any], tuple[Any, tuple[int, ...]]]
         impl: Any
         abstract_eval: Any
     else:
         takes_references = property(operator.attrgetter("multiple_results"))  # like primitives that hold programs
+    of_references = False  # whether it makes, reads or writes references; then it has a method `pure`
     # ``further_params(params) -> dict``: params that libraries read, which follow from those that rules take.
     further_params: Callable[..., Any] | None = None
 
@@ -480,7 +493,7 @@ class Primitive:
         trace = current.trace
         if trace is eval_trace:
             ready = executors.ready.get(self)
-            if ready and watch is None and (references is None or not self.multiple_results):
+            if ready:
                 try:
                     run = ready.get(dumps(params, 2) if params else None)
                 except ValueError:
@@ -489,8 +502,8 @@ class Primitive:
                     return run(*args)
         elif varies and current.varying:
             args = cast_operands(self, args, params)
-        if references is not None and self.multiple_results:  # primitives that hold programs have several results
-            done = references.on_operation(self, args, params)
+        if self.multiple_results and (mutable := mutable_among(args)) is not None:  # it may hold programs
+            done = mutable.operation(self, args, params)
             if done is not None:
                 return done
         return trace.process(self, args, params)
@@ -512,6 +525,9 @@ class Primitive:
             except TypeError:  # a parameter that cannot be hashed, or an error that the rule raises again
                 pass
         for aval in types:
+            if aval.mutable and not self.takes_references:
+                what = f"got a reference of type {aval.short()}: read it first, ref[...]"
+                raise TypeError(f"{self} is an operation on arrays, {what}")
             split = getattr(aval, "split", None)
             if split is not None:
                 return split.result_types(self, types, params, shape_rules[self](*types, **params))
@@ -669,11 +685,11 @@ def _holders(trace: Trace) -> str:
 
 @functools.lru_cache(8192, typed=True)
 def _known_types(prim, types, /, **params):
-    """Return the types by the shape rule; None if a type has a split.
+    """Return the types by the shape rule; None if a type has a split, or is that of a reference.
 
     Parameters are compared with their types: 1, 1.0 and True are three. Their elements are compared by `==` alone.
     """
-    if any(getattr(aval, "split", None) is not None for aval in types):
+    if any(aval.mutable or getattr(aval, "split", None) is not None for aval in types):
         return None
     out = shape_rules[prim](*types, **params)
     if type(out) is ShapedArray and out.split is None and out.memory_space is None and not out.vma:

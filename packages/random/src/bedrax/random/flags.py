@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from bedrax.core import offers, tracing
+from bedrax.core import executors
 from bedrax.core.config import Flag, flag, on_change
 
 default_prng_impl: Final = flag(
@@ -35,12 +35,25 @@ debug_key_reuse: Final = flag(
 )
 
 
-def _watch(prim: Any, args: Sequence, params: dict) -> Callable | None:
-    found = offers.offered("key reuse") if debug_key_reuse.value else None
-    return None if found is None else found(prim, args, params)
+def _checked(prim: Any, args: Sequence, params: dict) -> Callable | None:
+    if not debug_key_reuse.value:
+        return None
+    from bedrax.random import reuse  # options are declared before keys are made
+
+    return reuse.check_operation(prim, args, params)
+
+
+def _program_checked(program: Any) -> None:
+    if debug_key_reuse.value:
+        from bedrax.random import reuse
+
+        reuse.check_program(program)
 
 
 @on_change(debug_key_reuse)
 def _start(changed: Flag) -> None:
-    if changed.value:
-        tracing.watch = _watch
+    if changed.value and _checked not in executors.observers:
+        from bedrax.core import staging  # not at the top: options are declared before programs are made
+
+        staging.observers.append(_program_checked)
+        executors.observe(_checked)

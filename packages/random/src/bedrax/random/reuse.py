@@ -282,8 +282,18 @@ def has_keys(program: Any) -> bool:
     return bool(equations_with_keys(program)) or any(is_keys(v.aval) for v in (*program.constvars, *program.outvars))
 
 
-def watch(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Callable[..., Any] | None:
-    """Check an operation that is about to run, or (prim is None) a program that was recorded.
+def check_program(program: Any) -> None:
+    """Check a program that was recorded.
+
+    Raises:
+      KeyReuseError: a key would be used twice.
+    """
+    if has_keys(program):
+        Reading().read(program, [new_marks(a) for a in program.in_avals])
+
+
+def check_operation(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Callable[..., Any] | None:
+    """Check an operation that is about to run.
 
     Returns:
       A function to call with the results, which it returns; None where there are no keys.
@@ -291,11 +301,6 @@ def watch(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Callable[..
     Raises:
       KeyReuseError: a key would be used twice.
     """
-    reading = Reading()
-    if prim is None:
-        if has_keys(params["jaxpr"]):
-            reading.read(params["jaxpr"], [new_marks(a) for a in params["jaxpr"].in_avals])
-        return None
     uses = programs_of(prim, params)
     if not uses and tables.programs.states(prim):  # it calls a function now, whose operations are checked one by one
         return None
@@ -304,6 +309,7 @@ def watch(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> Callable[..
     out = prim.result_types([aval_of(x) for x in args], params)
     avals = out if prim.multiple_results else [out]
     where = _place(prim, params, source.user_frame())
+    reading = Reading()
     results = reading.apply(Operation(prim, params, avals, [marks_of(x) for x in args], args.__getitem__, where))
 
     def ran(outs: Any) -> Any:

@@ -6,19 +6,18 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from bedrax.core import staging, tracing
+from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
-from bedrax.core.jitting import jit_p
 from bedrax.core.passes import programs_in
 from bedrax.core.tables import programs
 from bedrax.core.tracing import Primitive, Trace, current
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_lin_p, custom_vjp_call_p
-from bedrax.state.primitives import FAMILY, DischargeTrace, RefPrimitive, check_alive, read_whole, records, write_whole
+from bedrax.state.primitives import DischargeTrace, NewRef, RefPrimitive, check_alive, read_whole, records, write_whole
 from bedrax.state.tables import discharge_rules
-from bedrax.state.types import Cell, Ref, RefTracer
+from bedrax.state.types import AbstractRef, Cell, Ref, RefTracer
 from bedrax.state.viewed_rules import bind_parts, parts_of_call
 from bedrax.state.views import TransformedRef
 
@@ -56,25 +55,12 @@ def discharged(jaxpr: Jaxpr) -> Pure:
 
 
 @cached
-def makes_references(jaxpr: Jaxpr) -> bool:
-    """Whether the program, or one inside it, makes or uses a reference."""
-    return any(e.primitive.family == FAMILY or any(map(makes_references, programs_in(e))) for e in jaxpr.eqns)
-
-
-@cached
 def lends(jaxpr: Jaxpr) -> bool:
     """Whether a derivative rule of a function in the program may use a reference that is an argument of the program."""
     return any(
         (e.primitive in WITH_RULES and any(v.aval.mutable for v in e.invars)) or any(map(lends, programs_in(e)))
         for e in jaxpr.eqns
     )
-
-
-def without_references(jaxpr: Jaxpr) -> Jaxpr:
-    """A program without arguments that are references, rewritten without the references that it makes."""
-    if not makes_references(jaxpr) or any(v.aval.mutable for v in (*jaxpr.invars, *jaxpr.constvars)):
-        return jaxpr
-    return discharged(jaxpr).program
 
 
 def _base(ref: Ref) -> Ref:
@@ -102,13 +88,10 @@ def check_distinct(prim: Primitive, refs: Sequence[Ref]) -> None:
         seen.add(name)
 
 
-def on_operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> list[Any] | None:
+def _operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> list[Any] | None:
     """Run an operation on references that is not one of their own; None: it is processed like any other."""
     refs = [x for x in args if isinstance(x, Ref)]
     trace = current.trace
-    if not refs:
-        inside = prim is jit_p and not records(trace) and makes_references(params["jaxpr"])
-        return discharge_rules[prim](*args, **params) if inside else None
     if isinstance(prim, RefPrimitive):
         return None
     if prim is while_p:  # the condition and the body may use the same ones
@@ -137,10 +120,10 @@ def on_operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any])
 
 
 @contextlib.contextmanager
-def inputs_of(
+def _inputs(
     trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable[..., Any], give: Callable[..., Any]
 ) -> Iterator[Any]:
-    """See `bedrax.core.tracing`. While the function runs, the references have only the names of its arguments."""
+    """See `bedrax.core.tracing.inputs_of`. While the function runs, the references have only the names of its arguments."""
     refs = [x for x in args if isinstance(x, Ref)]
     check_distinct(trace, refs)
     out, cells = [], []
@@ -166,18 +149,11 @@ def inputs_of(
             write_whole(x, give(i, value))
 
 
-def concern(args: Sequence[Any], jaxpr: Jaxpr) -> bool:
-    """Whether there are references among the arguments, or in the program."""
-    return makes_references(jaxpr) or any(isinstance(x, Ref) for x in args)
-
-
-def apart(prim: Any, rule: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """See `bedrax.core.tracing.References`."""
-    refs = [x for x in args if isinstance(x, Ref)]
-    if not refs:
-        return rule, args
-    check_distinct(prim, refs)
+def _parts(prim: Any, rule: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """See `bedrax.core.tracing.Mutable`."""
+    check_distinct(prim, [x for x in args if isinstance(x, Ref)])
     return parts_of_call(rule, args)
 
 
-tracing.references = tracing.References(on_operation, inputs_of, without_references, discharged, concern, apart)
+Ref.operation, Ref.inputs, Ref.parts = map(staticmethod, (_operation, _inputs, _parts))  # type: ignore[method-assign]
+AbstractRef.pure = RefPrimitive.pure = NewRef.pure = staticmethod(discharged)  # type: ignore[method-assign]

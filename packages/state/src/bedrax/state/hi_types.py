@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import functools
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bedrax.core import avals
-from bedrax.core.avals import AbstractValue, ShapedArray, library_types
+from bedrax.core import avals, objects
+from bedrax.core.avals import AbstractValue, ShapedArray
 from bedrax.core.staging import StagingTrace
 from bedrax.core.tracing import Primitive, current
 from bedrax.state.operations import new_ref
@@ -232,7 +231,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
       >>> jax.jit(lambda value: 100 * value.length)(Meters(3.))
       Array(300., dtype=float32, ...)
     """
-    library_types[val_cls] = avals.LibraryType(typeof_fn, _parts)
+    objects.kinds[val_cls] = objects.ObjectKind(typeof_fn, _parts)
 
 
 class _Raw(threading.local):
@@ -279,7 +278,7 @@ def cur_qdd(x: Any) -> Any:
 
 
 def _is_mutable(x: Any) -> bool:
-    found = library_types.get(type(x))
+    found = objects.kinds.get(type(x))
     return found is not None and bool(found.typeof(x).has_qdd)
 
 
@@ -287,7 +286,7 @@ def _held(x: Any) -> list:
     """The references of a value, and its other contents."""
     saved, _raw.on = _raw.on, True
     try:
-        return list(library_types[type(x)].typeof(x).read_loval(cur_qdd(x), x))
+        return list(objects.kinds[type(x)].typeof(x).read_loval(cur_qdd(x), x))
     finally:
         _raw.on = saved
 
@@ -300,7 +299,7 @@ def _parts(x: Any) -> tuple:
 def _hold(x: Any, parts: Sequence[Any], data: Any = None) -> None:
     saved, _raw.on = _raw.on, True
     try:
-        library_types[type(x)].typeof(x).update_from_loval(cur_qdd(x) if data is None else data, x, *parts)
+        objects.kinds[type(x)].typeof(x).update_from_loval(cur_qdd(x) if data is None else data, x, *parts)
     finally:
         _raw.on = saved
 
@@ -316,86 +315,68 @@ def _keep(value: Any) -> Any:
     return new_ref(value)
 
 
-class _Seen(NamedTuple):
-    """The values that a function has used during its trace.
+class _Used:
+    """The objects that a function has used during its trace; see `bedrax.core.objects.UsedObjects`.
 
     Attributes:
-      made: the values that it made.
-      foreign: the values from outside, with their former state: (value, data, parts, Held).
+      made: the objects that it made.
+      foreign: the objects from outside, with their former state: (object, data, parts, Held).
     """
 
-    made: list[Any]
-    foreign: list[Any]
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+        self.foreign: list[Any] = []
 
+    @classmethod
+    def by(cls, trace: StagingTrace) -> _Used:
+        if trace.objects is None:
+            trace.objects = cls()
+        return trace.objects  # type: ignore[return-value]
 
-_seen: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by trace
+    def changed(self) -> list:
+        """The objects from outside whose contents changed their type: (object, data before, parts before)."""
+        return [(x, data, old) for x, data, old, _ in self.foreign if list(map(id, _held(x))) != list(map(id, old))]
 
-
-def _seen_by(trace: StagingTrace) -> _Seen:
-    found = _seen.get(trace)
-    if found is None:
-        found = _seen[trace] = _Seen([], [])
-    return found
-
-
-def _note(x: Any) -> None:
-    """Record the use of a value in every enclosing trace that did not make the value."""
-    trace = current.trace
-    while trace is not None:
-        if isinstance(trace, StagingTrace):
-            seen = _seen_by(trace)
-            if any(made is x for made in seen.made):
-                return
-            if not any(known[0] is x for known in seen.foreign):
-                seen.foreign.append((x, cur_qdd(x), _held(x), avals.Held.of(x)))
-        trace = trace.parent
-
-
-def _changed(trace: StagingTrace) -> list:
-    """The values from outside whose contents changed their type: (value, data before, parts before)."""
-    found = _seen.get(trace)
-    if found is None:
-        return []
-    return [(x, data, old) for x, data, old, _ in found.foreign if list(map(id, _held(x))) != list(map(id, old))]
-
-
-def _ending(flat: Callable) -> Callable:
-    """See `Library.ending`."""
-
-    def ended(*args):
-        outs, aux = flat(*args)
-        trace, further, changes = current.trace, [], []
-        for x, data, old in _changed(trace):
+    def further_results(self) -> tuple[list[Any], _Changes | None, list[objects.Held]]:
+        further, changes = [], _Changes()
+        for x, data, old in self.changed():
             now = [part[...] if isinstance(part, Ref) else part for part in _held(x)]
             arrays = [isinstance(part, Ref) for part in _held(x)]
             changes.append((x, cur_qdd(x), [None if a else part for part, a in zip(now, arrays)], arrays))
             further += [part for part, a in zip(now, arrays) if a]
             _hold(x, old, data)
-        found = _seen.get(trace)
-        return [*outs, *further], (aux, changes, [] if found is None else [known[3] for known in found.foreign])
+        return further, changes or None, [known[3] for known in self.foreign]
 
-    return ended
-
-
-def _finish(changes: Sequence, values: Sequence[Any]) -> None:
-    """See `Library.finish`."""
-    rest = iter(values)
-    for x, data, parts, arrays in changes:
-        _note(x)
-        _hold(x, [_keep(next(rest)) if a else part for part, a in zip(parts, arrays)], data)
+    def refuse_changes(self) -> None:
+        for x, data, old in self.changed():
+            _hold(x, old, data)
+            raise ValueError(
+                f"a value of type {objects.kinds[type(x)].typeof(x)} from outside of a loop or a branch is given a state of"
+                " another structure, shape or dtype in it; there it can be given values of the types that it holds"
+            )
 
 
-def _refuse_changes(trace: StagingTrace) -> None:
-    """See `Library.refuse_changes`."""
-    for x, data, old in _changed(trace):
-        _hold(x, old, data)
-        raise ValueError(
-            f"a value of type {library_types[type(x)].typeof(x)} from outside of a loop or a branch is given a state of another"
-            " structure, shape or dtype in it; there it can be given values of the types that it holds"
-        )
+class _Changes(list):
+    """Objects that a traced function changed: (object, data, parts that are no arrays, which parts are arrays)."""
+
+    def finish(self, values: Sequence[Any]) -> None:
+        rest = iter(values)
+        for x, data, parts, arrays in self:
+            _note(x)
+            _hold(x, [_keep(next(rest)) if a else part for part, a in zip(parts, arrays)], data)
 
 
-avals.library = avals.Library(_ending, _finish, _refuse_changes)
+def _note(x: Any) -> None:
+    """Record the use of an object in every enclosing trace that did not make the object."""
+    trace = current.trace
+    while trace is not None:
+        if isinstance(trace, StagingTrace):
+            used = _Used.by(trace)
+            if any(made is x for made in used.made):
+                return
+            if not any(known[0] is x for known in used.foreign):
+                used.foreign.append((x, cur_qdd(x), _held(x), objects.Held.of(x)))
+        trace = trace.parent
 
 
 class _Opened:
@@ -451,7 +432,7 @@ class HiPrimitive(Primitive):
         """Run the operation."""
         if _raw.on:
             return self.to_lojax(*args, **params)
-        values = {id(x): x for x in args if type(x) in library_types and _is_mutable(x) and id(x) not in _raw.opened}
+        values = {id(x): x for x in args if type(x) in objects.kinds and _is_mutable(x) and id(x) not in _raw.opened}
         for x in values.values():
             _note(x)
         before = {i: _Opened(x) for i, x in values.items()}
@@ -475,10 +456,10 @@ class HiPrimitive(Primitive):
 
 def _new(x: Any) -> Any:
     """A result: references keep the contents of a new value of a mutable type."""
-    if type(x) in library_types and _is_mutable(x):
+    if type(x) in objects.kinds and _is_mutable(x):
         _hold(x, [_keep(part) for part in _held(x)])
         if isinstance(current.trace, StagingTrace):
-            _seen_by(current.trace).made.append(x)
+            _Used.by(current.trace).made.append(x)
     return x
 
 

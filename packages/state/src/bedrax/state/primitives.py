@@ -14,7 +14,8 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.effects import OperandEffect, control_flow_allowed_effects, custom_derivatives_allowed_effects
 from bedrax.core.ir import DropVar
-from bedrax.core.staging import StagingTrace, stage_rules
+from bedrax.core.jitting import jit_p
+from bedrax.core.staging import StagingTrace, stage_rules, without_references
 from bedrax.core.tables import effect_rules, line_rules, shape_rules
 from bedrax.core.tracing import Primitive, Tracer, current, set_trace
 from bedrax.core.typing import ArrayLike
@@ -60,6 +61,11 @@ class DischargeTrace(StagingTrace):
 
     __slots__ = ()
 
+    def process(self, prim: Primitive, args: Any, params: dict[str, Any]) -> Any:
+        if prim is jit_p:  # its program may make references, and take none
+            params = {**params, "jaxpr": without_references(params["jaxpr"])}
+        return super().process(prim, args, params)
+
 
 def records(trace: Any) -> bool:
     """Whether operations on references become equations of the program that this trace records."""
@@ -75,7 +81,7 @@ class RefPrimitive(Primitive):
     """An operation whose first operand is a reference; see the top of this module."""
 
     __slots__ = ()
-    takes_references = True
+    takes_references = of_references = True
     result_types = _from_the_rule
 
     def bind(self, *args: Ref | ArrayLike, **params: Any) -> Any:
@@ -146,6 +152,7 @@ class NewRef(Primitive):
     """The operation that makes a reference."""
 
     __slots__ = ()
+    of_references = True
     result_types = _from_the_rule
 
     def bind(self, *args: ArrayLike, **params: Any) -> Ref | Array:

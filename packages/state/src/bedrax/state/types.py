@@ -15,7 +15,7 @@ import numpy as np
 from bedrax.core import array, executors
 from bedrax.core.avals import AbstractValue, aval_functions
 from bedrax.core.staging import StagedTracer
-from bedrax.core.tracing import Trace, eval_trace
+from bedrax.core.tracing import Mutable, Trace, eval_trace
 
 __all__ = ["AbstractRef", "Ref"]
 
@@ -47,6 +47,11 @@ class AbstractRef(AbstractValue):
 
     __slots__ = ("inner_aval", "kind", "memory_space")
     mutable = True
+    if TYPE_CHECKING:  # installed by `bedrax.state.discharge`
+
+        @staticmethod
+        def pure(program: Any) -> Any:
+            """The pure form of a program, and the positions of the references that it writes to."""
 
     def __init__(self, inner_aval: Any, memory_space: Any = None, kind: Any = None) -> None:
         self.inner_aval: Any = inner_aval
@@ -114,7 +119,7 @@ class AbstractRef(AbstractValue):
     __str__ = __repr__
 
 
-class Ref:
+class Ref(Mutable):
     """A reference to an array that can be read and written in place.
 
     Made by `new_ref`. ``ref[i]`` reads, ``ref[i] = x`` writes, ``ref[i] += x`` does both, with the same indices as

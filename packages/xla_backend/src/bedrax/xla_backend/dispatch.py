@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import caches, config, effects, executors, source, tracing
+from bedrax.core import caches, config, effects, executors, source
 from bedrax.core import jitting as core_jitting
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
@@ -30,7 +30,7 @@ from bedrax.core.exact import exact_items
 from bedrax.core.facts import fact
 from bedrax.core.ir import Eqn, Jaxpr, Var
 from bedrax.core.tables import effect_rules
-from bedrax.core.tracing import Primitive, Tracer, current, eval_trace
+from bedrax.core.tracing import Mutable, Primitive, Tracer, current, eval_trace
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
@@ -276,19 +276,15 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
                 return jitted.fun(*args, **kwargs), None
             call = jitted.trace_call(args, kwargs)
             requested = requested_of(jitted, call)
-            references = tracing.references is not None and tracing.references.concern(call.args, call.jaxpr)
             if (
-                references
+                current.trace is not eval_trace
                 or call.seen
-                or current.trace is not eval_trace
-                or any(isinstance(x, Tracer) for x in call.args)
+                or executors.observers
+                or any(isinstance(x, Tracer | Mutable) for x in call.args)
             ):
                 return call.results(bind_placed(jitted, call, requested)), None
             names = LazyNames(call.out_tree)
-            reported = None if tracing.watch is None else tracing.watch(core_jitting.jit_p, call.args, call.params)
             out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, requested, names, alone)
-            if reported is not None:
-                return reported(out), None
             return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
         except SystemError as error:
             _explain_depth(error, args, kwargs)

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, effects, ir, staging, tracing
+from bedrax.core import avals, effects, ir, staging
 from bedrax.core.array import Array
 from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import TracedCall
@@ -136,8 +136,8 @@ class Traced(Stage):
         infos = [ArgInfo(a, d) for a, d in zip(call.jaxpr.in_avals, call.params["donated_invars"], strict=True)]
         self.args_info: Any = pytree.tree_unflatten(call.in_tree, infos)
         self._pure, self._written = self.jaxpr, ()  # the program to lower, and the arguments of its further results
-        if any(a.mutable for a in self.jaxpr.in_avals):
-            self._pure, self._written = tracing.references.pure(self.jaxpr)
+        if references := [a for a in self.jaxpr.in_avals if a.mutable]:
+            self._pure, self._written = references[0].pure(self.jaxpr)
             if requested.results is not None:
                 self._requested = requested._replace(results=(*requested.results, *[None] * len(self._written)))
 

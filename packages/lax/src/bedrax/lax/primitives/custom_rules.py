@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bedrax.core import staging, tracing
+from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.dead_code import dead_code_rules
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, run
 from bedrax.core.tables import Use, calls, families_on_bases, print_rules, programs, varying_rules
-from bedrax.core.tracing import Primitive, current, varying_axes
+from bedrax.core.tracing import Primitive, current, mutable_among, varying_axes
 from bedrax.lax.primitives.calls import closed_call_p
 
 _FAMILY = "custom_rules"
@@ -43,8 +43,9 @@ class FunctionWithRules(Primitive):
         Returns:
           The leaves of its result.
         """
-        if tracing.references is not None:
-            rule, args = tracing.references.apart(self, rule, args)
+        mutable = mutable_among(args)
+        if mutable is not None:
+            rule, args = mutable.parts(self, rule, args)
         return current.trace.call(self, rule, args)
 
     def stage(self, rule: Any, args: Sequence[Any]) -> list[Any]:

@@ -1,0 +1,75 @@
+"""Objects of libraries' own classes (`jax.experimental.hijax`) as arguments of traced functions.
+
+A function is traced for the object itself, not for a type. It may use and change objects, also such that are no
+arguments. Their new contents are further results of its program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+
+class ObjectKind(NamedTuple):
+    """The functions of a library for a class of its objects.
+
+    Attributes:
+      typeof: ``object -> type``.
+      parts: ``object -> key``, hashable: different objects have different keys.
+    """
+
+    typeof: Callable[[Any], Any]
+    parts: Callable[[Any], tuple[Any, ...]]
+
+
+kinds: dict[type, ObjectKind] = {}
+
+
+class Held(NamedTuple):
+    """An object, in place of the type of an argument: a function is traced for this object."""
+
+    value: Any
+    parts: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, value: Any) -> Held:
+        return cls(value, kinds[type(value)].parts(value))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Held and self.value is other.value and self.parts == other.parts
+
+    def __hash__(self) -> int:
+        return hash(self.parts[1:])
+
+
+class Changes(Protocol):
+    """The objects from outside that a traced function changed."""
+
+    def finish(self, values: Sequence[Any]) -> None:
+        """Write the new contents to the objects."""
+
+
+class UsedObjects(Protocol):
+    """The objects that a function has used during its trace: the attribute `objects` of the trace."""
+
+    def further_results(self) -> tuple[list[Any], Changes | None, list[Held]]:
+        """Take changes of objects from outside back.
+
+        Returns:
+          (their new contents, the changes, the objects from outside as they were).
+        """
+
+    def refuse_changes(self) -> None:
+        """Raise ValueError if there are changes that no caller has handled."""
+
+
+def with_held(flat: Callable[..., Any], types: Sequence[Any]) -> tuple[Callable[..., Any], Sequence[Any]]:
+    """Return a flat function of the arguments that are not `Held`, and their types. `Held` values are constants."""
+    if not any(type(t) is Held for t in types):
+        return flat, types
+
+    def of_arrays(*arrays):
+        rest = iter(arrays)
+        return flat(*(t.value if type(t) is Held else next(rest) for t in types))
+
+    return of_arrays, [t for t in types if type(t) is not Held]
