@@ -1,12 +1,14 @@
 """Keys that are used twice (`jax_debug_key_reuse`)."""
 
+import threading
+
 import numpy as np
 import pytest
 
 from bedrax import lax, random
 from bedrax.autodiff import checkpoint, custom_vjp, grad
 from bedrax.batching import vmap
-from bedrax.core import staging
+from bedrax.core import executors, staging
 from bedrax.core.jitting import jit
 from bedrax.numpy import stack
 from bedrax.random import flags
@@ -148,3 +150,24 @@ def test_a_compiled_function_is_watched_in_every_call():
         f(k)
         with pytest.raises(KeyReuseError):
             f(k)
+
+
+def test_evaluation_is_observed_only_while_a_thread_checks_keys():
+    entered, leave = threading.Event(), threading.Event()
+
+    def elsewhere():
+        with flags.debug_key_reuse(True):
+            entered.set()
+            leave.wait()
+
+    assert executors.ready == {} and executors.observers and staging.observers
+    with flags.debug_key_reuse(False):
+        assert not executors.observers and not staging.observers
+        other = threading.Thread(target=elsewhere)
+        other.start()
+        entered.wait()
+        assert executors.observers and staging.observers
+        leave.set()
+        other.join()
+        assert not executors.observers and not staging.observers
+    assert executors.observers and staging.observers

@@ -205,14 +205,16 @@ def _activate(executor: Executor | None) -> Any:
 
 
 observers: list[Callable[[Any, Any, Any], Callable[[Any], Any] | None]] = []
-"""See `observe`."""
+"""Functions that `observe` has added."""
 
 
-def observe(observer: Callable[[Any, Any, Any], Callable[[Any], Any] | None]) -> None:
-    """Call ``observer(primitive, args, params)`` before each evaluation of an operation, from now on.
+def observe(observer: Callable[[Any, Any, Any], Callable[[Any], Any] | None], on: bool = True) -> None:
+    """Call ``observer(primitive, args, params)`` before each evaluation of an operation, from now on or no longer.
 
     It returns None, or a function that gets the results after the evaluation and returns them.
     """
+    global observers
     with _lock:
-        observers.append(observer)
+        others = [o for o in observers if o is not observer]
+        observers = [*others, observer] if on else others
         install(active)  # operations that are evaluated without the kernel are not observed

@@ -108,12 +108,12 @@ class EvalTrace(Trace):
                 run = None
             if run is not None:
                 return run(*args)
-        observers = executors.observers
-        reports = [observe(prim, args, params) for observe in observers] if observers else ()
+        reports = executors.observers and [observe(prim, args, params) for observe in executors.observers]
         impl = _own_evaluation(eval_rules, prim)
         out = impl(*args, **params) if impl else (executors.active or executors.get()).apply(prim, args, params)
-        for report in reports:
-            out = out if report is None else report(out)
+        if reports:
+            for report in filter(None, reports):
+                out = report(out)
         return out
 
     def call(self, prim: Primitive, rule: Any, args: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -50,10 +51,17 @@ def _program_checked(program: Any) -> None:
         reuse.check_program(program)
 
 
-@on_change(debug_key_reuse)
-def _start(changed: Flag) -> None:
-    if changed.value and _checked not in executors.observers:
-        from bedrax.core import staging  # not at the top: options are declared before programs are made
+_on: set[int | None] = set()  # the threads in which the option is on, and None if it is on in all
+_lock = threading.Lock()
 
-        staging.observers.append(_program_checked)
-        executors.observe(_checked)
+
+@on_change(debug_key_reuse)
+def _observe(changed: Flag) -> None:
+    """Observe evaluations and programs while the option is on in a thread."""
+    from bedrax.core import staging  # not at the top: options are declared before programs are made
+
+    with _lock:
+        for where, on in ((threading.get_ident(), changed.local_value is True), (None, changed.global_value)):
+            (_on.add if on else _on.discard)(where)
+        executors.observe(_checked, bool(_on))
+        staging.observers[:] = [_program_checked] if _on else []
