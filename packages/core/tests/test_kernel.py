@@ -587,3 +587,13 @@ def test_a_primitive_is_made_by_code_without_a_module():
     assert "__name__" not in space and space["prim"].name == "toy_of_no_module"
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(space["prim"])
+
+
+def test_scopes_that_end_in_any_order_leave_those_that_go_on():
+    first, second = names.named_scope("first"), names.named_scope("second")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert current.names == ("second",)
+    second.__exit__()
+    assert current.names == ()

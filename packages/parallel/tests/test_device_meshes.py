@@ -1,12 +1,14 @@
 """Orders of devices for meshes, of devices that are only described."""
 
 import itertools
+import sys
 import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from bedrax.core import context
 from bedrax.parallel import device_meshes as m
 from bedrax.parallel.meshes import Mesh, get_mesh, set_mesh
 
@@ -95,3 +97,56 @@ def test_set_mesh_is_of_the_thread_that_calls_it():
     assert "call it in the thread that enters it" in message
     assert mesh == second
     assert empty
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_blocks_of_set_mesh_that_end_in_any_order_leave_no_mesh(order):
+    meshes = [Mesh(np.array([n]), ("i",)) for n in range(3)]
+    blocks = [set_mesh(mesh) for mesh in meshes]  # each sets its mesh immediately
+    for block in blocks:
+        block.__enter__()
+    open_blocks = [0, 1, 2]
+    for n in order:
+        blocks[n].__exit__(None, None, None)
+        open_blocks.remove(n)
+        assert not open_blocks or get_mesh() == meshes[max(open_blocks)], (order, n)
+    assert get_mesh().empty and not context.thread.entered
+
+
+def test_an_interrupt_inside_a_block_of_set_mesh_leaves_no_mesh():
+    inside = {f.__code__ for f in (context.note_entered, context._last_entry, context._end, context._change)}
+
+    class Interrupt(KeyboardInterrupt):
+        pass
+
+    def interrupted_at(step):
+        count = 0
+
+        def trace(frame, event, argument):
+            nonlocal count
+            if frame.f_code not in inside or manager is None:
+                return None
+            if event == "line":
+                count += 1
+                if count == step:
+                    sys.settrace(None)
+                    raise Interrupt
+            return trace
+
+        saved, manager = sys.gettrace(), None
+        try:
+            manager = set_mesh(Mesh(np.array([0]), ("i",)))
+            sys.settrace(trace)
+            with manager:
+                pass
+        except Interrupt:
+            return True
+        finally:
+            sys.settrace(saved)
+        return False
+
+    steps = 0
+    while interrupted_at(steps + 1):
+        steps += 1
+        assert get_mesh().empty and not context.thread.entered, steps
+    assert steps > 10

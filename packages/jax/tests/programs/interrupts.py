@@ -9,9 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
 
 from bedrax.core import context, executors, tracing
 from bedrax.xla_backend.door import runtime
+
+mesh = jax.make_mesh((1,), ("i",))
 
 
 def work(k):
@@ -23,6 +26,8 @@ def work(k):
     with jax.disable_jit():
         jax.jit(lambda x: x * k)(2.0)
     lax.scan(lambda c, x: (c * x + k, c), 1.0, jnp.arange(3.0))
+    with jax.set_mesh(mesh), jax.sharding.use_abstract_mesh(mesh.abstract_mesh), set_xla_metadata(a="1"):
+        pass
     with jax.named_scope("a"), jax.default_device(jax.devices()[0]):
         jax.linearize(lambda x: x * x * k, 1.0)[1](1.0)
 

@@ -258,19 +258,38 @@ def _last_entry(manager: object) -> int:
 
 def enter(manager: object, changes: dict[Variable, Any]) -> None:
     """Change variables in this thread until it leaves `manager`. An interrupt leaves nothing behind."""
-    saved = {}
+    saved: dict[Variable, Any] = {}
     try:
         saved.update({variable: variable.local_value for variable in changes})
         note_entered(manager, saved)
         _change(changes)
     except BaseException:  # the block is not entered, and its `__exit__` is not called
-        _change(saved)
-        thread.entered[:] = [entry for entry in thread.entered if entry[1] is not saved]
+        _undo(saved)
         raise
 
 
-def leave(manager: object) -> None:
+def continue_block(manager: object, saved: dict[Variable, Any]) -> None:
+    """Let a change that this thread has made end when it leaves `manager`.
+
+    Args:
+      saved: the local values before the change.
+    """
+    try:
+        note_entered(manager, saved)
+    except BaseException:
+        _undo(saved)
+        raise
+
+
+def _undo(saved: dict[Variable, Any]) -> None:
+    _change(saved)
+    thread.entered[:] = [entry for entry in thread.entered if entry[1] is not saved]
+
+
+def leave(manager: object, *_: object) -> None:
     """Restore the variables that `enter` changed. Blocks may end in another order than they began.
+
+    It is the method `__exit__` of context managers: a method that calls it could be interrupted before the call.
 
     Raises:
       RuntimeError: this thread has not entered `manager`.
@@ -318,8 +337,7 @@ class Changes(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         enter(self, self.values)
 
-    def __exit__(self, *_: object) -> None:
-        leave(self)
+    __exit__ = leave
 
 
 _users_contexts = itertools.count()

@@ -50,7 +50,16 @@ class named_scope(contextlib.ContextDecorator):
         return self.name
 
     def __exit__(self, *_: Any) -> None:
-        current.names = current.names[:-1]  # the object keeps nothing: threads may share it
+        names = current.names  # the object keeps nothing: threads may share it
+        current.names = names[:-1] if names and names[-1] is self.name else without_last(names, self.name)
+
+
+def without_last(names: tuple[Any, ...], name: Any) -> tuple[Any, ...]:
+    """Return the names in force after the end of the last block with `name`; a later block may go on."""
+    for i in range(len(names) - 1, -1, -1):
+        if names[i] == name:
+            return names[:i] + names[i + 1 :]
+    return names
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from bedrax import pytree
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.context import Variable, enter, leave
+from bedrax.core.names import without_last
 from bedrax.core.tracing import current
 from bedrax.lax.primitives.calls import program_order_p, xla_metadata_call_p
 
@@ -38,12 +39,20 @@ class Hinted:
         self.pairs = pairs
 
     def __enter__(self) -> None:
-        current.names = (*current.names, self.pairs)
-        enter(self, {_in_force: (*_in_force.value, *self.pairs)})
+        names = current.names
+        try:
+            current.names = (*names, self.pairs)
+            enter(self, {_in_force: (*_in_force.value, *self.pairs)})  # last: an interrupt inside leaves no entry
+        except BaseException:
+            current.names = names
+            raise
 
     def __exit__(self, *_: Any) -> None:
-        current.names = current.names[:-1]
-        leave(self)
+        try:
+            leave(self)
+        finally:
+            names = current.names
+            current.names = names[:-1] if names and names[-1] is self.pairs else without_last(names, self.pairs)
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         return _Under(self, fun)

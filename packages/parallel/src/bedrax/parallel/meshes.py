@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bedrax.core.context import UNSET, Changes, Variable, enter, leave
+from bedrax.core.context import Changes, Variable, continue_block, enter, leave
 from bedrax.core.typing import ArrayLike
 from bedrax.parallel import flags
 
@@ -343,8 +343,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         enter(self, {_entered: (*_entered.value, self)})
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        leave(self)
+    __exit__ = leave
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -484,6 +483,7 @@ class set_mesh:
         self.prev_mesh: Any = _concrete.value
         self.prev_abstract_mesh: Any = _abstract.value
         self.thread: int = threading.get_ident()
+        self._saved: dict[Any, Any] = {_concrete: _concrete.local_value}
         _concrete.set_local(mesh)
 
     def __enter__(self) -> Any:
@@ -491,10 +491,11 @@ class set_mesh:
             raise RuntimeError(
                 "set_mesh sets the mesh of the thread that calls it: call it in the thread that enters it"
             )
-        return _concrete.value
+        mesh = _concrete.value
+        continue_block(self, self._saved)
+        return mesh
 
-    def __exit__(self, *_: Any) -> None:
-        _concrete.set_local(UNSET if self.prev_mesh is None else self.prev_mesh)
+    __exit__ = leave
 
 
 class use_abstract_mesh:
@@ -533,5 +534,4 @@ class use_abstract_mesh:
         enter(self, {_abstract: self.mesh})
         return self.mesh
 
-    def __exit__(self, *_: Any) -> None:
-        leave(self)
+    __exit__ = leave
