@@ -8,7 +8,6 @@ compile, run, and return the data that C++ needs for the next call.
 from __future__ import annotations
 
 import copyreg
-import enum
 import functools
 import operator
 import sys
@@ -17,8 +16,6 @@ from collections.abc import Callable
 from itertools import chain, compress, repeat
 from marshal import dumps
 from typing import Any
-
-import numpy as np
 
 from bedrax import pytree
 from bedrax.core import caches, config, effects, executors, source
@@ -52,8 +49,7 @@ from bedrax.xla_backend.running import (
 from bedrax.xla_backend.sharding import resolve
 
 # `clear_caches` empties these and C++'s cache.
-_runners: dict[Any, dict[Any, Any]] = {}  # runners of eager operations, by primitive and params
-_mixed: dict[Any, _Mixed] = {}  # the same, for primitives with params that are dtypes or members of enumerations
+_runners: dict[Any, dict[Any, Any]] = {}  # runners of eager operations, by primitive and `exact_items` of params
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
 other_caches: list[Callable[[], None]] = []  # caches of other libraries
 
@@ -81,39 +77,27 @@ class XlaExecutor(executors.Executor):
 
     def apply(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
-        mixed = _mixed.get(prim)
-        runner = None if mixed is None else mixed.table.get(mixed.key(params))
-        return (self._runner(prim, args, params) if runner is None else runner)(*args)
-
-    def _runner(self, prim, args: tuple, params: dict) -> Callable:
-        """The runner of an operation. It is stored for a faster lookup by the next call with these params."""
-        if prim.family == "callbacks" and not params.get("partitioned", True):
-            return lambda *args: _call_now(args, **params)
         runners = _runners.get(prim)
         if runners is None:
             runners = _runners[prim] = {}
+        key = exact_items(params)
         try:
-            runner = runners.get(exact_items(params))
+            runner = runners.get(key)
         except TypeError:
-            return lambda *args: self._apply_unhashable(prim, args, params)
+            return self._apply_unhashable(prim, args, params)
         if runner is None:
+            if prim.family == "callbacks" and not params.get("partitioned", True):
+                return _call_now(args, **params)
             runner = self._eager_runner(prim, params)
-            _keep(runners, exact_items(params), runner)
-        if self.ready.get(prim, self) is not None or prim in _mixed:
+            _keep(runners, key, runner)
+        if self.ready.get(prim, self) is not None:
             self._note(prim, params, runner)
-        return runner
+        return runner(*args)
 
     def _note(self, prim, params: dict, runner: Callable) -> None:
-        """Store the runner for the next operation with these params, if they have an exact key."""
-        names = frozenset([name for name, value in params.items() if not _is_plain(value)])
-        mixed = _mixed.get(prim)
-        if not all(_is_own_key(params[name]) for name in names):
+        """Store the runner for `ready`, unless the primitive has had params that `marshal` does not write uniquely."""
+        if not all(map(_is_plain, params.values())):
             self.ready[prim] = None
-        elif names or mixed is not None:
-            if mixed is None or not mixed.names >= names:
-                mixed = _mixed[prim] = _Mixed(names if mixed is None else names | mixed.names)
-                self.ready[prim] = None  # one lookup per primitive
-            mixed.keep(params, runner)
         elif (ready := self.ready.setdefault(prim, {})) is not None:
             _keep(ready, dumps(params, 2) if params else None, runner)
 
@@ -191,38 +175,6 @@ _PLAIN = frozenset((int, bool, float, complex, str, type(None)))
 def _is_plain(x: Any) -> bool:
     """Whether `marshal` (version 2: by type and bits, without sharing) encodes `x` uniquely: a fast `exact`."""
     return type(x) in _PLAIN or type(x) is tuple and all(map(_is_plain, x))
-
-
-_OWN_KEYS = {type(None), type(...)}
-
-
-def _is_own_key(x: Any) -> bool:
-    """Whether `x` is a dtype, or a member of an enumeration without equal values. Its type is stored."""
-    if isinstance(x, np.dtype) or isinstance(x, enum.Enum) and type(x).__eq__ is object.__eq__:
-        _OWN_KEYS.add(type(x))
-    return type(x) in _OWN_KEYS
-
-
-class _Mixed:
-    """Runners by params. Each param is a dtype, a member of an enumeration, or a plain value."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
-        self.missing = (...,) * len(names)
-        self.table: dict[Any, Any] = {}
-
-    def key(self, params: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The key of these params, or None if they have no exact key."""
-        plain = params.copy()
-        own = tuple(map(plain.pop, self.names, self.missing))
-        try:
-            return (dumps(plain, 2), own) if _OWN_KEYS.issuperset(map(type, own)) else None
-        except ValueError:  # `marshal` does not support the value
-            return None
-
-    def keep(self, params: dict[str, Any], runner: Callable[..., Any]) -> None:
-        if (key := self.key(params)) is not None:
-            _keep(self.table, key, runner)
 
 
 def _keep(table: dict, key: Any, runner: Callable) -> None:
@@ -445,7 +397,6 @@ def clear_caches() -> None:
     runtime.PjitFunctionCache.clear_all()
     for table in (*_runners.values(), *filter(None, XlaExecutor.ready.values())):
         table.clear()
-    _mixed.clear()
     caches.traces.clear()
     for jitted in list(_all_jitted):
         jitted.clear_cache()
@@ -460,5 +411,4 @@ clients.forget.append(clear_caches)
 def forget(prim: Primitive) -> None:
     """Forget the compiled eager operations of a primitive."""
     _runners.pop(prim, None)
-    _mixed.pop(prim, None)
     XlaExecutor.ready.pop(prim, None)
