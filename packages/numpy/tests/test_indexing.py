@@ -276,6 +276,15 @@ def test_along_axis(axis):
     np.testing.assert_array_equal(np.asarray(got), expected)
 
 
+@pytest.mark.parametrize("shape, axis", [((0, 3), 0), ((3, 0), 1), ((0,), 0)])
+@pytest.mark.parametrize("mode", [None, "clip", "fill", "promise_in_bounds"])
+def test_take_along_an_empty_axis_gives_zeros(shape, axis, mode):
+    """As upstream does; NumPy raises."""
+    places = np.zeros([n or 2 for n in shape], np.int32)
+    found = jnp.take_along_axis(np.ones(shape, np.float32), places, axis, mode)
+    np.testing.assert_array_equal(np.asarray(found), np.zeros(places.shape, np.float32))
+
+
 def test_take_along_axis_broadcasts():
     x = reference()
     i = np.array([[[1], [0], [2], [1]]])

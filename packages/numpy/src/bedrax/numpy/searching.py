@@ -362,8 +362,8 @@ def take_along_axis(
     if wrap_negative_indices and not dtypes.is_unsigned_integer(i.dtype):
         i = _wrapped(i, n, _index_dtype(x.shape, {i.dtype}), True)
         i = lax.asarray(i)
-    if any(dims.definitely_equal(n, 0) for n in (*x.shape[:axis], *x.shape[axis + 1 :], *i.shape)):
-        # a gather takes one element at least, also where the operand has none
+    if any(dims.definitely_equal(n, 0) for n in (*x.shape, *i.shape)):
+        # A gather takes one element at least, also of an operand that has none. Upstream's result is 0, too.
         return lax.full(_taken_shape(x.shape, i.shape, axis), 0, x.dtype)
     # Axes on which both have the same length are aligned; an axis of length 1 is broadcast.
     shape, batch, window, collapsed = [], [], [], []
