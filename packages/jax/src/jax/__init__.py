@@ -25,6 +25,7 @@ _offers.name_all(
         "options of parallel": "bedrax.parallel.flags",
         "options of autodiff": "bedrax.autodiff.flags",
         "dtypes key": "bedrax.random.key_array:dtype_of_printed_name",
+        "key reuse": "bedrax.random.reuse:check",
         "options of random": "bedrax.random.flags",
         "options of nn": "bedrax.nn.flags",
         "executor 1": "bedrax.xla_backend",

@@ -6,6 +6,7 @@ from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach
 
 _offers.offer("dtypes key", "bedrax.random.key_array:dtype_of_printed_name")
+_offers.offer("key reuse", "bedrax.random.reuse:check")
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
-from bedrax.core import executors
+from bedrax.core import executors, offers
 from bedrax.core.config import Flag, flag, on_change
 
 default_prng_impl: Final = flag(
@@ -36,19 +36,9 @@ debug_key_reuse: Final = flag(
 )
 
 
-def _checked(prim: Any, args: Sequence, params: dict) -> Callable | None:
-    if not debug_key_reuse.value:
-        return None
-    from bedrax.random import reuse  # options are declared before keys are made
-
-    return reuse.check_operation(prim, args, params)
-
-
-def _program_checked(program: Any) -> None:
-    if debug_key_reuse.value:
-        from bedrax.random import reuse
-
-        reuse.check_program(program)
+def _checked(*what: Any) -> Callable[..., Any] | None:
+    found = offers.offered("key reuse") if debug_key_reuse.value else None
+    return None if found is None else found(*what)
 
 
 _on: set[int | None] = set()  # the threads in which the option is on, and None if it is on in all
@@ -64,4 +54,4 @@ def _observe(changed: Flag) -> None:
         for where, on in ((threading.get_ident(), changed.local_value is True), (None, changed.global_value)):
             (_on.add if on else _on.discard)(where)
         executors.observe(_checked, bool(_on))
-        staging.observers[:] = [_program_checked] if _on else []
+        staging.observers[:] = [_checked] if _on else []

@@ -19,7 +19,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.columns import Column
 from bedrax.core.errors import JAXTypeError
 from bedrax.core.facts import cached
-from bedrax.core.ir import Literal
+from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.tracing import Tracer
 from bedrax.lax.primitives.shaping import broadcast_in_dim_p
 from bedrax.numpy_backend.tables import numpy_rules
@@ -282,7 +282,7 @@ def has_keys(program: Any) -> bool:
     return bool(equations_with_keys(program)) or any(is_keys(v.aval) for v in (*program.constvars, *program.outvars))
 
 
-def check_program(program: Any) -> None:
+def check_program(program: Jaxpr) -> None:
     """Check a program that was recorded.
 
     Raises:
@@ -320,3 +320,8 @@ def check_operation(prim: Any, args: Sequence[Any], params: dict[str, Any]) -> C
         return outs
 
     return ran
+
+
+def check(checked: Any, *operation: Any) -> Callable[..., Any] | None:
+    """Check a recorded program; with further arguments, the operation ``check_operation(checked, *operation)``."""
+    return check_operation(checked, *operation) if operation else check_program(checked)
