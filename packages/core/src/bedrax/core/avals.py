@@ -16,6 +16,7 @@ import numpy as np
 from bedrax.core import blame, config, dims, dtypes, objects, offers
 
 _NO_AXES: frozenset[Any] = frozenset()
+any_split: bool = False  # whether any type has had a split; until then, values are not checked
 
 
 class AbstractValue:
@@ -129,6 +130,9 @@ class ShapedArray(AbstractValue):
         self.dtype: Any = dtype if isinstance(dtype, np.dtype) else dtypes.as_dtype(dtype)
         self.weak_type: bool = weak_type
         self.split: Any | None = None if sharding is None or sharding.mesh.empty else sharding
+        if self.split is not None:
+            global any_split
+            any_split = True
         self.memory_space: Any = memory_space
         self.vma: frozenset[Any] | Any = vma if manual_axis_type is None else manual_axis_type.only_varying()
         self._hash = None
