@@ -1,7 +1,8 @@
 """Run each program of `programs/` in its own process, and print a row of the table for each.
 
 `python -m examples.ecosystem [--suites FOLDER] [--page] [--peer PYTHON] [NAME ...]`: `--suites` runs the libraries' own
-tests instead, from source distributions in a folder (missing ones are downloaded): shares of them, or all with `--whole`;
+tests instead, from source distributions in a folder (missing ones are downloaded): shares of them, all with `--whole`, or
+every Nth file with `--every N`;
 a name is that of a library, or of a file in it, such as `flax/tests/struct_test.py`. `--peer` is the Python of a second
 environment; its results stand next to ours. `--page` writes the rows into the tables of README.md, and the results of
 suites into suites.json; `--missing` runs only files that suites.json lacks.
@@ -127,7 +128,8 @@ def own_suites(options: argparse.Namespace) -> list[str]:
     for name, chosen in wanted.items():
         root = suites.source(name, importlib.metadata.version(name), options.suites)
         everything = suites.files(root)
-        chosen = chosen or (everything if options.whole else suites.files(root, suites.SHARES[name]))
+        whole = options.whole or options.every > 1
+        chosen = chosen or (everything[:: options.every] if whole else suites.files(root, suites.SHARES[name]))
         about = {"version": importlib.metadata.version(name), "of": len(everything)}
         about |= {"upstream": upstream} if upstream else {}
         for file in chosen:
@@ -164,6 +166,7 @@ def main() -> int:
         "--suites", type=Path, metavar="FOLDER", help="run the libraries' own tests; the folder of their sources"
     )
     parser.add_argument("--whole", action="store_true", help="run all files of the suites")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="run every Nth file of the suites")
     parser.add_argument("--missing", action="store_true", help="run only files that suites.json lacks")
     parser.add_argument("--limit", type=float, default=suites.LIMIT, help="seconds that a file of a suite may take")
     parser.add_argument("--peer", help="the Python of another environment with the same libraries")

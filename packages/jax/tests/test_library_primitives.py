@@ -232,6 +232,27 @@ def test_custom_functions_inside_derivative_rules():
         np.testing.assert_allclose(transform(jax.grad(jax.grad(sine)))(1.0), -np.sin(1.0), rtol=1e-6)
 
 
+def test_functions_of_an_equation_with_a_jvp_rule():
+    y = jnp.float32(5)
+
+    @jax.custom_jvp
+    def scaled(x):
+        return x * y
+
+    scaled.defjvp(lambda primals, tangents: (scaled(*primals), 3 * tangents[0]))
+    (eqn,) = jax.make_jaxpr(scaled)(2.0).eqns
+    params = eqn.primitive.get_bind_params(eqn.params)
+    fun, pushed = params["subfuns"]
+    consts = [y] * (len(eqn.invars) - 1)
+    zeros = [jnp.zeros_like(c) for c in consts]
+    assert fun.call_wrapped(*consts, 2.0) == [10]
+    assert pushed.call_wrapped(*consts, 2.0, *zeros, 7.0) == [10, 21]
+    with pytest.raises(TypeError, match="subfuns are those that get_bind_params returned .* got function"):
+        eqn.primitive.bind(*consts, 2.0, subfuns=(lambda x: x,), symbolic_zeros=False)
+    with pytest.raises(TypeError, match="the only other param is symbolic_zeros, unchanged"):
+        eqn.primitive.bind(*consts, 2.0, **(params | {"symbolic_zeros": True}))
+
+
 def test_equations_are_bound_again_with_their_params():
     @jax.custom_jvp
     def halved(x):

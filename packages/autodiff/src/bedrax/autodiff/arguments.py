@@ -211,7 +211,19 @@ def flattened(call: Callable[..., Any], name: str, has_aux: bool) -> Callable[..
 
 
 def as_typed(t: Any, aval: AbstractValue) -> Any:
-    """A tangent or cotangent, converted to the dtype and weak type of `aval`. Rules may return others, or literals."""
+    """A tangent or cotangent, converted to the dtype and weak type of `aval`. Rules may return others.
+
+    A Python number that has them is returned unchanged, as an identity returns its argument.
+    """
+    if dtypes.is_python_scalar(t):
+        own = aval_of(t)
+        same = aval.is_array and own.dtype is aval.dtype and own.weak_type is aval.weak_type
+        return t if same else as_array(t, aval)
+    return as_array(t, aval)
+
+
+def as_array(t: Any, aval: AbstractValue) -> Any:
+    """`as_typed`, but Python numbers become arrays."""
     own = None if type(t) is Zero else getattr(t, "aval", None)
     if own is not None and own.is_array and own.dtype is aval.dtype and own.weak_type is aval.weak_type:
         return t
@@ -219,8 +231,3 @@ def as_typed(t: Any, aval: AbstractValue) -> Any:
     if not aval.is_array or not isinstance(aval.dtype, np.dtype) or aval.dtype == dtypes.float0:
         return value
     return convert_to(value, aval.dtype, aval.weak_type)
-
-
-def tangent_of(primal: Any, t: Any) -> Any:
-    """The tangent or cotangent that belongs to a value; it may be `Zero`."""
-    return as_typed(t, aval_of(primal).to_tangent_aval())

@@ -9,6 +9,8 @@ from typing import Any, Literal, overload
 from bedrax import pytree
 from bedrax.autodiff.arguments import (
     Chosen,
+    as_array,
+    as_typed,
     check_argnums,
     check_function,
     check_inputs,
@@ -16,7 +18,6 @@ from bedrax.autodiff.arguments import (
     check_outputs,
     flattened,
     is_float0,
-    tangent_of,
 )
 from bedrax.autodiff.forward import jvp_flat_with_aux
 from bedrax.autodiff.linearization import linearize_checked
@@ -175,7 +176,8 @@ def value_and_grad(
         check_outputs("grad", outs, holomorphic=holomorphic)
         found = iter(recorded.first(1).backward([_one(aval)]))
         gradients = [
-            tangent_of(x, next(found) if a else Zero.of(x)) for a, x in zip(active, chosen.leaves, strict=True)
+            as_array(next(found) if a else Zero.of(x), aval_of(x).to_tangent_aval())
+            for a, x in zip(active, chosen.leaves, strict=True)
         ]
         gradient = pytree.tree_unflatten(chosen.tree, gradients)
         value = (outs[0], pytree.tree_unflatten(aux_tree, recorded.outs[1:])) if has_aux else outs[0]
@@ -240,7 +242,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)
     outs, out_tangents, (out_tree, aux_tree, n) = jvp_flat_with_aux(flat, leaves, pushed)
     result = pytree.tree_unflatten(out_tree, outs[:n])
-    tangent = pytree.tree_unflatten(out_tree, map(tangent_of, outs[:n], out_tangents[:n]))
+    typed = [as_typed(t, aval_of(x).to_tangent_aval()) for x, t in zip(outs[:n], out_tangents)]
+    tangent = pytree.tree_unflatten(out_tree, typed)
     return (result, tangent, pytree.tree_unflatten(aux_tree, outs[n:])) if has_aux else (result, tangent)
 
 

@@ -22,6 +22,7 @@ from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, run
 from bedrax.core.tables import Use, calls, families_on_bases, print_rules, programs, varying_rules
 from bedrax.core.tracing import Primitive, current, mutable_among, varying_axes
 from bedrax.lax.primitives.calls import closed_call_p
+from bedrax.lax.symbolic_zeros import instantiate
 
 _FAMILY = "custom_rules"
 families_on_bases.add(_FAMILY)
@@ -55,9 +56,61 @@ class FunctionWithRules(Primitive):
         return self.bind(*consts, *args, call_jaxpr=program, rule=rule, num_consts=len(consts))
 
 
+@dataclass(frozen=True)
+class BoundFunction:
+    """A function of an equation, as libraries that bind the equation again get it.
+
+    Attributes:
+      call_wrapped: from values to a list of values.
+      params: of the equation.
+    """
+
+    call_wrapped: Callable[..., list[Any]]
+    params: dict[str, Any]
+
+
+class FunctionWithJVP(FunctionWithRules):
+    """`custom_jvp_call`. Instead of its params, `bind` takes `subfuns` of `get_bind_params`."""
+
+    __slots__ = ()
+
+    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The params that `bind` takes for an equation: `symbolic_zeros`, and the functions `subfuns`.
+
+        The first of these computes the results of the operands; the second one, of operands and tangents, the results
+        and their tangents.
+        """
+        rule, hidden = params["rule"], params["num_consts"]
+
+        def primal(*args):
+            return run_call(*args, **params)
+
+        def pushed(*args):
+            half = len(args) // 2
+            outs, tangents = rule.jvp(args[hidden:half], args[half + hidden :])
+            return [*outs, *map(instantiate, tangents)]
+
+        subfuns = (BoundFunction(primal, params), BoundFunction(pushed, params))
+        return {"subfuns": subfuns, "symbolic_zeros": rule.symbolic_zeros}
+
+    def bind(self, *args: Any, subfuns: Sequence[Any] = (), **params: Any) -> Any:
+        """Apply the function; see the class."""
+        if not subfuns:
+            return super().bind(*args, **params)
+        if not all(isinstance(f, BoundFunction) for f in subfuns):
+            raise TypeError(
+                "custom_jvp_call: subfuns are those that get_bind_params returned for an equation, got"
+                f" {', '.join(type(f).__name__ for f in subfuns)}; give other functions to jax.custom_jvp"
+            )
+        own = subfuns[0].params
+        if params != {"symbolic_zeros": own["rule"].symbolic_zeros}:
+            raise TypeError(f"custom_jvp_call: with subfuns, the only other param is symbolic_zeros, unchanged; got {params}")
+        return super().bind(*args, **own)
+
+
 # params: call_jaxpr, rule (``jvp(primals, tangents) -> results, tangents``: lists that may hold `Zero`), num_consts
 # (leading arguments that the function closed over)
-custom_jvp_call_p: Final = FunctionWithRules("custom_jvp_call", _FAMILY, multiple_results=True)
+custom_jvp_call_p: Final = FunctionWithJVP("custom_jvp_call", _FAMILY, multiple_results=True)
 # params: call_jaxpr, rule (``forward(args, active) -> results, residuals, bwd``, where ``bwd(residuals, cts) -> arg cts``),
 # num_consts
 custom_vjp_call_p: Final = FunctionWithRules("custom_vjp_call", _FAMILY, multiple_results=True)
