@@ -57,6 +57,7 @@ missing: dict[str, str] = {
     ),
     "jax.experimental.jax2tf.jax2tf.NativeSerializationImpl": "a helper class of upstream's convert: here convert uses functions",
     "jax.experimental.jet.call_param_updaters": "the parameters of calls need no change for series: a call is processed as its program",
+    "jax.experimental.scheduling_groups.dce_jaxpr_xla_metadata_rule": "a rule that upstream's module registers: here dead code is removed from all calls by one rule",
     "jax.experimental.sparse.transform.prim": "the variable of a loop in upstream's module",
     "jax.experimental.sparse.transform.sparsify_subtrace": "an inner function of sparsify_fun, which is one function here",
     "jax.extend.core.primitives.empty2_p": "memory that is not written yet is made by empty_p for arrays and by empty_ref_p for references",
