@@ -182,4 +182,5 @@ def test_an_equation_says_its_names_and_its_place():
     copied = [eqn.replace(primitive=eqn.primitive) for eqn in jaxpr.eqns]
     assert [str(eqn.source_info.name_stack) for eqn in copied] == list(map(str, stacks))
     assert source.describe(jaxpr.eqns[0].source_info.traceback) == source.describe(jaxpr.eqns[0].source_info[:2])
-    assert ir.Eqn(p, jaxpr.eqns[0].invars, jaxpr.eqns[0].outvars, {}).source_info is None
+    without = ir.Eqn(p, jaxpr.eqns[0].invars, jaxpr.eqns[0].outvars, {}).source_info
+    assert without == () and str(without.name_stack) == "" and source.describe(without) == "unknown place"

@@ -304,7 +304,7 @@ def _origin(eqn: Eqn) -> str:
         what = f"named {eqn.params['name']!r}"
     elif eqn.primitive is jit_p:
         what = f"output of jitted function {eqn.params['name']!r}"
-    if eqn.source_info is None or eqn.source_info[0] is None:
+    if not eqn.source_info or eqn.source_info[0] is None:
         return f"{what} from {source.describe(None)}"
     file, line, _, column, _, function = source.position_of(eqn.source_info)
     return f"{what} from {file}:{line}:{column} ({function})"

@@ -117,14 +117,14 @@ class Eqn:
     Attributes:
       primitive, invars, outvars, params: as in the grammar.
       effects: its effects besides computing the results.
-      source_info: the line of the user's code that bound it, and its named scopes: a `Place`, or None.
+      source_info: the line of the user's code that bound it, and its named scopes: a `Place`, empty if they are unknown.
     """
 
     __slots__ = ("effects", "invars", "outvars", "params", "place", "primitive")
 
     @property
-    def source_info(self) -> Place | None:
-        return None if self.place is None else Place(self.place)
+    def source_info(self) -> Place:
+        return Place(self.place or ())
 
     def __init__(
         self,

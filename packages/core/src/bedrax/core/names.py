@@ -115,6 +115,8 @@ class NameStack(tuple[str, ...]):
 class Place(tuple[Any, ...]):
     """The place of an equation: a code object, an offset in it, and, inside named scopes, the result of `scopes`.
 
+    It is empty for an equation of no user's line, such as one of a program that is built by hand.
+
     Attributes:
       traceback: the code object and the offset, for ``jax.extend.source_info_util.summarize``.
       name_stack: the named scopes, a `NameStack`.

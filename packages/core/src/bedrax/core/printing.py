@@ -179,7 +179,7 @@ def eqn_doc(eqn: Eqn, names: _Names, options: dict[str, Any]) -> Any:
         right.append(Group(["[", Nest(inside, 2), EMPTY, "]"]))
     operands = " ".join(names(v) for v in eqn.invars)
     parts: list[Any] = [f"{left} = " if eqn.outvars else "", *right, f" {operands}" if operands else ""]
-    if options.get("source_info") and eqn.source_info is not None:
+    if options.get("source_info") and eqn.source_info:
         parts.append(f"  # {source.describe(eqn.source_info)}")
     return Group(parts)
 

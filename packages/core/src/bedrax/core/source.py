@@ -162,8 +162,8 @@ def position_of(source: Source) -> tuple[str, int, int, int, int, str]:
 
 
 def describe(source: Source | None) -> str:
-    """Return `file.py:12 (function)`, or 'unknown place' for None."""
-    where = None if source is None else source[0]
+    """Return `file.py:12 (function)`, or 'unknown place' for None and an empty `Place`."""
+    where = source[0] if source else None
     return "unknown place" if where is None else f"{where.co_filename}:{line_of(source)} ({where.co_name})"
 
 

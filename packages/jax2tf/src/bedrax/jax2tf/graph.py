@@ -305,7 +305,7 @@ def _operation_name(eqn) -> str:
     """The name scopes around an equation, its primitive, and the user's line: ``Net/Dense_0/dot_general.model.12``."""
     name = eqn.primitive.name.replace("-", "_").strip("_") or "op"
     place = eqn.source_info
-    if place is None:
+    if not place:
         return name
     file = os.path.splitext(os.path.basename(place[0].co_filename))[0]
     name = f"{name}.{file}.{_line(place[0], place[1])}"

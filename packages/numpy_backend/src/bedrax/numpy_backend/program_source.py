@@ -224,7 +224,7 @@ def _say_where(error: Exception, program: Jaxpr) -> None:
     while tb is not None:
         if tb.tb_frame.f_code is compiled(program).function.__code__:
             eqn = compiled(program).places.get(tb.tb_lineno)
-            if eqn is not None and eqn.source_info is not None:
+            if eqn is not None and eqn.source_info:
                 error.add_note(f"(While computing '{eqn.primitive}' of {source.describe(eqn.source_info)}.)")
                 return
         tb = tb.tb_next

@@ -625,7 +625,7 @@ def partitioned_axes(program: Jaxpr, where: Placement) -> tuple[Any, ...] | None
 
 
 def _line(eqn) -> str:
-    if eqn.source_info is None:
+    if not eqn.source_info:
         return " inside"
     file, line, *_ = source.position_of(eqn.source_info[:2])
     return f" at {file}:{line}"

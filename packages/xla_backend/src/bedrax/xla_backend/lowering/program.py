@@ -216,7 +216,7 @@ def inline(
                 out = rule(ctx, *values, **eqn.params)
         except ir.MLIRError as error:
             raise _lowering_bug(ctx, error) from error
-        if eqn.source_info is not None and len(eqn.source_info) > 3:
+        if len(eqn.source_info) > 3:
             hints.mark_all(out, values, eqn.source_info[3])
         if program.symbolic:
             _remember_shapes(program, eqn.outvars, out if type(out) is list or type(out) is tuple else [out])
@@ -273,7 +273,7 @@ def _forget_locations(_: config.Flag) -> None:
 
 def _location(prim, called: Any, source_info) -> Any:
     """The source location of an equation, under the name of the primitive and of the function that it calls."""
-    if source_info is None:
+    if not source_info:
         key: Any = (prim, called)
     else:  # hashing a code object reads all of it; the entry keeps it alive, so its id is enough
         key = (prim, called, id(source_info[0]), *source_info[1:])
@@ -284,7 +284,7 @@ def _location(prim, called: Any, source_info) -> Any:
         name, child, code = prim.name, None, None
         if isinstance(called, str):
             name = f"{name}({called})"
-        if source_info is not None:
+        if source_info:
             code = source_info[0]
             if len(source_info) > 2 and source_info[2]:
                 name = f"{source_info[2]}/{name}"
