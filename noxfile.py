@@ -364,7 +364,8 @@ def pythons(session):
 @nox.session(default=False)
 def bounds(session):
     """Run the packages' tests with the oldest versions of the libraries that the metadata allow; package names narrow
-    it."""
+    it, and `--sample` runs one in six. `--record` writes the result into `tests/pythons.json` and README.md."""
+    sample, record = taken(session, "--sample"), taken(session, "--record")
     requirements = [r for p in PROJECTS.values() for r in p["dependencies"]]
     bound = {}
     for name, version in re.findall(
@@ -380,7 +381,11 @@ def bounds(session):
     names = [name for name in session.posargs if name in PROJECTS]
     others = [argument for argument in session.posargs if argument not in PROJECTS]
     tests = [f"packages/{name}/tests" for name in names or PROJECTS]
-    session.run(there, "-m", "pytest", "-n2", "--timeout=900", *tests, *others, env=QUIET, external=True)
+    share = [f"--sample={SAMPLE}"] if sample else []
+    session.run(there, "-m", "pytest", "-n2", "--timeout=900", *share, *tests, *others, env=QUIET, external=True)
+    if record and not names:
+        session.run(there, "tools/pythons.py", "record", "bounds-sample" if sample else "bounds", external=True)
+        session.run(there, "tools/pythons.py", "write", external=True)
 
 
 @nox.session(default=False)

@@ -25,6 +25,8 @@ PYPROJECTS = [ROOT / "pyproject.toml", *sorted(ROOT.glob("packages/*/pyproject.t
 PASSED = {
     "tests": "all tests",
     "sample": "a sample of the tests",
+    "bounds": "the packages' tests with the oldest libraries that the metadata allow",
+    "bounds-sample": "a sample of the packages' tests with the oldest libraries that the metadata allow",
     "demo": "the worked example",
     "packages": "each package alone",
     "flax": "Flax from PyPI with our wheels",

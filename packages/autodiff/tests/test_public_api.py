@@ -83,16 +83,16 @@ def test_python_branches_on_values_while_differentiating_eagerly():
     assert float(grad(lambda x: lax.mul(x, float(x)))(3.0)) == 3
 
 
-def test_tangents_of_python_numbers_are_python_numbers():
-    """An identity returns its tangent unchanged, as its argument; a gradient is an array."""
+def test_tangents_of_python_numbers_that_are_results():
+    """A result that is a Python number has a Python number as its tangent; that of an array is an array."""
     same = lambda x: x
     squares = custom_jvp(same)
     squares.defjvp(lambda primals, tangents: (primals[0], tangents[0] ** 2))
-    outs = jvp(same, (2.0,), (3.0,)), jvp(squares, (2.0,), (3.0,)), vjp(same, 2.0)[1](3.0), linearize(same, 2.0)[1](3.0)
-    assert outs == ((2.0, 3.0), (2.0, 9.0), (3.0,), 3.0)
+    outs = jvp(same, (2.0,), (3.0,)), jvp(squares, (2.0,), (3.0,))
+    assert outs == ((2.0, 3.0), (2.0, 9.0))
     assert {type(x) for x in tree_leaves(outs)} == {float}
-    assert jvp(same, (2.0,), (f32(3),))[1].dtype == f32
-    assert grad(same)(2.0).weak_type
+    more = jvp(lambda x: lax.add(x, 1.0), (2.0,), (3.0,)), vjp(same, 2.0)[1](3.0), grad(same)(2.0)
+    assert all(x.weak_type for x in tree_leaves(more))
 
 
 def test_integer_arguments():

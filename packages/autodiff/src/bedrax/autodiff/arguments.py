@@ -213,7 +213,7 @@ def flattened(call: Callable[..., Any], name: str, has_aux: bool) -> Callable[..
 def as_typed(t: Any, aval: AbstractValue) -> Any:
     """A tangent or cotangent, converted to the dtype and weak type of `aval`. Rules may return others.
 
-    A Python number that has them is returned unchanged, as an identity returns its argument.
+    A Python number that has them is returned unchanged.
     """
     if dtypes.is_python_scalar(t):
         own = aval_of(t)

@@ -242,7 +242,10 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)
     outs, out_tangents, (out_tree, aux_tree, n) = jvp_flat_with_aux(flat, leaves, pushed)
     result = pytree.tree_unflatten(out_tree, outs[:n])
-    typed = [as_typed(t, aval_of(x).to_tangent_aval()) for x, t in zip(outs[:n], out_tangents)]
+    typed = [
+        (as_typed if dtypes.is_python_scalar(x) else as_array)(t, aval_of(x).to_tangent_aval())
+        for x, t in zip(outs[:n], out_tangents)
+    ]
     tangent = pytree.tree_unflatten(out_tree, typed)
     return (result, tangent, pytree.tree_unflatten(aux_tree, outs[n:])) if has_aux else (result, tangent)
 

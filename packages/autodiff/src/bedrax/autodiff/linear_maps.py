@@ -12,6 +12,7 @@ from bedrax import pytree
 from bedrax.autodiff.arguments import (
     Chosen,
     all_arguments,
+    as_array,
     as_typed,
     check_argnums,
     check_function,
@@ -138,7 +139,7 @@ class Linearized:
         if wanted is not None:
             wanted = [w for w, a in zip(wanted, self.active, strict=True) if a]
         found = iter((backward or self._backward)(cts, wanted))
-        out = [as_typed(next(found) if a else Zero(t), t) for a, t in zip(self.active, self.in_types, strict=True)]
+        out = [as_array(next(found) if a else Zero(t), t) for a, t in zip(self.active, self.in_types, strict=True)]
         return pytree.tree_unflatten(self.in_tree, out)
 
     @property
