@@ -104,7 +104,9 @@ class FunctionWithJVP(FunctionWithRules):
             )
         own = subfuns[0].params
         if params != {"symbolic_zeros": own["rule"].symbolic_zeros}:
-            raise TypeError(f"custom_jvp_call: with subfuns, the only other param is symbolic_zeros, unchanged; got {params}")
+            raise TypeError(
+                f"custom_jvp_call: with subfuns, the only other param is symbolic_zeros, unchanged; got {params}"
+            )
         return super().bind(*args, **own)
 
 
