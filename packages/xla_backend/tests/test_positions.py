@@ -50,3 +50,11 @@ def test_positions_are_not_written_out(shape, axis):
     x = np.zeros(shape, np.int8)
     program = jit(lambda x: lax.argmax(x, axis, np.int32)).lower(x).compile()
     assert program.memory_analysis().temp_size_in_bytes < x.size
+
+
+def test_elements_are_not_compared_with_the_extreme_of_another_reduction():
+    """XLA may compute the operand again for a second pass, rounded otherwise. Then no element was equal to the extreme, and
+    the position was 2**31 - 1 (jaxlib 0.12.0.1, in the search of a tree over four actions)."""
+    for find in (lax.argmax, lax.argmin):
+        text = jit(lambda x, find=find: find(x, 0, np.int32)).lower(np.ones(4, np.float32)).as_text()
+        assert text.count("stablehlo.reduce") == 1, text
