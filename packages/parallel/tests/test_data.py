@@ -52,12 +52,10 @@ def test_specs():
         (P("z"), ValueError, "the axis 'z', which the mesh does not have"),
         (P("x", "x"), DuplicateSpecError, "names the mesh axis 'x' twice"),
         (("x",), TypeError, "is a PartitionSpec, got"),
-        (
-            P(None, unreduced={"x"}),
-            NotImplementedError,
-            "unreduced={'x'}, unreduced_kind=sum.: no array here holds partial sums",
-        ),
-        (P(reduced={"x"}), NotImplementedError, "psum"),
+        (P(None, unreduced={"x"}), ValueError, "their axes are Explicit .*; the mesh has .'x'. of type Auto"),
+        (P(reduced={"x"}), ValueError, "AxisType.Explicit"),
+        (P("x", unreduced={"x"}), ValueError, "splits a dimension and cannot be unreduced"),
+        (P(unreduced={"z"}), ValueError, "the axis 'z', which the mesh does not have"),
     ],
 )
 def test_bad_specs(spec, error, text):
@@ -71,7 +69,6 @@ def test_manual_axis_types():
     assert kind.to_ct_mat() == ManualAxisType(varying={"x"}, reduced={"y"}) and kind.to_ct_mat().to_ct_mat() == kind
     assert kind.update(varying=frozenset()) == ManualAxisType(unreduced={"y"}) and hash(kind) == hash(kind.update())
     assert pickle.loads(pickle.dumps(kind)) == kind
-    assert kind.update(unreduced=frozenset()).only_varying() == {"x"}
     types = (AxisType.Manual, AxisType.Manual, AxisType.Manual, AxisType.Auto)
     mesh = AbstractMesh((2, 2, 2, 2), ("x", "y", "z", "w"), types)
     assert kind.invarying(mesh) == {"z"} and ManualAxisType().invarying(mesh) == {"x", "y", "z"}
@@ -89,12 +86,18 @@ def test_types_tell_the_axes_over_which_values_vary():
     assert struct.aval == ShapedArray((3,), np.float32, vma=frozenset({"i"})) and "manual_axis_type" in str(struct)
     assert struct.aval.manual_axis_type == varying and struct.update(shape=(2,)).manual_axis_type == varying
     assert struct != ShapeDtypeStruct((3,), np.float32)
-    with pytest.raises(NotImplementedError, match="partial sums"):
+    with pytest.raises(ValueError, match="partial sums over manual axes inside shard_map"):
         ShapeDtypeStruct((3,), np.float32, manual_axis_type=ManualAxisType(reduced={"i"})).aval.vma
     assert ShapedArray((3,), np.float32, manual_axis_type=varying) == struct.aval
     assert struct.aval.update(manual_axis_type=ManualAxisType()).vma == frozenset()
-    with pytest.raises(NotImplementedError, match="partial sums"):
-        ShapedArray((3,), np.float32, manual_axis_type=ManualAxisType(reduced={"i"}))
+    with use_abstract_mesh(AbstractMesh((2, 2), ("i", "j"), (AxisType.Manual, AxisType.Explicit))):
+        parts = ManualAxisType(varying={"j"}, unreduced={"i"}, unreduced_kind=UnreducedKind.max)
+        typed = ShapedArray((3,), np.float32, manual_axis_type=parts)
+    assert typed.manual_axis_type == typed.mat == parts and typed.short() == "f32[3]{V:j, U_max:i}"
+    assert (
+        typed.update(manual_axis_type=parts.update(unreduced=frozenset(), reduced={"i"})).short() == "f32[3]{V:j, R:i}"
+    )
+    assert typed.update(manual_axis_type=ManualAxisType()) == ShapedArray((3,), np.float32)
 
 
 def test_types_have_no_layouts_and_no_memories_of_arrays():

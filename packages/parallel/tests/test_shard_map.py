@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.autodiff import checkpoint, jvp, linear_transpose, linearize, vjp
+from bedrax.autodiff import checkpoint, grad, jvp, linear_transpose, linearize, vjp
 from bedrax.batching import vmap
 from bedrax.core import config
 from bedrax.core.avals import aval_of
@@ -14,6 +14,7 @@ from bedrax.core.staging import make_jaxpr
 from bedrax.core.typecheck import check_jaxpr
 from bedrax.parallel import AbstractMesh, Mesh, get_abstract_mesh, pmap, set_mesh, shard_map, smap
 from bedrax.parallel import PartitionSpec as P
+from bedrax.parallel.explicit import ShardingTypeError
 
 MESH = Mesh(np.arange(8).reshape(4, 2), ("x", "y"))
 rng = np.random.default_rng(0)
@@ -246,7 +247,19 @@ BAD = {
     "unknown collective": (lambda: over(lambda a: lax.psum(a, "z"), P(), P())(A), "no axis named 'z' is bound here"),
     "outside": (lambda: jit(lambda a: lax.psum(a, "x"))(A), "no axis named 'x' is bound here; bound are none"),
     "no types to infer": (lambda: shard_map(lambda a: a, mesh=MESH, out_specs=P())(A), "do not say how they are split"),
-    "partial sums": (lambda: over(lambda a: lax.pcast(a, "x", to="unreduced"), P(), P())(A), "become 'varying' by a cast"),
+    "partial sums": (lambda: over(lambda a: lax.pcast(a, "x", to="unreduced"), P(), P())(A), "only from varying"),
+    "sums of an Auto axis": (lambda: over(lambda a: a, P(), P(unreduced={"x"}))(A), "over axes of type Explicit only"),
+    "cast to what": (lambda: over(lambda a: lax.pcast(a, "x", to="sum"), P(), P())(A), "to is one of varying, unreduced"),
+    "parts are not gathered": (
+        lambda: over(lambda a: lax.ppermute(lax.pcast(a, "x", to="unreduced"), "x", [(0, 1)]), P("x"), P("x"))(A),
+        "is partial sums over .'x'., and is used as one that varies",
+    ),
+    "summed already": (
+        lambda: over(lambda a: lax.psum(lax.pcast(a, "x", to="reduced"), "x"), P(), P())(A), "is the sum over .'x'. already",
+    ),
+    "not linear": (
+        lambda: over(lambda a: lax.sin(lax.pcast(a, "x", to="unreduced")), P("x"), P())(A), "sin of parts are not parts",
+    ),
     "pmap: sizes": (lambda: pmap(lambda a, b: a)(A, B), r"differ in size: 8 .*6"),
     "pmap: nothing mapped": (lambda: pmap(lambda a: a, in_axes=None)(A), "pass axis_size"),
     "pmap: axis": (lambda: pmap(lambda a: a, in_axes=3)(A), "in_axes maps axis 3"),
@@ -256,8 +269,46 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_errors_say_what_is_wrong(name):
     call, text = BAD[name]
-    with pytest.raises((ValueError, TypeError, NameError, NotImplementedError), match=text):
+    with pytest.raises((ValueError, TypeError, NameError, NotImplementedError, ShardingTypeError), match=text):
         call()
+
+
+def test_partial_sums():
+    """An array with partial sums is their sum: its parts are the array and zeros."""
+    mesh = AbstractMesh((4, 2), ("x", "y"))  # explicit axes
+    unreduced = P(None, unreduced={"x", "y"})
+    block = lambda f, i, o: shard_map(f, mesh=mesh, in_specs=i, out_specs=o)
+    total = lax.psum
+    np.testing.assert_allclose(block(lambda a: total(a, ("x", "y")), unreduced, P())(A), A)
+    np.testing.assert_allclose(block(lambda a: 3 * a, unreduced, unreduced)(A), 3 * A)
+    np.testing.assert_allclose(
+        block(lambda a: lax.pcast(a, ("x", "y"), to="unreduced"), P(("x", "y")), unreduced)(A),
+        A.reshape(8, 1, 6).sum(0),
+    )
+    scattered = block(lambda a: lax.psum_scatter(a, "x", tiled=True), P(unreduced={"x"}), P("x"))
+    np.testing.assert_allclose(scattered(A), A)
+    assert linear_transpose(scattered, A)(A)[0].shape == A.shape
+    gathered = block(lambda a: lax.all_gather(a, "x", tiled=True, to="reduced"), P("x"), P(reduced={"x"}))
+    np.testing.assert_allclose(gathered(A), A)
+
+    # A whole operand of an operation on partial sums is one of the parts.
+    def padded(a):
+        return lax.pad(lax.dynamic_update_slice(a, np.full((1, 6), 5.0), (0, 0)), 7.0, ((1, 0, 0), (0, 0, 0)))
+
+    want = np.concatenate([np.full((1, 6), 7.0), np.full((1, 6), 5.0), A[1:]])
+    np.testing.assert_allclose(block(padded, unreduced, unreduced)(A), want)
+    np.testing.assert_allclose(
+        linear_transpose(block(lambda a: lax.slice(a, (1, 0), (3, 6)), unreduced, unreduced), A)(A[:2])[0],
+        np.pad(A[:2], ((1, 5), (0, 0))),
+    )
+
+    def loss(w, a):
+        return total(lax.reduce_sum(lax.sin(lax.mul(a, w)), (0, 1)), "x")
+
+    mapped = block(loss, (P(None, reduced={"x"}), P("x")), P())
+    w = A[:2]
+    rows = A.reshape(4, 2, 6)
+    np.testing.assert_allclose(grad(mapped)(w, A), (rows * np.cos(rows * w)).sum(0), rtol=1e-6)
 
 
 def test_abstract_mesh():

@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = attach(
             "UnexpectedTracerError",
         ),
         "bedrax.numpy.index_plans": ("NonConcreteBooleanIndexError",),
+        "bedrax.parallel.explicit": ("ShardingTypeError",),
         "bedrax.random.reuse": ("KeyReuseError",),
         "bedrax.xla_backend": ("JaxRuntimeError",),
     },

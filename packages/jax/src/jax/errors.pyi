@@ -13,5 +13,6 @@ from bedrax.core.errors import (
     UnexpectedTracerError as UnexpectedTracerError,
 )
 from bedrax.numpy.index_plans import NonConcreteBooleanIndexError as NonConcreteBooleanIndexError
+from bedrax.parallel.explicit import ShardingTypeError as ShardingTypeError
 from bedrax.random.reuse import KeyReuseError as KeyReuseError
 from bedrax.xla_backend import JaxRuntimeError as JaxRuntimeError

@@ -284,7 +284,11 @@ CASES = [  # what is wrong, the call, the words
         lambda: jax.make_array_from_callback((8, 8), NamedSharding(mesh, P("x")), lambda i: np.ones(3)),
         ["(4, 8)", "(3,)"],
     ),
-    ("unreduced", lambda: jax.device_put(W, NamedSharding(mesh, P(unreduced={"x"}))), ["unreduced={'x'}", "psum"]),
+    (
+        "unreduced",
+        lambda: jax.device_put(W, NamedSharding(mesh, P(unreduced={"x"}))),
+        ["unreduced={'x'}", "'x'", "AxisType.Explicit"],
+    ),
     ("reduced", shard(P(reduced={"x"}), P()), ["in_specs", "argument x", "reduced={'x'}"]),
     ("no such platform", lambda: jax.devices("gpu"), ["'gpu'", "cpu"]),
     (

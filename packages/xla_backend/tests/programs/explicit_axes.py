@@ -211,6 +211,19 @@ def rules():
         (lambda: jnp.tile(B, (1, 2)), np.tile(M, (1, 2)), "8@x,16"),
         (lambda: jnp.fft.fft(B).real, np.fft.fft(M).real, "8@x,8"),
         (lambda: jnp.squeeze(A[:, :, None], 2), M, "8@x,8@y"),
+        # the blocks of several mesh axes are those of several dimensions, and the other way round
+        (lambda: put(M[0], ("x", "y")).reshape(2, 4), M[0].reshape(2, 4), "2@x,4@y"),
+        (lambda: put(M, None, ("x", "y")).reshape(8, 2, 4), M.reshape(8, 2, 4), "8,2@x,4@y"),
+        (lambda: put(M.reshape(64), ("x", "y")).reshape(2, 8, 4), M.reshape(2, 8, 4), "2@x,8@y,4"),
+        (lambda: put(M.reshape(64), ("x", "y")).reshape(8, 8), M, "8@(x,y),8"),
+        (lambda: put(M.reshape(2, 4, 8), "x", "y").reshape(8, 8), M, "8@(x,y),8"),
+        (lambda: put(M.reshape(2, 32), "x", "y").reshape(64), M.reshape(64), "64@(x,y)"),
+        (lambda: put(M.reshape(2, 32), "x", "y").reshape(8, 8), M, "8@(x,y),8"),
+        (lambda: B.reshape(8, 8, order="F"), M, "8@x,8"),
+        (lambda: lax.bitcast_convert_type(B, np.uint16), M.view(np.uint16).reshape(8, 8, 2), "8@x,8,2"),
+        (lambda: lax.bitcast_convert_type(put(M.view(np.uint8).reshape(8, 8, 4), "x"), np.float32), M, "8@x,8"),
+        (lambda: vmap(lambda r: (v, r)[0])(put(M, "y")), np.stack([M[0]] * 8), "8@y,8@x"),
+        (lambda: jnp.convolve(M[0], M[1], "same") + 0 * v, np.convolve(M[0], M[1], "same"), "8@x"),
     ]
     for i, (make, want, dims) in enumerate(cases):
         for x in (make(), xla.jit(make)()):
@@ -224,6 +237,10 @@ def errors():
     refuses(lambda: A + C, "add of f32[8@x,8@y], f32[8@y,8@x]: axis 0", "'x'", "'y'", "jax.sharding.reshard")
     refuses(lambda: A @ A, "contracted axes (1 of the first operand, 0 of the second)", "out_sharding=P(...)")
     refuses(lambda: B @ C, "'x' along two axes")
+    refuses(lambda: put(M, ("y", "x")).reshape(2, 4, 8), "how these are split is not clear")
+    refuses(
+        lambda: lax.bitcast_convert_type(put(M.view(np.uint8).reshape(8, 8, 4), None, None, "y"), np.float32), "axis 2"
+    )
     refuses(lambda: A.reshape(8, 2, 4), "axes [1] become axes [1, 2] of shape (8, 2, 4)", "out_sharding")
     refuses(lambda: A[:4], "only a part of that axis is read", "None for axis 0")
     refuses(lambda: jnp.cumsum(A, 0), "operand 0 is split over 'x' along axis 0")
@@ -238,7 +255,7 @@ def errors():
 def moving():
     with set_mesh(mesh):
         assert [text(v) for v in reshard([M, M[0], M[0, 0]], P(None, None))] == ["f32[8,8]", "f32[8]", "f32[]"]
-        assert text(reshard(A, P("y"))) == "f32[8@y,8]" and reshard(A, P("y")).sharding.spec == P("y")
+        assert text(reshard(A, P("y"))) == "f32[8@y,8]" and reshard(A, P("y")).sharding.spec == P("y", None)
         assert text(xla.jit(lambda a: reshard(a, P(None, "x")))(A)) == "f32[8,8@x]"
         assert text(jnp.dot(A, C, out_sharding=P("x"))) == "f32[8@x,8]"
         assert text(jnp.reshape(A, (8, 2, 4), out_sharding=P("x", None, "y"))) == "f32[8@x,2,4@y]"
@@ -345,6 +362,9 @@ def transformations():
     assert text(jvp(jnp.sin, (A,), (A,))[1]) == "f32[8@x,8@y]"
     assert text(vmap(lambda a: jnp.sin(a) * 2)(A)) == "f32[8@x,8@y]"
     assert text(vmap(lambda a, b: a @ b)(B, B)) == "f32[8@x]"
+    with set_mesh(mesh):
+        ones = lambda: vmap(lambda r: jnp.ones(3), out_axes=1)(B)
+        assert text(ones()) == text(xla.jit(ones)()) == "f32[3,8@x]"
     assert text(vmap(grad(lambda a: f(a * 2)))(B)) == "f32[8@x,8]"
     loop = lambda a: lax.scan(lambda c, _: (jnp.sin(c), c.sum(1)), a, None, length=3)
     (last, sums) = xla.jit(loop)(A)

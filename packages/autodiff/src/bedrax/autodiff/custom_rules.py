@@ -29,6 +29,7 @@ from bedrax.core.typing import ArrayLike, P, R, R_co
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives.conversions import asarray, convert_element_type
 from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p, log
+from bedrax.lax.primitives.placement import cotangent_type
 from bedrax.pytree import PyTreeDef
 
 __all__ = [
@@ -349,7 +350,7 @@ class Pullback:
                 log(logs)
             leaves = _cotangent_leaves(what, bound, result)
         return [
-            zeros_of(t.to_tangent_aval()) if ct is None and active else _checked_cotangent(what, ct, t)
+            zeros_of(cotangent_type(t.to_tangent_aval())) if ct is None and active else _checked_cotangent(what, ct, t)
             for ct, t, active in zip(leaves, bound.in_types, self.active, strict=True)
         ]
 

@@ -22,7 +22,7 @@ from bedrax.autodiff.dependence import dependents
 from bedrax.autodiff.forward import Differentiating, DualTracer
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.autodiff.tables import instantiate as materialize
-from bedrax.core import executors, staging
+from bedrax.core import avals, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
@@ -46,7 +46,7 @@ from bedrax.core.tracing import (
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
 from bedrax.lax.primitives.custom_rules import collecting_logs, logging
-from bedrax.lax.primitives.placement import anywhere, reshard_p
+from bedrax.lax.primitives.placement import anywhere, cotangent_type, moved
 
 
 class Node(Tracer):
@@ -105,11 +105,19 @@ def _named(entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequen
 
 
 def _at_home(ct: Any, aval: Any) -> Any:
-    """A cotangent with the sharding in the type of its primal."""
-    split = getattr(aval, "split", None)
-    if split is None or aval_of(ct).split == split:
+    """A cotangent with the sharding of those of its primal's type."""
+    split, have = getattr(cotangent_type(aval), "split", None), getattr(aval_of(ct), "split", None)
+    if split == have or (split is None and not have.partial):
         return ct
-    return reshard_p.bind(ct, to=split, src=aval_of(ct).split or anywhere)
+    return moved(ct, anywhere if split is None else split)
+
+
+def _elsewhere(ct: Any, aval: Any) -> bool:
+    """Whether a cotangent is on another mesh than its primal, or one of them is partial sums or a sum."""
+    split, have = getattr(aval, "split", None), getattr(aval_of(ct), "split", None)
+    if split is None or have is None:
+        return (split or have) is not None and (split or have).partial
+    return split.partial or have.partial or split.mesh != have.mesh
 
 
 class Tape(Trace):
@@ -173,11 +181,14 @@ class Tape(Trace):
           One cotangent per input, `Zero` where none arrives.
         """
         cotangents: dict[int, Any] = {}  # by id of the node; the tape keeps nodes alive
+        splits = avals.any_split
         needed = None if wanted is None else self._reached([n for n, w in zip(inputs, wanted, strict=True) if w])
 
         def add(nodes, arriving):
             for x, ct in zip(nodes, arriving, strict=True):
                 if ct is not None and type(x) is Node and x._trace is self and type(ct) is not Zero:
+                    if splits and _elsewhere(ct, x.aval):
+                        ct = _at_home(ct, x.aval)  # what reaches an operation is summed, or in parts, as it expects
                     key = id(x)
                     known = cotangents.get(key)
                     cotangents[key] = ct if known is None else add_tangents(known, ct)
@@ -191,7 +202,9 @@ class Tape(Trace):
                 arriving = [cotangents.pop(id(n), None) for n in entry.outs]
                 if all(ct is None for ct in arriving):
                     continue
-                ct: Any = [Zero(n.aval) if c is None else c for n, c in zip(entry.outs, arriving, strict=True)]
+                ct: Any = [
+                    Zero(cotangent_type(n.aval)) if c is None else c for n, c in zip(entry.outs, arriving, strict=True)
+                ]
             else:
                 ct = cotangents.pop(id(entry.outs[0]), None)
                 if ct is None:
@@ -200,7 +213,9 @@ class Tape(Trace):
             marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
             rule = transpose_rules[prim]
             add(args, _named(entry, rule, ct, marked) if entry.names else rule(ct, *marked, **entry.params))
-        return [_at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(n.aval) for n in inputs]
+        return [
+            _at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(cotangent_type(n.aval)) for n in inputs
+        ]
 
     def _reached(self, nodes: Sequence[Node]) -> set[int]:
         """The ids of the entries that depend on `nodes`."""
@@ -515,13 +530,17 @@ def transpose_jaxpr(
     """
     others = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
     ct_types = [
-        a.to_tangent_aval().strip_weak_type() for a, here in zip(jaxpr.out_avals, arriving, strict=True) if here
+        cotangent_type(a.to_tangent_aval().strip_weak_type())
+        for a, here in zip(jaxpr.out_avals, arriving, strict=True)
+        if here
     ]
 
     def transposed(*values):
         rest, cts = iter(values[: len(others)]), iter(values[len(others) :])
         args = [UndefinedPrimal(a) if lin else next(rest) for a, lin in zip(jaxpr.in_avals, linear, strict=True)]
-        all_cts = [next(cts) if here else Zero(a) for a, here in zip(jaxpr.out_avals, arriving, strict=True)]
+        all_cts = [
+            next(cts) if here else Zero(cotangent_type(a)) for a, here in zip(jaxpr.out_avals, arriving, strict=True)
+        ]
         out = backward_pass(jaxpr, args, all_cts)
         return [ct for ct in out if type(ct) is not Zero], tuple(type(ct) is not Zero for ct in out)
 

@@ -17,7 +17,7 @@ from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.elementwise import add_jaxvals_p
-from bedrax.lax.primitives.placement import anywhere, is_split, placed_result
+from bedrax.lax.primitives.placement import anywhere, cotangent_type, is_split, placed_result
 from bedrax.lax.primitives.reductions import reduce_sum_p
 from bedrax.lax.symbolic_zeros import LazilyTyped, Zero, instantiate
 
@@ -227,9 +227,9 @@ def bilinear(prim: Primitive, lhs_transpose: Callable[..., Any], rhs_transpose: 
         if first and type(y) is UndefinedPrimal:
             raise ValueError(f"'{prim}' is not linear in both operands together")
         rule, undefined, other = (lhs_transpose, x, y) if first else (rhs_transpose, y, x)
-        if avals.any_split and (is_split(ct) or is_split(other)):
+        if avals.any_split and prim.family != "elementwise" and (is_split(ct) or is_split(other)):
             # Types have shardings: that of the cotangent is that of its primal, not that of the contraction.
-            where = undefined.aval.split or anywhere
+            where = cotangent_type(undefined.aval).split or anywhere
             back = placed_result(where, _by_values(rule, first, undefined.aval), ct, other, **params)
         else:
             back = rule(ct, x, y, **params)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from bedrax import pytree
 from bedrax.batching.tables import AxisData
 from bedrax.batching.trace import BatchTracer, batch_flat_with_aux, place
+from bedrax.core import avals
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.signatures import signature_of
@@ -17,6 +18,7 @@ from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name
 from bedrax.core.typing import P, R
 from bedrax.lax.axes import rank_of
+from bedrax.lax.primitives.placement import is_split, moved
 from bedrax.lax.primitives.reductions import reduce_sum
 
 
@@ -94,6 +96,8 @@ def vmap(
             wanted = _prefix_axes("out_axes", out_axes, pytree.tree_unflatten(out_tree, outs), out_tree, call)
         each = enumerate(zip(outs, out_dims, wanted, strict=True))
         placed = [_placed(x, d, w, size, call, (out_tree, i), sum_match) for i, (x, d, w) in each]
+        if avals.any_split:
+            placed = _split_alike(placed, out_dims, wanted, leaves, dims)
         out = pytree.tree_unflatten(out_tree, placed)
         if vmappable:
             out = _changed(out, wanted, lambda x, axes: vmappable[type(x)].batch(x, axes, size))
@@ -201,6 +205,26 @@ def _placed(x, dim: int | None, wanted: int | None, size, call: _Call, of: tuple
             f" got {wanted}, in {call}"
         )
     return place(x, dim, wanted % rank, size)
+
+
+def _split_alike(placed: list, out_dims: Sequence, wanted: Sequence, leaves: Sequence, dims: Sequence) -> list:
+    """Results, where those that depend on no mapped argument are split over the mapped axis as arguments are."""
+    splits = [(aval_of(x).split, d) for x, d in zip(leaves, dims, strict=True) if type(d) is int and is_split(x)]
+    found = next(((split, split.spec[d]) for split, d in splits if split.spec[d] is not None), None)
+    if found is None:
+        return placed
+    (split, entry), out = found, []
+    for x, d, at in zip(placed, out_dims, wanted, strict=True):
+        if d is None and type(at) is int:
+            aval = aval_of(x)
+            own = split.spec.update((), unreduced=(), reduced=()) if aval.split is None else aval.split.spec
+            entries = [*own, *[None] * (aval.ndim - len(own))]
+            axes = entry if isinstance(entry, tuple) else (entry,)
+            if not any(a in (e if isinstance(e, tuple) else (e,)) for e in entries for a in axes):
+                entries[at % aval.ndim] = entry
+                x = moved(x, (aval.split or split).update(spec=own.update(entries)))
+        out.append(x)
+    return out
 
 
 def _argument_text(x) -> str:

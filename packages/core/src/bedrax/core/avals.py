@@ -78,6 +78,17 @@ def _axes(entry: Any) -> str:
     return f"({','.join(map(str, entry))})" if isinstance(entry, tuple) else str(entry)
 
 
+def _sets(aval: ShapedArray) -> str:
+    """Return the axes over which values vary, are partial sums, or are sums: ``{V:x, U:y}``; kinds: ``U_max``."""
+    sets = {"V": aval.vma}
+    if aval.split is not None:
+        spec = aval.split.spec
+        kind = getattr(spec.unreduced_kind, "name", "sum")
+        sets |= {"U" if kind == "sum" else f"U_{kind}": spec.unreduced, "R": spec.reduced}
+    text = ", ".join(f"{name}:{_axes(tuple(sorted(axes, key=str)))}" for name, axes in sets.items() if axes)
+    return f"{{{text}}}" if text else ""
+
+
 class ShapedArray(AbstractValue):
     """The type of an array. Equality and hash cover every field; immutable.
 
@@ -88,11 +99,13 @@ class ShapedArray(AbstractValue):
       sharding: the split of the array over explicit axes of a mesh; None: not split. The attribute `split` is the same.
       memory_space: that of a reference; None for arrays, whose shardings name it.
       vma: the axes of meshes over which values vary inside `shard_map`.
-      manual_axis_type: the same as a `jax.sharding.ManualAxisType`; None: `vma` is read.
+      manual_axis_type: the same as a `jax.sharding.ManualAxisType`, with partial sums; None: `vma` is read.
       layout: None: types have no layouts.
 
+    Partial sums over explicit and over manual axes are in the spec of `split`.
+
     Raises:
-      NotImplementedError: if `layout` is given, or `manual_axis_type` has partial sums.
+      NotImplementedError: if `layout` is given.
 
     Examples:
 
@@ -134,7 +147,10 @@ class ShapedArray(AbstractValue):
             global any_split
             any_split = True
         self.memory_space: Any = memory_space
-        self.vma: frozenset[Any] | Any = vma if manual_axis_type is None else manual_axis_type.only_varying()
+        self.vma: frozenset[Any] | Any = vma
+        if manual_axis_type is not None:
+            self.vma = manual_axis_type.varying
+            self.split = offers.offered("split by manual axes")(self, manual_axis_type)
         self._hash = None
 
     layout: None = None  # see __init__
@@ -153,7 +169,9 @@ class ShapedArray(AbstractValue):
 
     @property
     def manual_axis_type(self) -> Any:
-        return offers.offered("manual axis type")(varying=self.vma)
+        return offers.offered("manual axis type")(self)
+
+    mat = manual_axis_type
 
     def update(self, **changes: Any) -> ShapedArray:
         """A copy with some fields changed."""
@@ -214,13 +232,14 @@ class ShapedArray(AbstractValue):
         return found
 
     def short(self) -> str:
-        """The form used in jaxprs, e.g. ``f32[3,4]``, or ``f32[3@x]{V:y}``: split over `x`, varying over `y`."""
+        """The form used in jaxprs, e.g. ``f32[3,4]``, or ``f32[3@x]{V:y, U:z}``: split over `x`, varying over `y`, and
+        partial sums over `z`."""
         return f"{dtypes.short_name(self.dtype)}{self._dims()}"
 
     def _dims(self) -> str:
         entries = [*(() if self.split is None else self.split.spec), *[None] * len(self.shape)]
         dims = [str(n) if e is None else f"{n}@{_axes(e)}" for n, e in zip(self.shape, entries, strict=False)]
-        return f"[{','.join(dims)}]" + (f"{{V:{_axes(tuple(sorted(self.vma, key=str)))}}}" if self.vma else "")
+        return f"[{','.join(dims)}]" + (_sets(self) if self.vma or self.split is not None else "")
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
         name = dtypes.short_name(self.dtype) if short_dtypes else str(getattr(self.dtype, "name", self.dtype))
@@ -463,8 +482,7 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
-        varying = _NO_AXES if self.manual_axis_type is None else self.manual_axis_type.only_varying()
-        found = ShapedArray(self.shape, self.dtype, self.weak_type, vma=varying)
+        found = ShapedArray(self.shape, self.dtype, self.weak_type, manual_axis_type=self.manual_axis_type)
         tells = getattr(self.sharding, "sharding_of_type", None)
         return found if tells is None else found.update(sharding=tells(found))
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bedrax.core import array, config, errors, executors
+from bedrax.core import array, avals, config, errors, executors
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, aval_of, plain_aval
 from bedrax.core.tables import effect_rules, eval_rules, named_axes, pure_shapes, shape_rules, varying_rules
 from bedrax.core.typing import ArrayLike, F
@@ -432,6 +432,12 @@ def _conversion(name: str) -> str:
     )
 
 
+# `(value whose type has a sharding, axes) -> (value that varies over those axes over which it was a sum, other axes)`
+cast_sums: Callable[..., Any] = lambda x, axes: (x, axes)
+# `(prim, args, params) -> args`, where a whole operand that is combined with partial sums over manual axes becomes one
+operands_in_parts: Callable[..., Any] = lambda prim, args, params: args
+
+
 _primitives: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()  # (module, name) -> what it has made
 
 
@@ -530,9 +536,10 @@ class Primitive:
                 raise TypeError(f"{self} is an operation on arrays, {what}")
             split = getattr(aval, "split", None)
             if split is not None:
-                return split.result_types(self, types, params, shape_rules[self](*types, **params))
+                out = split.result_types(self, types, params, shape_rules[self](*types, **params))
+                return _varying_types(self, types, params, out) if varies and current.varying else out
         if varies and current.varying:
-            return _varying_types(self, types, params)
+            return _varying_types(self, types, params, shape_rules[self](*types, **params))
         return shape_rules[self](*types, **params)
 
     def abstract(self, rule: F) -> F:
@@ -582,6 +589,8 @@ class _Cast(Primitive):
 
     def bind(self, x: Any, *, axes: frozenset[str]) -> Any:
         more = (axes & current.varying) - varying_axes(aval_of(x))
+        if more and getattr(aval_of(x), "split", None) is not None:
+            x, more = cast_sums(x, more)
         return current.trace.process(self, (x,), {"axes": more}) if more else x
 
 
@@ -601,6 +610,8 @@ def cast_operands(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) 
 
     Constants are not cast: no derivative with respect to them is taken.
     """
+    if avals.any_split:
+        args = operands_in_parts(prim, args, params)
     axes = [_axes_of_operand(x) for x in args]
     to, _ = varying_rules[prim](axes, params)
     return args if not to or all(to <= own for own in axes) else _cast_to(args, to)
@@ -622,9 +633,8 @@ def _cast_to(args: Sequence[Any], axes: frozenset) -> list:
     return [pvary_p.bind(x, axes=axes) if isinstance(x, Tracer) and x.aval.is_array else x for x in args]
 
 
-def _varying_types(prim: Primitive, types: Sequence[AbstractValue], params: dict) -> Any:
-    """Return the types of results, with the axes over which they vary."""
-    out = shape_rules[prim](*types, **params)
+def _varying_types(prim: Primitive, types: Sequence[AbstractValue], params: dict, out: Any) -> Any:
+    """Return the types `out` of results, with the axes over which they vary."""
     _, axes = varying_rules[prim]([varying_axes(a) for a in types], params)
     if not prim.multiple_results:
         return _with_axes(out, axes)

@@ -106,7 +106,8 @@ def zeros_of(aval: ShapedArray) -> Any:
         return np.zeros(aval.shape, dtypes.float0)
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.zeros(aval.shape)
-    return broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
+    zeros = broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
+    return moved(zeros, aval.split) if aval.split is not None and aval.split.partial else zeros
 
 
 def zeros_like(x: Any) -> Array:

@@ -6,7 +6,13 @@ import bedrax.numpy_backend  # noqa: F401  # the default executor
 from bedrax.core import offers, source
 from bedrax.core.lazy import attach
 
-offers.offer("manual axis type", "bedrax.parallel.specs:ManualAxisType")
+offers.offer("manual axis type", "bedrax.parallel.sums:manual_axis_type_of")
+offers.offer("split by manual axes", "bedrax.parallel.sums:split_by_manual")
+offers.offer("moves of partial sums", "bedrax.parallel.exchanges:move")
+offers.offer("results with partial sums", "bedrax.parallel.exchanges:result")
+offers.offer("operands in parts", "bedrax.parallel.exchanges:in_parts")
+offers.offer("types with splits", "bedrax.parallel.explicit:typed")
+offers.offer("error of splits", "bedrax.parallel.explicit:ShardingTypeError")
 source.register_exclusion(os.path.dirname(os.path.abspath(__file__)))
 
 __getattr__, __dir__, __all__ = attach(

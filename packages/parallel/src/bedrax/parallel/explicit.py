@@ -2,9 +2,13 @@
 
 An array over a mesh with `Explicit` axes has a type with a sharding, ``float32[8@x,4]``, and so has every value that is
 computed from it: the column `sharding` has the split of the results of each primitive. If operands have different
-splits,
-or the split of the result is ambiguous, that is an error during tracing, and the message has the remedy.
+splits, or the split of the result is ambiguous, that is an error during tracing, and the message has the remedy.
 None is a type without split axes.
+
+A value can be a sum of parts over an axis, one part on each device: ``float32[8]{U:x}``. An operation that is linear in
+it has such a result, and its parts are computed from parts, without an exchange: the column `partial sums` has the
+operands in which a primitive is linear. Other operations refuse such operands. ``float32[8]{R:x}`` is a value that is
+complete over `x`, and whose cotangent is a sum of parts.
 """
 
 from __future__ import annotations
@@ -16,7 +20,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from bedrax import pytree
-from bedrax.core import executors, passes, staging, tables
+from bedrax.autodiff.tables import jvp_rules
+from bedrax.core import executors, offers, passes, staging, tables, tracing
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.context import Variable
@@ -26,7 +31,7 @@ from bedrax.lax.primitives import collectives, placement
 from bedrax.lax.primitives.placement import free, moved, reshard_p
 from bedrax.parallel import meshes
 from bedrax.parallel.meshes import AxisType
-from bedrax.parallel.specs import PartitionSpec, axes_of
+from bedrax.parallel.specs import PartitionSpec, UnreducedKind, axes_of
 
 __all__ = [
     "ForbiddenCollectiveError",
@@ -36,11 +41,24 @@ __all__ = [
     "no_collectives",
     "reshard",
     "sharding_rules",
+    "sum_rules",
 ]
 
 
 class ShardingTypeError(Exception):
-    """Values have splits that an operation cannot combine."""
+    """Values have splits, or partial sums, that an operation cannot combine.
+
+    Examples:
+
+      >>> mesh = jax.make_mesh((1,), ("i",))
+      >>> x = jax.device_put(jnp.ones(2), jax.NamedSharding(mesh, jax.P(unreduced={"i"})))
+      >>> try:
+      ...     jnp.sin(x)
+      ... except jax.errors.ShardingTypeError as error:
+      ...     print(str(error)[:37])
+      ...
+      sin of f32[2]{U:i}: an operand is par
+    """
 
 
 class ForbiddenCollectiveError(Exception):
@@ -55,6 +73,8 @@ class Operation:
       types, outs: types of operands and results.
       specs: per operand, an entry of a partition spec for each dimension.
       sizes: the sizes of the mesh axes.
+      unreduced, kinds: per operand, the axes over which it is partial sums, and their kind.
+      reduced: per operand, the axes over which it is a sum.
     """
 
     def __init__(self, prim: Primitive, types: Any, outs: Any, sharding: Any) -> None:
@@ -64,6 +84,10 @@ class Operation:
         self.sharding = sharding
         self.sizes: dict[Any, Any] = dict(sharding.mesh.shape_tuple)
         self.specs: list[tuple[Any, ...]] = [entries(t) for t in types]
+        splits = [getattr(t, "split", None) for t in types]
+        self.unreduced: list[frozenset[Any]] = [_NO_AXES if s is None else s.spec.unreduced for s in splits]
+        self.reduced: list[frozenset[Any]] = [_NO_AXES if s is None else s.spec.reduced for s in splits]
+        self.kinds: list[UnreducedKind | None] = [None if s is None else s.spec.unreduced_kind for s in splits]
 
     def error(self, what: str, advice: str = "") -> ShardingTypeError:
         """The error of this operation."""
@@ -104,6 +128,9 @@ class Operation:
                 f"axis {d} of the result has size {size}, no multiple of the {self.parts(entry)} parts over {entry!r}"
             )
         return entry
+
+
+_NO_AXES: frozenset[Any] = frozenset()
 
 
 def entries(aval: AbstractValue) -> tuple[Any, ...]:
@@ -200,7 +227,7 @@ def check_collectives(program: Jaxpr, axes: frozenset[Any] | None = None) -> Non
     axes = _forbidden.value if axes is None else axes
     for eqn in passes.speaking(program, tables.named_axes, tables.programs) if axes else ():
         prim = eqn.primitive
-        if prim.family == "collectives" and prim not in (collectives.axis_index_p, pvary_p):
+        if prim.family == "collectives" and prim not in (collectives.axis_index_p, collectives.cast_p, pvary_p):
             for axis in axes.intersection(tables.named_axes[prim](eqn.params)):
                 raise _forbid(prim.name, axis, "is a collective over it")
         for use in tables.programs[prim](eqn.params):
@@ -301,12 +328,155 @@ sharding_rules: Final = Column(
 )
 
 
+# ---- partial sums
+
+EACH: Final = "each"  # result i has the partial sums of operand i
+
+_BY_DERIVATIVE: dict[str, tuple[tuple[int, ...], ...] | None] = {"linear": None, "bilinear": ((0,), (1,))}
+
+
+def _by_derivative(prim: Primitive) -> Callable | None:
+    """The rule of a primitive that is linear in all operands together, or in each of two, according to its derivative."""
+    kind = jvp_rules.kind(prim)
+    if kind not in _BY_DERIVATIVE:
+        return None
+    groups = _BY_DERIVATIVE[kind]
+    return lambda op, **params: groups or (tuple(range(len(op.types))),)
+
+
+# `rule(op, **params)`: groups of positions of operands: the operation is linear in the operands of a group together.
+sum_rules: Final = Column(
+    "partial sums",
+    "bedrax.parallel.sharding",
+    signature="rule(op, **params) -> groups of operands in which the operation is linear",
+    otherwise=_by_derivative,
+    otherwise_kind="by derivative",
+)
+
+# Primitives that select or move elements: they commute with the maximum and the minimum of parts.
+moving: set[Primitive] = set()
+
+
+def _axes_text(axes: Any) -> str:
+    return ", ".join(map(repr, sorted(axes, key=str)))
+
+
+def _holders(op: Operation, params: dict[str, Any], prim: Primitive) -> tuple[int, ...] | str:
+    """The operands that are linear together, and hold the partial sums of an operation; or `EACH`."""
+    mine = [i for i, axes in enumerate(op.unreduced) if axes]
+    over = frozenset().union(*op.unreduced)
+    kinds = {op.kinds[i] for i in mine}
+    sum_first = "Sum first, with jax.sharding.reshard(x, P(...)) without unreduced="
+    if len(kinds) > 1:
+        raise op.error(f"operands are parts of different kinds, {_axes_text(k.name for k in kinds)}", sum_first)
+    rule = sum_rules.find(prim)
+    (kind,) = kinds
+    same = prim.name in _SAME_KIND[kind]
+    if not same and (rule is None or (kind is not UnreducedKind.sum and prim not in moving)):
+        raise op.error(
+            f"an operand is partial ({kind.name}) over {_axes_text(over)}, and {op.name} of parts are not parts of its"
+            " result",
+            sum_first,
+        )
+    groups: Any = (tuple(range(len(op.types))),) if same else rule(op, **params)
+    if groups == EACH:
+        return EACH
+    group = next((g for g in groups if set(mine) <= set(g)), None)
+    if group is None:
+        held = [i for g in groups for i in g]
+        why = (
+            f"operands {mine} are partial sums, and it is linear in each alone, not in several together"
+            if set(mine) <= set(held)
+            else f"it is not linear in operand {next(i for i in mine if i not in held)}, which is partial sums over"
+            f" {_axes_text(over)}"
+        )
+        raise op.error(why, sum_first)
+    for i in group:
+        if op.unreduced[i] != over and (op.unreduced[i] or op.name in _SUMS):
+            raise op.error(
+                f"operand {i} is not partial sums over {_axes_text(over - op.unreduced[i])}, and another operand is",
+                f"{sum_first}, or give each of them the same unreduced axes, with reshard(x, P(..., unreduced={{...}}))",
+            )
+    return group
+
+
+def whole_operands(prim: Primitive, types: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]) -> Sequence[int]:
+    """The operands that are given as a whole, and that are parts together with others."""
+    op = Operation(prim, types, outs, next(t.split for t in types if getattr(t, "split", None) is not None))
+    group = _holders(op, params, prim)
+    if group == EACH or op.name in _SUMS or UnreducedKind.sum not in op.kinds:
+        return ()  # the maximum and the minimum of equal values are these
+    return [i for i in group if not op.unreduced[i]]
+
+
+def operands_in_parts(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
+    """The operands of an operation inside `shard_map`; a whole operand of a sum of parts becomes one of the parts."""
+    over = frozenset().union(*map(_manual_sums, args))
+    if not over or prim in _WITH_TYPES or prim.family == "collectives" or tables.programs[prim](params):
+        return args
+    types = [aval_of(x) for x in args]
+    outs = tables.shape_rules[prim](*types, **params)
+    whole = whole_operands(prim, types, list(outs) if prim.multiple_results else [outs], params)
+    in_parts = offers.offered("operands in parts")
+    mesh = next(t.split.mesh for t in types if getattr(t, "split", None) is not None)
+    return [in_parts(x, over, mesh) if i in whole else x for i, x in enumerate(args)] if whole else args
+
+
+def _manual_sums(x: Any) -> frozenset[Any]:
+    split = getattr(getattr(x, "aval", None), "split", None)
+    return _NO_AXES if split is None else split.spec.unreduced.intersection(split.mesh.manual_axes)
+
+
+tracing.operands_in_parts = operands_in_parts
+
+
+# In a sum with partial sums, a whole operand is probably a mistake. In other operations (a written element, padding), it
+# is the part of the first device.
+_SUMS = ("add", "sub", "add_any")
+
+_SAME_KIND = {
+    UnreducedKind.sum: (),
+    UnreducedKind.max: ("max", "reduce_max", "cummax"),
+    UnreducedKind.min: ("min", "reduce_min", "cummin"),
+}
+
+
+def _sums(op: Operation, prim: Primitive, params: dict[str, Any]) -> list[tuple[Any, Any, Any]]:
+    """Per result, the axes over which it is partial sums and over which it is a sum, and the kind.
+
+    An operand without axes may meet one that is a sum over some: the result is one, too. Only its own cotangent is summed.
+
+    Raises:
+      ShardingTypeError: the operation would have to exchange data.
+    """
+    over = frozenset().union(*op.unreduced)
+    reduced = frozenset().union(*op.reduced)
+    if not over and not reduced:
+        return [_NOTHING] * len(op.outs)
+    splitting = [frozenset(a for e in spec for a in axes_of(e)) for spec in op.specs]
+    if over and _holders(op, params, prim) == EACH:
+        return [(op.unreduced[i], op.reduced[i], op.kinds[i]) for i in range(len(op.outs))]
+    for i, own in enumerate(splitting):
+        if over & own:
+            raise op.error(f"operand {i} is split over {_axes_text(over & own)}, and another is partial sums over it")
+    varying = frozenset().union(*(getattr(t, "vma", _NO_AXES) for t in op.types))
+    left = reduced.difference(over, varying, *splitting)
+    kind = next((k for k in op.kinds if k is not None), None)
+    return [(over, left, kind)] * len(op.outs)
+
+
+_NOTHING = (_NO_AXES, _NO_AXES, None)
+
+
+# ---- the types of results
+
+
 def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any], out: Any) -> Any:
     """The types of results with their shardings; called by `Primitive.result_types` if an operand has a sharding."""
     rule = sharding_rules.find(prim)
     if prim is reshard_p and _forbidden.value and params["to"] is not placement.anywhere:
         _check_kept(Operation(prim, types, [out], types[0].split), [out])
-    if prim is reshard_p or (rule is None and tables.programs[prim](params)):
+    if prim in _WITH_TYPES or (rule is None and tables.programs[prim](params)):
         return out  # the types of the inner programs have it
     shardings = [t.split for t in types if getattr(t, "split", None) is not None]
     outs = list(out) if prim.multiple_results else [out]
@@ -314,28 +484,35 @@ def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any
     for s in shardings:
         if s.mesh != op.sharding.mesh:
             raise op.error(f"operands are on different meshes, {op.sharding.mesh} and {s.mesh}")
+    if not any(e is not None for spec in op.specs for e in spec):
+        rule = nowhere  # partial sums or sums, whose dimensions are not split
     if rule is None:
         raise op.error(
             f"there is no rule for the split of the results of '{prim}'",
             "Gather its operands with jax.sharding.reshard(x, P())",
         )
     found = rule(op, **params)
-    placed = [_with(op, a, spec) for a, spec in zip(outs, found, strict=True)]
+    placed = [_with(op, a, spec, sums) for a, spec, sums in zip(outs, found, _sums(op, prim, params), strict=True)]
     if _forbidden.value:
         _check_kept(op, placed)
     return placed if prim.multiple_results else placed[0]
 
 
-def _with(op: Operation, aval, spec):
+_WITH_TYPES = (reshard_p, collectives.cast_p)  # the types of their results are among their params
+
+
+def _with(op: Operation, aval, spec, sums):
     if spec is None or not getattr(aval, "is_array", False):
         return aval
     used = [a for e in spec for a in axes_of(e)]
     for a in used:
         if used.count(a) > 1:
             raise op.error(f"the result would be split over {a!r} along two axes, as {spec}")
-    if not used:
+    unreduced, reduced, kind = sums
+    if not used and not unreduced and not reduced:
         return aval if aval.split is None else aval.update(sharding=None)
-    return aval.update(sharding=type(op.sharding)(op.sharding.mesh, PartitionSpec(*spec)))
+    full = PartitionSpec(*spec, unreduced=unreduced, reduced=reduced, unreduced_kind=kind)
+    return aval.update(sharding=type(op.sharding)(op.sharding.mesh, full))
 
 
 # ---- changes of the kind of axes

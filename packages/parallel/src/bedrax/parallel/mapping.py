@@ -14,13 +14,12 @@ from bedrax.core.avals import aval_of
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name, of_a_trace
-from bedrax.core.tracing import Tracer
 from bedrax.core.typing import Decorator, P, R
-from bedrax.lax.primitives.placement import moved
 from bedrax.parallel import explicit, meshes, rules  # noqa: F401  (rules: the primitive's rows)
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
-from bedrax.parallel.primitives import inside, manual_sizes, names_in, parts_of, shard_map_p, whole_type
-from bedrax.parallel.specs import Infer, PartitionSpec, axes_of, refuse_partial_sums
+from bedrax.parallel.primitives import block_split, inside, manual_sizes, names_in, parts_of, shard_map_p
+from bedrax.parallel.specs import Infer, PartitionSpec, axes_of
+from bedrax.parallel.sums import without_axes
 
 __all__ = ["shard_map", "smap"]
 
@@ -216,11 +215,6 @@ def map_blocks(
         if key is not None and not any(map(of_a_trace, found.consts)):
             known.keep(key, found)
     out = shard_map_p.bind(*found.consts, *leaves, **found.params)
-    if found.places is not None:
-        out = [
-            x if not isinstance(x, Tracer) and x.sharding == place else moved(x, place)
-            for x, place in zip(out, found.places, strict=True)
-        ]
     return pytree.tree_unflatten(found.tree, out)
 
 
@@ -231,13 +225,11 @@ class _Traced(NamedTuple):
       consts: the values that it closes over.
       params: those of `shard_map_p`.
       tree: the structure of its results.
-      places: the shardings of its results, if they have a split over explicit axes; else None.
     """
 
     consts: list[Any]
     params: dict[str, Any]
     tree: Any
-    places: list[Any] | None
 
 
 def _traced(
@@ -260,7 +252,8 @@ def _traced(
         name = functools.partial(_argument, f, args, i)
         _check_spec("in_specs", spec, len(aval.shape), where, manual, name)
         explicit.check_blocks(aval, spec)
-        blocks.append(_block_type(aval, spec, sizes, check_vma, name))
+        _check_sums(aval, spec, where, manual, name)
+        blocks.append(_block_type(aval, spec, sizes, check_vma, name, where))
     params = dict(mesh=where, manual=manual, check_vma=bool(check_vma))
     in_tree = pytree.tree_structure((args, {}))
     with inside(params), _mesh_inside(where, manual):
@@ -273,19 +266,7 @@ def _traced(
         if check_vma:
             _check_equal(aval, spec, manual, name)
     params.update(jaxpr=program, in_specs=(PartitionSpec(),) * len(consts) + own, out_specs=results)
-    return _Traced(consts, params, out_tree, _places(program, params))
-
-
-def _places(program: Any, params: dict[str, Any]) -> list[Any] | None:
-    """The shardings of results that have a split over explicit axes, or None."""
-    executor, mesh = executors.get(), params["mesh"]
-    if not mesh.explicit_axes or meshes.get_abstract_mesh().manual_axes or not executor.devices():
-        return None
-    with meshes.set_mesh(mesh) if isinstance(mesh, Mesh) else meshes.use_abstract_mesh(mesh):
-        return [
-            executor.resolve(spec, "out_specs of shard_map", whole_type(aval, spec, mesh, params["manual"]))
-            for spec, aval in zip(params["out_specs"], program.out_avals, strict=True)
-        ]
+    return _Traced(consts, params, out_tree)
 
 
 # ---- the mesh
@@ -374,7 +355,7 @@ def _inferred(f: Callable, types: Sequence[Any], mesh: Any, manual: tuple[str, .
             f" {silent}, as they do for axes of type Explicit; pass in_specs"
         )
     found = [getattr(aval.split, "spec", PartitionSpec()) for aval in types]
-    return [PartitionSpec(*(tuple(n for n in axes_of(e) if n in manual) for e in spec)) for spec in found]
+    return [without_axes(spec, frozenset(mesh.axis_names).difference(manual)) for spec in found]
 
 
 def _argument(f: Callable, args: tuple, index: int) -> str:
@@ -394,9 +375,7 @@ def _result(f: Callable, tree: Any, index: int) -> str:
 
 
 def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Sequence[str], name: Callable) -> None:
-    names = names_in(spec)
-    if spec.unreduced or spec.reduced:
-        refuse_partial_sums(spec, f"shard_map: {what} has for {name()} ")
+    names = [*names_in(spec), *spec.unreduced, *spec.reduced]
     if len(spec) > rank:
         raise ValueError(
             f"shard_map: {what} has {spec}, of {len(spec)} entries, for {name()}, of rank {rank}; write at most {rank}"
@@ -414,11 +393,29 @@ def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Se
             )
         if names.count(n) > 1:
             raise ValueError(f"shard_map: {what} has {spec} for {name()}, which names {n!r} twice")
+        if n in mesh.auto_axes and n not in names_in(spec):
+            raise ValueError(
+                f"shard_map: {what} has {spec} for {name()}, but whole arrays have partial sums over axes of type Explicit"
+                f" only, and {n!r} is Auto; make the mesh with axis_types=(jax.sharding.AxisType.Explicit, ...)"
+            )
 
 
-def _block_type(aval: Any, spec: PartitionSpec, sizes: dict, check_vma: bool, name: Callable) -> Any:
+def _check_sums(aval: Any, spec: PartitionSpec, mesh: Any, manual: Sequence[str], name: Callable) -> None:
+    """Raise if an argument is to be summed, or to become partial sums, by its spec: that is an exchange, or another value."""
+    if not executors.get().devices():
+        return  # types of arrays on the host tell nothing
+    have = PartitionSpec() if getattr(aval, "split", None) is None else aval.split.spec
+    have = without_axes(have, frozenset(mesh.axis_names).difference(manual))
+    if (have.unreduced, have.reduced, have.unreduced_kind) != (spec.unreduced, spec.reduced, spec.unreduced_kind):
+        raise ValueError(
+            f"shard_map: in_specs has {spec} for {name()}, of type {aval.str_short()}. Its partial sums and sums must be those"
+            " of the type: leave in_specs out, or change the argument first, with jax.sharding.reshard(x, spec)"
+        )
+
+
+def _block_type(aval: Any, spec: PartitionSpec, sizes: dict, check_vma: bool, name: Callable, mesh: Any) -> Any:
     if aval.mutable:  # the blocks of a reference are references, too
-        return aval.update(inner_aval=_block_type(aval.inner_aval, spec, sizes, check_vma, name))
+        return aval.update(inner_aval=_block_type(aval.inner_aval, spec, sizes, check_vma, name, mesh))
     parts = parts_of(spec, len(aval.shape), sizes)
     for i, (n, c) in enumerate(zip(aval.shape, parts, strict=True)):
         if n % c:
@@ -429,7 +426,11 @@ def _block_type(aval: Any, spec: PartitionSpec, sizes: dict, check_vma: bool, na
                 f" {math.ceil(n / c) * c}, or cut another axis."
             )
     own = frozenset(names_in(spec)) if check_vma else frozenset()
-    return aval.update(shape=tuple(n // c for n, c in zip(aval.shape, parts)), vma=aval.vma | own, sharding=None)
+    return aval.update(
+        shape=tuple(n // c for n, c in zip(aval.shape, parts)),
+        vma=aval.vma | own,
+        sharding=block_split(aval, spec, mesh, frozenset(sizes), check_vma),
+    )
 
 
 def _check_equal(aval: Any, spec: PartitionSpec, manual: Sequence[str], name: Callable) -> None:
@@ -440,4 +441,14 @@ def _check_equal(aval: Any, spec: PartitionSpec, manual: Sequence[str], name: Ca
             f"shard_map: out_specs has {spec} for {name()}, which states that it is equal along {axes}, but by its type it"
             f" varies there. Name {axes} in the spec to put the blocks together, or make them equal by psum, pmax or"
             " all_gather(to='invariant'). If they are equal for a reason that types do not know, pass check_vma=False."
+        )
+    held = aval.manual_axis_type
+    found = (held.unreduced.intersection(manual), held.reduced.intersection(manual), held.unreduced_kind)
+    if held.unreduced.isdisjoint(manual):
+        found = (*found[:2], None)
+    if found != (spec.unreduced, spec.reduced, spec.unreduced_kind):
+        raise ValueError(
+            f"shard_map: out_specs has {spec} for {name()}, which has the type {aval.short()}. Name its partial sums in the"
+            " spec, as P(..., unreduced={...}) or P(..., reduced={...}); or sum them, with psum or psum_scatter; a value that"
+            " varies becomes partial sums by jax.lax.pcast(x, axis, to='unreduced')."
         )

@@ -458,14 +458,14 @@ def in_shape_of(abstract: AbstractMesh, mesh: Mesh) -> Mesh:
 
 
 class set_mesh:
-    """Make a mesh the current one of this thread, from now on or as a context manager.
+    """Make a mesh the current one of this thread, from now on or as a context manager. None: no mesh is current.
 
     Attributes:
       prev_mesh: the former current mesh, or None.
       prev_abstract_mesh: the abstract mesh of a surrounding `use_abstract_mesh`, or None.
 
     Raises:
-      ValueError: the argument is no `Mesh`.
+      ValueError: the argument is neither a `Mesh` nor None.
 
     Examples:
 
@@ -477,14 +477,14 @@ class set_mesh:
       P('i',)
     """
 
-    def __init__(self, mesh: Mesh) -> None:
-        if not isinstance(mesh, Mesh):
-            raise ValueError(f"set_mesh needs a jax.sharding.Mesh, got {type(mesh)}")
+    def __init__(self, mesh: Mesh | None) -> None:
+        if mesh is not None and not isinstance(mesh, Mesh):
+            raise ValueError(f"set_mesh needs a jax.sharding.Mesh or None, got {type(mesh)}")
         self.prev_mesh: Any = _concrete.value
         self.prev_abstract_mesh: Any = _abstract.value
         self.thread: int = threading.get_ident()
         self._saved: dict[Any, Any] = {_concrete: _concrete.local_value}
-        _concrete.set_local(mesh)
+        _concrete.set_local(UNSET if mesh is None else mesh)
 
     def __enter__(self) -> Any:
         if self.thread != threading.get_ident():

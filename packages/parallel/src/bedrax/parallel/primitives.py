@@ -9,24 +9,37 @@ rule.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from bedrax.batching.tables import AxisData, to_front
 from bedrax.batching.trace import batch_flat
-from bedrax.core import tracing
+from bedrax.core import executors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce_for, dead_code_rules, kept
 from bedrax.core.ir import Eqn, Jaxpr
 from bedrax.core.tables import Use, device_rules, families_on_bases, print_rules, programs, varying_rules
 from bedrax.core.tracing import Primitive
-from bedrax.lax import index_in_dim, reshape, transpose
+from bedrax.lax import (
+    concatenate,
+    expand_dims,
+    full_like,
+    index_in_dim,
+    reduce_max,
+    reduce_min,
+    reduce_sum,
+    reshape,
+    squeeze,
+    transpose,
+)
 from bedrax.lax.element_types import run_on_bases
 from bedrax.lax.tables import decompositions
-from bedrax.parallel.meshes import AbstractMesh, Mesh
-from bedrax.parallel.specs import PartitionSpec, axes_of
+from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh
+from bedrax.parallel.specs import PartitionSpec, UnreducedKind, axes_of
+from bedrax.parallel.sums import split_over, without_axes
 
 families_on_bases.add("shard_map")
 
@@ -48,7 +61,7 @@ def inside(params: dict[str, Any]) -> Iterator[None]:
 
 
 def names_in(spec: PartitionSpec) -> list[str]:
-    """The axes in a spec."""
+    """The axes in a spec that split a dimension."""
     return [n for entry in spec for n in axes_of(entry)]
 
 
@@ -61,7 +74,43 @@ def parts_of(spec: PartitionSpec, rank: int, sizes: dict[Any, Any]) -> list[int]
 def whole_type(aval: ShapedArray, spec: PartitionSpec, mesh: Any, manual: Sequence[str]) -> ShapedArray:
     """The type of an array with blocks of type `aval`."""
     parts = parts_of(spec, len(aval.shape), manual_sizes(mesh, manual))
-    return aval.update(shape=tuple(n * c for n, c in zip(aval.shape, parts)), vma=aval.vma - frozenset(manual))
+    return aval.update(
+        shape=tuple(n * c for n, c in zip(aval.shape, parts)),
+        vma=aval.vma - frozenset(manual),
+        sharding=_whole_split(aval, spec, mesh, frozenset(manual)),
+    )
+
+
+def _whole_split(aval: ShapedArray, spec: PartitionSpec, mesh: Any, manual: frozenset[Any]) -> Any:
+    """The split in the type of an array with blocks of type `aval`: over the explicit axes of the mesh around.
+
+    Types of arrays on the host tell nothing.
+    """
+    if not mesh.explicit_axes or not executors.get().devices():
+        return None
+    inner = PartitionSpec() if aval.split is None else without_axes(aval.split.spec, manual)
+    outer = without_axes(spec, frozenset(mesh.axis_names) - frozenset(mesh.explicit_axes))
+    entries = [
+        (*axes_of(a), *axes_of(b)) for a, b, _ in itertools.zip_longest(outer, inner, aval.shape, fillvalue=None)
+    ]
+    unreduced, kind = outer.unreduced | inner.unreduced, outer.unreduced_kind or inner.unreduced_kind
+    both = PartitionSpec(*entries, unreduced=unreduced, reduced=outer.reduced | inner.reduced, unreduced_kind=kind)
+    return split_over(mesh, both)
+
+
+def block_split(aval: ShapedArray, spec: PartitionSpec, mesh: Any, manual: frozenset[Any], typed: bool) -> Any:
+    """The split in the type of a block: over the explicit axes that are not mapped, with the partial sums of a spec."""
+    types = tuple(AxisType.Manual if n in manual else t for n, t in zip(mesh.axis_names, mesh.axis_types, strict=True))
+    kept = PartitionSpec() if aval.split is None else without_axes(aval.split.spec, manual)
+    sums = without_axes(spec, frozenset(mesh.axis_names) - manual) if typed else PartitionSpec()
+    both = PartitionSpec(
+        *kept,
+        *[None] * (len(aval.shape) - len(kept)),
+        unreduced=kept.unreduced | sums.unreduced,
+        reduced=kept.reduced | sums.reduced,
+        unreduced_kind=kept.unreduced_kind or sums.unreduced_kind,
+    )
+    return split_over(mesh.abstract_mesh.update(axis_types=types), both)
 
 
 @shard_map_p.abstract
@@ -145,6 +194,35 @@ def _put_together(x: Any, spec: PartitionSpec, manual: Sequence[str], sizes: dic
     return reshape(transpose(x, permutation), [n * c for n, c in zip(block, parts)])
 
 
+def _parts_first(spec: PartitionSpec) -> PartitionSpec:
+    """The spec of the parts of an array, stacked along a new leading axis; the spec itself if there are none."""
+    return PartitionSpec(tuple(sorted(spec.unreduced, key=str)), *spec) if spec.unreduced else spec
+
+
+def _cut_parts(x: Any, spec: PartitionSpec, manual: Sequence[str], sizes: dict) -> Any:
+    """All blocks of `x`. Partial sums are `x` itself and zeros; the parts of a maximum or minimum are `x` each."""
+    if not spec.unreduced:
+        return _cut(x, spec, manual, sizes)
+    rest = math.prod(sizes[n] for n in spec.unreduced) - 1
+    first = reshape(x, (1, *aval_of(x).shape))
+    others = full_like(first, 0) if spec.unreduced_kind is UnreducedKind.sum else first
+    whole = _parts_first(spec)
+    blocks = _cut(concatenate([first, *[others] * rest], 0), whole, manual, sizes)
+    return squeeze(blocks, (len(names_in(whole)),))
+
+
+def _put_parts(x: Any, spec: PartitionSpec, manual: Sequence[str], sizes: dict) -> Any:
+    """The array for which `_cut_parts` returns blocks of this combination."""
+    if not spec.unreduced:
+        return _put_together(x, spec, manual, sizes)
+    whole = _parts_first(spec)
+    parts = _put_together(expand_dims(x, (len(names_in(whole)),)), whole, manual, sizes)
+    return _COMBINE[spec.unreduced_kind](parts, (0,))
+
+
+_COMBINE = {UnreducedKind.sum: reduce_sum, UnreducedKind.max: reduce_max, UnreducedKind.min: reduce_min}
+
+
 @decompositions.rule(shard_map_p)
 def in_blocks(
     *args: Array,
@@ -157,11 +235,12 @@ def in_blocks(
 ) -> list[Array]:
     """The results, by `vmap` over the axes of the mesh.
 
-    For a result that is equal along an axis according to the specs, the first block along it is used.
+    For a result that is equal along an axis according to the specs, the first block along it is used. An argument that is
+    partial sums is the first part, and the others are zero; the parts of a result are summed.
     """
     sizes = manual_sizes(mesh, manual)
-    values = [_cut(x, s, manual, sizes) for x, s in zip(args, in_specs, strict=True)]
-    named_in, named_out = ([set(names_in(s)) for s in specs] for specs in (in_specs, out_specs))
+    values = [_cut_parts(x, s, manual, sizes) for x, s in zip(args, in_specs, strict=True)]
+    named_in, named_out = ([set(names_in(s)) | s.unreduced for s in specs] for specs in (in_specs, out_specs))
 
     def mapped(level: int, xs: Sequence[Any]) -> list:
         if level == len(manual):
@@ -175,4 +254,4 @@ def in_blocks(
             for x, d, own in zip(outs, found, named_out, strict=True)
         ]
 
-    return [_put_together(x, s, manual, sizes) for x, s in zip(mapped(0, values), out_specs, strict=True)]
+    return [_put_parts(x, s, manual, sizes) for x, s in zip(mapped(0, values), out_specs, strict=True)]

@@ -34,8 +34,10 @@ from bedrax.core.ir import Jaxpr, run
 from bedrax.core.tracing import varying_axes
 from bedrax.lax import div, psum, reshape
 from bedrax.lax.axes import insert
+from bedrax.lax.primitives.collectives import cast
 from bedrax.parallel.primitives import inside, names_in, shard_map_p
 from bedrax.parallel.specs import PartitionSpec
+from bedrax.parallel.sums import tidy, without_axes
 
 
 def _bind(params: dict, program: Jaxpr, args: Sequence[Any], in_specs: Sequence, out_specs: Sequence) -> list:
@@ -68,10 +70,35 @@ def _jvp(primals, tangents, **params):
 
 
 def _residual_axes(aval, params: dict) -> tuple[str, ...]:
-    """The mapped axes over which a value inside may vary."""
+    """The mapped axes over which a value inside may vary, or is partial sums or a sum."""
     if not params["check_vma"]:
         return tuple(params["manual"])
-    return tuple(n for n in params["manual"] if n in varying_axes(aval))
+    return tuple(n for n in params["manual"] if n in varying_axes(aval) | _sums_in(aval))
+
+
+def _sums_in(aval) -> frozenset:
+    """The manual axes over which a value is partial sums or a sum."""
+    if getattr(aval, "split", None) is None:
+        return frozenset()
+    held = aval.manual_axis_type
+    return held.unreduced | held.reduced
+
+
+def _varying(aval):
+    """The type of a value of type `aval` that is cast to vary where it is partial sums or a sum."""
+    sums = _sums_in(aval)
+    if not sums:
+        return aval
+    return aval.update(vma=aval.vma | sums, sharding=tidy(aval.split, without_axes(aval.split.spec, sums)))
+
+
+def _cast_back(x, aval):
+    """A value that varies, as one of type `aval`."""
+    held = aval.manual_axis_type if _sums_in(aval) else None
+    if held is None:
+        return x
+    mesh = aval.split.mesh
+    return cast(cast(x, held.unreduced, "unreduced", held.unreduced_kind, mesh), held.reduced, "reduced", None, mesh)
 
 
 @cached
@@ -84,18 +111,18 @@ def _with_axes(program: Jaxpr, axes: tuple, which: str) -> Jaxpr:
     """
 
     def with_axis(x, own):
-        return reshape(x, (1, *aval_of(x).shape)) if own else x
+        return reshape(cast(x, _sums_in(aval_of(x)), "varying"), (1, *aval_of(x).shape)) if own else x
 
-    def without(x, own):
-        return reshape(x, aval_of(x).shape[1:]) if own else x
+    def without(x, own, aval):
+        return _cast_back(reshape(x, aval_of(x).shape[1:]), aval) if own else x
 
     types = program.in_avals
     if which == "results":
         axes = ((),) * (len(program.outvars) - len(axes)) + axes
         return staging.program_of(lambda *xs: list(map(with_axis, run(program, *xs), axes)), types)
     axes += ((),) * (len(types) - len(axes))
-    types = [a.update(shape=(1, *a.shape)) if own else a for a, own in zip(types, axes)]
-    return staging.program_of(lambda *xs: run(program, *map(without, xs, axes)), types)
+    given = [_varying(a).with_axis(0, 1) if own else a for a, own in zip(types, axes)]
+    return staging.program_of(lambda *xs: run(program, *map(without, xs, axes, types)), given)
 
 
 def _stack_spec(own: tuple) -> PartitionSpec:
@@ -172,10 +199,10 @@ def _transpose(cts, *args, **params):
     undefined = tuple(is_undefined(x) for x in args)
     arriving = flags(cts)
     in_specs, out_specs = params["in_specs"], params["out_specs"]
-    ct_specs = kept(out_specs, arriving)
+    ct_specs = [spec.to_ct_spec() for spec in kept(out_specs, arriving)]
     with inside(params):
         program, leaving = transpose_jaxpr(params["jaxpr"], undefined, arriving)
-        left_specs = kept(kept(in_specs, undefined), leaving)
+        left_specs = [spec.to_ct_spec() for spec in kept(kept(in_specs, undefined), leaving)]
         scope = tuple((k, params[k]) for k in ("mesh", "manual", "check_vma"))
         program = _shared(program, scope, tuple(ct_specs), tuple(left_specs))
     known = [x for x in args if not is_undefined(x)]
@@ -186,6 +213,11 @@ def _transpose(cts, *args, **params):
     )
     here = iter(leaving)
     return [next(out) if u and next(here) else None for u in undefined]
+
+
+def _named(spec: PartitionSpec) -> set:
+    """The axes over which arrays with a spec are split, partial sums, or sums."""
+    return {*names_in(spec), *spec.unreduced, *spec.reduced}
 
 
 @cached
@@ -200,7 +232,7 @@ def _shared(program: Jaxpr, scope: tuple, ct_specs: tuple, left_specs: tuple) ->
     typed = params["check_vma"]
     count = len(program.invars) - len(ct_specs)
     sums = [
-        tuple(n for n in params["manual"] if n not in names_in(spec) and (not typed or n in varying_axes(a)))
+        tuple(n for n in params["manual"] if n not in _named(spec) and (not typed or n in varying_axes(a)))
         for a, spec in zip(program.out_avals, left_specs, strict=True)
     ]
     if typed and not any(sums):
@@ -208,7 +240,7 @@ def _shared(program: Jaxpr, scope: tuple, ct_specs: tuple, left_specs: tuple) ->
 
     def share(ct, spec):
         parts = math.prod(
-            size for n, size in params["mesh"].shape.items() if n in params["manual"] and n not in names_in(spec)
+            size for n, size in params["mesh"].shape.items() if n in params["manual"] and n not in _named(spec)
         )
         return ct if typed or parts == 1 else div(ct, np.asarray(parts).astype(aval_of(ct).dtype)[()])
 
@@ -248,7 +280,7 @@ def _batch(axis, args, dims, **params):
         if d is None:
             return spec
         entries = [*spec, *[None] * (d - len(spec))]
-        return PartitionSpec(*insert(entries, d, spread_over or None))
+        return spec.update(insert(entries, d, spread_over or None))
 
     in_specs = map(with_batch, params["in_specs"], dims)
     return _bind(params, program, args, in_specs, map(with_batch, params["out_specs"], out_dims)), out_dims

@@ -283,15 +283,11 @@ def check_pspec(
             )
         if name in spec.unreduced or name in spec.reduced:
             raise ValueError(f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too")
-    refuse_partial_sums(spec)
-
-
-def refuse_partial_sums(spec: PartitionSpec, what: str = "") -> None:
-    """Raise for a spec of arrays that are parts of a sum, or were: these are not supported."""
-    if spec.unreduced or spec.reduced:
-        raise NotImplementedError(
-            f"{what}{spec}: no array here holds partial sums, so none is unreduced or reduced. Sum directly, with psum in"
-            " shard_map, or leave it to the compiler: it postpones sums by itself where axes are automatic"
+    left = [name for name in mesh.auto_axes if name in spec.unreduced or name in spec.reduced]
+    if left:
+        raise ValueError(
+            f"{spec}: partial sums are a fact of types, so their axes are Explicit (or Manual); the mesh has {left} of type"
+            " Auto. Make it with axis_types=(jax.sharding.AxisType.Explicit, ...)"
         )
 
 
@@ -369,18 +365,6 @@ class ManualAxisType:
         if not fields["unreduced"] and "unreduced_kind" not in kwargs:
             fields["unreduced_kind"] = None
         return ManualAxisType(**fields)
-
-    def only_varying(self) -> frozenset[Any]:
-        """The varying axes, which are the only axes of types here.
-
-        Raises:
-          NotImplementedError: it has other axes.
-        """
-        if self.unreduced or self.reduced:
-            raise NotImplementedError(
-                f"types inside shard_map tell over which axes values vary, not what are partial sums; got {self}"
-            )
-        return self.varying
 
     def __eq__(self, other: object) -> bool:
         return type(other) is ManualAxisType and all(getattr(self, n) == getattr(other, n) for n in self.__slots__)

@@ -42,6 +42,9 @@ _array.install()
 executor: Final = XlaExecutor()
 executors.provide(executor)
 offers.offer("sharding of types", "bedrax.xla_backend.sharding:of_type")
+offers.offer("lowering of partial sums", "bedrax.xla_backend.lowering.partial_sums:lower")
+offers.offer("constants in parts", "bedrax.xla_backend.lowering.partial_sums:constant_in_parts")
+offers.offer("sharding over a mesh", "bedrax.xla_backend.sharding:NamedSharding")
 
 __all__ = [
     "JaxRuntimeError",

@@ -29,7 +29,7 @@ from bedrax.xla_backend.door.arrays import (
 )
 from bedrax.xla_backend.host import addressable_shards, block_until_ready, check_alive, global_shards, host_value
 from bedrax.xla_backend.layout import Format, Layout
-from bedrax.xla_backend.sharding import SingleDeviceSharding
+from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
 
 
 def _to_array(self, dtype=None, copy=None):
@@ -167,10 +167,20 @@ def _set_item(self, i, x):
 
 
 def _reduce(self):
+    sharding = sharding_of(self)
+    if sharding.partial and sharding.spec.unreduced and self.is_fully_addressable:
+        return _rebuild_parts, (self.aval.shape, sharding, [shard.data for shard in addressable_shards(self)])
     value = host_value(self)
     if value.dtype.isbuiltin == 1:
         return _rebuild, (value, self.aval.weak_type, None)
     return _rebuild, (value.view(np.dtype(f"u{value.dtype.itemsize}")), self.aval.weak_type, self.aval.dtype.name)
+
+
+def _rebuild_parts(shape: tuple[int, ...], sharding: Any, parts: list[Any]):
+    """An array that is partial sums."""
+    devices = sharding._addressable_device_assignment
+    placed = [placement.to_sharding(x, make_single_device_sharding(d)) for x, d in zip(parts, devices, strict=True)]
+    return placement.make_array_from_single_device_arrays(shape, sharding, placed, dtype=placed[0].dtype)
 
 
 def _rebuild(value: np.ndarray, weak_type: bool, name: str | None = None):

@@ -26,7 +26,7 @@ from bedrax import pytree
 from bedrax.core import avals, config, dtypes, effects, monitoring, source
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
-from bedrax.core.ir import Jaxpr, Literal
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.passes import primitive_of
 from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import reshard_p
@@ -265,6 +265,7 @@ def lower(
     if logger.isEnabledFor(level):
         logger.log(level, "%s is compiled for %s", name, [str(a) for a in jaxpr.in_avals])
     count = len(placement.devices)
+    jaxpr = _with_moves(jaxpr, placement)
     target = platform or platforms.of_device(placement.devices[0])
     program = Program(name, target, count, devices=placement.devices)
     program.mesh = placement.mesh
@@ -307,6 +308,51 @@ def lower(
 
 
 _dumped = itertools.count()
+
+
+def _with_moves(jaxpr: Jaxpr, where: Placement) -> Jaxpr:
+    """A program whose results are partial sums, or sums of these, as their shardings say.
+
+    Raises:
+      ValueError: the type of an argument does not have the partial sums of its sharding.
+    """
+    for i, (place, v) in enumerate(zip(where.arguments, jaxpr.invars)):
+        if _sums(place) != _sums(getattr(v.aval, "split", None)):
+            raise ValueError(
+                f"{placement.argument_name(jaxpr, i)} has the type {v.aval.short()}, its in_shardings say {place}; partial sums"
+                " are a fact of the type: give an argument that has it, of jax.sharding.reshard(x, spec)"
+            )
+    moves = [
+        i
+        for i, (place, v) in enumerate(zip(where.results, jaxpr.outvars))
+        if place is not None and _sums(place) != _sums(getattr(v.aval, "split", None))
+    ]
+    if not moves:
+        return jaxpr
+    eqns, outvars = list(jaxpr.eqns), list(jaxpr.outvars)
+    for i in moves:
+        place, old = where.results[i], outvars[i]
+        new = Var(placement.placed_type(old.aval, place))
+        eqns.append(Eqn(reshard_p, [old], [new], dict(to=place, src=old.aval.split)))
+        outvars[i] = new
+    return Jaxpr(list(jaxpr.invars), outvars, eqns, jaxpr.constvars, jaxpr.consts, debug_info=jaxpr.debug_info)
+
+
+def _sums(place: Any) -> Any:
+    """The partial sums in a sharding."""
+    place = getattr(place, "sharding", place)
+    spec = place.spec if place is not None and place.partial else None
+    return (spec.unreduced, spec.unreduced_kind) if spec is not None and spec.unreduced else None
+
+
+def _with_sums(place: Any, aval: Any) -> Any:
+    """A sharding of the compiler, with the partial sums that a type has."""
+    split = getattr(aval, "split", None)
+    if split is None or not split.partial or not isinstance(place, sharding.NamedSharding):
+        return place
+    spec = split.spec
+    full = place.spec.update(unreduced=spec.unreduced, reduced=spec.reduced, unreduced_kind=spec.unreduced_kind)
+    return place.update(spec=full)
 
 
 def _dump(jaxpr: Jaxpr, module: Any, name: str) -> None:
@@ -617,6 +663,7 @@ class LoadedProgram:
                         else runtime.HloSharding.from_proto(outputs[k])
                     )
                     given = sharding.from_hlo(hlo, device_list, mesh, len(aval.shape), like.get(len(aval.shape)))
+                    given = _with_sums(given, aval)
             self.out_shardings.append(given)
 
     def run(self, args: Sequence[Any]) -> list[Any]:

@@ -46,7 +46,7 @@ from bedrax.xla_backend.running import (
     to_run,
     tree_of_list,
 )
-from bedrax.xla_backend.sharding import resolve
+from bedrax.xla_backend.sharding import NamedSharding, resolve
 
 # `clear_caches` empties these and C++'s cache.
 _runners: dict[Any, dict[Any, Any]] = {}  # runners of eager operations, by primitive and `exact_items` of params
@@ -69,7 +69,8 @@ class XlaExecutor(executors.Executor):
 
     def resolve(self, where: Any, what: str, aval: Any) -> Any:
         """The sharding of a device, a sharding or a partition spec."""
-        return resolve(where, what, aval)
+        place = resolve(where, what, aval)
+        return place.full(len(aval.shape)) if type(place) is NamedSharding else place
 
     def reshard(self, x: Any, to: Any) -> Any:
         """`x` with a sharding."""

@@ -20,7 +20,7 @@ from bedrax.xla_backend.door.arrays import (
     wait_for,
 )
 from bedrax.xla_backend.door.runtime import JaxRuntimeError
-from bedrax.xla_backend.sharding import SingleDeviceSharding
+from bedrax.xla_backend.sharding import SingleDeviceSharding, axes_of
 
 
 class Shard:
@@ -95,12 +95,39 @@ def host_value(x: Array) -> np.ndarray:
                 " jax.experimental.multihost_utils.process_allgather(x) collects all"
             )
         value = np.empty(x.aval.shape, x.aval.dtype)
-        for shard in addressable_shards(x):
+        parts = sharding.partial and sharding.spec.unreduced
+        for shard in addressable_shards(x) if not parts else _combined(x):
             if shard.replica_id == 0:
-                value[shard.index] = host_value(shard.data)
+                value[shard.index] = shard.data if parts else host_value(shard.data)
     value.flags.writeable = False
     keep_value(x, value)
     return value
+
+
+_COMBINE: dict[str, Callable[..., Any]] = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+
+
+def _combined(x: Array) -> list[Shard]:
+    """The blocks of an array that is partial sums (or of another kind), combined on the host."""
+    spec, mesh = sharding_of(x).spec, sharding_of(x).mesh
+    combine = _COMBINE[spec.unreduced_kind.name]
+    position = {device: place for place, device in np.ndenumerate(mesh.devices)}
+    along = [i for i, name in enumerate(mesh.axis_names) if name in spec.unreduced]
+    split = [i for i, name in enumerate(mesh.axis_names) if name in {a for e in spec for a in axes_of(e)}]
+    found: dict[Any, Shard] = {}
+    seen = set()
+    for shard in addressable_shards(x):
+        place = position[shard.device]
+        block, part = tuple(place[i] for i in split), tuple(place[i] for i in along)
+        if (block, part) in seen:
+            continue  # a copy
+        seen.add((block, part))
+        value = host_value(shard.data)
+        if block in found:
+            found[block]._data = combine(found[block].data, value)
+        else:
+            found[block] = Shard(shard.device, shard.index, 0, value)
+    return list(found.values())
 
 
 def _copied(x) -> tuple:

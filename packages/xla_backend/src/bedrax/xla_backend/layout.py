@@ -147,6 +147,13 @@ class Format:
         sharding = self.sharding if self.sharding is None else self.sharding.with_dimension(position, axes)
         return Format(self.layout.update(major_to_minor=order, tiling=None), sharding)
 
+    @property
+    def partial(self) -> bool:
+        return self.sharding is not None and self.sharding.partial
+
+    def dual(self) -> Format:
+        return Format(self.layout, self.sharding.dual()) if self.partial else self
+
     def sharding_of_type(self, aval: AbstractValue) -> Any:
         return aval.split if self.sharding is None else self.sharding.sharding_of_type(aval)
 

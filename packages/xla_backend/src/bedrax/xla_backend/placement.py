@@ -19,7 +19,7 @@ from bedrax.core.jitting import jit
 from bedrax.core.passes import programs_in, speaking
 from bedrax.core.tables import device_rules, programs
 from bedrax.core.typing import ArrayLike
-from bedrax.lax.primitives.placement import Memory, anywhere, reshard_p
+from bedrax.lax.primitives.placement import Memory, anywhere, moved, reshard_p
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
 from bedrax.parallel import AxisType, Mesh, PartitionSpec, meshes
@@ -71,7 +71,37 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
     if type(sharding) is SingleDeviceSharding:
         return _batched_device_put(aval, sharding, [value], [device_of(sharding)], committed)
     places, indices = _shards(sharding, value.shape)
-    return _batched_device_put(aval, sharding, [value[index] for index in indices], places, committed)
+    parts = [value[index] for index in indices]
+    if sharding.partial and sharding.spec.unreduced:
+        first = _first_of_sums(sharding)
+        parts = [
+            _put_host(part if device in first else np.zeros_like(part), make_single_device_sharding(device), True)
+            for device, part in zip(places, parts, strict=True)
+        ]
+        return make_array(
+            aval, sharding, parts, committed
+        )  # one call for all would copy a part that it takes for equal
+    return _batched_device_put(aval, sharding, parts, places, committed)
+
+
+@functools.lru_cache(256)
+def _first_of_sums(sharding: NamedSharding) -> frozenset[Any]:
+    """The devices that hold the value where an array is made partial sums; the others hold zeros.
+
+    Raises:
+      ValueError: the parts are those of a maximum or minimum.
+    """
+    spec, mesh = sharding.spec, sharding.mesh
+    if spec.unreduced_kind.name != "sum":
+        raise ValueError(
+            f"{spec}: a value is put on devices as partial sums, not as parts of kind {spec.unreduced_kind.name}; these are"
+            " results of operations with out_sharding=, such as jax.lax.reduce_max"
+        )
+    along = [i for i, name in enumerate(mesh.axis_names) if name in spec.unreduced]
+    return frozenset(d for place, d in np.ndenumerate(mesh.devices) if not any(place[i] for i in along))
+
+
+clients.forget.append(_first_of_sums.cache_clear)
 
 
 @functools.lru_cache(4096)
@@ -105,6 +135,8 @@ def placed_type(aval: ShapedArray, sharding: Any) -> ShapedArray:
 def _move(x, sharding, committed: bool):
     check_alive(x)
     have = sharding_of(x)
+    if have != sharding and (have.partial or sharding.partial) and have.assignment == sharding.assignment:
+        return _exchanged(x, have, sharding)
     if have == sharding or have.is_equivalent_to(sharding, x.ndim):
         if is_committed(x) == committed and have == sharding:
             return x
@@ -114,6 +146,22 @@ def _move(x, sharding, committed: bool):
         moved = copied(x, sharding, always=False)
         return moved if is_committed(moved) == committed else make_array(x.aval, sharding, parts_of(moved), committed)
     return _put_host(host_value(x), sharding, committed, x.aval.weak_type)
+
+
+def _exchanged(x, have, sharding):
+    """An array that is, or becomes, partial sums or a sum: its devices exchange what is needed."""
+    if have.is_equivalent_to(sharding, x.ndim):
+        return make_array(placed_type(x.aval, sharding), sharding, parts_of(x), True)
+    sharding.shard_shape(x.shape)
+    return _exchange(have, sharding)(x)
+
+
+@functools.lru_cache(256)
+def _exchange(have, sharding):
+    return jit(lambda x: moved(x, sharding), out_shardings=sharding)
+
+
+clients.forget.append(_exchange.cache_clear)
 
 
 def with_layout(x: ArrayLike, layout: Layout) -> Any:
@@ -144,7 +192,10 @@ def reshard(x: Any, to: Any) -> Any:
         if split is None:
             return x
         free = meshes.changed_types(x.sharding.mesh, AxisType.Auto, None)  # the type must not hold its sharding
-        to = x.sharding.update(mesh=x.sharding.mesh.update(axis_types=free))
+        spec = x.sharding.spec.update(unreduced=(), reduced=())
+        if x.sharding.spec.unreduced:
+            x = _move(x, x.sharding.update(spec=spec), True)
+        to = x.sharding.update(mesh=x.sharding.mesh.update(axis_types=free), spec=spec)
     return _put_leaf(x, to, False, None)
 
 
@@ -621,6 +672,8 @@ def partitioned_axes(program: Jaxpr, where: Placement) -> tuple[Any, ...] | None
     found = set(meshes_inside(program))
     for place in (*where.arguments, *where.results):
         found |= _axes_of_place(place)
+    if where.mesh is not None:
+        found.add(where.mesh.shape_tuple)
     return next(iter(found)) if len(found) == 1 else None
 
 
@@ -763,7 +816,7 @@ def choose_placement(program: Jaxpr, args: Sequence[Any], requested: Requested =
         if around.shape_tuple == mesh.shape_tuple:
             mesh = Mesh(mesh.devices, mesh.axis_names, axis_types=around.axis_types)
         typed = mesh.are_all_axes_explicit and None not in meshes_inside(program)
-        whole = NamedSharding(mesh, _WHOLE) if typed else None
+        whole = NamedSharding(mesh, _WHOLE) if typed else None  # of the types without a split
         results = tuple(
             [_as_typed(place, v.aval, mesh, whole) for place, v in zip(results, program.outvars, strict=True)]
         )
@@ -791,7 +844,10 @@ def _as_typed(place: Any, aval: Any, mesh: Any, otherwise: Any) -> Any:
     """The sharding of a result: the given one, or the one in its type."""
     if place is not None or not aval.is_array:
         return place
-    return otherwise if aval.split is None else NamedSharding(in_shape_of(aval.split.mesh, mesh), aval.split.spec)
+    if aval.split is None:
+        return None if otherwise is None else otherwise.full(len(aval.shape))
+    mesh = in_shape_of(aval.split.mesh, mesh)
+    return NamedSharding(mesh, aval.split.spec) if mesh.are_all_axes_explicit else None  # the compiler's, see `compile`
 
 
 def _layouts(args: Sequence[Any], arguments: tuple, results: tuple) -> tuple | None:

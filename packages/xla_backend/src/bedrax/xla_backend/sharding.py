@@ -24,6 +24,7 @@ from bedrax.lax.primitives.placement import Memory, anywhere
 from bedrax.parallel import explicit
 from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, mesh_of_specs
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, check_pspec
+from bedrax.parallel.sums import tidy
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl, sharding_of
@@ -121,8 +122,15 @@ def _is_equivalent_to(self, other, ndim: int) -> bool:
         isinstance(other, Sharding)
         and self._device_assignment == other._device_assignment
         and self.memory_kind == other.memory_kind
+        and _parts(self) == _parts(other)
         and hlo_equal(self._to_xla_hlo_sharding(ndim), other._to_xla_hlo_sharding(ndim))
     )
+
+
+def _parts(sharding: Any) -> Any:
+    """The axes over which arrays with a sharding are parts, and the kind of these."""
+    spec = sharding.spec if sharding.partial else None
+    return (spec.unreduced, spec.unreduced_kind) if spec is not None and spec.unreduced else None
 
 
 def hlo_equal(a: runtime.HloSharding, b: runtime.HloSharding) -> bool:
@@ -153,6 +161,8 @@ _COMMON = {
     "sharding_of_type": lambda self, aval: None,
     "unconstrained": lambda self, ndim: (),
     "settled": lambda self, have: self,
+    "partial": False,
+    "dual": lambda self: self,
 }
 for _name, _value in _COMMON.items():
     setattr(Sharding, _name, _value)
@@ -336,16 +346,18 @@ def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> runtime.HloSharding:
         axes = axes_of(entry)
         counts.append(math.prod(sizes[a] for a in axes))
         order.extend(position[a] for a in axes)
-    if mesh.size == 1 or math.prod(counts) == 1:
+    parts = [i for i, name in enumerate(mesh.axis_names) if name in spec.unreduced]
+    if mesh.size == 1 or math.prod(counts) == math.prod(mesh.axis_sizes[i] for i in parts) == 1:
         return _REPLICATED
-    rest = [i for i in range(len(mesh.axis_names)) if i not in order]
-    left_over = math.prod(mesh.axis_sizes[i] for i in rest)
-    dims, kinds = counts, []
-    if left_over > 1:
-        dims = [*counts, left_over]
-        kinds = [runtime.OpSharding.Type.REPLICATED]
+    rest = [i for i in range(len(mesh.axis_names)) if i not in order and i not in parts]
+    dims, kinds = list(counts), []
+    for kind, axes in (("UNREDUCED", parts), ("REPLICATED", rest)):
+        size = math.prod(mesh.axis_sizes[i] for i in axes)
+        if size > 1:
+            dims.append(size)
+            kinds.append(runtime.OpSharding.Type.__members__[kind])
     return runtime.HloSharding.iota_tile(
-        dims=dims, reshape_dims=list(mesh.axis_sizes), transpose_perm=[*order, *rest], subgroup_types=kinds
+        dims=dims, reshape_dims=list(mesh.axis_sizes), transpose_perm=[*order, *parts, *rest], subgroup_types=kinds
     )
 
 
@@ -402,8 +414,16 @@ class NamedSharding(runtime.NamedShardingBase):
 
     def without_dimension(self, d: int) -> NamedSharding | None:
         """The sharding of the elements along a dimension; None if no other dimension is split."""
-        spec = self.spec.update([e for i, e in enumerate(self.spec) if i != d])
-        return self.update(spec=spec) if any(e is not None for e in spec) else None
+        return tidy(self, self.spec.update([e for i, e in enumerate(self.spec) if i != d]))
+
+    @property
+    def partial(self) -> bool:
+        """Whether it has axes of partial sums, or of sums."""
+        return bool(self.spec.unreduced or self.spec.reduced)
+
+    def dual(self) -> NamedSharding:
+        """The sharding of cotangents: axes of partial sums and of sums are exchanged."""
+        return self.update(spec=self.spec.to_ct_spec()) if self.partial else self
 
     def result_types(self, prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any], out: Any) -> Any:
         """The types `out` of an operation's results, with their splits, if this is the split of an operand's type."""
@@ -427,6 +447,13 @@ class NamedSharding(runtime.NamedShardingBase):
         entries = [(o if free(o) else None) if e is UNCONSTRAINED else e for e, o in zip(self.spec, old)]
         return self.update(spec=self.spec.update(entries))
 
+    def full(self, ndim: int) -> NamedSharding:
+        """Over explicit axes, the same sharding with an entry for each dimension, as types have it."""
+        missing = ndim - len(self.spec)
+        if missing <= 0 or not self.mesh.explicit_axes:
+            return self
+        return self.update(spec=self.spec.update((*self.spec, *(None,) * missing)))
+
     @property
     def spec_axes(self) -> tuple[Any, ...]:
         """The mesh axes that split a dimension."""
@@ -439,8 +466,8 @@ class NamedSharding(runtime.NamedShardingBase):
 
     @property
     def replicated_axes(self) -> frozenset[Any]:
-        """Mesh axes that split no dimension."""
-        used = {name for entry in self.spec for name in axes_of(entry)}
+        """Mesh axes that the spec does not name."""
+        used = {name for entry in self.spec for name in axes_of(entry)} | self.spec.unreduced | self.spec.reduced
         return frozenset(n for n in self.mesh.axis_names if n not in used)
 
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
@@ -507,12 +534,18 @@ def _explicit(mesh, spec: PartitionSpec, ndim: int, old: NamedSharding | None) -
     for i, entry in enumerate(spec):
         kept = axes_of(before[i] if entry is UNCONSTRAINED else entry)
         found.append(tuple([a for a in kept if a in axes]))
-    if not any(found):
+    sums = axes | set(mesh.manual_axes)
+    unreduced, reduced = spec.unreduced & sums, spec.reduced & sums
+    if not any(found) and not unreduced and not reduced:
         return None
     abstract = AbstractMesh(mesh.axis_sizes, mesh.axis_names, mesh.axis_types)
     if isinstance(mesh, Mesh):
         _last_used[abstract] = mesh
-    return NamedSharding(abstract, PartitionSpec(*found, *(None,) * (ndim - len(found))))
+    kind = spec.unreduced_kind if unreduced else None
+    full = PartitionSpec(
+        *found, *(None,) * (ndim - len(found)), unreduced=unreduced, reduced=reduced, unreduced_kind=kind
+    )
+    return NamedSharding(abstract, full)
 
 
 class GSPMDSharding(runtime.GSPMDShardingBase):

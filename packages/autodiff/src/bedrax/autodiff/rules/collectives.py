@@ -11,6 +11,12 @@ linear(p.psum_p, lambda ct, x, **params: [p.psum_p.bind(ct, **params)])
 linear(p.psum_invariant_p, lambda ct, x, *, axes, **_: [pvary_p.bind(ct, axes=frozenset(axes))])
 linear(pvary_p, lambda ct, x, *, axes: [p.psum_invariant_p.bind(ct, axes=tuple(sorted(axes)), axis_index_groups=None)])
 linear(
+    p.cast_p,
+    lambda ct, x, *, axes, to, src, varying: [
+        p.cast_p.bind(ct, axes=axes, to=src and src.dual(), src=to and to.dual(), varying=not varying)
+    ],
+)
+linear(
     p.ppermute_p,
     lambda ct, x, *, axis_name, perm: [p.ppermute_p.bind(ct, axis_name=axis_name, perm=tuple((d, s) for s, d in perm))],
 )

@@ -35,6 +35,7 @@ from bedrax.core.ir import Jaxpr, Var, run
 from bedrax.core.tables import Use, programs
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
+from bedrax.lax.primitives.placement import cotangent_type
 
 
 def _cut(values: Sequence, *sizes: int) -> list:
@@ -220,7 +221,7 @@ def _scan_split(tape, prim, args, params):
 
 
 def _cotangent_types(avals) -> list:
-    return [a.to_tangent_aval().strip_weak_type() for a in avals]
+    return [cotangent_type(a.to_tangent_aval().strip_weak_type()) for a in avals]
 
 
 @cached
@@ -245,7 +246,7 @@ def _transposed_body(jaxpr: Jaxpr, linear: tuple, arriving: tuple, num_consts: i
         own, totals, ct_carry, ct_ys, xs = _cut(values, len(fixed), len(sums), num_carry, len(ys))
         known, given = iter((*own, *xs)), iter(ct_ys)
         args = [UndefinedPrimal(a) if m else next(known) for a, m in zip(jaxpr.in_avals, linear, strict=True)]
-        y_cts = [next(given) if a else Zero(t) for a, t in zip(arriving, y_types, strict=True)]
+        y_cts = [next(given) if a else Zero(cotangent_type(t)) for a, t in zip(arriving, y_types, strict=True)]
         constants, others = _cut(backward_pass(jaxpr, args, [*ct_carry, *y_cts]), len(sums))
         return [instantiate(t) for t in (*map(add_tangents, totals, constants), *others)]
 

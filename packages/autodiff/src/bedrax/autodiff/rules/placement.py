@@ -15,7 +15,7 @@ def _jvp(primals, tangents, *, to, src):
 
 @transpose_rules.rule(reshard_p, kind="linear")
 def _transpose(ct, x, *, to, src):
-    return [ct if src is None else reshard_p.bind(ct, to=src, src=to)]
+    return [ct if src is None else reshard_p.bind(ct, to=src.dual(), src=to.dual())]
 
 
 @jvp_rules.rule(shard_alike_p, kind="tangents pass by")

@@ -124,6 +124,13 @@ def _pvary(axis, args, dims, *, axes):
     return (pvary_p.bind(args[0], axes=others) if others else args[0]), dims[0]
 
 
+@axis_rules.rule(p.cast_p)
+def _cast(axis, args, dims, *, axes, **params):
+    """The type of a value has no manual axis that is an axis of the array."""
+    others = axes - {axis.name}
+    return (p.cast_p.bind(args[0], axes=others, **params) if others else args[0]), dims[0]
+
+
 @_along_axis(p.ppermute_p)
 def _ppermute(prim, axis, args, dims, *, perm):
     x = to_front(args[0], dims[0], axis.size)
@@ -210,6 +217,13 @@ def _each(prim):
 
 for _prim in (p.psum_p, p.psum_invariant_p, p.pmax_p, p.pmin_p, p.ppermute_p, pvary_p):
     batch_rules.add(_prim, _each(_prim), "elementwise")
+
+
+@batch_rules.rule(p.cast_p)
+def _cast_each(axis, args, dims, *, to, src, **params):
+    (d,) = dims
+    to, src = (place and place.with_dimension(d, ()) for place in (to, src))
+    return p.cast_p.bind(*args, to=to, src=src, **params), d
 
 
 for _prim in (p.all_gather_p, p.all_gather_invariant_p):

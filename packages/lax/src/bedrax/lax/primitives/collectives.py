@@ -9,11 +9,11 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from bedrax import lax, pytree
-from bedrax.core import dtypes
+from bedrax.core import dtypes, offers, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of, scalar_aval
 from bedrax.core.tables import families_on_bases, named_axes, print_rules, varying_rules
-from bedrax.core.tracing import Position, Primitive, Tracer, current, pvary_p, varying_axes
+from bedrax.core.tracing import Position, Primitive, Tracer, current, pvary_p
 from bedrax.core.tracing import axis_size as _axis_size
 
 families_on_bases.add("collectives")
@@ -67,6 +67,72 @@ pmin_p: Final = _collective("pmin", _same, "axes", equal=True)
 # The sum over axes that types record as varying: it is linear, and its transpose is `pvary`, not a sum.
 psum_invariant_p: Final = _collective("psum_invariant", _same, "axes", equal=True)
 print_rules.add(pvary_p, lambda params: {"axes": tuple(sorted(params["axes"], key=str))})
+
+
+# Between a value that varies over manual axes and one that is partial sums, or a sum, over them. On each device it is
+# the identity. params: axes (a frozenset of names), to, src (the splits in the types of the result and of the operand),
+# varying (whether the result varies over the axes, or the operand)
+cast_p: Final = Primitive("pcast", _FAMILY)
+cast_p.abstract(lambda aval, *, axes, to, src, varying: aval if aval.split == to else aval.update(sharding=to))
+named_axes.add(cast_p, lambda params: tuple(params["axes"]))
+varying_rules.add(
+    cast_p, lambda axes, params: (None, axes[0] | params["axes"] if params["varying"] else axes[0] - params["axes"])
+)
+
+
+def cast(x: Any, axes: frozenset[Any], to: str, kind: Any = None, mesh: Any = None) -> Any:
+    """`x` as varying over manual axes over which it is partial sums or a sum, or the other way round.
+
+    Args:
+      to: "varying", "unreduced" or "reduced".
+      kind: of partial values; None: a sum.
+      mesh: the mesh of the axes, for a value whose type has none; None: the current one.
+    """
+    if not axes:
+        return x
+    aval = aval_of(x)
+    old = aval.manual_axis_type
+    new = old.update(varying=old.varying - axes, unreduced=old.unreduced - axes, reduced=old.reduced - axes)
+    new = new.update(**{to: getattr(new, to) | axes}, **({} if kind is None else {"unreduced_kind": kind}))
+    split = offers.offered("split by manual axes")(aval, new, mesh)
+    return cast_p.bind(x, axes=axes, to=split, src=aval.split, varying=to == "varying")
+
+
+def _cast_sums(x: Any, axes: frozenset[Any]) -> tuple[Any, frozenset[Any]]:
+    """A value that is to vary over `axes`; those over which it is a sum are done."""
+    held = aval_of(x).manual_axis_type
+    if parts := held.unreduced & axes:
+        raise offers.offered("error of splits")(
+            f"a value of type {aval_of(x).short()} is partial sums over {sorted(map(str, parts))}, and is used as one that"
+            " varies there. Sum it first, with jax.lax.psum or psum_scatter"
+        )
+    return cast(x, held.reduced & axes, "varying"), axes - held.reduced
+
+
+tracing.cast_sums = _cast_sums
+
+
+def _combined(x: Any, axes: tuple[Any, ...], name: str) -> Any:
+    """The operand of a reduction over manual axes: its partial values over them as values that vary.
+
+    Raises:
+      ValueError: it is complete over an axis already, or of another kind.
+    """
+    if not isinstance(x, Tracer) or x.aval.split is None:
+        return x
+    held, wanted = x.aval.manual_axis_type, {"psum": "sum", "psum_scatter": "sum", "pmax": "max", "pmin": "min"}[name]
+    if done := held.reduced.intersection(axes):
+        raise ValueError(
+            f"{name}: a value of type {x.aval.short()} is the sum over {sorted(map(str, done))} already, and is equal"
+            " there. For a sum of these equal values, cast it first: jax.lax.pcast(x, axis, to='varying')"
+        )
+    own = held.unreduced.intersection(axes)
+    if own and held.unreduced_kind.name != wanted:
+        raise ValueError(
+            f"{name}: a value of type {x.aval.short()} is parts of kind {held.unreduced_kind.name}, whose combination is"
+            f" p{held.unreduced_kind.name}"
+        )
+    return cast(x, own, "varying")
 
 
 # params: axis_name, perm (pairs: source, destination)
@@ -181,7 +247,9 @@ def _reduce(prim: Primitive, x, axis_name, axis_index_groups):
     if not names:
         return x
     groups = _groups(axis_index_groups, axis_name)
-    return pytree.tree_map(lambda leaf: prim.bind(leaf, axes=names, axis_index_groups=groups), x)
+    return pytree.tree_map(
+        lambda leaf: prim.bind(_combined(leaf, names, prim.name), axes=names, axis_index_groups=groups), x
+    )
 
 
 def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
@@ -216,6 +284,7 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
             leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
         if not names:
             return leaf
+        leaf = _combined(leaf, names, "psum")
         tracked = current.varying if groups is None else frozenset()
         others, own = tuple(n for n in names if n not in tracked), tuple(n for n in names if n in tracked)
         if others:
@@ -316,7 +385,8 @@ def all_gather(
 
     Args:
       axis: where they are stacked (or, `tiled`, concatenated).
-      to: the variation of the result over manual axes in its type: "varying", or "invariant", the actual one.
+      to: what the type of the result tells of manual axes: "varying" over them; "invarying" (or "invariant"), as it
+        is; or "reduced", so that its cotangent is partial sums.
 
     Examples:
 
@@ -325,16 +395,21 @@ def all_gather(
              [1, 2]], dtype=int32)
     """
     axis_name = _one_name(axis_name)
-    prims = {"varying": all_gather_p, "invariant": all_gather_invariant_p}
+    prims = {
+        "varying": all_gather_p,
+        "invarying": all_gather_invariant_p,
+        "invariant": all_gather_invariant_p,
+        "reduced": all_gather_p,
+    }
     if to not in prims:
-        raise NotImplementedError(f"all_gather(to={to!r}): results are {' or '.join(prims)}; see `pcast`")
+        raise ValueError(f"all_gather: to is one of {', '.join(prims)}, got {to!r}; see `pcast`")
     groups = _groups(axis_index_groups, axis_name)
     size = _size(axis_name, groups)
     prim = prims[to if current.varying.issuperset(_names(axis_name)) else "varying"]
 
     def gather(leaf):
         rank = len(aval_of(leaf).shape) + (not tiled)
-        return prim.bind(
+        out = prim.bind(
             leaf,
             all_gather_dimension=_place("all_gather: axis", axis, rank),
             axis_name=axis_name,
@@ -342,6 +417,8 @@ def all_gather(
             axis_size=size,
             tiled=tiled,
         )
+        own = frozenset(_names(axis_name)) & current.varying
+        return cast(out, own, "reduced") if to == "reduced" and groups is None else out
 
     return pytree.tree_map(gather, x)
 
@@ -368,7 +445,7 @@ def psum_scatter(
 
     def scatter(leaf):
         return reduce_scatter_p.bind(
-            leaf,
+            _combined(leaf, _names(axis_name), "psum_scatter"),
             scatter_dimension=_place("psum_scatter: scatter_dimension", scatter_dimension, len(aval_of(leaf).shape)),
             axis_name=axis_name,
             axis_index_groups=groups,
@@ -517,11 +594,15 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
 
 
 def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
-    """Mark values inside `shard_map`, in their types, as varying over axes over which they do not vary.
+    """Change what the types of values inside `shard_map` tell of manual axes; the values stay.
 
     Args:
-      axis_name: name, or tuple of names, of manual axes. Axes over which a value already varies have no effect.
-      to: "varying".
+      axis_name: name, or tuple of names, of manual axes. Axes over which the type tells it already have no effect.
+      to: "varying" over the axes, for a value that is equal there, or a sum ("reduced"); "unreduced", partial sums, for
+        a value that varies; "reduced", for a value that is equal there: its cotangent is partial sums, and is not summed.
+
+    Raises:
+      ValueError: there is no such cast. A sum of partial sums is `psum` or `psum_scatter`.
 
     Examples:
 
@@ -534,19 +615,37 @@ def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
       Array([1., 2.], dtype=float32)
     """
     names = frozenset(_check_names(axis_name)) & current.varying
-    if to not in ("varying", "reduced", "unreduced"):
-        raise ValueError(f"pcast(to={to!r}): to is 'varying'; 'reduced' and 'unreduced' are not supported")
-    if to != "varying":
-        raise NotImplementedError(
-            f"pcast(to={to!r}): values become 'varying' by a cast. For one that is equal everywhere use psum, pmax or"
-            " all_gather(to='invariant'); types do not say which values are partial sums."
-        )
+    if to not in _CASTS:
+        raise ValueError(f"pcast: to is one of {', '.join(_CASTS)}, got {to!r}")
 
-    def cast(leaf):
-        more = names - varying_axes(aval_of(leaf))
-        return pvary_p.bind(leaf, axes=more) if more else leaf
+    def change(leaf):
+        if not names:
+            return leaf
+        aval = aval_of(leaf)
+        held = aval.manual_axis_type
+        found = {"varying": held.varying & names, "unreduced": held.unreduced & names, "reduced": held.reduced & names}
+        found["invarying"] = names.difference(*found.values())
+        for state, axes in found.items():
+            if axes and state != to and state not in _CASTS[to]:
+                raise ValueError(
+                    f"pcast: a value of type {aval.short()} is {state} over {sorted(map(str, axes))}, and is cast to {to!r}"
+                    f" only from {' or '.join(_CASTS[to])}{_ADVICE.get((state, to), '')}"
+                )
+        if found["invarying"] and to != "unreduced":
+            leaf = pvary_p.bind(leaf, axes=found["invarying"])
+        if to == "reduced":
+            return cast(leaf, found["invarying"], to)
+        return cast(leaf, found["varying"] if to == "unreduced" else found["reduced"], to)
 
-    return pytree.tree_map(cast, x)
+    return pytree.tree_map(change, x)
+
+
+_CASTS = {"varying": ("invarying", "reduced"), "unreduced": ("varying",), "reduced": ("invarying",)}
+_ADVICE = {
+    ("invarying", "unreduced"): ". The sum of equal parts is another value: for that, cast it to 'varying' first",
+    ("unreduced", "varying"): ". Sum it, with jax.lax.psum or psum_scatter",
+    ("unreduced", "reduced"): ". Sum it with jax.lax.psum, then cast it",
+}
 
 
 def ragged_all_to_all(

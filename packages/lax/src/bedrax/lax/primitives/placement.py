@@ -6,7 +6,9 @@ sharding, memory or layout. It is hashable and has
 - ``place.assignment``: the devices in their order, as a tuple; None if the place has no devices;
 - ``place.with_dimension(position, axes)``: the place of a batch of such values; the new dimension is split over the
   mesh axes `axes` (None: the partitioner chooses);
-- ``place.sharding_of_type(aval)``: the sharding in the type of a value at this place, or None.
+- ``place.sharding_of_type(aval)``: the sharding in the type of a value at this place, or None;
+- ``place.partial``: whether values at this place are parts of sums over mesh axes, or sums of parts;
+- ``place.dual()``: the place of cotangents, where these two are exchanged.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bedrax import pytree
-from bedrax.core import effects, executors
+from bedrax.core import effects, executors, offers
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.jitting import jit
 from bedrax.core.tables import device_rules, effect_rules, print_rules
@@ -26,7 +28,9 @@ from bedrax.core.tracing import Primitive, Tracer
 __all__ = [
     "Memory",
     "anywhere",
+    "cotangent_type",
     "free",
+    "is_partial",
     "inspect_array_sharding",
     "inspect_sharding_p",
     "is_split",
@@ -46,6 +50,7 @@ class Memory:
 
     kind: str
     assignment = layout = None
+    partial = False
 
     @property
     def memory_kind(self) -> Any:
@@ -57,6 +62,9 @@ class Memory:
     def sharding_of_type(self, aval: ShapedArray) -> Any:
         return aval.split
 
+    def dual(self) -> Memory:
+        return self
+
     def __repr__(self) -> str:
         return f"Memory({self.kind!r})"
 
@@ -66,6 +74,10 @@ class _Anywhere:
 
     __slots__ = ()
     assignment = layout = memory_kind = None
+    partial = False
+
+    def dual(self) -> _Anywhere:
+        return self
 
     def with_dimension(self, position: int, axes: Sequence[int]) -> _Anywhere:
         return self
@@ -111,8 +123,16 @@ def placed(x: Any, where: Any, what: str = "out_sharding") -> Any:
 def moved(x: Any, to: Any) -> Any:
     """`x` at a place; its cotangent returns to the old place if types hold one."""
     aval = aval_of(x)
+    if to.partial or (aval.split is not None and aval.split.partial):
+        return offers.offered("moves of partial sums")(x, to)
     typed = aval.split is not None or to.sharding_of_type(aval) is not None
     return reshard_p.bind(x, to=to, src=(aval.split or anywhere) if typed else None)
+
+
+def cotangent_type(aval: AbstractValue) -> AbstractValue:
+    """The type of cotangents of values of a tangent type: partial sums and sums are each other's dual."""
+    split = getattr(aval, "split", None)
+    return aval if split is None or not split.partial else aval.update(sharding=split.dual())
 
 
 # `(fun, where, operands)`; set once there are axes over which devices must not exchange values.
@@ -121,6 +141,8 @@ before_placing: Callable[..., Any] | None = None
 
 def placed_call(where: Any, fun: Callable[..., Any], *operands: Any) -> Any:
     """``fun(*operands)`` placed at `where`; inside, types hold no split of operands."""
+    if where is not None and (is_partial(where) or any(map(is_partial, map(aval_of, operands)))):
+        return offers.offered("results with partial sums")(fun, where, operands)
     if before_placing is not None:
         before_placing(fun, where, operands)
     return placed(fun(*map(free, operands)), where)
@@ -133,6 +155,8 @@ def placed_result(where: Any, fun: Callable[..., Any], *operands: Any, **params:
     """
     if where is None:
         return fun(*operands, **params)
+    if is_partial(where) or any(map(is_partial, map(aval_of, operands))):
+        return offers.offered("results with partial sums")(functools.partial(fun, **params), where, operands)
     if not any(map(is_split, operands)):
         return placed(fun(*operands, **params), where)
     if before_placing is not None:
@@ -145,14 +169,22 @@ def _placed_program(fun: Callable, where: Any, params: tuple) -> Callable:
     return jit(lambda *operands: placed(fun(*map(free, operands), **dict(params)), where))
 
 
+def is_partial(where: Any) -> bool:
+    """Whether a place that a user names, or a type, has axes of partial sums or of sums."""
+    spec = getattr(getattr(where, "split", where), "spec", where)
+    return bool(getattr(spec, "unreduced", None) or getattr(spec, "reduced", None))
+
+
 def is_split(x: Any) -> bool:
     """Whether the type of `x` holds a split."""
     return getattr(getattr(x, "aval", None), "split", None) is not None  # types of values on the host hold none
 
 
 def free(x: Any) -> Any:
-    """`x`, with a type that holds no split."""
+    """`x`, with a type that holds no split; partial sums are summed."""
     split = getattr(aval_of(x), "split", None)
+    if split is not None and split.spec.unreduced:
+        return free(moved(x, split.update(spec=split.spec.update(unreduced=(), reduced=()))))
     return x if split is None else reshard_p.bind(x, to=anywhere, src=split)
 
 

@@ -1,1 +1,1 @@
-"""Sharding rules: the split of the results of primitives, by family."""
+"""Sharding rules: the split of the results of primitives, and their partial sums, by family."""

@@ -1,7 +1,8 @@
 """The split of results of indexing: complete axes keep their split, other axes must not be split."""
 
+from bedrax.core import dtypes
 from bedrax.lax.primitives import indexing as p
-from bedrax.parallel.explicit import sharding_rules
+from bedrax.parallel.explicit import moving, sharding_rules, sum_rules
 
 _WHY = "and only a part of that axis is read"
 
@@ -41,3 +42,17 @@ def _gather(op, *, dimension_numbers, slice_sizes, **params):
 @sharding_rules.rule(p.scatter_p, p.scatter_add_p, p.scatter_sub_p, p.scatter_mul_p, p.scatter_min_p, p.scatter_max_p)
 def _scatter(op, **params):
     return [op.specs[0]]
+
+
+@sum_rules.rule(p.gather_p)
+def _gather_sums(op, *, fill_value, mode, **params):
+    """An element for an index outside must be the same sum: zero, or NaN."""
+    outside = 0 if fill_value is None and dtypes.is_inexact(op.types[0].dtype) else fill_value
+    return ((0,),) if outside == 0 or "fill" not in str(mode).lower() else ()
+
+
+sum_rules.add(p.dynamic_slice_p, lambda op, **params: ((0,),))
+sum_rules.add(p.dynamic_update_slice_p, lambda op, **params: ((0, 1),))
+sum_rules.rule(p.scatter_p, p.scatter_add_p, p.scatter_sub_p)(lambda op, **params: ((0, 2),))  # not in the indices
+sum_rules.add(p.scatter_mul_p, lambda op, **params: ((0,),))
+moving.update((p.gather_p, p.dynamic_slice_p, p.dynamic_update_slice_p, p.scatter_p))

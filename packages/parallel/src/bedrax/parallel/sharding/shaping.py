@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from bedrax.lax.primitives import shaping as p
-from bedrax.parallel.explicit import elementwise, sharding_rules
+from bedrax.parallel.explicit import elementwise, moving, sharding_rules
 from bedrax.parallel.specs import axes_of
 
 
@@ -57,12 +57,40 @@ def _regroup(op, before, after, spec, new, found) -> None:
     elif len(after) == 1 and split == before[: len(split)]:  # leading axes that are merged
         entry = tuple(a for d in split for a in axes_of(spec[d]))
         found[after[0]] = op.kept(entry[0] if len(entry) == 1 else entry, new[after[0]], after[0])
-    elif len(before) == 1 and new[after[0]] % op.parts(spec[before[0]]) == 0:
-        found[after[0]] = spec[before[0]]
+    elif (shared := _over_several(op, before, after, spec, new)) is not None:
+        for d, entry in zip(after, shared, strict=True):
+            found[d] = entry
     else:
         raise op.error(
             f"axes {before} become axes {after} of shape {tuple(new)}, and how these are split is not clear", _ADVICE
         )
+
+
+def _over_several(op, before, after, spec, new) -> list[Any] | None:
+    """The entries of the axes `after`, if the blocks of the operand are blocks of the result; None if they are not.
+
+    Both are read as one axis, whose leading mesh axes cut it into blocks: these axes go to the first axes of the result,
+    which must be cut to single rows before the next one is cut.
+    """
+    old = op.types[0].shape
+    left: list[Any] = []
+    for i, d in enumerate(before):  # the axes that cut the joint axis: all before the last one cut it to single rows
+        if spec[d] is None:
+            if any(spec[e] is not None for e in before[i:]):
+                return None
+            break
+        left += axes_of(spec[d])
+        if old[d] != op.parts(spec[d]) and any(spec[e] is not None for e in before[i + 1 :]):
+            return None
+    entries = []
+    for d in after:
+        own: list[Any] = []
+        while left and new[d] % op.parts((*own, left[0])) == 0:
+            own.append(left.pop(0))
+        entries.append((own[0] if len(own) == 1 else tuple(own)) if own else None)
+        if left and op.parts(tuple(own)) != new[d]:
+            return None
+    return None if left else entries
 
 
 sharding_rules.add(p.transpose_p, lambda op, *, permutation: [tuple([op.specs[0][d] for d in permutation])])
@@ -110,3 +138,20 @@ def _split(op, *, axis, sizes):
 
 sharding_rules.add(p.iota_p, elementwise)  # no operands
 sharding_rules.add(p.empty_p, elementwise)
+
+# Elements only move; padding is part of the sum. All other rows of partial sums follow from the derivatives.
+moving.update(
+    (
+        p.broadcast_in_dim_p,
+        p.reshape_p,
+        p.transpose_p,
+        p.squeeze_p,
+        p.rev_p,
+        p.slice_p,
+        p.concatenate_p,
+        p.stack_p,
+        p.unstack_p,
+        p.split_p,
+        p.tile_p,
+    )
+)

@@ -46,6 +46,13 @@ def split(mesh: Any, spec: PartitionSpec, rank: int, manual: tuple[str, ...]) ->
     )
 
 
+def _as_equal(place: Any) -> Any:
+    """A place, where what is partial sums is annotated as equal along these axes; see `lowering.partial_sums`."""
+    if not getattr(place, "partial", False):
+        return place
+    return place.update(spec=place.spec.update(unreduced=(), reduced=()))
+
+
 class Gspmd:
     """Shardings in the form of HLO."""
 
@@ -53,13 +60,13 @@ class Gspmd:
 
     def attribute(self, place: Any, rank: int) -> dict[str, Any]:
         """The attributes of an argument or result of `rank`. `place` is a sharding, or None for replicated."""
-        return {"mhlo.sharding": "{replicated}" if place is None else str(place._to_xla_hlo_sharding(rank))}
+        return {"mhlo.sharding": "{replicated}" if place is None else str(_as_equal(place)._to_xla_hlo_sharding(rank))}
 
     def constrained(self, ctx: Any, v: Any, place: Any) -> Any:
         """A value with a sharding constraint."""
         rank, manual = v.type.rank, ctx.program.manual
         if manual is None or not hasattr(place, "spec"):
-            return ctx.with_sharding(v, place._to_xla_hlo_sharding(rank), place.unconstrained(rank))
+            return ctx.with_sharding(v, _as_equal(place)._to_xla_hlo_sharding(rank), place.unconstrained(rank))
         spec = PartitionSpec(*[None if entry is UNCONSTRAINED else entry for entry in place.spec])
         return ctx.with_sharding(v, split(manual.mesh, spec, rank, manual.manual), place.unconstrained(rank))
 
@@ -119,7 +126,10 @@ class Shardy:
         for entry in (*spec, *(None,) * (rank - len(spec))):
             names = [self.axis(a) for a in axes_of(entry)] if entry is not UNCONSTRAINED else []
             dims.append("{" + ", ".join([*names, *["?"] * bool(some or entry is UNCONSTRAINED)]) + "}")
-        return f"#sdy.sharding<@mesh, [{', '.join(dims)}]>"
+        # Partial sums are no value along their axes, so the partitioner must not split it; see `lowering.partial_sums`.
+        sums = () if place is None or not place.partial else place.spec.unreduced.difference(place.mesh.manual_axes)
+        fixed = f", replicated={{{', '.join(map(self.axis, sorted(sums, key=str)))}}}" if sums else ""
+        return f"#sdy.sharding<@mesh, [{', '.join(dims)}]{fixed}>"
 
     def attribute(self, place: Any, rank: int) -> dict[str, Any]:
         return {"sdy.sharding": types.parse(self._text(place, rank))}

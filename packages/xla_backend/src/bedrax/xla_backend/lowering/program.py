@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bedrax.core import config, dims, effects, source
+from bedrax.core import config, dims, effects, offers, source
 from bedrax.core.context import trace_context
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
@@ -171,9 +171,16 @@ def inline(
       A value per outvar.
     """
     env: dict[Any, Any] = {}
+    several = block.program.num_partitions > 1
     if jaxpr.constvars:
         if consts is None:
             consts = [array_constant(block, c, v.aval) for v, c in zip(jaxpr.constvars, jaxpr.consts)]
+        if several and any(map(_holds_sums, jaxpr.constvars)):
+            in_parts = offers.offered("constants in parts")
+            consts = [
+                in_parts(block, x, v.aval) if _holds_sums(v) else x
+                for v, x in zip(jaxpr.constvars, consts, strict=True)
+            ]
         env.update(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, operands, strict=True))
     program = block.program
@@ -207,6 +214,8 @@ def inline(
         try:
             if moving and eqn in moving:
                 out = ctx.lower_fun(element_types.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
+            elif several and _partial(eqn):
+                out = offers.offered("lowering of partial sums")(ctx, values, _lower_one)
             elif lower_equation is not None:
                 out = lower_equation(ctx, values)
             else:
@@ -220,7 +229,7 @@ def inline(
             hints.mark_all(out, values, eqn.source_info[3])
         if program.symbolic:
             _remember_shapes(program, eqn.outvars, out if type(out) is list or type(out) is tuple else [out])
-        if program.num_partitions > 1:
+        if several:
             out = _as_typed(ctx, eqn, out)
         if prim.multiple_results:
             if len(out) != len(eqn.outvars):
@@ -233,6 +242,24 @@ def inline(
                 (out,) = out
             env[eqn.outvars[0]] = out
     return [env[v] if type(v) is not Literal else array_constant(block, v.val, v.aval) for v in jaxpr.outvars]
+
+
+def _lower_one(ctx: LoweringContext, values: Sequence[Any]) -> Any:
+    """The results of an equation by its rule."""
+    program = ctx.program
+    if program.lower_equation is not None:
+        return program.lower_equation(ctx, values)
+    return program.find_rule(ctx.prim, program.platform)(ctx, *values, **ctx.params)
+
+
+def _partial(eqn) -> bool:
+    """Whether an operand or a result holds partial sums."""
+    return any(map(_holds_sums, eqn.invars)) or any(map(_holds_sums, eqn.outvars))
+
+
+def _holds_sums(v) -> bool:
+    split = getattr(v.aval, "split", None)
+    return split is not None and bool(split.spec.unreduced)
 
 
 def _as_typed(ctx: LoweringContext, eqn, out: Any) -> Any:

@@ -15,8 +15,9 @@ import numpy as np
 from bedrax.core.effects import ordered_effects
 from bedrax.core.passes import all_equations
 from bedrax.core.tables import named_axes
+from bedrax.lax import element_types
 from bedrax.lax.primitives.collectives import axis_index_p, ragged_all_to_all_p
-from bedrax.parallel.primitives import in_blocks, inside, manual_sizes, shard_map_p
+from bedrax.parallel.primitives import in_blocks, inside, shard_map_p
 from bedrax.parallel.specs import PartitionSpec, axes_of
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block
@@ -40,50 +41,76 @@ def _annotated(ctx, v: Any, target: str, sharding: Any, result: Any, open_dims: 
 
 @lowering_rules.rule(shard_map_p)
 def _shard_map(ctx, *operands, jaxpr, mesh, in_specs, out_specs, manual, check_vma):
-    program = ctx.program
-    outer = program.manual
-    if program.num_partitions == 1:  # one device computes the parts of all
+    if ctx.program.num_partitions == 1:  # one device computes the parts of all
         params = dict(
             jaxpr=jaxpr, mesh=mesh, in_specs=in_specs, out_specs=out_specs, manual=manual, check_vma=check_vma
         )
-        return ctx.lower_fun(in_blocks, *operands, **params)
+        types = [element_types.base_aval(a.update(sharding=None)) for a in ctx.avals_in]
+        return ctx.lower_fun(in_blocks, *operands, avals=types, **params)
+    numbered = sorted(_numbered(jaxpr) & set(manual))
+    ordered = sorted((e for e in jaxpr.effects if e in ordered_effects), key=str)
+
+    def body(block, arguments):
+        with inside(dict(mesh=mesh, manual=manual, check_vma=check_vma)):
+            return ctx.inline_in(block, jaxpr, arguments)
+
+    types_in, types_out = ([type_of(a) for a in avals] for avals in (jaxpr.in_avals, jaxpr.out_avals))
+    return on_blocks(ctx, operands, in_specs, types_in, out_specs, types_out, mesh, manual, numbered, body, ordered)
+
+
+def on_blocks(
+    ctx: LoweringContext,
+    operands: Sequence[Any],
+    in_specs: Sequence[PartitionSpec],
+    block_types: Sequence[Any],
+    out_specs: Sequence[PartitionSpec],
+    out_types: Sequence[Any],
+    mesh: Any,
+    manual: tuple[str, ...],
+    numbered: Sequence[str],
+    body: Callable[..., Any],
+    ordered: Sequence[Any] = (),
+) -> list[Any]:
+    """The results of a part of a module that every device runs on its own blocks.
+
+    Args:
+      block_types, out_types: the types of the blocks of operands and results.
+      manual: the axes of the mesh that are mapped here.
+      numbered: those along which `body` uses the index of the device.
+      body: ``(block, arguments) -> results``; inside, ``program.manual`` is the part.
+      ordered: the ordered effects of the part.
+    """
+    program = ctx.program
+    outer = program.manual
     around = () if outer is None else outer.manual
     within = (*around, *manual)
-
-    sizes = manual_sizes(mesh, manual)
-    named = sorted(_numbered(jaxpr) & set(manual))
-    every = [ctx.constant(np.arange(sizes[n], dtype=np.int32)) for n in named]  # each device gets its index from these
+    # Each device gets its index from these.
+    every = [ctx.constant(np.arange(mesh.shape[n], dtype=np.int32)) for n in numbered]
     known = {} if outer is None else outer.numbers
-
-    def body(block, arguments, numbers):
-        program.manual = Manual(mesh, within, numbers)
-        try:
-            with inside(dict(mesh=mesh, manual=manual, check_vma=check_vma)):
-                return ctx.inline_in(block, jaxpr, arguments)
-        finally:
-            program.manual = outer
-
     region = Region(
         [*operands, *every],
-        (*in_specs, *map(PartitionSpec, named)),
-        [*map(type_of, jaxpr.in_avals), *[ctx.tensor_type((1,), np.dtype(np.int32))] * len(named)],
+        (*in_specs, *map(PartitionSpec, numbered)),
+        [*block_types, *[ctx.tensor_type((1,), np.dtype(np.int32))] * len(numbered)],
         out_specs,
-        [type_of(a) for a in jaxpr.out_avals],
+        list(out_types),
         ctx.avals_out,
         mesh,
         around,
         manual,
     )
-    ordered = sorted((e for e in jaxpr.effects if e in ordered_effects), key=str)
     count = len(operands)
 
-    def on_blocks(block, blocks, handed):
+    def part(block, blocks, handed):
         own = LoweringContext(block, ctx.prim, [], [], {}, ctx.location)
-        found = {n: own.reshape(v, ()) for n, v in zip(named, blocks[count:], strict=True)}
-        return body(block, blocks[:count], {**dict(zip(known, handed, strict=True)), **found})
+        found = {n: own.reshape(v, ()) for n, v in zip(numbered, blocks[count:], strict=True)}
+        program.manual = Manual(mesh, within, {**dict(zip(known, handed, strict=True)), **found})
+        try:
+            return body(block, blocks[:count])
+        finally:
+            program.manual = outer
 
     write = _manual_computation if program.partitioner.shardy else _annotated_function
-    return write(ctx, region, on_blocks, list(known.values()), ordered)
+    return write(ctx, region, part, list(known.values()), list(ordered))
 
 
 class Region(NamedTuple):
@@ -153,7 +180,9 @@ def _manual_computation(ctx, region: Region, body: Callable, handed: list, order
             entries = [axes_of(e) for e in spec] + [()] * (rank - len(spec))
             open_ = ["?"] if region.free else []
             dims = ("{" + ", ".join([*map(program.partitioner.axis, e), *open_]) + "}" for e in entries)
-            texts.append(f"<@mesh, [{', '.join(dims)}]>")
+            whole = [n for n in region.manual if not any(n in e for e in entries)] if region.free else []
+            fixed = f", replicated={{{', '.join(map(program.partitioner.axis, whole))}}}" if whole else ""
+            texts.append(f"<@mesh, [{', '.join(dims)}]{fixed}>")
         return ctx.parse(f"#sdy.sharding_per_value<[{', '.join(texts)}]>")
 
     axes = ", ".join(map(program.partitioner.axis, region.manual))
