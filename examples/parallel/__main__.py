@@ -1,4 +1,4 @@
-"""Train one language model in five ways on many devices, and compare. `python -m examples.parallel --help`."""
+"""Train one language model in six ways on many devices, and compare. `python -m examples.parallel --help`."""
 
 import argparse
 import json
@@ -101,7 +101,7 @@ def explain(out: Path) -> None:
     tokens = np.zeros((1, shape.length), np.int32)
     params = jax.eval_shape(lambda: LanguageModel(shape).init(jax.random.key(0), tokens)["params"])
     found = {}
-    for name in ("data (jit)", "tensor (shard_map)", "sliced (jit)"):
+    for name in ("data (jit)", "tensor (shard_map)", "sliced (jit)", "zero (explicit)"):
         mesh = make_mesh(WAYS[name], count)
         step, arguments = abstract_arguments(WAYS[name], shape, mesh, params, 2 * count)
         result = explain(step, *arguments, mesh=mesh)

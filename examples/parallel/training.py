@@ -1,4 +1,4 @@
-"""One training step, written in five ways for many devices."""
+"""One training step, written in six ways for many devices."""
 
 import functools
 from collections.abc import Callable
@@ -21,12 +21,14 @@ class Way(NamedTuple):
     Attributes:
       mesh_shape: ``devices -> sizes of the axes "data" and "model"``.
       specs: ``(params, devices) -> a PartitionSpec per parameter``; the optimizer's state has the same specs.
-        manual: whether the loss is written for each device (`shard_map`), or for all together.
+      manual: whether the loss is written for each device (`shard_map`), or for all together.
+      explicit: whether types have the split of arrays, and gradients are partial sums.
     """
 
     mesh_shape: Callable[[int], tuple[int, int]]
     specs: Callable[[Any, int], Any]
     manual: bool
+    explicit: bool = False
 
 
 def everywhere(params, devices):
@@ -39,11 +41,13 @@ WAYS = {
     "tensor (jit)": Way(lambda n: (max(1, n // 8), min(n, 8)), lambda params, n: tensor_specs(params), False),
     "tensor (shard_map)": Way(lambda n: (max(1, n // 8), min(n, 8)), lambda params, n: tensor_specs(params), True),
     "sliced (jit)": Way(lambda n: (n, 1), sliced_specs, False),
+    "zero (explicit)": Way(lambda n: (n, 1), sliced_specs, False, explicit=True),
 }
 
 
 def make_mesh(way: Way, count: int) -> Mesh:
-    return jax.make_mesh(way.mesh_shape(count), ("data", "model"), (AxisType.Auto,) * 2, devices=jax.devices()[:count])
+    kinds = (AxisType.Explicit if way.explicit else AxisType.Auto,) * 2
+    return jax.make_mesh(way.mesh_shape(count), ("data", "model"), kinds, devices=jax.devices()[:count])
 
 
 def make_step(way: Way, shape: Shape, mesh: Mesh, params: Any) -> tuple[Callable, Any, Any]:
@@ -58,13 +62,21 @@ def make_step(way: Way, shape: Shape, mesh: Mesh, params: Any) -> tuple[Callable
     else:
         total_loss = functools.partial(loss, LanguageModel(shape))
 
+    on = lambda spec: NamedSharding(mesh, spec)
+    of_params = jax.tree.map(on, specs)
+
+    def gradients(params, tokens):
+        if not way.explicit:
+            return jax.value_and_grad(total_loss)(params, tokens)
+        whole = jax.reshard(params, on(P(reduced={"data"})))  # gathered; the gradients are partial sums over "data"
+        value, grads = jax.value_and_grad(total_loss)(whole, tokens)
+        return value, jax.tree.map(jax.reshard, grads, of_params)  # each device gets the sums of its slices
+
     def step(params, state, tokens):
-        value, grads = jax.value_and_grad(total_loss)(params, tokens)
+        value, grads = gradients(params, tokens)
         updates, state = OPTIMIZER.update(grads, state, params)
         return optax.apply_updates(params, updates), state, value
 
-    on = lambda spec: NamedSharding(mesh, spec)
-    of_params = jax.tree.map(on, specs)
     state = jax.eval_shape(OPTIMIZER.init, params)
     # The optimizer's state of a parameter has the sharding of the parameter.
     of_state = optax.tree_map_params(

@@ -20,7 +20,7 @@ def run(*arguments) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-def test_five_ways_agree(tmp_path):
+def test_six_ways_agree(tmp_path):
     result = run("--steps", 10, "--out", tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     assert (tmp_path / "curves.png").stat().st_size > 10_000
@@ -36,4 +36,6 @@ def test_exchanges_of_a_step(tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     found = json.loads((tmp_path / "explained_8.json").read_text(encoding="utf-8"))
     assert found["sliced (jit)"]["kept"] < found["data (jit)"]["kept"]
+    zero = found["zero (explicit)"]
+    assert zero["kept"] < found["data (jit)"]["kept"] and zero["sent"] <= found["sliced (jit)"]["sent"] * 1.1
     assert found["data (jit)"]["exchanges"] < found["tensor (shard_map)"]["exchanges"]
