@@ -36,5 +36,7 @@ def test_exchanges_of_a_step(tmp_path):
     assert result.returncode == 0, result.stdout + result.stderr
     found = json.loads((tmp_path / "explained_8.json").read_text(encoding="utf-8"))
     assert found["sliced (jit)"]["kept"] < found["data (jit)"]["kept"]
-    assert found["zero (explicit)"]["sent"] < found["sliced (jit)"]["sent"]  # each device gets the sums of its slices only
+    assert (
+        found["zero (explicit)"]["sent"] < found["sliced (jit)"]["sent"]
+    )  # each device gets the sums of its slices only
     assert found["data (jit)"]["exchanges"] < found["tensor (shard_map)"]["exchanges"]

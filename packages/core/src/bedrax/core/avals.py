@@ -143,14 +143,14 @@ class ShapedArray(AbstractValue):
         self.dtype: Any = dtype if isinstance(dtype, np.dtype) else dtypes.as_dtype(dtype)
         self.weak_type: bool = weak_type
         self.split: Any | None = None if sharding is None or sharding.mesh.empty else sharding
-        if self.split is not None:
-            global any_split
-            any_split = True
         self.memory_space: Any = memory_space
         self.vma: frozenset[Any] | Any = vma
         if manual_axis_type is not None:
             self.vma = manual_axis_type.varying
             self.split = offers.offered("split by manual axes")(self, manual_axis_type)
+        if self.split is not None:
+            global any_split
+            any_split = True
         self._hash = None
 
     layout: None = None  # see __init__

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from bedrax.core.context import Changes, Variable, continue_block, enter, leave
+from bedrax.core.context import UNSET, Changes, Variable, continue_block, enter, leave
 from bedrax.core.typing import ArrayLike
 from bedrax.parallel import flags
 
