@@ -4,8 +4,8 @@ Two test runs of one commit must give the same result. So property tests draw fe
 seed; the `fuzz` session draws many new ones.
 
 The packages below `xla_backend` are tested on NumPy. Their own environments have no other executor. In
-a process that runs the tests of all packages, another test has imported the XLA backend, which then is
-the executor. A fixture selects NumPy again for the tests of these packages.
+an environment with all packages the XLA backend is the executor, whatever a test imports. So hooks choose NumPy
+for the tests of these packages, and for the top level of their files.
 
 Some libraries have no wheels for the newest Pythons. `LIBRARIES` names them and the files of tests that need
 them; a single test is marked with `needs(library)`. These tests are skipped on those Pythons. On the other
@@ -78,18 +78,17 @@ def pytest_collection_modifyitems(config, items):
 
 @contextmanager
 def executor_of(path):
-    executors = sys.modules.get("bedrax.core.executors")
-    if executors is None or not HAS_NUMPY or not any(path.is_relative_to(package) for package in ON_NUMPY):
+    if not HAS_NUMPY or not any(path.is_relative_to(package) for package in ON_NUMPY):
         yield
         return
+    from bedrax.core import executors
     from bedrax.numpy_backend.executor import executor
 
-    before = executors.active
     executors.install(executor)
     try:
         yield
     finally:
-        executors.install(before)
+        executors.install(None)
 
 
 @pytest.hookimpl(wrapper=True)

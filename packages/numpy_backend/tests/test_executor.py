@@ -12,7 +12,9 @@ from bedrax.core import array, config, executors, one_program
 from bedrax.core.columns import Column
 from bedrax.core.jitting import jit
 from bedrax.numpy_backend.executor import NumpyExecutor
+from bedrax.numpy_backend.host_array import HostArray
 
+AT_THE_TOP = lax.sin(1.0)
 PROGRAMS = Path(__file__).with_name("programs")
 
 
@@ -81,6 +83,11 @@ def logging(provided):
 
 def test_providing_installs_only_the_highest(provided):
     assert executors.get() is not provided and executors.get().name == "numpy"
+
+
+def test_this_folder_is_tested_on_numpy():
+    """Also in an environment with XLA, and also where the top level of a file computes (`conftest.py`)."""
+    assert type(AT_THE_TOP) is HostArray and type(lax.sin(1.0)) is HostArray
 
 
 def test_eager_operations(logging):

@@ -2,7 +2,7 @@
 
 import os
 
-import bedrax.numpy_backend  # noqa: F401  # the default backend: it evaluates operations unless another backend does
+import bedrax.numpy_backend  # noqa: F401  # it evaluates, unless a backend of a higher rank is installed
 from bedrax.core import source
 from bedrax.core.lazy import attach
 

@@ -2,7 +2,7 @@
 
 import os
 
-import bedrax.numpy_backend  # noqa: F401  # the executor of arrays without devices
+import bedrax.numpy_backend  # noqa: F401  # it evaluates, unless a backend of a higher rank is installed
 from bedrax.core import offers, source
 from bedrax.core.lazy import attach
 

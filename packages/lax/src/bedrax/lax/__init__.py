@@ -1,6 +1,6 @@
 """The vocabulary of array programs: every lax function and primitive, found in its family's file on first use.
 
-The import installs the arithmetic of arrays.
+The package offers the operators of arrays.
 """
 
 from bedrax.core import offers as _offers

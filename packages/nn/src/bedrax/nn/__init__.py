@@ -1,6 +1,6 @@
 """Activations, attention and initializers for neural networks (`jax.nn`), each loaded on first use."""
 
-import bedrax.numpy_backend  # noqa: F401  # the default executor
+import bedrax.numpy_backend  # noqa: F401  # it evaluates, unless a backend of a higher rank is installed
 from bedrax.core.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(

@@ -1,9 +1,9 @@
 """`bedrax.numpy`: the NumPy API for traceable, differentiable, batchable arrays.
 
-The import installs the NumPy methods of all arrays. These, like the functions, are loaded on first use.
+The package offers the NumPy methods of all arrays. These, like the functions, are loaded on first use.
 """
 
-import bedrax.numpy_backend  # noqa: F401  # the evaluator if no other backend is loaded
+import bedrax.numpy_backend  # noqa: F401  # it evaluates, unless a backend of a higher rank is installed
 from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach
 

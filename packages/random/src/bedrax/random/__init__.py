@@ -1,7 +1,7 @@
 """Random numbers without hidden state: keys and samplers, each loaded on first use."""
 
 import bedrax.numpy
-import bedrax.numpy_backend  # noqa: F401  # the executor of arrays without devices
+import bedrax.numpy_backend  # noqa: F401  # it evaluates, unless a backend of a higher rank is installed
 from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach
 

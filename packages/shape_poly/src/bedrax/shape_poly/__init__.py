@@ -1,6 +1,6 @@
 """Symbolic dimensions: expressions in dimension variables instead of numbers in shapes."""
 
-import bedrax.numpy_backend  # noqa: F401  # the default executor
+import bedrax.numpy_backend  # noqa: F401  # it evaluates, unless a backend of a higher rank is installed
 from bedrax.core.errors import InconclusiveDimensionOperation
 from bedrax.shape_poly.expressions import SymbolicDim, UnexpectedDimVar
 from bedrax.shape_poly.scope import SymbolicScope

@@ -1,6 +1,6 @@
 """XLA for Bedrax: devices, arrays, lowering to StableHLO, compilation and dispatch.
 
-Importing this package makes XLA the executor of `bedrax.core`.
+Where this package is installed, XLA is the executor of `bedrax.core`, unless the user chose another one.
 """
 
 from __future__ import annotations
