@@ -297,7 +297,10 @@ def svd(x: Array, *, full_matrices: bool, compute_uv: bool, subset_by_index: Any
       NotImplementedError: another algorithm is wanted, or the sizes are symbolic.
     """
     if algorithm not in (None, p.SvdAlgorithm.DEFAULT, p.SvdAlgorithm.JACOBI):
-        raise NotImplementedError(f"svd: {algorithm} is not available on this platform; JACOBI is")
+        raise NotImplementedError(
+            f"svd: {algorithm} is not available here, because it needs a kernel that this platform lacks; use DEFAULT or"
+            " JACOBI"
+        )
     m, n = x.shape[-2:]
     if not dims.is_constant_shape((m, n)):
         raise NotImplementedError(f"svd of matrices of symbolic size {(m, n)} is implemented for CPU only")
