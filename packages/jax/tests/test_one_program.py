@@ -245,6 +245,15 @@ def test_many_threads_call_it_first():
     assert all((r == results[0]).all() for r in results)
 
 
+def test_the_first_evaluation_of_a_process_is_one_program():
+    given = []
+    function = one_program(lambda x: given.append(x) or jnp.sin(x) + 1)
+    executors.install(None)  # as before the first evaluation, where an array was unpickled: no executor is active
+    assert executors.active is None
+    function(VECTOR)
+    assert [isinstance(x, jax.core.Tracer) for x in given] == [True]
+
+
 def test_another_executor_gets_a_program_of_its_own():
     function = one_program(lambda x: jnp.sin(x) + 1, everywhere=True)
     before = executors.active

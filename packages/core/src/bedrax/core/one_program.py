@@ -177,7 +177,9 @@ class _Programs:
     ) -> None:
         self.fun, self.everywhere, self.composite = fun, everywhere, composite
         self.static, self.positions = tuple(static), positions
-        self.state: tuple[Any, Callable[..., Any]] = (None, fun)  # the executor, its compiled function; replaced as one
+        # The executor, its compiled function; replaced as one. At first no executor, which is not None: before the first
+        # evaluation of a process None is active, and a call then must be one program, too.
+        self.state: tuple[Any, Callable[..., Any]] = (object(), fun)
         self.compiled_of = functools.lru_cache(4096)(self._compiled)
 
     def read_and_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
