@@ -86,6 +86,18 @@ def test_impossible_sizes_are_errors(name, n):
         jax.block_until_ready(IMPOSSIBLE[name](n))
 
 
+@pytest.mark.parametrize(
+    "make", [jnp.array, jnp.asarray, lambda x: jnp.asarray(x, x.dtype), lambda x: jnp.array([x, x])]
+)
+def test_an_array_does_not_change_with_the_array_that_it_was_made_of(make):
+    memory = np.ones(64 + 16, np.float32)
+    start = (-memory.ctypes.data // 4) % 16  # XLA can share memory that is aligned to 64 bytes
+    x = memory[start : start + 64]
+    made = jax.block_until_ready(make(x))
+    x[:] = 7
+    assert (np.asarray(made) == 1).all()
+
+
 def test_windows_beyond_the_array_end():
     x = np.float32([1, 2, 3, 4])
     reduce = lambda size: lax.reduce_window(x, 0.0, lax.add, (size,), (1,), "SAME")

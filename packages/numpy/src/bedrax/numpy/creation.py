@@ -85,8 +85,9 @@ def asarray(
 
     Args:
       a, dtype, order, device, out_sharding: as in `array`.
-      copy: True makes a new array. None copies if needed. False raises an error if the elements have to be copied or
-        converted; a NumPy array in C order that keeps its dtype is accepted, also if it moves to a device.
+      copy: True makes a new array. None copies NumPy arrays and the like, because their owner may write to them later.
+        False raises an error if the elements have to be copied or converted; a NumPy array in C order that keeps its
+        dtype is accepted, and may share its memory with the result.
 
     Raises:
       ValueError: `copy` is False, and `a` is no array, has another dtype than the result, or is not in C order.
@@ -103,7 +104,7 @@ def asarray(
         raise NotImplementedError(f"asarray: order={order!r} is not supported, arrays are always in C order")
     if dtype is None and not copy and device is None and out_sharding is None and isinstance(a, Array):
         return a
-    out = from_data(a, dtype, bool(copy), "asarray")
+    out = from_data(a, dtype, None if copy is None else bool(copy), "asarray")
     if copy is False and (why := _why_copied(a, out.dtype)) is not None:
         raise ValueError(f"jnp.asarray: a copy is needed: {why}. Use copy=None")
     return place(out, device, out_sharding)
@@ -122,8 +123,11 @@ def _why_copied(x: Any, dtype: Any) -> str | None:
     return None if x.dtype == dtype else f"the dtype has to change from {x.dtype} to {dtype}"
 
 
-def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool, where: str) -> Array:
-    """The common part of `array` and `asarray`."""
+def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool | None, where: str) -> Array:
+    """The common part of `array` and `asarray`.
+
+    If `copy` is None, only an array that is not ours is copied: its owner may write to it later.
+    """
     if dtype is not None:
         dtype = dtypes.explicit_dtype(dtype, where)
     if isinstance(x, Array):
@@ -137,7 +141,7 @@ def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool, where: str) -> Array:
     if isinstance(x, (np.ndarray, np.generic)):
         if isinstance(x, np.ma.MaskedArray):
             aval_of(x)  # raises: masked arrays are not supported
-        return _from_numpy(np.asarray(x), dtype, copy)
+        return _from_numpy(np.asarray(x), dtype, copy is not False)
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     if x is None:
@@ -147,9 +151,9 @@ def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool, where: str) -> Array:
     if dims.is_symbolic(x):
         return from_data(dims.dim_as_value(x), dtype, copy, where)
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
-        return _from_numpy(np.asarray(x), dtype, copy)
+        return _from_numpy(np.asarray(x), dtype, copy is not False)
     if isinstance(x, (range, memoryview, bytearray, bytes)) and not isinstance(x, bytes):
-        return _from_numpy(np.asarray(x), dtype or (np.dtype(int) if kind is range else None), copy)
+        return _from_numpy(np.asarray(x), dtype or (np.dtype(int) if kind is range else None), copy is not False)
     if isinstance(x, (bool, int, float, complex)):  # subclasses, e.g. of enum.IntEnum
         return from_data(dtypes.scalar_type_of(x)(x), dtype, copy, where)
     if isinstance(x, (str, bytes)):
@@ -158,7 +162,7 @@ def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool, where: str) -> Array:
         view = memoryview(x)
     except TypeError:
         raise TypeError(f"jnp.array: no array can be made of a {kind}") from None
-    return _from_numpy(np.asarray(view), dtype, copy)
+    return _from_numpy(np.asarray(view), dtype, copy is not False)
 
 
 def _python_scalar(x: Any, dtype: Any) -> np.ndarray:
