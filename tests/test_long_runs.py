@@ -44,4 +44,4 @@ def test_a_loop_over_sixty_four_devices_ends():
 
 
 def test_a_loop_of_two_processes_ends():
-    ends("data_parallel_gradient", "--steps=100", "--processes=2")
+    ends("data_parallel_gradient", "pmap_psum", "--steps=100", "--processes=2")

@@ -109,7 +109,7 @@ def results_that_are_dropped(steps):
     check(last, 1)
 
 
-@run(alone=True)
+@run
 def pmap_psum(steps):
     n = jax.local_device_count()
     step = jax.pmap(lambda x: x - x + jax.lax.psum(x, "i") / jax.device_count(), axis_name="i")

@@ -2,19 +2,22 @@
 
 import concurrent.futures
 import os
+import re
 import sys
 import time
 
 import numpy as np
 
 from bedrax import lax
+from bedrax.autodiff import grad
+from bedrax.batching import vmap
 from bedrax.core import config, jitting
-from bedrax.parallel import Mesh
+from bedrax.parallel import Mesh, pmap
 from bedrax.parallel import PartitionSpec as P
 from bedrax.processes import array_serialization, distributed, multihost, tree_io
 from bedrax.processes.local_data import make_array_from_process_local_data
 from bedrax.xla_backend import clients, flags
-from bedrax.xla_backend.placement import make_array_from_callback
+from bedrax.xla_backend.placement import device_put, make_array_from_callback
 from bedrax.xla_backend.sharding import NamedSharding
 
 what, me, count, port = sys.argv[1], *map(int, sys.argv[2:5])
@@ -96,6 +99,91 @@ def values():
     assert not multihost.reached_preemption_sync_point(0)
     with multihost.live_devices(clients.devices()) as live:
         assert len(live) == 4 * count
+    multihost.sync_global_devices("end")
+
+
+def mapped():
+    """`pmap`: each process passes its part of the mapped axis, which spans the devices of all processes."""
+    start()
+    devices, whole = clients.devices(), np.arange(4.0 * count, dtype=np.float32)
+    own = slice(4 * me, 4 * me + 4)
+    x, total = whole[own], whole.sum()
+
+    def check(y, expected):
+        assert y.is_fully_addressable and y.shape == np.shape(expected), (y, expected)
+        np.testing.assert_allclose(y, expected)
+
+    add = lambda v: lax.psum(v, "i")
+    check(pmap(add, "i")(x), np.full(4, total))
+    check(pmap(lambda v: lax.mul(lax.psum(1, "i"), lax.axis_index("i")), "i")(x), 4 * count * np.arange(4 * count)[own])
+    check(pmap(lambda v: lax.all_gather(v, "i"), "i")(x), np.tile(whole, (4, 1)))
+    around = [(i, (i + 1) % (4 * count)) for i in range(4 * count)]
+    check(pmap(lambda v: lax.ppermute(v, "i", around), "i")(x), np.roll(whole, 1)[own])
+    y = pmap(lambda v: lax.mul(v, v))(x)
+    check(pmap(add, "i")(y), np.full(4, (whole**2).sum()))
+    assert y.sharding.device_set == set(clients.local_devices())
+
+    # Arguments and results that are not mapped, other axes, trees, keywords, static and donated arguments.
+    check(pmap(add, "i", out_axes=None)(x), total)
+    check(pmap(lambda v, w: lax.add(v, w), in_axes=(0, None))(x, np.float32(100 * me)), x + 100 * me)
+    columns = np.stack([whole, 10 * whole])
+    across = pmap(lambda v: lax.add(v, add(v)), "i", in_axes=1, out_axes=1)
+    check(across(columns[:, own]), (columns + columns.sum(1, keepdims=True))[:, own])
+    out = pmap(lambda a, *, b: {"a": add(a["x"]), "b": b}, "i", out_axes={"a": None, "b": 0})({"x": x}, b=y)
+    check(out["a"], total), check(out["b"], x * x)
+    check(pmap(lambda k, v: lax.mul(add(v), float(k)), "i", static_broadcasted_argnums=0)(3, x), np.full(4, 3 * total))
+    everywhere = make_array_from_callback((2,), NamedSharding(Mesh(np.array(devices), ("x",)), P()), lambda _: whole[:2])
+    check(pmap(lambda v, w: lax.add(v, lax.reduce_sum(w, (0,))), in_axes=(0, None))(x, everywhere), x + 1)
+    numbers = pmap(lambda w: lax.add(w, lax.axis_index("i")), "i", in_axes=None, axis_size=4 * count)(np.int32(7))
+    check(numbers, 7 + np.arange(4 * count)[own])
+    last = pmap(lambda k, v, w: lax.add(v, w), donate_argnums=-1, static_broadcasted_argnums=0)
+    kept, gone = (pmap(lambda v: v)(x) for _ in range(2))
+    check(last(3, kept, gone), 2 * x)
+    assert gone.is_deleted() and not kept.is_deleted()
+
+    # Nested, and under the other transformations.
+    both = pmap(lambda r: pmap(lambda v: lax.psum(v, ("i", "j")), "j")(r), "i")
+    check(both(np.stack([x, x], 1)), np.full((4, 2), 2 * total))
+    check(jitting.jit(lambda x: lax.add(pmap(add, "i")(x), x))(x), total + x)
+    check(vmap(pmap(add, "i"))(np.stack([x, 2 * x])), np.full((2, 4), [[total], [2 * total]]))
+    check(vmap(pmap(add, "i"), 1, 1)(np.stack([x, 2 * x], 1)), np.full((4, 2), [total, 2 * total]))
+    square = pmap(lambda v: lax.mul(add(v), v), "i")  # its sum over all processes is the square of the total
+    check(grad(lambda x: lax.reduce_sum(square(x), (0,)))(x), np.full(4, 2 * total))
+    scale = lambda w: lax.reduce_sum(pmap(lambda v: lax.mul(v, w))(x), (0,))
+    check(grad(scale)(np.float32(2)), total)
+    here = device_put(np.float32(3), clients.local_devices()[1])
+    check(pmap(lambda v: lax.mul(v, here))(x), 3 * x)
+
+    # Devices in another order, apart, some of each process, and of one process only.
+    order = [devices[i] for i in range(4 * count - 1, -1, -1)]
+    places = [i for i, d in enumerate(order) if d.process_index == me]
+    check(pmap(lambda v: lax.axis_index("i"), "i", devices=order)(x), places)
+    apart = [clients.local_devices(process_index=i)[k] for k in (2, 0) for i in range(count)]
+    check(pmap(lambda v: lax.all_gather(v, "i"), "i", devices=apart)(x[:2])[0], whole.reshape(count, 4)[:, :2].T.ravel())
+    assert pmap(lambda v: v, devices=apart)(x[:2]).sharding.device_set == {d for d in apart if d.process_index == me}
+    check(pmap(add, "i", devices=clients.local_devices())(x), np.full(4, x.sum()))
+
+    other = clients.local_devices(process_index=1 - me)
+    cases = {
+        "8 devices of 2 processes, of which 4 are of this one.* has size 3": lambda: pmap(add, "i")(x[:3]),
+        "of which 4 are of this one.* has size 8": lambda: pmap(add, "i")(whole),
+        "axis_size=4, but the axis spans 8 devices of 2 processes": lambda: pmap(add, "i", axis_size=4)(x),
+        "maps no argument": lambda: pmap(add, "i", in_axes=None)(x),
+        "none of them is of this process": lambda: pmap(add, "i", devices=other)(x),
+        "outside of scan": lambda: pmap(add, "i").lower(x),
+        "several processes was given where": lambda: pmap(lambda v, w: v, in_axes=(0, None))(x, spread),
+        "leave in_shardings": lambda: jitting.jit(pmap(add, "i"), device=clients.local_devices()[0])(x),
+    }
+    spread = make_array_from_callback(
+        whole.shape, NamedSharding(Mesh(np.array(devices), ("x",)), P("x")), lambda i: whole[i]
+    )
+    for message, call in cases.items():
+        try:
+            call()
+        except (ValueError, NotImplementedError) as error:
+            assert re.search(message, str(error)), error
+        else:
+            raise AssertionError(f"no error: {message}")
     multihost.sync_global_devices("end")
 
 

@@ -45,6 +45,12 @@ def test_values_across_two_processes():
         assert code == 0 and f"done values {i}" in out, out
 
 
+def test_pmap_spans_the_devices_of_all_processes():
+    """Each process's `pmap` was over the first devices of the run, so a sum had the values of one process only."""
+    for i, (code, out) in enumerate(run("mapped", limit=200)[0]):
+        assert code == 0 and f"done mapped {i}" in out, out[-3000:]
+
+
 def authority(folder, name):
     """An authority, and (of the first) a certificate of this host, made by openssl."""
     ssl = lambda *words: subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)

@@ -89,6 +89,10 @@ class Executor:
         """Return `x` at a place, as programs name it: the host has one only."""
         return x
 
+    def regrouped(self, x: Any, shape: tuple[int, ...], spec: Any, old: Any, new: Any) -> Any:
+        """Return an array of a shape over the mesh `new`. Its blocks on this process are those of `x` over `old`."""
+        raise NotImplementedError(f"the {self.name} executor runs in one process")
+
     def devices(self, platform: str | None = None) -> list[Any]:
         """Return the devices (of a platform) for arrays: none; the host has no name."""
         return []

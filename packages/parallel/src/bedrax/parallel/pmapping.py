@@ -10,9 +10,9 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.batching import vmap
-from bedrax.core import executors
+from bedrax.core import executors, staging
 from bedrax.core.avals import aval_of
-from bedrax.core.jitting import jit
+from bedrax.core.jitting import jit, jit_p, jit_params
 from bedrax.core.signatures import Signature, positions_of
 from bedrax.core.staging import function_name
 from bedrax.core.typing import JitFunction, P, R
@@ -20,6 +20,8 @@ from bedrax.lax import expand_dims, squeeze
 from bedrax.parallel import meshes
 from bedrax.parallel.mapping import axis_spec, map_blocks, prefix_leaves
 from bedrax.parallel.meshes import Mesh
+from bedrax.parallel.process_parts import own_parts, whole_arrays
+from bedrax.parallel.specs import PartitionSpec
 
 __all__ = ["pmap"]
 
@@ -41,6 +43,10 @@ def pmap(
     It is `jit` of `shard_map` over a mesh of one axis. Inside another `pmap` (or `shard_map`), which uses the devices,
     it is `vmap`.
 
+    In a run of several processes, the mapped axis spans the devices of all of them, and so do collectives and
+    `axis_index`. Each process calls the function with the elements of its own devices, and gets their results. An
+    argument that is not mapped may differ between processes. With `devices` of one process, only that process calls it.
+
     Args:
       fun: takes and returns pytrees of arrays.
       axis_name: a name for collectives inside `fun`.
@@ -48,9 +54,10 @@ def pmap(
         argument, pytree prefixes of these. Keyword arguments are mapped over axis 0.
       out_axes: the position of the mapped axis in the results: a pytree prefix of them; None: the first device's value.
       static_broadcasted_argnums: positional arguments that are compile-time constants, passed to each call unchanged.
-      devices: the devices, one per element. Default: the first ones of the backend.
+      devices: the devices, one per element, also of other processes. Default: the first ones of the backend; all of
+        them in a run of several processes.
       backend: the platform of the devices.
-      axis_size: size of the mapped axis, needed only if no argument is mapped.
+      axis_size: size of the mapped axis in all processes together, needed only if no argument is mapped.
       donate_argnums: arguments whose buffers the result may use.
 
     Returns:
@@ -93,8 +100,13 @@ def pmap(
         given = (dynamic, kwargs)
         leaves = pytree.tree_leaves(given)
         dims = prefix_leaves("in_axes", (axes, 0), given, fun)
+        found = list(devices) if devices is not None else executors.get().devices(backend)
+        if _of_others(found):
+            mesh = _mesh_of_processes(fun, _size(fun, leaves, dims, None, len(found)), found, axis_size, name)
+            given_away = _donated_leaves(dynamic, kwargs, donated, places)
+            return _mapped_in_processes(fun, call, given, dims, out_axes, mesh, name, given_away)
         size = _size(fun, leaves, dims, axis_size)
-        mesh = Mesh(_devices(fun, size, devices, backend), (name,))
+        mesh = Mesh(_devices(fun, size, found, devices is not None), (name,))
         return _mapped(fun, call, given, dims, out_axes, mesh, name)
 
     return jit(mapped, static_argnums=static or None, donate_argnums=donated or None)
@@ -128,7 +140,73 @@ def _mapped(fun: Callable, call: Callable, given: tuple, dims: Sequence, out_axe
     return map_blocks(block, given, in_specs, out_specs, mesh, (name,), False)
 
 
-def _size(fun: Callable, leaves: Sequence, dims: Sequence, given: int | None) -> int:
+def _of_others(devices: Sequence) -> bool:
+    """Whether some of the devices are of other processes."""
+    return any(hasattr(d, "process_index") and d.process_index != d.client.process_index() for d in devices)
+
+
+def _mesh_of_processes(fun: Callable, size: int | None, devices: Sequence, axis_size: int | None, name: Any) -> Mesh:
+    """The mesh for a mapped axis with `size` elements in this process (None: no argument is mapped)."""
+    array = np.empty(len(devices), object)
+    array[:] = devices
+    mesh = Mesh(array, (name,))
+    own, count = len(mesh.local_devices), len({d.process_index for d in devices})
+    if axis_size is None and size is None:
+        raise ValueError(f"pmap: in_axes maps no argument of {function_name(fun)}; pass axis_size")
+    if axis_size is not None and axis_size != len(devices):
+        raise ValueError(
+            f"pmap: {function_name(fun)} has axis_size={axis_size}, but the axis spans {len(devices)} devices of {count}"
+            f" processes; pass axis_size={len(devices)}, or as many devices as elements"
+        )
+    if not own:
+        raise ValueError(
+            f"pmap: {function_name(fun)} is mapped over {len(devices)} devices of {count} processes, and none of them is"
+            " of this process; call it only in the processes of its devices"
+        )
+    if size is not None and size != own:
+        raise ValueError(
+            f"pmap: {function_name(fun)} is mapped over {len(devices)} devices of {count} processes, of which {own} are of"
+            f" this one, but the mapped axis of its arguments has size {size}. Each process passes the elements of its own"
+            f" devices: give an axis of size {own}, or name other devices"
+        )
+    return mesh
+
+
+def _donated_leaves(dynamic: tuple, named: dict, donated: Iterable[int], places: set[int]) -> tuple[int, ...]:
+    """The positions of donated values among the leaves of the arguments. Those of `dynamic` are without the static ones."""
+    count = len(dynamic) + len(places)
+    of_all = {i % count for i in donated if -count <= i < count}
+    positions = [i for i in range(count) if i not in places]
+    leaves = [i for i, x in zip(positions, dynamic, strict=True) for _ in pytree.tree_leaves(x)]
+    return tuple(j for j, i in enumerate(leaves) if i in of_all)
+
+
+def _mapped_in_processes(
+    fun: Callable, call: Callable, given: tuple, dims: Sequence, out_axes: Any, mesh: Mesh, name: Any, donated: Sequence
+) -> Any:
+    """`_mapped` of the whole arrays whose parts the processes pass. Returns this process's parts of the results."""
+    leaves, tree = pytree.tree_flatten(given)
+    ranks = [len(aval_of(x).shape) for x in leaves]
+    specs = [axis_spec("in_axes", d, n, name, fun) for d, n in zip(dims, ranks, strict=True)]
+    values = whole_arrays(leaves, mesh, specs)
+
+    def whole(*values):
+        return _mapped(fun, call, pytree.tree_unflatten(tree, values), dims, out_axes, mesh, name)
+
+    in_tree = pytree.tree_structure((tuple(values), {}))
+    program, consts, out_tree = staging.trace_function(whole, in_tree, tuple(map(aval_of, values)))
+    given_away = (False,) * len(consts) + tuple(i in donated for i in range(len(values)))
+    consts = whole_arrays(consts, mesh, [PartitionSpec()] * len(consts))  # `fun` closes over values of this process
+    params = jit_params(program, function_name(fun), donated_invars=given_away)
+    results = jit_p.bind(*consts, *values, **params)
+    out_dims = prefix_leaves("out_axes", out_axes, pytree.tree_unflatten(out_tree, results), fun)
+    ranks = [len(t.shape) for t in program.out_avals]
+    out_specs = [axis_spec("out_axes", d, n, name, fun) for d, n in zip(out_dims, ranks, strict=True)]
+    return pytree.tree_unflatten(out_tree, own_parts(results, mesh, out_specs))
+
+
+def _size(fun: Callable, leaves: Sequence, dims: Sequence, given: int | None, spanned: int = 0) -> int | None:
+    """The size of the mapped axis. None, if no argument is mapped, and the axis is known to span some devices."""
     sizes = {}
     for x, d in zip(leaves, dims, strict=True):
         if d is not None:
@@ -144,24 +222,21 @@ def _size(fun: Callable, leaves: Sequence, dims: Sequence, given: int | None) ->
             for n, shape in sizes.items()
         )
         raise ValueError(f"pmap: mapped axes of the arguments of {function_name(fun)} differ in size: {found}")
+    if not sizes and spanned:
+        return None
     if not sizes:
         raise ValueError(f"pmap: in_axes maps no argument of {function_name(fun)}; pass axis_size")
     return next(iter(sizes))
 
 
-def _devices(fun: Callable, size: int, devices: Sequence | None, backend: str | None) -> np.ndarray:
-    if devices is not None:
-        found = list(devices)
-        if len(found) != size:
-            raise ValueError(
-                f"pmap: {function_name(fun)} is mapped over an axis of size {size}, but devices has {len(found)} of them;"
-                " give as many as there are elements"
-            )
-    else:
-        executor = executors.get()
-        found = executor.devices(backend) if backend is not None else executor.devices()
-        if not found:  # the host computes all elements
-            found = list(range(size))
+def _devices(fun: Callable, size: int, found: Sequence, given: bool) -> np.ndarray:
+    if given and len(found) != size:
+        raise ValueError(
+            f"pmap: {function_name(fun)} is mapped over an axis of size {size}, but devices has {len(found)} of them;"
+            " give as many as there are elements"
+        )
+    if not found:  # the host computes all elements
+        found = list(range(size))
     if len(found) < size:
         raise ValueError(
             f"pmap: {function_name(fun)} is mapped over an axis of size {size}, but there are {len(found)} devices. Reshape"

@@ -76,6 +76,10 @@ class XlaExecutor(executors.Executor):
         """`x` with a sharding."""
         return placement.reshard(x, to)
 
+    def regrouped(self, x: Any, shape: tuple[int, ...], spec: Any, old: Any, new: Any) -> Array:
+        """The blocks of `x` over one mesh as blocks of an array over another one."""
+        return placement.regrouped(x, shape, NamedSharding(old, spec), NamedSharding(new, spec))
+
     def apply(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """One eager operation, compiled once per parameters and argument types."""
         runners = _runners.get(prim)

@@ -545,6 +545,30 @@ def from_parts(aval: ShapedArray, sharding: Any, parts: Sequence[Any], committed
     return make_array(aval, sharding, parts, committed)
 
 
+def regrouped(x: Any, shape: tuple[int, ...], old: NamedSharding, new: NamedSharding) -> Array:
+    """The blocks of `x` on this process as blocks of an array with the sharding `new`, in the same memory.
+
+    Args:
+      old: the sharding of `x`, to which it is moved if it has another one. It has the same devices of this process.
+    """
+    aval = avals.aval_of(x)
+    if isinstance(aval.dtype, dtypes.ExtendedDType):
+        base = aval.dtype.physical_value(x)
+        blocks = regrouped(base, (*shape, *base.shape[aval.ndim :]), old, new)
+        return aval.dtype.from_physical(blocks, aval.update(shape=shape, sharding=None))
+    if old.is_fully_addressable and not getattr(x, "is_fully_addressable", True):
+        if x.shape == shape and x.sharding.is_equivalent_to(new, x.ndim):
+            return x
+        raise ValueError(
+            f"an array of shape {x.shape} over devices of several processes was given where each process gives its own"
+            f" part: its sharding is {x.sharding}. Pass an array of the blocks of this process"
+        )
+    x = to_sharding(x, old)
+    parts = {s.device: s.data for s in x.addressable_shards}
+    ordered = [parts[d] for d in new.assignment if d in parts]
+    return from_parts(x.aval.update(shape=shape, sharding=None), new, ordered)
+
+
 # The primitive under both of upstream's names; see `bedrax.lax.primitives.placement`.
 device_put_p = sharding_constraint_p = reshard_p
 

@@ -15,6 +15,7 @@ from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.jitting import TracedCall, jit_p
 from bedrax.core.tracing import eval_trace
 from bedrax.lax.primitives.placement import reshard_p
+from bedrax.parallel.process_parts import crosses_processes
 from bedrax.parallel.specs import UNCONSTRAINED
 from bedrax.pytree import PyTreeDef
 from bedrax.xla_backend import clients, placement, turns
@@ -122,6 +123,13 @@ def first_run(
     Args:
       alone: the value of `turns.are_alone` at the begin of the call. If it is None, no program has run since then.
     """
+    if crosses_processes(jaxpr):  # its programs run between the operations that take and return parts of arrays
+        if requested != NOTHING_REQUESTED:
+            raise NotImplementedError(
+                f"jit({params['name']}) has places for its arguments or results, and calls a pmap over devices of several"
+                " processes, which places them itself; leave in_shardings, out_shardings, device and backend out"
+            )
+        return pytree.tree_unflatten(tree, eval_jaxpr(jaxpr, jaxpr.consts, *args)), None
     if alone is None:
         alone = turns.are_alone()
     program = load(jaxpr, args, params, requested, names)
