@@ -101,9 +101,16 @@ class _Roots(ast.NodeVisitor):
             else ([(targets, values)])
         )
         for target, value in pairs:
-            path = self.path(value)
-            if path and isinstance(target, ast.Name):
-                self.known[target.id] = path
+            self.know(target, value)
+
+    def visit_AnnAssign(self, node):
+        self.generic_visit(node)
+        self.know(node.target, node.value)
+
+    def know(self, target, value):
+        path = self.path(value)
+        if path and isinstance(target, ast.Name):
+            self.known[target.id] = path
 
     def visit_Attribute(self, node):
         path = self.path(node)

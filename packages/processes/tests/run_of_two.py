@@ -132,7 +132,9 @@ def mapped():
     out = pmap(lambda a, *, b: {"a": add(a["x"]), "b": b}, "i", out_axes={"a": None, "b": 0})({"x": x}, b=y)
     check(out["a"], total), check(out["b"], x * x)
     check(pmap(lambda k, v: lax.mul(add(v), float(k)), "i", static_broadcasted_argnums=0)(3, x), np.full(4, 3 * total))
-    everywhere = make_array_from_callback((2,), NamedSharding(Mesh(np.array(devices), ("x",)), P()), lambda _: whole[:2])
+    everywhere = make_array_from_callback(
+        (2,), NamedSharding(Mesh(np.array(devices), ("x",)), P()), lambda _: whole[:2]
+    )
     check(pmap(lambda v, w: lax.add(v, lax.reduce_sum(w, (0,))), in_axes=(0, None))(x, everywhere), x + 1)
     numbers = pmap(lambda w: lax.add(w, lax.axis_index("i")), "i", in_axes=None, axis_size=4 * count)(np.int32(7))
     check(numbers, 7 + np.arange(4 * count)[own])
@@ -159,7 +161,9 @@ def mapped():
     places = [i for i, d in enumerate(order) if d.process_index == me]
     check(pmap(lambda v: lax.axis_index("i"), "i", devices=order)(x), places)
     apart = [clients.local_devices(process_index=i)[k] for k in (2, 0) for i in range(count)]
-    check(pmap(lambda v: lax.all_gather(v, "i"), "i", devices=apart)(x[:2])[0], whole.reshape(count, 4)[:, :2].T.ravel())
+    check(
+        pmap(lambda v: lax.all_gather(v, "i"), "i", devices=apart)(x[:2])[0], whole.reshape(count, 4)[:, :2].T.ravel()
+    )
     assert pmap(lambda v: v, devices=apart)(x[:2]).sharding.device_set == {d for d in apart if d.process_index == me}
     check(pmap(add, "i", devices=clients.local_devices())(x), np.full(4, x.sum()))
 
