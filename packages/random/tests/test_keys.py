@@ -366,3 +366,16 @@ def test_keys_are_close_where_they_are_equal():
     assert jnp.allclose(a, a) and not jnp.allclose(a, b) and jnp.array_equiv(a, a)
     keys = random.split(a, 3)
     np.testing.assert_array_equal(jnp.isclose(keys, keys.at[1].set(b), rtol=1.0, atol=1.0), [True, False, True])
+
+
+def test_keys_of_a_process_are_a_part_of_an_array():
+    """`pmap` in a run of several processes makes one array of their keys. Keys met the check of parts as integers."""
+    backend = pytest.importorskip("bedrax.xla_backend.clients")
+    from bedrax.parallel import Mesh, PartitionSpec
+    from bedrax.parallel.process_parts import own_parts, whole_arrays
+
+    mesh, specs = Mesh(np.array(backend.devices()[:1]), ("i",)), [PartitionSpec("i")]
+    keys = random.split(random.key(0), 3)
+    whole = whole_arrays([keys], mesh, specs)
+    assert whole[0].shape == (3,) and whole[0].dtype == keys.dtype
+    np.testing.assert_array_equal(data(own_parts(whole, mesh, specs)[0]), data(keys))
