@@ -15,7 +15,7 @@ import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.autodiff import grad, jvp, vjp
 from bedrax.batching import vmap
-from bedrax.core import config, dtypes, staging
+from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.jitting import jit
 from bedrax.random import block_ciphers, defining, flags
@@ -375,6 +375,7 @@ def test_keys_of_a_process_are_a_part_of_an_array():
     from bedrax.parallel.process_parts import own_parts, whole_arrays
 
     mesh, specs = Mesh(np.array(backend.devices()[:1]), ("i",)), [PartitionSpec("i")]
+    executors.install(sys.modules["bedrax.xla_backend"].executor)  # the fixture of this folder installs NumPy's again
     keys = random.split(random.key(0), 3)
     whole = whole_arrays([keys], mesh, specs)
     assert whole[0].shape == (3,) and whole[0].dtype == keys.dtype
