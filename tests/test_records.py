@@ -40,6 +40,7 @@ ELSEWHERE = {
     "hi_linear": "packages/state/tests/test_hi_prims.py",
     "host_local_array_to_global_array": "packages/processes/tests/test_one_process.py",
     "new_ref": "packages/state/tests/test_operations.py",
+    "own_part": "packages/processes/tests/test_runs.py",
     "random_bits": "packages/random/tests/test_matrix.py",
     "random_clone": "packages/random/tests/test_matrix.py",
     "random_fold_in": "packages/random/tests/test_matrix.py",
@@ -52,6 +53,7 @@ ELSEWHERE = {
     "to_edtype": "packages/extend/tests/test_element_dtypes.py",
     "swap": "packages/state/tests/test_operations.py",
     **dict.fromkeys(SPARSE, "packages/sparse/tests/test_sparse.py"),
+    "whole_array": "packages/processes/tests/test_runs.py",
 }
 
 
