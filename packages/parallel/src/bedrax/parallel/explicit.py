@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from bedrax import pytree
-from bedrax.autodiff.tables import jvp_rules
 from bedrax.core import executors, offers, passes, staging, tables, tracing
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
@@ -337,6 +336,8 @@ _BY_DERIVATIVE: dict[str, tuple[tuple[int, ...], ...] | None] = {"linear": None,
 
 def _by_derivative(prim: Primitive) -> Callable | None:
     """The rule of a primitive that is linear in all operands together, or in each of two, according to its derivative."""
+    from bedrax.autodiff.tables import jvp_rules  # not at the top: the first operation of a process loads this module
+
     kind = jvp_rules.kind(prim)
     if kind not in _BY_DERIVATIVE:
         return None

@@ -20,7 +20,9 @@ from bedrax.core import executors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce_for, dead_code_rules, kept
+from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr
+from bedrax.core.jitting import jit_p
 from bedrax.core.tables import Use, device_rules, families_on_bases, print_rules, programs, varying_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax import (
@@ -42,10 +44,26 @@ from bedrax.parallel.specs import PartitionSpec, UnreducedKind, axes_of
 from bedrax.parallel.sums import split_over, without_axes
 
 families_on_bases.add("shard_map")
+families_on_bases.add("process_parts")
 
 # params: jaxpr (on blocks), mesh, in_specs, out_specs (a `PartitionSpec` per operand and result), manual (the mapped
 # axes of the mesh, in its order), check_vma (whether types have the axes over which values vary)
 shard_map_p: Final = Primitive("shard_map", "shard_map", multiple_results=True)
+
+
+# Between the part of an array in each process of a run and the whole array: `bedrax.parallel.process_parts`.
+# params: mesh (of one axis, of devices of several processes), spec (of the whole array)
+whole_array_p: Final = Primitive("whole_array", "process_parts")
+own_part_p: Final = Primitive("own_part", "process_parts")
+
+
+@cached
+def crosses_processes(program: Jaxpr) -> bool:
+    """Whether a program has these operations, itself or in the jitted functions that it calls."""
+    return any(
+        eqn.primitive.family == "process_parts" or (eqn.primitive is jit_p and crosses_processes(eqn.params["jaxpr"]))
+        for eqn in program.eqns
+    )
 
 
 def manual_sizes(mesh: Any, manual: Sequence[str]) -> dict[str, int]:

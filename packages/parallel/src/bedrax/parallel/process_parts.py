@@ -1,14 +1,14 @@
 """The parts of arrays in the processes of a run: from the part of each process to the whole array, and back.
 
 Both operations are at the border of compiled programs, whose arrays are whole. A program that has them is evaluated
-equation by equation (`crosses_processes`).
+equation by equation (`primitives.crosses_processes`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -16,22 +16,11 @@ from bedrax.autodiff.tables import linear
 from bedrax.batching.tables import batch_rules
 from bedrax.core import executors
 from bedrax.core.avals import ShapedArray, aval_of
-from bedrax.core.facts import cached
-from bedrax.core.ir import Jaxpr
-from bedrax.core.jitting import jit_p
-from bedrax.core.tables import families_on_bases
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
 from bedrax.parallel.meshes import Mesh
-from bedrax.parallel.primitives import parts_of
+from bedrax.parallel.primitives import own_part_p, parts_of, whole_array_p
 from bedrax.parallel.specs import PartitionSpec
-
-_FAMILY = "process_parts"
-families_on_bases.add(_FAMILY)
-
-# params: mesh (of one axis, of devices of several processes), spec (of the whole array)
-whole_array_p: Final = Primitive("whole_array", _FAMILY)
-own_part_p: Final = Primitive("own_part", _FAMILY)
 
 
 @functools.lru_cache(64)
@@ -88,12 +77,3 @@ def whole_arrays(values: Sequence[Any], mesh: Mesh, specs: Sequence[PartitionSpe
 def own_parts(values: Sequence[Any], mesh: Mesh, specs: Sequence[PartitionSpec]) -> list[Any]:
     """This process's part of each whole array."""
     return [own_part_p.bind(x, mesh=mesh, spec=s) for x, s in zip(values, specs, strict=True)]
-
-
-@cached
-def crosses_processes(program: Jaxpr) -> bool:
-    """Whether a program has these operations, itself or in the jitted functions that it calls."""
-    return any(
-        eqn.primitive.family == _FAMILY or (eqn.primitive is jit_p and crosses_processes(eqn.params["jaxpr"]))
-        for eqn in program.eqns
-    )

@@ -15,7 +15,7 @@ from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.jitting import TracedCall, jit_p
 from bedrax.core.tracing import eval_trace
 from bedrax.lax.primitives.placement import reshard_p
-from bedrax.parallel.process_parts import crosses_processes
+from bedrax.parallel.primitives import crosses_processes
 from bedrax.parallel.specs import UNCONSTRAINED
 from bedrax.pytree import PyTreeDef
 from bedrax.xla_backend import clients, placement, turns
