@@ -28,7 +28,6 @@ WITHOUT_EXAMPLE = {
         f"jax.{n}": _CLUSTER
         for n in (
             "distributed.initialize",
-            "distributed.shutdown",
             "profiler.register_subprocess",
             "profiler.start_server",
             "profiler.stop_server",

@@ -16,7 +16,7 @@ import pytest
 from jax import lax
 
 from bedrax.core import config
-from bedrax.processes import distributed
+from bedrax.processes import clusters, distributed
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.compile import compile_options
 
@@ -78,7 +78,9 @@ def unreadable(tmp_path):
 def client_options(name, monkeypatch):
     """The arguments of jaxlib's client for the CPU of one process of two."""
     seen = {}
-    monkeypatch.setattr(clients.runtime, "make_cpu_client", lambda n, fast, **more: seen.update(more, n=n, fast=fast))
+    monkeypatch.setattr(
+        clients.runtime, "make_cpu_client", lambda n, fast, threads, **more: seen.update(more, n=n, fast=fast)
+    )
     monkeypatch.setattr(clients.coordination, "cpu_collectives", lambda kind, client: kind)
     if name not in ("n", "fast"):
         monkeypatch.setattr(clients, "run", types.SimpleNamespace(client=None, process_id=0, num_processes=2))
@@ -90,14 +92,14 @@ def connected(monkeypatch):
     """The arguments of the service of a run of two processes, and whether the processes agree on a time to stop."""
     seen = {"preempted": False}
     fake = types.SimpleNamespace(connect=lambda: None, initialize=lambda client: seen.update(preempted=True))
-    monkeypatch.setattr(distributed.rendezvous, "meet", lambda *args: None)
+    monkeypatch.setattr(distributed.rendezvous, "meet", lambda address, *args: address)
     monkeypatch.setattr(distributed.peers, "start", lambda *args: None)
     monkeypatch.setattr(distributed.coordination, "serve", lambda *args: seen.update(recoverable=args[-2]))
     monkeypatch.setattr(distributed.coordination, "client", lambda *args: fake)
     monkeypatch.setattr(distributed.coordination, "preemption_sync_manager", lambda: fake)
     monkeypatch.setattr(distributed, "global_state", types.SimpleNamespace())
     monkeypatch.setattr(clients, "run", None)
-    distributed._connect(("localhost:1", 2, 0, None), 1, 1, 1, None, {})
+    distributed._connect(clusters.Cluster("localhost:1", 2, 0), 1, 1, 1, None, {})
     return seen
 
 

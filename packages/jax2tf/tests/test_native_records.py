@@ -29,7 +29,6 @@ INEXACT = {
     "elementwise-max-zeros",
     "elementwise-min-nan",
     "elementwise-min-zeros",
-    "reductions-argmin-nan",
     "reductions-reduce_max-nan",
     "reductions-reduce_min-nan",
 }

@@ -23,15 +23,15 @@ PROGRAM = Path(__file__).parent / "programs" / "keep_programs.py"
 CASES = {case.primitive.name: case for case in all_cases() if case.xla is True and case.needs is None}
 
 
-def run(home, *args, preexec=None, **environment):
+def run(home, *args, before=(), **environment):
     """The lines and the events of the program, in a process whose caches are in `home`."""
     env = {
         **{k: v for k, v in os.environ.items() if not k.startswith("JAX_")},
         "XDG_CACHE_HOME": str(home),
         **environment,
     }
-    command = [sys.executable, "-W", "error", PROGRAM, *args]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, preexec_fn=preexec)
+    command = [*before, sys.executable, "-W", "error", PROGRAM, *args]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     *lines, events = done.stdout.splitlines()
     return lines, ast.literal_eval(events)
@@ -84,12 +84,8 @@ def test_a_folder_that_cannot_be_made_or_a_full_disk_costs_nothing_but_the_cache
     (tmp_path / "file").touch()
     assert run(tmp_path / "file")[1] == {}
 
-    def no_room():
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-
-    lines, events = run(tmp_path, preexec=no_room)
+    no_room = ("bash", "-c", 'ulimit -f 1; exec "$@"', "bash")  # no file is larger than 1 KiB
+    lines, events = run(tmp_path, before=no_room)
     assert len(lines) == 4 and events == {"cache_misses": 1}  # after the first error nothing is looked up
     assert not entries(tmp_path) and not [*(tmp_path / "bedrax" / "compiled").iterdir()]
 

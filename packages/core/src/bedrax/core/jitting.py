@@ -281,7 +281,11 @@ class Jitted:
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
         flat, types = objects.with_held(staging.flat_fun(call, in_tree), types)
         with apart():
-            jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(_with_changes(flat), types, info)
+            if objects.kinds:
+                jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(_with_changes(flat), types, info)
+            else:  # one frame less: nested functions reach Python's limit later
+                jaxpr, out_tree = staging.trace_to_jaxpr(flat, types, info)
+                changes, seen = None, ()
         jaxpr, consts = staging.close_over(jaxpr, every=False)
         monitoring.record_event_duration_secs("/jax/core/compile/jaxpr_trace_duration", time.monotonic() - started)
         return _Traced(staging.without_references(jaxpr), consts, out_tree, changes, seen)
