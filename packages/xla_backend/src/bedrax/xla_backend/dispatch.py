@@ -227,8 +227,8 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
 
     @source.api_boundary
     def run(*args, **kwargs):
-        alone = turns.are_alone()
         try:
+            alone = turns.are_alone()
             if config.disable_jit.value:
                 return jitted.fun(*args, **kwargs), None
             call = jitted.trace_call(args, kwargs)
