@@ -169,8 +169,8 @@ def mapped():
 
     other = clients.local_devices(process_index=1 - me)
     cases = {
-        "8 devices of 2 processes, of which 4 are of this one.* has size 3": lambda: pmap(add, "i")(x[:3]),
-        "of which 4 are of this one.* has size 8": lambda: pmap(add, "i")(whole),
+        "8 devices of 2 processes. This process has 4 of these devices.* has size 3": lambda: pmap(add, "i")(x[:3]),
+        "This process has 4 of these devices.* has size 8": lambda: pmap(add, "i")(whole),
         "axis_size=4, but the axis spans 8 devices of 2 processes": lambda: pmap(add, "i", axis_size=4)(x),
         "maps no argument": lambda: pmap(add, "i", in_axes=None)(x),
         "none of them is of this process": lambda: pmap(add, "i", devices=other)(x),

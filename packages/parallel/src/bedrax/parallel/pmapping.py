@@ -165,9 +165,9 @@ def _mesh_of_processes(fun: Callable, size: int | None, devices: Sequence, axis_
         )
     if size is not None and size != own:
         raise ValueError(
-            f"pmap: {function_name(fun)} is mapped over {len(devices)} devices of {count} processes, of which {own} are of"
-            f" this one, but the mapped axis of its arguments has size {size}. Each process passes the elements of its own"
-            f" devices: give an axis of size {own}, or name other devices"
+            f"pmap: {function_name(fun)} is mapped over {len(devices)} devices of {count} processes. This process has {own}"
+            f" of these devices, but the mapped axis of its arguments has size {size}. Each process passes the elements of its"
+            f" own devices: give an axis of size {own}, or name other devices"
         )
     return mesh
 
