@@ -109,7 +109,7 @@ def layers(session):
 
 @nox.session
 def lint(session):
-    """Check formatting, code, generated stubs, spelling and choice of words; `-- --fix` repairs formatting and code."""
+    """Check formatting, code, generated stubs, spelling, words, workflows; `-- --fix` repairs formatting and code."""
     sync(session, "--only-group=lint")
     fix = "--fix" in session.posargs
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
@@ -119,6 +119,8 @@ def lint(session):
     session.run("python", "tools/face.py", "--check")
     session.run("codespell")
     session.run("codespell", "--toml=tools/plain_words.toml")
+    workflows = map(str, Path(".github/workflows").glob("*.yml"))
+    session.run("check-jsonschema", "--builtin-schema=vendor.github-workflows", *workflows)
 
 
 @nox.session

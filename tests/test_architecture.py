@@ -175,9 +175,14 @@ def test_ci_runs_the_command_of_the_readme():
 
 AT_ROOT = {
     ".ci",
+    ".github",
     ".gitignore",
+    "CITATION.cff",
+    "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
     "LICENSE",
     "README.md",
+    "SECURITY.md",
     "benchmarks",
     "conftest.py",
     "docs",
