@@ -45,7 +45,7 @@ def test_interrupts_leave_no_state():
 
 def test_trees_that_are_too_deep_are_an_error():
     out = run("deep_trees")
-    assert out.split() == ["raised"] * 9
+    assert out.split() == ["raised"] * 20
 
 
 def test_depth_and_width_that_upstream_takes():

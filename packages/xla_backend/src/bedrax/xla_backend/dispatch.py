@@ -38,6 +38,7 @@ from bedrax.xla_backend.door.arrays import ArrayImpl
 from bedrax.xla_backend.running import (
     LazyNames,
     bind_placed,
+    explain_depth,
     first_run,
     make_pjit,
     make_runner,
@@ -212,16 +213,6 @@ def _single_equation(prim, args, params) -> Jaxpr:
 # ---- jit ----
 
 
-def _explain_depth(error: SystemError, args, kwargs) -> None:
-    """Raises a RecursionError if the arguments of a call by C++ are nested too deeply.
-
-    C++ detects the nesting first, and continues with a RecursionError set. The next C function that checks raises it,
-    or raises a SystemError with it as the cause.
-    """
-    if isinstance(error.__cause__, RecursionError):
-        pytree.tree_structure((args, kwargs))
-
-
 def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
     """jaxlib's C++ function around a `Jitted`, with the methods of ``jax.jit(f)``."""
 
@@ -244,7 +235,7 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
             out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, requested, names, alone)
             return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
         except SystemError as error:
-            _explain_depth(error, args, kwargs)
+            explain_depth(error, args, kwargs)
             raise
 
     _all_jitted.add(jitted)
@@ -325,7 +316,7 @@ def _by_exact_statics(jitted: core_jitting.Jitted, run: Callable) -> Callable:
                 _keep(known, dumps(pick(args), 2), of_key)
             return of_key(*dynamic, **named), None
         except SystemError as error:
-            _explain_depth(error, args, kwargs)
+            explain_depth(error, args, kwargs)
             raise
 
     def forget_all():

@@ -61,6 +61,16 @@ def make_runner(name: str, miss: Callable[..., Any]) -> Callable[..., Any]:
     return make_pjit(name, direct, miss)
 
 
+def explain_depth(error: SystemError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises a RecursionError if the arguments of a call by C++ are nested too deeply.
+
+    C++ detects the nesting first, and continues with a RecursionError set. The next C function that checks raises it,
+    or raises a SystemError with it as the cause.
+    """
+    if isinstance(error.__cause__, RecursionError):
+        pytree.tree_structure((args, kwargs))
+
+
 def load(
     jaxpr: Jaxpr,
     args: Sequence[Any],

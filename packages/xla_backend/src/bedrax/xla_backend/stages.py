@@ -345,7 +345,14 @@ class Compiled(Stage):
 
     def _check_and_run(self, *args, **kwargs):
         """The first call of C++ dispatch: the results, and the data for its next call."""
-        alone = turns.are_alone()
+        try:
+            alone = turns.are_alone()
+            return self._checked(args, kwargs, alone)
+        except SystemError as error:
+            running.explain_depth(error, args, kwargs)
+            raise
+
+    def _checked(self, args: tuple, kwargs: dict, alone: bool):
         given = (args, kwargs)
         leaves, tree = pytree.tree_flatten(given)
         expected = self._traced._call.in_tree
