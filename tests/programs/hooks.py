@@ -52,7 +52,11 @@ for package in sys.argv[1:]:
     before = {name: state(module) for name, module in modules().items()}
     top = importlib.import_module(package if package == "jax" else f"bedrax.{package}")
     for info in pkgutil.walk_packages(top.__path__, f"{top.__name__}."):
-        importlib.import_module(info.name)
+        try:
+            importlib.import_module(info.name)
+        except ModuleNotFoundError as error:  # TensorFlow has no wheels for this Python
+            if error.name != "tensorflow":
+                raise
     for name, old in before.items():
         if name.split(".")[1] == package:
             continue

@@ -12,7 +12,7 @@ import pytest
 
 PROGRAMS = Path(__file__).with_name("programs")
 WHOLE = os.environ.get("BEDRAX_FAULTS") == "whole"
-KINDS = ["known", "eager", "put", "trace", "derivative", "read", "block", "callback", "random"]
+KINDS = ["known", "eager", "put", "trace", "derivative", "read", "block", "callback", "in callback", "random"]
 
 
 def end(*arguments, code=0, program="end_of_daemons.py"):
@@ -24,7 +24,7 @@ def end(*arguments, code=0, program="end_of_daemons.py"):
     return done.stdout
 
 
-@pytest.mark.parametrize("kind", KINDS if WHOLE else ["known", "trace", "put"])
+@pytest.mark.parametrize("kind", KINDS if WHOLE else ["known", "trace", "put", "in callback"])
 def test_a_daemon_thread_does_not_abort_the_end(kind):
     for _ in range(25 if WHOLE else 2):
         assert end(kind) == "1\n"

@@ -6,6 +6,7 @@ Each thread does the same again and again, in a way of its own if the kind is "m
 import queue
 import sys
 import threading
+import time
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +34,17 @@ def call_back(y):
     return jax.pure_callback(lambda y: y, y, y)
 
 
+def compute_in_a_callback(y):
+    """The end begins while the callback runs, which then computes."""
+
+    def compute(y):
+        begun[0].set()
+        time.sleep(0.2)
+        return np.asarray(jnp.asarray(y) + 1)
+
+    return jax.pure_callback(compute, y, y).block_until_ready()
+
+
 KINDS = {
     "known": f,
     "eager": lambda y: y * 0.5 + 1,
@@ -42,6 +54,7 @@ KINDS = {
     "read": lambda y: y * float(f(x)[0, 0] > 0),
     "block": lambda y: f(y).block_until_ready(),
     "callback": call_back,
+    "in callback": compute_in_a_callback,
     "random": lambda y: jax.random.normal(jax.random.key(0), y.shape),
 }
 

@@ -153,8 +153,11 @@ class LoweredProgram:
         started = time.monotonic()
         devices = runtime.DeviceList(where.devices)
 
+        of_several = len(where.devices) > 1 and where.devices[0].platform == "cpu"
+        callbacks = [turns.callback(f, of_several) for f in self.program.host_callbacks]
+
         def compile_now():
-            return backend_compile_and_load(client, self.module, devices, options, self.program.host_callbacks)
+            return backend_compile_and_load(client, self.module, devices, options, callbacks)
 
         at_hand = not isinstance(client, runtime.CompileOnlyClient)
         if self.program.host_callbacks or self.program.keepalives or not at_hand:

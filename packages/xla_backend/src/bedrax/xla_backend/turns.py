@@ -10,7 +10,7 @@ C++ dispatch runs known programs without Python, and takes no turns. So it runs 
 as one thread does so. From the first call of a second thread on, every thread calls such programs in Python.
 
 **The end.** Python ends daemon threads when they return from C++ to Python, which aborts the process. So before Python
-ends, calls in progress are awaited, and later calls of other threads never return.
+ends, calls in progress are awaited, and later calls of other threads never return. Calls inside callbacks do return.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ from bedrax.xla_backend.door import runtime
 # C++, so that two programs run, or two wait. Later, programs that callbacks run on a device have the third one.
 THREADS_PER_DEVICE: Final = 3
 SECONDS_AT_THE_END: Final = 10.0
+SECONDS_FOR_OTHERS: Final = 1.0  # how long threads are awaited that may not use arrays
 
 _turn = threading.RLock()  # a signal handler may call a program during a call of its thread
-_thread = threading.local()  # `first`: whether this is the only thread so far with programs over several CPU devices
+# `first`: whether this is the only thread so far with programs over several CPU devices. `callbacks`: for each callback
+# that the thread is inside of, whether its program is over several CPU devices.
+_thread = threading.local()
 
 _ended_by: int | None = None  # the thread that ends the interpreter
 _parked: set[int] = set()
@@ -50,17 +53,29 @@ def are_needed(executable: Any, devices: Sequence[runtime.Device]) -> bool:
     return len(executable.local_devices()) > 1
 
 
-def callback(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` as a callback of programs over several CPU devices, which does not call such programs."""
+def callback(function: Callable[..., Any], of_several: bool) -> Callable[..., Any]:
+    """`function` as a callback of a program.
+
+    At the end of the process it continues to its own end: while C++ calls Python, Python 3.15 does not end. So C++
+    dispatch has other keys in callbacks, and waits there for no thread that has stopped. If `of_several`, the program
+    is over several CPU devices, and the callback calls no such program.
+    """
 
     def call(*arrays):
-        _thread.in_callback = True
+        outer = getattr(_thread, "callbacks", ())
+        _thread.callbacks = (*outer, of_several)
+        part = runtime.part.swap_local("callback")
         try:
             return function(*arrays)
         finally:
-            _thread.in_callback = False
+            runtime.part.swap_local(part)
+            _thread.callbacks = outer
 
     return call
+
+
+def _in_callback() -> bool:
+    return bool(getattr(_thread, "callbacks", ()))
 
 
 def turn() -> contextlib.AbstractContextManager[Any]:
@@ -69,22 +84,23 @@ def turn() -> contextlib.AbstractContextManager[Any]:
     Raises:
       RuntimeError: a callback of such a program makes the call. It would begin after the end of the program.
     """
-    if getattr(_thread, "in_callback", False):
+    if any(getattr(_thread, "callbacks", ())):
         raise RuntimeError(
             "a callback of a program over several CPU devices calls a program over several CPU devices, which would wait"
             " for the end of the first one: compute with NumPy in the callback, or with arrays on one device"
         )
     calls = runtime.calls.value
+    inside = _in_callback()  # C++ has other keys there, so this is no first thread
     if calls is None:
         with _turn:
-            if runtime.calls.value is None:
+            if runtime.calls.value is None and not inside:
                 _thread.first = True
-                runtime.first_thread.set_local(True)
+                runtime.part.set_local("first")
                 runtime.calls.set_global("one thread")
                 return _turn
-    if not getattr(_thread, "first", False):
+    if inside or not getattr(_thread, "first", False):
         with _turn:
-            if runtime.calls.value == "one thread":
+            if runtime.calls.value in (None, "one thread"):
                 runtime.calls.set_global("threads")
     return _turn
 
@@ -95,7 +111,7 @@ def are_alone() -> bool:
     C++ dispatch stores the data of a program for calls of the same key. If this was true when the call began, no other
     thread has the same key or waits for these data.
     """
-    return runtime.calls.value == "one thread" and getattr(_thread, "first", False)
+    return runtime.calls.value == "one thread" and getattr(_thread, "first", False) and not _in_callback()
 
 
 def are_for_cpp(in_turn: bool, alone: bool) -> bool:
@@ -111,8 +127,8 @@ def are_for_cpp(in_turn: bool, alone: bool) -> bool:
 
 
 def stop_at_the_end() -> None:
-    """Do not return if another thread ends the interpreter."""
-    if _ended_by is not None and _ended_by != (me := threading.get_ident()):
+    """Do not return if another thread ends the interpreter. Inside a callback, do return."""
+    if _ended_by is not None and _ended_by != (me := threading.get_ident()) and not _in_callback():
         _parked.add(me)
         while True:
             _never.acquire()
@@ -141,6 +157,18 @@ def _are_busy() -> bool:
     return False
 
 
+def _are_running() -> bool:
+    """Whether a thread runs or waits for a core. It may be in C++, where it has no frame of this implementation."""
+    others = _others()
+    for thread in threading.enumerate():
+        if thread.ident in others:
+            with contextlib.suppress(OSError):  # it has ended, or the system has no such file
+                with open(f"/proc/self/task/{thread.native_id}/stat", encoding="utf-8", errors="replace") as file:
+                    if file.read().rpartition(")")[2].split()[0] == "R":
+                        return True
+    return False
+
+
 @atexit.register
 def _end() -> None:
     """Wait for the calls of daemon threads, which Python does not join."""
@@ -149,9 +177,10 @@ def _end() -> None:
         return
     _ended_by = threading.get_ident()
     runtime.calls.set_global("none")  # C++ dispatch calls Python from now on
-    runtime.first_thread.set_local(False)  # this thread does not wait for what a stopped one traces
-    until = time.monotonic() + SECONDS_AT_THE_END
+    runtime.part.set_local("end")  # this thread does not wait for what a stopped one traces
+    begin = time.monotonic()
     quiet = 0
-    while quiet < 5 and time.monotonic() < until:  # a call in C++ needs a moment after its last array is computed
+    while quiet < 5 and (waited := time.monotonic() - begin) < SECONDS_AT_THE_END:
         time.sleep(0.005)
-        quiet = 0 if _are_busy() else quiet + 1
+        # A call in C++ needs a moment after its last array is computed. A thread without arrays may run for ever.
+        quiet = 0 if _are_busy() or waited < SECONDS_FOR_OTHERS and _are_running() else quiet + 1

@@ -94,9 +94,9 @@ _everywhere = _State(
     "bedrax_everywhere", context.global_trace_context(), include_in_jit_key=True, include_in_trace_context=True
 )
 _here = _State("bedrax_here", None, include_in_jit_key=True, include_in_trace_context=True)
-# Which calls C++ dispatch runs without Python, and whether this thread was the first (`turns`).
+# Which calls C++ dispatch runs without Python, and the part that this thread has in them (`turns`).
 calls: Final = _State("bedrax_calls", None, include_in_jit_key=True, include_in_trace_context=False)
-first_thread: Final = _State("bedrax_first_thread", None, include_in_jit_key=True, include_in_trace_context=False)
+part: Final = _State("bedrax_part", None, include_in_jit_key=True, include_in_trace_context=False)
 # Not None while the current trace must see every call (staging, named axes in scope).
 _tracing = _State("bedrax_tracing", None, include_in_jit_key=True, include_in_trace_context=True)
 

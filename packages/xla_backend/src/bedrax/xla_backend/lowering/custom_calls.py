@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.core import dims
-from bedrax.xla_backend import platforms, turns
+from bedrax.xla_backend import platforms
 from bedrax.xla_backend.door import kernels
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Builder
@@ -123,8 +123,6 @@ class Caller(Builder):
         if target is None:
             raise NotImplementedError(f"callbacks into Python cannot be compiled for platform {self.platform!r}")
         wanted = [type_of(t) for t in result_types]
-        if self.program.num_partitions > 1 and self.platform == "cpu":
-            function = turns.callback(function)
         checked = _checked_callback(function, wanted, effect is not None)
         config_of_call = {"index": np.uint64(self.add_host_callback(checked))}
         tokens = [] if effect is None else [self.token(effect)]
