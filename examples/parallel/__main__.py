@@ -1,8 +1,9 @@
-"""Train one language model in six ways on many devices, and compare. `python -m examples.parallel --help`."""
+"""Train one language model in seven ways on many devices, and compare. `python -m examples.parallel --help`."""
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -68,7 +69,7 @@ def compare(steps: int, out: Path) -> None:
             losses.append(value)
             stamps.append(time.perf_counter())
 
-        mesh = make_mesh(way, len(jax.devices()))
+        mesh = make_mesh(way, shape, len(jax.devices()))
         trained = train(way, shape, mesh, params, batches, after)
         curves[name] = losses
         spent = np.diff(stamps)
@@ -101,12 +102,12 @@ def explain(out: Path) -> None:
     tokens = np.zeros((1, shape.length), np.int32)
     params = jax.eval_shape(lambda: LanguageModel(shape).init(jax.random.key(0), tokens)["params"])
     found = {}
-    for name in ("data (jit)", "tensor (shard_map)", "sliced (jit)", "zero (explicit)"):
-        mesh = make_mesh(WAYS[name], count)
-        step, arguments = abstract_arguments(WAYS[name], shape, mesh, params, 2 * count)
+    for name, way in WAYS.items():
+        mesh = make_mesh(way, shape, count)
+        step, arguments = abstract_arguments(way, shape, mesh, params, 2 * count)
         result = explain(step, *arguments, mesh=mesh)
         print(f"\n{name}, {count} devices\n{result}")
-        (out / f"{name.split()[0]}_{count}.svg").write_text(result.svg(), encoding="utf-8")
+        (out / f"{re.sub(r'[^a-z_]+', '_', name).strip('_')}_{count}.svg").write_text(result.svg(), encoding="utf-8")
         found[name] = dict(
             exchanges=sum(c.count for c in result.collectives),
             sent=result.sent,

@@ -48,21 +48,37 @@ class LanguageModel(nn.Module):
     shape: Shape
     axis: str | None = None
 
-    @nn.compact
-    def __call__(self, tokens):
+    def setup(self):
         s = self.shape
-        x = nn.Embed(s.vocabulary, s.width, name="embed")(tokens)
-        x = x + self.param("position", nn.initializers.normal(0.02), (s.length, s.width))
-        for i in range(s.layers):
-            x = Block(s, self.axis, name=f"block{i}")(x)
-        return nn.Dense(s.vocabulary, use_bias=False, name="logits")(nn.LayerNorm(name="norm")(x))
+        self.embed = nn.Embed(s.vocabulary, s.width)
+        self.position = self.param("position", nn.initializers.normal(0.02), (s.length, s.width))
+        self.block = [Block(s, self.axis) for _ in range(s.layers)]
+        self.norm = nn.LayerNorm()
+        self.logits = nn.Dense(s.vocabulary, use_bias=False)
+
+    def start(self, tokens):
+        """The input of the first block."""
+        return self.embed(tokens) + self.position
+
+    def end(self, x):
+        """The logits of the next byte, from the result of the last block."""
+        return self.logits(self.norm(x))
+
+    def __call__(self, tokens):
+        x = self.start(tokens)
+        for block in self.block:
+            x = block(x)
+        return self.end(x)
+
+
+def cross_entropy(logits, targets):
+    """The mean over all bytes."""
+    return -jnp.take_along_axis(nn.log_softmax(logits), targets[..., None], -1).mean()
 
 
 def loss(model, params, tokens):
     """Mean cross entropy of the next byte."""
-    logits = model.apply({"params": params}, tokens[:, :-1])
-    chosen = jnp.take_along_axis(nn.log_softmax(logits), tokens[:, 1:, None], -1)
-    return -chosen.mean()
+    return cross_entropy(model.apply({"params": params}, tokens[:, :-1]), tokens[:, 1:])
 
 
 # The dimension of a parameter that the axis "model" splits, by the name of its layer.

@@ -13,13 +13,14 @@ def table(curves, times):
 
 def show_split(name, params):
     """Print a line with the rows and columns of one parameter on each device."""
-    x = params["block0"]["up"]["kernel"]
+    block = "blocks" if "blocks" in params else "block_0"
+    x = params[block]["up"]["kernel"]
     parts = {}
     for shard in x.addressable_shards:
         place = ", ".join(f"{s.start or 0}:{n if s.stop is None else s.stop}" for s, n in zip(shard.index, x.shape))
         parts.setdefault(place, []).append(shard.device.id)
     held = "; ".join(f"[{place}] on {ids}" for place, ids in parts.items())
-    print(f"{name}: block0/up, {jax.typeof(x).str_short()}: {held}")
+    print(f"{name}: {block}/up, {jax.typeof(x).str_short()}: {held}")
 
 
 def picture(curves, times, path):

@@ -1,4 +1,4 @@
-"""One training step, written in six ways for many devices."""
+"""One training step, written in seven ways for many devices."""
 
 import functools
 from collections.abc import Callable
@@ -11,57 +11,88 @@ from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from .model import LanguageModel, Shape, loss, sliced_specs, tensor_specs
+from .pipeline import pipeline_loss, stacked, stage_specs
 
 OPTIMIZER = optax.adam(3e-3)
 
 
-class Way(NamedTuple):
-    """A way to train on many devices.
+def whole_loss(shape: Shape, mesh: Mesh, specs: Any) -> Callable:
+    """The loss, written for all devices together."""
+    return functools.partial(loss, LanguageModel(shape))
 
-    Attributes:
-      mesh_shape: ``devices -> sizes of the axes "data" and "model"``.
-      specs: ``(params, devices) -> a PartitionSpec per parameter``; the optimizer's state has the same specs.
-      manual: whether the loss is written for each device (`shard_map`), or for all together.
-      explicit: whether types have the split of arrays, and gradients are partial sums.
-    """
 
-    mesh_shape: Callable[[int], tuple[int, int]]
-    specs: Callable[[Any, int], Any]
-    manual: bool
-    explicit: bool = False
+def loss_of_parts(shape: Shape, mesh: Mesh, specs: Any) -> Callable:
+    """The loss, written for each device."""
+    axis = "model" if mesh.shape["model"] > 1 else None
+
+    @functools.partial(jax.shard_map, mesh=mesh, in_specs=(specs, P("data")), out_specs=P())
+    def total_loss(params, tokens):
+        return jax.lax.pmean(loss(LanguageModel(shape, axis), params, tokens), "data")
+
+    return total_loss
 
 
 def everywhere(params, devices):
     return jax.tree.map(lambda _: P(), params)
 
 
+class Way(NamedTuple):
+    """A way to train on many devices.
+
+    Attributes:
+      sizes: ``(devices, shape) -> sizes of the axes``.
+      specs: ``(params, devices) -> a PartitionSpec per parameter``; the optimizer's state has the same specs.
+      loss: ``(shape, mesh, specs) -> function(params, tokens)``.
+      axes: the names of the axes.
+      explicit: whether types have the split of arrays, and gradients are partial sums.
+      form: the parameters as this way keeps them, from those of the model.
+    """
+
+    sizes: Callable[[int, Shape], tuple[int, int]]
+    specs: Callable[[Any, int], Any] = everywhere
+    loss: Callable[[Shape, Mesh, Any], Callable] = whole_loss
+    axes: tuple[str, str] = ("data", "model")
+    explicit: bool = False
+    form: Callable[[Any], Any] = lambda params: params
+
+
+def data_only(n, shape):
+    return n, 1
+
+
+def data_and_model(n, shape):
+    return max(1, n // 8), min(n, 8)
+
+
+def data_and_stages(n, shape):
+    stages = min(n, shape.layers)
+    return n // stages, stages
+
+
+def split_model(params, n):
+    return tensor_specs(params)
+
+
 WAYS = {
-    "data (jit)": Way(lambda n: (n, 1), everywhere, False),
-    "data (shard_map)": Way(lambda n: (n, 1), everywhere, True),
-    "tensor (jit)": Way(lambda n: (max(1, n // 8), min(n, 8)), lambda params, n: tensor_specs(params), False),
-    "tensor (shard_map)": Way(lambda n: (max(1, n // 8), min(n, 8)), lambda params, n: tensor_specs(params), True),
-    "sliced (jit)": Way(lambda n: (n, 1), sliced_specs, False),
-    "zero (explicit)": Way(lambda n: (n, 1), sliced_specs, False, explicit=True),
+    "data (jit)": Way(data_only),
+    "data (shard_map)": Way(data_only, loss=loss_of_parts),
+    "tensor (jit)": Way(data_and_model, split_model),
+    "tensor (shard_map)": Way(data_and_model, split_model, loss_of_parts),
+    "sliced (jit)": Way(data_only, sliced_specs),
+    "zero (explicit)": Way(data_only, sliced_specs, explicit=True),
+    "pipeline (shard_map)": Way(data_and_stages, stage_specs, pipeline_loss, ("data", "stage"), form=stacked),
 }
 
 
-def make_mesh(way: Way, count: int) -> Mesh:
+def make_mesh(way: Way, shape: Shape, count: int) -> Mesh:
     kinds = (AxisType.Explicit if way.explicit else AxisType.Auto,) * 2
-    return jax.make_mesh(way.mesh_shape(count), ("data", "model"), kinds, devices=jax.devices()[:count])
+    return jax.make_mesh(way.sizes(count, shape), way.axes, kinds, devices=jax.devices()[:count])
 
 
 def make_step(way: Way, shape: Shape, mesh: Mesh, params: Any) -> tuple[Callable, Any, Any]:
     """The step ``(params, state, tokens) -> (params, state, loss)``, and the shardings of parameters and state."""
     specs = way.specs(params, mesh.size)
-    if way.manual:
-        axis = "model" if mesh.shape["model"] > 1 else None
-
-        @functools.partial(jax.shard_map, mesh=mesh, in_specs=(specs, P("data")), out_specs=P())
-        def total_loss(params, tokens):
-            return jax.lax.pmean(loss(LanguageModel(shape, axis), params, tokens), "data")
-    else:
-        total_loss = functools.partial(loss, LanguageModel(shape))
-
+    total_loss = way.loss(shape, mesh, specs)
     on = lambda spec: NamedSharding(mesh, spec)
     of_params = jax.tree.map(on, specs)
 
@@ -91,6 +122,7 @@ def make_step(way: Way, shape: Shape, mesh: Mesh, params: Any) -> tuple[Callable
 
 def train(way: Way, shape: Shape, mesh: Mesh, params: Any, batches: np.ndarray, after: Callable) -> Any:
     """Train. `after` is called with the loss of each step. Returns the parameters."""
+    params = way.form(params)
     step, of_params, of_state = make_step(way, shape, mesh, params)
     state = jax.device_put(OPTIMIZER.init(params), of_state)
     params = jax.device_put(params, of_params)
@@ -102,6 +134,7 @@ def train(way: Way, shape: Shape, mesh: Mesh, params: Any, batches: np.ndarray, 
 
 def abstract_arguments(way: Way, shape: Shape, mesh: Mesh, params: Any, size: int) -> tuple[Callable, tuple]:
     """A step and the types of its arguments, for a compiler."""
+    params = jax.eval_shape(way.form, params)
     step, of_params, of_state = make_step(way, shape, mesh, params)
     typed = lambda x, s: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=s)
     state = jax.eval_shape(OPTIMIZER.init, params)

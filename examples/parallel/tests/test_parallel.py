@@ -20,7 +20,7 @@ def run(*arguments) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-def test_six_ways_agree(tmp_path):
+def test_seven_ways_agree(tmp_path):
     result = run("--steps", 10, "--out", tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     assert (tmp_path / "curves.png").stat().st_size > 10_000
