@@ -47,6 +47,7 @@ from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
 from bedrax.lax.primitives.custom_rules import collecting_logs, logging
 from bedrax.lax.primitives.placement import anywhere, cotangent_type, moved
+from bedrax.lax.primitives.shaping import broadcast_in_dim_p
 
 
 class Node(Tracer):
@@ -183,14 +184,19 @@ class Tape(Trace):
         cotangents: dict[int, Any] = {}  # by id of the node; the tape keeps nodes alive
         splits = avals.any_split
         needed = None if wanted is None else self._reached([n for n, w in zip(inputs, wanted, strict=True) if w])
+        # The transpose of a broadcast sums its cotangent, wherever that is: parts of the whole array are never made.
+        repeated = {id(e.outs[0]) for e in self.entries if e.prim is broadcast_in_dim_p} if splits else ()
 
         def add(nodes, arriving):
             for x, ct in zip(nodes, arriving, strict=True):
                 if ct is not None and type(x) is Node and x._trace is self and type(ct) is not Zero:
-                    if splits and _elsewhere(ct, x.aval):
-                        ct = _at_home(ct, x.aval)  # what reaches an operation is summed, or in parts, as it expects
                     key = id(x)
                     known = cotangents.get(key)
+                    if splits and key in repeated:
+                        if known is not None and aval_of(known) != aval_of(ct):
+                            known, ct = _at_home(known, x.aval), _at_home(ct, x.aval)
+                    elif splits and _elsewhere(ct, x.aval):
+                        ct = _at_home(ct, x.aval)  # what reaches an operation is summed, or in parts, as it expects
                     cotangents[key] = ct if known is None else add_tangents(known, ct)
 
         add(outs, cts)

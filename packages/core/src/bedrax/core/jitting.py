@@ -20,12 +20,16 @@ from bedrax.core import avals, caches, config, executors, monitoring, objects, s
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.names import apart
 from bedrax.core.signatures import Signature, leaf_names
-from bedrax.core.tables import calls, print_rules, programs, with_programs
+from bedrax.core.tables import calls, families_on_bases, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
 from bedrax.core.typing import JitFunction, P, R
 from bedrax.pytree import PyTreeDef
 
 _logger = logging.getLogger("jax.jit")
+
+
+_FAMILY = "calls"
+families_on_bases.add(_FAMILY)
 
 
 def holds_program(name: str, shrinks: bool = True) -> Primitive:
@@ -34,7 +38,7 @@ def holds_program(name: str, shrinks: bool = True) -> Primitive:
     Args:
       shrinks: whether the program may lose unused operands and results.
     """
-    prim = Primitive(name, "calls", multiple_results=True)
+    prim = Primitive(name, _FAMILY, multiple_results=True)
     programs.add(prim, lambda params: [calls(params["jaxpr"])])
     if shrinks:
         with_programs.add(prim, _smaller_call)

@@ -40,8 +40,12 @@ def base_aval(aval: ShapedArray) -> ShapedArray:
     """The type of the base of an array of type `aval`; itself if its elements are numbers."""
     if not is_extended(aval):
         return aval
-    dtype = aval.dtype
-    return ShapedArray((*aval.shape, *dtype.element_shape), np.dtype(dtype.element_dtype), vma=aval.vma)
+    dtype, split = aval.dtype, aval.split
+    for d in range(len(dtype.element_shape)) if split is not None else ():
+        split = split.with_dimension(len(aval.shape) + d, ())
+    return ShapedArray(
+        (*aval.shape, *dtype.element_shape), np.dtype(dtype.element_dtype), sharding=split, vma=aval.vma
+    )
 
 
 def moves_elements(prim: Primitive, avals_in: list[ShapedArray], avals_out: list[ShapedArray]) -> bool:

@@ -270,21 +270,41 @@ def along_axis(op: Operation, *, axis: int | None = None, dimension: Any = None,
     return [op.joined(op.specs)] * len(op.outs)
 
 
+# The ranks of the elements of a batch, of operations whose operands are not all matrices.
+_RANKS: dict[str, tuple[int, ...]] = {
+    "householder_product": (2, 1),
+    "lu_pivots_to_permutation": (1,),
+    "ormqr": (2, 1, 2),
+    "tridiagonal_solve": (1, 1, 1, 2),
+}
+
+
 def matrices(op: Operation, **params: Any) -> Any:
-    """The last two axes are matrices, the axes before are a batch."""
-    ranked = [i for i, t in enumerate(op.types) if len(t.shape) >= 2]
+    """The last two axes are matrices, or the last one a vector; the axes before are a batch."""
+    batches = []
+    for i, rank in enumerate(_RANKS.get(op.name, (2,) * len(op.types))):
+        batch = len(op.types[i].shape) - rank
+        op.unsplit(i, range(max(batch, 0), batch + rank), "which is one of the matrix")
+        batches.append(op.specs[i][: max(batch, 0)])
+    longest = max(map(len, batches))
+    found = op.joined([b for b in batches if len(b) == longest])
+    return [(*found, *(None,) * (len(o.shape) - longest)) for o in op.outs]
+
+
+def of_each(op: Operation, **params: Any) -> Any:
+    """An operation on each element of the leading axes, which all operands with axes have."""
+    ranked = [i for i, t in enumerate(op.types) if t.shape]
+    count = min([len(t.shape) for t in (*op.outs, *(op.types[i] for i in ranked))], default=0)
     for i in ranked:
-        n = len(op.types[i].shape)
-        op.unsplit(i, (n - 2, n - 1), "which is one of the matrix")
-    batch = op.specs[ranked[0]][:-2]
-    return [(*batch, *(None,) * (len(o.shape) - len(batch))) for o in op.outs]
+        op.unsplit(i, range(count, len(op.types[i].shape)), "which is part of an element")
+    found = op.joined([op.specs[i][:count] for i in ranked]) if ranked else ()
+    return [(*found, *(None,) * (len(o.shape) - len(found))) for o in op.outs]
 
 
-def leading(op: Operation, *, fft_lengths: Any = (), **params: Any) -> Any:
-    """A transform of the last axes."""
-    n = len(op.types[0].shape)
-    op.unsplit(0, range(n - len(fft_lengths), n), "which is transformed")
-    return [op.specs[0]]
+def resized(op: Operation, **params: Any) -> Any:
+    """Axes with another size stay split if the new size permits it; devices exchange what others need."""
+    (out,) = op.outs
+    return [tuple([op.kept(e, n, d) for d, (e, n) in enumerate(zip(op.specs[0], out.shape, strict=True))])]
 
 
 def nowhere(op: Operation, **params: Any) -> Any:
@@ -299,7 +319,8 @@ _FAMILIES: dict[str, Callable[..., Any]] = {
     "reductions": reduction,
     "cumulative": along_axis,
     "linalg": matrices,
-    "fft": leading,
+    "fft": resized,
+    "keys": of_each,
     "callbacks": nowhere,
     "markers": same,
     "random_bits": elementwise,

@@ -452,7 +452,7 @@ def mesh_of_specs() -> Mesh:
 
 def in_shape_of(abstract: AbstractMesh, mesh: Mesh) -> Mesh:
     """The devices of a mesh with the axes of another one if the numbers agree; else the mesh unchanged."""
-    if abstract.shape_tuple == mesh.shape_tuple or abstract.size != mesh.size:
+    if abstract.size != mesh.size or (abstract.shape_tuple, abstract.axis_types) == (mesh.shape_tuple, mesh.axis_types):
         return mesh
     return Mesh(mesh.devices.reshape(abstract.axis_sizes), abstract.axis_names, axis_types=abstract.axis_types)
 

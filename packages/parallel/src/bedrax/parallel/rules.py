@@ -36,7 +36,7 @@ from bedrax.lax import div, psum, reshape
 from bedrax.lax.axes import insert
 from bedrax.lax.primitives.collectives import cast
 from bedrax.parallel.primitives import inside, names_in, shard_map_p
-from bedrax.parallel.specs import PartitionSpec
+from bedrax.parallel.specs import PartitionSpec, axes_of
 from bedrax.parallel.sums import tidy, without_axes
 
 
@@ -255,13 +255,22 @@ def _shared(program: Jaxpr, scope: tuple, ct_specs: tuple, left_specs: tuple) ->
 # ---- batching
 
 
+def _batch_axes(args: Sequence[Any], dims: Sequence[int | None], manual: Any, used: set) -> tuple[Any, ...]:
+    """The manual axes by which explicit types split the batch; none if a spec names one of them."""
+    for x, d in zip(args, dims, strict=True):
+        split = None if d is None else getattr(aval_of(x), "split", None)
+        if split is not None and d is not None and (over := axes_of([*split.spec, *[None] * (d + 1)][d])):
+            return over if set(over) <= set(manual) - used else ()
+    return ()
+
+
 @batch_rules.rule(shard_map_p, kind="program")
 def _batch(axis, args, dims, **params):
     manual, mesh = params["manual"], params["mesh"]
-    spread_over = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
-    spread_over = tuple(n for n in spread_over if n in manual)
-    parts = math.prod(mesh.shape[n] for n in spread_over)
     used = {n for s in (*params["in_specs"], *params["out_specs"]) for n in names_in(s)}
+    spread_over = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
+    spread_over = tuple(n for n in spread_over if n in manual) or _batch_axes(args, dims, manual, used)
+    parts = math.prod(mesh.shape[n] for n in spread_over)
     if used & set(spread_over):
         raise ValueError(
             f"vmap(spmd_axis_name={axis.spmd_name!r}) of a shard_map whose specs name {sorted(used & set(spread_over))}"

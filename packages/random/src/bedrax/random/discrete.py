@@ -14,7 +14,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
-from bedrax.lax.primitives.placement import placed
+from bedrax.lax.primitives.placement import placed, placed_call
 from bedrax.numpy import searchsorted
 from bedrax.random.arguments import as_dtype, broadcast_to, shape_of
 from bedrax.random.continuous import gumbel_function
@@ -127,9 +127,10 @@ def permutation(
         if not dims.is_symbolic(x) and not _is_int(x):
             raise TypeError(f"permutation takes an int or an array with an axis, got {x!r}")
         return placed(_permuted_range(key, dims.canonical_dim(x), dtypes.default_int_dtype()), out_sharding)
-    if independent or rank == 1:
-        return placed(_shuffle(key, x, axis), out_sharding)
-    return placed(_permute_slices(key, x, axis), out_sharding)
+    permute = _shuffle if independent or rank == 1 else _permute_slices
+    if out_sharding is None:
+        return permute(key, x, axis)
+    return placed_call(out_sharding, lambda x: permute(key, x, axis), x)
 
 
 # ---- categories ----

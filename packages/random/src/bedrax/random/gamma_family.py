@@ -27,7 +27,7 @@ from bedrax.lax.primitives.placement import placed
 from bedrax.lax.tables import decompositions
 from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, shape_of
 from bedrax.random.continuous import exponentials, normals, scalar
-from bedrax.random.key_array import KeyDType
+from bedrax.random.key_array import FAMILY, KeyDType
 from bedrax.random.keys import single_key
 from bedrax.random.primitives import eager, random_split_p, random_wrap_p, without_implementation
 from bedrax.random.sampling import sampler
@@ -46,7 +46,7 @@ __all__ = [
     "t",
 ]
 
-random_gamma_p: Final = Primitive("random_gamma")
+random_gamma_p: Final = Primitive("random_gamma", FAMILY)
 print_rules.add(random_gamma_p, without_implementation)
 
 

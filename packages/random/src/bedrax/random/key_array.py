@@ -12,12 +12,15 @@ import numpy as np
 from bedrax import lax, pytree
 from bedrax.core import avals, dtypes
 from bedrax.core.array import Array
-from bedrax.core.avals import ShapedArray
+from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.tables import families_on_bases
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import DTypeLike, Shape
 from bedrax.random.implementations import KeyImplementation, find, implementations
 
-random_wrap_p: Final = Primitive("random_wrap")  # keys from a base; its rules stand in `primitives`
+FAMILY: Final = "keys"  # of the primitives that act on each key separately
+families_on_bases.add(FAMILY)
+random_wrap_p: Final = Primitive("random_wrap", FAMILY)  # keys from a base; its rules stand in `primitives`
 
 
 class KeyDType(dtypes.ExtendedDType):
@@ -97,21 +100,33 @@ def _shaped_like_keys(sharding: Any, rank: int) -> Any:
 _avals: dict[tuple[Any, ...], ShapedArray] = {}
 
 
+def _type_of_keys(dtype: KeyDType, base: Any) -> ShapedArray:
+    """The type of the keys with a base: the type of the base without its trailing axes."""
+    shape = base.shape
+    rank = len(shape) - len(dtype.element_shape)
+    if avals.any_split:
+        aval = aval_of(base)
+        if aval.split is not None:
+            for d in reversed(range(rank, len(shape))):
+                aval = aval.without_axis(d)
+            return ShapedArray(aval.shape, dtype, sharding=aval.split)
+    aval = _avals.get((dtype, shape))
+    if aval is None:
+        if len(_avals) > 4096:
+            _avals.clear()
+        aval = _avals[dtype, shape] = ShapedArray(shape[:rank], dtype)
+    return aval
+
+
 class KeyArray(Array):
     """Keys, made by `key`, `split`, ... and never by calling this class."""
 
     __slots__ = ("aval", "base", "marks")
 
     def __init__(self, dtype: KeyDType, base: Any, marks: Any = None) -> None:
-        shape = base.shape
         self.base: Any = base
         self.marks: Any = marks  # the places where its keys were used, while jax_debug_key_reuse is on
-        aval = _avals.get((dtype, shape))
-        if aval is None:
-            if len(_avals) > 4096:
-                _avals.clear()
-            aval = _avals[dtype, shape] = ShapedArray(shape[: len(shape) - len(dtype.element_shape)], dtype)
-        self.aval: ShapedArray = aval
+        self.aval: ShapedArray = _type_of_keys(dtype, base)
 
     _base_array = property(lambda self: self.base)
     _impl = property(lambda self: self.aval.dtype.implementation)

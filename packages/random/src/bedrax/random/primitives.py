@@ -24,7 +24,7 @@ from bedrax.core.tracing import Primitive, Tracer
 from bedrax.lax.axes import rank_of
 from bedrax.lax.element_types import base_aval
 from bedrax.lax.tables import decompositions
-from bedrax.random.key_array import KeyArray, KeyDType, random_wrap_p
+from bedrax.random.key_array import FAMILY, KeyArray, KeyDType, random_wrap_p
 
 if TYPE_CHECKING:
     from bedrax.random.implementations import KeyImplementation
@@ -41,12 +41,12 @@ __all__ = [
     "random_wrap_p",
 ]
 
-random_seed_p: Final = Primitive("random_seed")
-random_split_p: Final = Primitive("random_split")
-random_fold_in_p: Final = Primitive("random_fold_in")
-random_bits_p: Final = Primitive("random_bits")
-random_unwrap_p: Final = Primitive("random_unwrap")
-random_clone_p: Final = Primitive("random_clone")
+random_seed_p: Final = Primitive("random_seed", FAMILY)
+random_split_p: Final = Primitive("random_split", FAMILY)
+random_fold_in_p: Final = Primitive("random_fold_in", FAMILY)
+random_bits_p: Final = Primitive("random_bits", FAMILY)
+random_unwrap_p: Final = Primitive("random_unwrap", FAMILY)
+random_clone_p: Final = Primitive("random_clone", FAMILY)
 
 
 # ---- types ----

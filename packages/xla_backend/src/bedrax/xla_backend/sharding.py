@@ -327,6 +327,12 @@ def _resolved(where: Any, what: str) -> Any:
             raise ValueError(
                 f"{what}: {where} names axes of a mesh, and none is in force. Use jax.set_mesh, or give a NamedSharding"
             )
+        manual = mesh.manual_axes
+        if manual and any(a in manual for entry in where for a in axes_of(entry)):
+            raise ValueError(
+                f"{what}: {where} splits over an axis of {manual}, which are manual here: inside shard_map, each device has"
+                " its block over them already, and a spec names other axes"
+            )
         try:
             return NamedSharding(mesh, where)
         except ValueError as error:

@@ -9,6 +9,7 @@ from bedrax.core import dims
 from bedrax.core.avals import aval_of
 from bedrax.lax.primitives import elementwise, shaping
 from bedrax.lax.primitives import shaping as p
+from bedrax.lax.primitives.placement import cotangent_type, placed_call
 from bedrax.lax.primitives.reductions import reduce_sum
 
 
@@ -28,10 +29,16 @@ def _broadcast_in_dim(ct, x, *, shape, broadcast_dimensions):
         if dims.definitely_equal(n, 1) and not dims.definitely_equal(shape[d], 1)
     ]
     new = [d for d in range(len(shape)) if d not in broadcast_dimensions]
-    ct = _sum(ct, tuple(new + repeated))
-    if repeated:
-        ct = p.expand_dims(ct, [i for i, d in enumerate(broadcast_dimensions) if d in repeated])
-    return [ct]
+    expanded = [i for i, d in enumerate(broadcast_dimensions) if d in repeated]
+
+    def summed(ct):
+        ct = _sum(ct, tuple(new + repeated))
+        return p.expand_dims(ct, expanded) if expanded else ct
+
+    place = cotangent_type(x.aval).split if x.aval.split is not None else None
+    if place is not None and place.partial and aval_of(ct).split != place:
+        return [placed_call(place, summed, ct)]  # each device sums its part
+    return [summed(ct)]
 
 
 def _reshape(ct, x, *, new_sizes, dimensions):

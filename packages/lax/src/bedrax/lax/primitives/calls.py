@@ -13,12 +13,10 @@ from bedrax.core import staging
 from bedrax.core.avals import aval_of
 from bedrax.core.ir import call_flat
 from bedrax.core.jitting import holds_program
-from bedrax.core.tables import families_on_bases
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import P, R, T
 
 _FAMILY = "calls"
-families_on_bases.add(_FAMILY)
 
 
 # params: jaxpr, prevent_cse, differentiated, policy

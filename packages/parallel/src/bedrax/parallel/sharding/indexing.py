@@ -2,7 +2,7 @@
 
 from bedrax.core import dtypes
 from bedrax.lax.primitives import indexing as p
-from bedrax.parallel.explicit import moving, sharding_rules, sum_rules
+from bedrax.parallel.explicit import moving, resized, sharding_rules, sum_rules
 
 _WHY = "and only a part of that axis is read"
 
@@ -11,10 +11,7 @@ def _partial(whole, part) -> list[int]:
     return [d for d, (n, m) in enumerate(zip(whole, part, strict=True)) if n != m]
 
 
-@sharding_rules.rule(p.dynamic_slice_p)
-def _dynamic_slice(op, *, slice_sizes):
-    op.unsplit(0, _partial(op.types[0].shape, slice_sizes), _WHY)
-    return [op.specs[0]]
+sharding_rules.add(p.dynamic_slice_p, resized)
 
 
 @sharding_rules.rule(p.dynamic_update_slice_p)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from bedrax.lax.primitives import shaping as p
-from bedrax.parallel.explicit import elementwise, moving, sharding_rules
+from bedrax.parallel.explicit import elementwise, moving, resized, sharding_rules
 from bedrax.parallel.specs import axes_of
 
 
@@ -104,11 +104,7 @@ def _squeeze(op, *, dimensions):
 sharding_rules.add(p.rev_p, lambda op, **params: [op.specs[0]])
 
 
-@sharding_rules.rule(p.slice_p, p.pad_p, p.tile_p)
-def _resized(op, **params):
-    """Axes with an unchanged size stay split; others, if the new size permits it."""
-    (out,) = op.outs
-    return [tuple([op.kept(e, n, d) for d, (e, n) in enumerate(zip(op.specs[0], out.shape))])]
+sharding_rules.rule(p.slice_p, p.pad_p, p.tile_p)(resized)
 
 
 @sharding_rules.rule(p.concatenate_p)
