@@ -52,6 +52,55 @@ def test_along_physical_axes():
     assert ids(split) == np.arange(8).reshape(2, 2, 2).tolist()
 
 
+def slice_of(kind, x, y, z, cores=1, **fields):
+    places = [(i, j, k, c) for k in range(z) for j in range(y) for i in range(x) for c in range(cores)]
+    return [
+        SimpleNamespace(id=n, coords=p[:3], core_on_chip=p[3], device_kind=kind, **fields) for n, p in enumerate(places)
+    ]
+
+
+# What upstream 0.10.2 answers for devices with these coordinates and numbers.
+ORDERS = [
+    ("TPU v4", (2, 2, 1), 1, (2, 2), [[0, 1], [2, 3]]),
+    ("TPU v4", (2, 2, 2), 1, (2, 4), [[0, 2, 1, 3], [4, 6, 5, 7]]),
+    ("TPU v4", (2, 2, 2), 1, (4, 2), [[0, 1], [4, 5], [2, 3], [6, 7]]),
+    ("TPU v5", (2, 2, 2), 1, (2, 2, 2), np.arange(8).reshape(2, 2, 2).tolist()),
+    ("TPU v5", (4, 4, 4), 1, (4, 4, 4), np.arange(64).reshape(4, 4, 4).tolist()),
+    ("TPU v4", (4, 4, 8), 1, (4, 32), np.arange(128).reshape(8, 4, 4).transpose(1, 2, 0).reshape(4, 32).tolist()),
+    ("TPU v5 lite", (2, 2, 1), 1, (4,), [0, 1, 3, 2]),
+    ("TPU v5 lite", (4, 2, 1), 1, (2, 4), [[0, 1, 2, 3], [7, 6, 5, 4]]),
+    ("TPU v5 lite", (4, 2, 1), 1, (4, 2), [[0, 1], [2, 3], [7, 6], [5, 4]]),
+    ("TPU v5 lite", (4, 4, 1), 1, (16,), [0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4]),
+    ("TPU v5 lite", (4, 4, 1), 1, (4, 4), np.arange(16).reshape(4, 4).tolist()),
+    ("TPU v6 lite", (16, 16, 1), 1, (16, 16), np.arange(256).reshape(16, 16).tolist()),
+    ("TPU7x", (2, 2, 1), 2, (2, 4), [[0, 1, 2, 3], [6, 7, 4, 5]]),
+    ("TPU7x", (2, 2, 2), 2, (2, 8), [[0, 1, 2, 3, 6, 7, 4, 5], [8, 9, 10, 11, 14, 15, 12, 13]]),
+    ("TPU7x", (4, 4, 4), 2, (64, 2), np.arange(128).reshape(4, 4, 4, 2).transpose(2, 1, 0, 3).reshape(64, 2).tolist()),
+]
+
+
+@pytest.mark.parametrize("kind, sizes, cores, shape, order", ORDERS)
+def test_slices_of_tpus(kind, sizes, cores, shape, order):
+    devices = slice_of(kind, *sizes, cores)
+    assert ids(m.create_device_mesh(shape, devices)) == order
+    assert ids(m.create_device_mesh(shape, devices[::-1])) == order
+
+
+def test_rings_have_neighbours():
+    for x, y in ((2, 2), (4, 2), (2, 4), (4, 4)):
+        found = m.create_device_mesh((x * y,), slice_of("TPU v5 lite", x, y, 1))
+        for a, b in zip(found, np.roll(found, -1), strict=True):
+            assert np.abs(np.subtract(a.coords, b.coords)).sum() == 1, (x, y, ids(found))
+
+
+def test_several_slices():
+    slices = [d for n in range(2) for d in slice_of("TPU v5 lite", 4, 2, 1, slice_index=n)]
+    for n, d in enumerate(slices):
+        d.id = n
+    found = ids(m.create_hybrid_device_mesh((2, 4), (2, 1), slices))
+    assert found == [[0, 1, 2, 3], [7, 6, 5, 4], [8, 9, 10, 11], [15, 14, 13, 12]]
+
+
 def test_users_order(monkeypatch):
     monkeypatch.setitem(
         m.device_kind_handler_dict, "flat", lambda shape, devices, **_: np.array(devices[::-1]).reshape(shape)

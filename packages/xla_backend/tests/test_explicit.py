@@ -18,6 +18,8 @@ PROGRAMS = (
     "another_shape",
     "inferred",
     "rules",
+    "batches",
+    "keys",
     "errors",
     "moving",
     "compiled_functions",

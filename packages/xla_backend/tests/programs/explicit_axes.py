@@ -233,6 +233,63 @@ def rules():
             assert x.sharding.is_equivalent_to(NamedSharding(mesh, typed), x.ndim), (i, x.sharding)
 
 
+def batches():
+    # every factor is one of a batch of matrices or vectors, and no axis of a matrix is split
+    spd = np.stack([M @ M.T + 9 * np.eye(8, dtype=np.float32)] * 8)
+    S, d = put(spd, "x"), put(np.full((8, 8), 9, np.float32), "x")
+    from bedrax.lax.primitives.linalg import tridiagonal_solve
+
+    image = rng.normal(size=(4, 8, 8, 2)).astype(np.float32)
+    pool = lambda a: lax.reduce_window(a, -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    twice = lambda a: jnp.sum(pool(a) ** 2)
+    second = lambda a: jvp(grad(twice), (a,), (a,))[1]
+    cases = [
+        (lambda: jnp.linalg.inv(S), np.linalg.inv(spd), "8@x,8,8"),
+        (lambda: jnp.linalg.det(S) / 1e8, np.linalg.det(spd) / 1e8, "8@x"),
+        (lambda: jnp.linalg.solve(S, d[..., None]), np.linalg.solve(spd, np.asarray(d)[..., None]), "8@x,8,1"),
+        (lambda: jnp.linalg.qr(S)[0] @ jnp.linalg.qr(S)[1], spd, "8@x,8,8"),
+        (lambda: tridiagonal_solve(0 * d, d, 0 * d, 9 * d[..., None]), np.full((8, 8, 1), 9), "8@x,8,1"),
+        (lambda: jnp.fft.fft(A, axis=0).real, np.fft.fft(M, axis=0).real, "8@x,8@y"),
+        (lambda: lax.dynamic_slice(A, (0, 1), (8, 4)), M[:, 1:5], "8@x,4@y"),
+        (lambda: grad(twice)(put(image, "x")), grad(twice)(image), "4@x,8,8,2"),
+        (lambda: second(put(image, "x")), second(image), "4@x,8,8,2"),
+    ]
+    for i, (make, want, dims) in enumerate(cases):
+        for x in (make(), xla.jit(make)()):
+            np.testing.assert_allclose(np.asarray(x), want, rtol=2e-3, atol=1e-3, err_msg=str(i))
+            assert f"[{dims}]" in text(x), (i, text(x), dims)
+
+
+def keys():
+    from bedrax import random
+
+    flat = random.split(random.key(0), 8)
+    K, K2 = (xla.device_put(k, NamedSharding(mesh, P(*s))) for k, s in ((flat, "x"), (flat.reshape(2, 4), "xy")))
+    assert text(K) == "key<fry>[8@x]" and text(K2) == "key<fry>[2@x,4@y]"
+    assert text(random.key_data(K)) == "u32[8@x,2]" and text(random.wrap_key_data(random.key_data(K))) == text(K)
+    cases = [
+        (lambda k: vmap(lambda k: random.normal(k, (4,)))(k), K, "8@x,4"),
+        (lambda k: vmap(lambda k: random.gamma(k, 2.0, (4,)))(k), K, "8@x,4"),
+        (lambda k: vmap(lambda k: random.randint(k, (4,), 0, 9))(k), K, "8@x,4"),
+        (lambda k: vmap(lambda k: random.permutation(k, 5))(k), K, "8@x,5"),
+        (lambda k: vmap(lambda k, r: random.categorical(k, r))(k, B), K, "8@x"),
+        (lambda k: vmap(lambda k, i: random.bits(random.fold_in(k, i)))(k, jnp.arange(8)), K, "8@x"),
+        (lambda k: random.key_data(vmap(lambda k: random.split(k, 3))(k)), K, "8@x,3,2"),
+        (lambda k: random.key_data(k.reshape(2, 4)), K, "2@x,4,2"),
+        (lambda k: vmap(vmap(lambda k: random.normal(k, (3,))))(k), K2, "2@x,4@y,3"),
+        (lambda k: random.gamma(random.key(1), jnp.abs(A) + 1), K, "8@x,8@y"),
+        (lambda k: random.permutation(random.key(1), A, out_sharding=P("x")), K, "8@x,8"),
+    ]
+    with set_mesh(mesh):
+        for i, (f, k, dims) in enumerate(cases):
+            eager, jitted = f(k), xla.jit(f)(k)
+            assert text(eager).endswith(f"[{dims}]") and text(jitted) == text(eager), (i, text(eager), text(jitted))
+            assert jitted.sharding.is_equivalent_to(NamedSharding(mesh, typeof(jitted).sharding.spec), jitted.ndim)
+            np.testing.assert_allclose(eager, jitted, rtol=1e-5, err_msg=str(i))
+        one = vmap(lambda k: random.normal(k, (4,)))(flat)
+        np.testing.assert_array_equal(one, vmap(lambda k: random.normal(k, (4,)))(K))
+
+
 def errors():
     refuses(lambda: A + C, "add of f32[8@x,8@y], f32[8@y,8@x]: axis 0", "'x'", "'y'", "jax.sharding.reshard")
     refuses(lambda: A @ A, "contracted axes (1 of the first operand, 0 of the second)", "out_sharding=P(...)")
@@ -242,7 +299,8 @@ def errors():
         lambda: lax.bitcast_convert_type(put(M.view(np.uint8).reshape(8, 8, 4), None, None, "y"), np.float32), "axis 2"
     )
     refuses(lambda: A.reshape(8, 2, 4), "axes [1] become axes [1, 2] of shape (8, 2, 4)", "out_sharding")
-    refuses(lambda: A[:4], "only a part of that axis is read", "None for axis 0")
+    refuses(lambda: A[:3], "axis 0 of the result has size 3, no multiple of the 2 parts over 'x'")
+    refuses(lambda: A[jnp.array([0, 1])], "only a part of that axis is read", "None for axis 0")
     refuses(lambda: jnp.cumsum(A, 0), "operand 0 is split over 'x' along axis 0")
     refuses(lambda: jnp.sort(A, 0), "sort of f32[8@x,8@y]")
     other = xla.make_mesh((8,), ("x",))
@@ -366,6 +424,24 @@ def transformations():
         ones = lambda: vmap(lambda r: jnp.ones(3), out_axes=1)(B)
         assert text(ones()) == text(xla.jit(ones)()) == "f32[3,8@x]"
     assert text(vmap(grad(lambda a: f(a * 2)))(B)) == "f32[8@x,8]"
+    # programs inside: calls, loops, branches, blocks
+    inner = [
+        xla.jit(jnp.sin),
+        checkpoint(jnp.sin),
+        lambda r: lax.scan(lambda c, _: (jnp.sin(c), None), r, None, length=2)[0],
+        lambda r: lax.while_loop(lambda c: c.sum() < 9, lambda c: c + 1, r),
+        lambda r: lax.cond(r.sum() > 0, jnp.sin, jnp.cos, r),
+    ]
+    for g in inner:
+        for h in (vmap(g), xla.jit(vmap(g))):
+            assert text(h(A)) == "f32[8@x,8@y]", text(h(A))
+            np.testing.assert_allclose(h(A), vmap(g)(M), rtol=1e-5)
+    try:
+        vmap(lambda a, b: a * b)(B, put(M, "y"))
+    except ValueError as error:
+        assert "split over 'x' and over 'y'" in str(error), error
+    else:
+        raise AssertionError("split in two ways")
     loop = lambda a: lax.scan(lambda c, _: (jnp.sin(c), c.sum(1)), a, None, length=3)
     (last, sums) = xla.jit(loop)(A)
     assert (text(last), text(sums)) == ("f32[8@x,8@y]", "f32[3,8@x]")
@@ -375,6 +451,23 @@ def transformations():
     assert text(lax.cond(True, lambda c: c * 2, lambda c: c, v)) == "f32[8@x]"
     from bedrax.parallel import shard_map
 
+    rows = shard_map(lambda a: a * 2, mesh=mesh, in_specs=P("y"), out_specs=P("y"))
+    assert text(vmap(rows)(A)) == "f32[8@x,8@y]"
+    with set_mesh(mesh):  # specs inside name the axes that are left
+        seen = []
+
+        def block(b):
+            seen.append(text(b + lax.broadcasted_iota(np.float32, (4, 8), 1, out_sharding=P(None, "y"))))
+            try:
+                reshard(b, P("x"))
+            except ValueError as error:
+                assert "manual here" in str(error), error
+            else:
+                raise AssertionError("the axis is manual")
+            return b
+
+        xla.jit(shard_map(block, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}))(A)
+        assert seen == ["f32[4,8@y]{V:x}"], seen
     twice = shard_map(lambda a: a * 2, mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y"))
     for g in (twice, xla.jit(twice)):
         assert text(g(A)) == text(g(M)) == "f32[8@x,8@y]"

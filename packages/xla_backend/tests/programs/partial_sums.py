@@ -256,6 +256,9 @@ def training():
         plain = [p - 0.1 * g for p, g in zip(plain, grads)]
         for p, q in zip(params, plain, strict=True):
             np.testing.assert_allclose(np.asarray(p), q, rtol=1e-5, atol=1e-6)
+    # The bias is repeated for each row. Each device sums the gradients of its rows, and makes no array for all rows.
+    of_bias = lambda b: grad(lambda b: loss([W, b], put(batches[0], "x")))(reshard(b, at(reduced={"x"})))
+    assert "f32[4]{U:x}" in str(make_jaxpr(of_bias)(put(B))) and "f32[8,4]{U:x}" not in str(make_jaxpr(of_bias)(put(B)))
     scattered = xla.jit(lambda params, b: step(params, b, sums, lambda p: at("x")))
     assert "reduce-scatter" in scattered.lower([put(W, "x"), put(B, "x")], spread).compile().as_text()
 

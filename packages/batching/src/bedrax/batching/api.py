@@ -88,7 +88,8 @@ def vmap(
                 a, k = _changed((a, k), dims, lambda x, axes: vmappable[type(x)].element(x, axes))
             return pytree.tree_flatten(fun(*a, **k))
 
-        axis = AxisData(axis_name, size, spmd_axis_name)
+        split = _split_of_axis(leaves, dims, call) if avals.any_split else None
+        axis = AxisData(axis_name, size, spmd_axis_name, split)
         outs, out_dims, out_tree = batch_flat_with_aux(flat, axis, leaves, dims)
         if type(out_axes) is int:
             wanted: list[Any] = [out_axes] * len(outs)
@@ -97,7 +98,7 @@ def vmap(
         each = enumerate(zip(outs, out_dims, wanted, strict=True))
         placed = [_placed(x, d, w, size, call, (out_tree, i), sum_match) for i, (x, d, w) in each]
         if avals.any_split:
-            placed = _split_alike(placed, out_dims, wanted, leaves, dims)
+            placed = _split_alike(placed, out_dims, wanted, split)
         out = pytree.tree_unflatten(out_tree, placed)
         if vmappable:
             out = _changed(out, wanted, lambda x, axes: vmappable[type(x)].batch(x, axes, size))
@@ -207,17 +208,33 @@ def _placed(x, dim: int | None, wanted: int | None, size, call: _Call, of: tuple
     return place(x, dim, wanted % rank, size)
 
 
-def _split_alike(placed: list, out_dims: Sequence, wanted: Sequence, leaves: Sequence, dims: Sequence) -> list:
+def _split_of_axis(leaves: Sequence, dims: Sequence, call: Any) -> Any:
+    """The split of the mapped axis in the types of the arguments; None if it is not split."""
+    found: Any = None
+    for x, d in zip(leaves, dims, strict=True):
+        split = aval_of(x).split if type(d) is int and is_split(x) else None
+        entry = None if split is None else split.spec[d]
+        if split is None or entry is None:
+            continue
+        if found is None:
+            found = split.update(spec=split.spec.update((entry,), unreduced=(), reduced=()))
+        elif found.spec[0] != entry:
+            raise ValueError(
+                f"vmap maps axes that are split over {found.spec[0]!r} and over {entry!r}, in {call}; split them alike"
+                " with jax.sharding.reshard"
+            )
+    return found
+
+
+def _split_alike(placed: list, out_dims: Sequence, wanted: Sequence, axis_split: Any) -> list:
     """Results, where those that depend on no mapped argument are split over the mapped axis as arguments are."""
-    splits = [(aval_of(x).split, d) for x, d in zip(leaves, dims, strict=True) if type(d) is int and is_split(x)]
-    found = next(((split, split.spec[d]) for split, d in splits if split.spec[d] is not None), None)
-    if found is None:
+    if axis_split is None:
         return placed
-    (split, entry), out = found, []
+    split, entry, out = axis_split, axis_split.spec[0], []
     for x, d, at in zip(placed, out_dims, wanted, strict=True):
         if d is None and type(at) is int:
             aval = aval_of(x)
-            own = split.spec.update((), unreduced=(), reduced=()) if aval.split is None else aval.split.spec
+            own = split.spec.update(()) if aval.split is None else aval.split.spec
             entries = [*own, *[None] * (aval.ndim - len(own))]
             axes = entry if isinstance(entry, tuple) else (entry,)
             if not any(a in (e if isinstance(e, tuple) else (e,)) for e in entries for a in axes):

@@ -41,11 +41,19 @@ def made_conditional(program: Jaxpr) -> tuple[Jaxpr, int]:
 
 
 class AxisData(NamedTuple):
-    """The axis being mapped: its name (or None), its size, and the mesh axes to spread it over."""
+    """The axis being mapped.
+
+    Attributes:
+      name: the name, or None.
+      size: the number of elements.
+      spmd_name: the mesh axes to spread it over.
+      split: the split of this axis in types, as of an array with this axis alone; None: not split.
+    """
 
     name: Any
     size: Any
     spmd_name: Any = None
+    split: Any = None
 
 
 def to_axis(x: Any, dim: int | None, size: int, position: int) -> Any:

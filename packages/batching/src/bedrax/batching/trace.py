@@ -85,6 +85,19 @@ def unmapped_aval(size: int, dim: int | None, aval: AbstractToken | ShapedArray)
     return aval.with_axis(dim, size)
 
 
+def _batch_type(axis: AxisData, dim: int | None, aval: AbstractToken | ShapedArray) -> AbstractToken | ShapedArray:
+    """The type of a batch of elements, which is split as the mapped axis is."""
+    batch = unmapped_aval(axis.size, dim, aval)
+    if axis.split is None or dim is None or not aval.is_array:
+        return batch
+    split = axis.split.update(spec=axis.split.spec.update((None,) * aval.ndim)) if aval.split is None else aval.split
+    axes = axis.split.spec[0]
+    taken = {a for entry in split.spec for a in (entry if isinstance(entry, tuple) else (entry,))}
+    if split.mesh != axis.split.mesh or not taken.isdisjoint(axes if isinstance(axes, tuple) else (axes,)):
+        return batch
+    return batch.update(sharding=split.with_dimension(dim % batch.ndim, axes))
+
+
 class BatchTrace(Trace):
     """Runs batching rules in the parent trace.
 
@@ -219,7 +232,7 @@ def batch_jaxpr(jaxpr: Jaxpr, axis: AxisData, dims: tuple[Any, ...], out: Any = 
     Returns:
       (program on batches, mapped axis of each result or None).
     """
-    types = [unmapped_aval(axis.size, d, a) for d, a in zip(dims, jaxpr.in_avals, strict=True)]
+    types = [_batch_type(axis, d, a) for d, a in zip(dims, jaxpr.in_avals, strict=True)]
 
     def batched(*vals):
         flat = lambda *xs: (eval_jaxpr(jaxpr, jaxpr.consts, *xs), None)

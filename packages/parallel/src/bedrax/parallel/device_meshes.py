@@ -32,8 +32,11 @@ def create_device_mesh(
 ) -> np.ndarray:
     """The devices as an array for a `Mesh`. For devices with coordinates, each axis follows physical axes.
 
+    The last axis gets its physical axes first. On small slices (trays) of TPU v5e, v6e and v7x, the devices are in the
+    order of a ring, so that each is a neighbour of the next.
+
     Args:
-      mesh_shape: the shape of the array.
+      mesh_shape: the shape of the array; axes with more communication come last.
       devices: the devices. Default: those of the default platform.
       contiguous_submeshes: keep the given order of the devices, so that parts of leading axes are neighbours.
       allow_split_physical_axes: if no physical axes have these sizes, use the devices in their order.
@@ -72,6 +75,9 @@ def _along_physical_axes(shape: tuple[int, ...], devices: list, may_split: bool)
     for place, d in zip(where, devices, strict=True):
         grid[tuple(np.subtract(place, low))] = d
     if grid.size == len(devices):
+        rings = _in_rings(shape, grid, devices[0].device_kind)
+        if rings is not None:
+            return rings
         groups = _grouped(shape, grid.shape)
         if groups is not None:
             return grid.transpose([a for g in groups for a in g]).reshape(shape)
@@ -83,22 +89,57 @@ def _along_physical_axes(shape: tuple[int, ...], devices: list, may_split: bool)
     )
 
 
+# The most chips of a slice whose order is a ring: for every mesh, and for a mesh with one axis of several devices.
+_RINGS: dict[str, tuple[int, int]] = {
+    "TPU v2": (4, 4),
+    "TPU v3": (4, 4),
+    "TPU v5 lite": (8, 16),
+    "TPU v5e": (8, 16),
+    "TPU v6 lite": (8, 16),
+    "TPU v6e": (8, 16),
+    "TPU7x": (8, 8),
+}
+
+
+def _in_rings(shape: tuple[int, ...], grid: np.ndarray, kind: str) -> np.ndarray | None:
+    """The devices of a small slice in rings, one for each plane of it; None for other slices."""
+    if grid.ndim != 4:
+        return None
+    x, y, z, _ = grid.shape
+    of_all, of_one = _RINGS.get(kind, (0, 0))
+    if x * y * z > (of_one if sum(n > 1 for n in shape) == 1 else of_all) or min(x, y) < 2 or x * y % 2:
+        return None
+    swapped = x % 2 == 0 and (x < y or y % 2 == 1)
+    ring = [(r, c) if swapped else (c, r) for r, c in (_ring(x, y) if swapped else _ring(y, x))]
+    return np.array([grid[i, j, k] for k in range(z) for i, j in ring], object).reshape(shape)
+
+
+def _ring(rows: int, columns: int) -> list[tuple[int, int]]:
+    """The places of a grid with an even number of rows, each a neighbour of the next, and the last one of the first.
+
+    They are the first row, the other rows back and forth without their first place, and the first column back.
+    """
+    first = [(0, c) for c in range(columns)]
+    others = [(r, c) for r in range(1, rows) for c in (range(columns - 1, 0, -1) if r % 2 else range(1, columns))]
+    return [*first, *others, *[(r, 0) for r in range(rows - 1, 0, -1)]]
+
+
 def _grouped(shape: tuple[int, ...], physical: tuple[int, ...]) -> list[tuple[int, ...]] | None:
     """For each axis of `shape`, the physical axes with this product of sizes, each axis used once; None if there are
     none."""
 
     def assign(i: int, free: tuple[int, ...]):
-        if i == len(shape):
+        if i < 0:
             return [] if all(physical[a] == 1 for a in free) else None
         for count in range(len(free) + 1):
             for chosen in itertools.combinations(free, count):
                 if math.prod(physical[a] for a in chosen) == shape[i]:
-                    rest = assign(i + 1, tuple([a for a in free if a not in chosen]))
+                    rest = assign(i - 1, tuple([a for a in free if a not in chosen]))
                     if rest is not None:
-                        return [chosen, *rest]
+                        return [*rest, chosen]
         return None
 
-    found = assign(0, tuple([a for a, n in enumerate(physical) if n > 1]))
+    found = assign(len(shape) - 1, tuple([a for a, n in enumerate(physical) if n > 1]))
     if found is not None:
         found[-1] = (*found[-1], *[a for a, n in enumerate(physical) if n == 1])
     return found

@@ -35,6 +35,7 @@ from bedrax.core.tracing import varying_axes
 from bedrax.lax import div, psum, reshape
 from bedrax.lax.axes import insert
 from bedrax.lax.primitives.collectives import cast
+from bedrax.parallel.meshes import AxisType
 from bedrax.parallel.primitives import inside, names_in, shard_map_p
 from bedrax.parallel.specs import PartitionSpec, axes_of
 from bedrax.parallel.sums import tidy, without_axes
@@ -255,21 +256,21 @@ def _shared(program: Jaxpr, scope: tuple, ct_specs: tuple, left_specs: tuple) ->
 # ---- batching
 
 
-def _batch_axes(args: Sequence[Any], dims: Sequence[int | None], manual: Any, used: set) -> tuple[Any, ...]:
-    """The manual axes by which explicit types split the batch; none if a spec names one of them."""
-    for x, d in zip(args, dims, strict=True):
-        split = None if d is None else getattr(aval_of(x), "split", None)
-        if split is not None and d is not None and (over := axes_of([*split.spec, *[None] * (d + 1)][d])):
-            return over if set(over) <= set(manual) - used else ()
-    return ()
-
-
 @batch_rules.rule(shard_map_p, kind="program")
 def _batch(axis, args, dims, **params):
     manual, mesh = params["manual"], params["mesh"]
     used = {n for s in (*params["in_specs"], *params["out_specs"]) for n in names_in(s)}
     spread_over = axis.spmd_name if isinstance(axis.spmd_name, tuple) else (axis.spmd_name,)
-    spread_over = tuple(n for n in spread_over if n in manual) or _batch_axes(args, dims, manual, used)
+    spread_over = tuple(n for n in spread_over if n in manual)
+    split = axis.split
+    if split is not None and not spread_over:
+        over = axes_of(split.spec[0])
+        if set(over) <= set(manual) - used:
+            spread_over = over
+        elif not set(over) & set(manual):
+            split = split.update(mesh=split.mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual)))
+    if split is axis.split:
+        split = None  # the axis is cut into blocks, or is whole inside
     parts = math.prod(mesh.shape[n] for n in spread_over)
     if used & set(spread_over):
         raise ValueError(
@@ -281,7 +282,7 @@ def _batch(axis, args, dims, **params):
             f"vmap(spmd_axis_name={axis.spmd_name!r}): a batch of {axis.size} is to be cut into {parts} parts, which does"
             " not divide it"
         )
-    own = axis._replace(size=axis.size // parts)
+    own = axis._replace(size=axis.size // parts, split=split)
     with inside(params):
         program, out_dims = batch_jaxpr(params["jaxpr"], own, tuple(dims), bool(spread_over) or None)
 
