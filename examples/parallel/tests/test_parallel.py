@@ -40,3 +40,10 @@ def test_exchanges_of_a_step(tmp_path):
         found["zero (explicit)"]["sent"] < found["sliced (jit)"]["sent"]
     )  # each device gets the sums of its slices only
     assert found["data (jit)"]["exchanges"] < found["tensor (shard_map)"]["exchanges"]
+
+
+def test_pictures_are_those_of_the_program():
+    from examples.parallel import pictures
+
+    for name, draw in pictures.PICTURES.items():
+        assert (Path(pictures.__file__).parent / name).read_text(encoding="utf-8") == draw()

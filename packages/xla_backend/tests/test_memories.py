@@ -10,7 +10,7 @@ from bedrax import lax, pytree
 from bedrax.autodiff import checkpoint, checkpoint_name, checkpoint_policies, grad, vjp
 from bedrax.batching import vmap
 from bedrax.core.jitting import jit
-from bedrax.xla_backend import device_put, devices, export
+from bedrax.xla_backend import device_put, devices, export, make_array_from_callback
 from bedrax.xla_backend.layout import Format, Layout, with_layout_constraint
 from bedrax.xla_backend.sharding import Space
 
@@ -95,6 +95,13 @@ def test_layouts():
     np.testing.assert_array_equal(compiled(y), 2 * M)
     auto = jit(f, in_shardings=Format(Layout.AUTO), out_shardings=Format(Layout.AUTO)).lower(M).compile()
     assert auto.output_formats.layout.major_to_minor in ((0, 1), (1, 0))
+
+
+def test_layout_of_an_array_from_a_callback():
+    where = Format(TURNED, device_put(M, device()).sharding)
+    made = make_array_from_callback(M.shape, where, lambda index: M[index])
+    assert turned(made) and made.sharding == where.sharding
+    np.testing.assert_array_equal(made, M)
 
 
 def test_layouts_inside():

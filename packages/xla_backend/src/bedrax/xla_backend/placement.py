@@ -420,13 +420,13 @@ def copy(x: Array) -> Array:
 
 
 def make_array_from_callback(
-    shape: Sequence[int], sharding: NamedSharding, data_callback: Callable[..., Any], dtype: Any = None
+    shape: Sequence[int], sharding: Any, data_callback: Callable[..., Any], dtype: Any = None
 ) -> Array:
     """An array whose shards a function computes.
 
     Args:
       shape: the shape of the global array.
-      sharding: the sharding of the global array.
+      sharding: the sharding of the global array, or a `Format` with it and a layout.
       data_callback: a function from the slices of a device to the shard of that device.
       dtype: the dtype of the array; required if this process has none of the devices.
 
@@ -438,7 +438,8 @@ def make_array_from_callback(
       Array([0, 1, 2, 3], dtype=int32)
     """
     shape = tuple(shape)
-    sharding = resolve(sharding, "sharding of make_array_from_callback", avals.ShapeDtypeStruct(shape, np.bool_))
+    where = resolve(sharding, "sharding of make_array_from_callback", avals.ShapeDtypeStruct(shape, np.bool_))
+    sharding = where.sharding if type(where) is Format else where
     parts, cache = [], {}
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         key = tuple((s.start, s.stop) for s in index)
@@ -447,7 +448,8 @@ def make_array_from_callback(
         parts.append(to_sharding(cache[key], make_single_device_sharding(device)))
     if not parts and dtype is None:
         raise ValueError("make_array_from_callback: give dtype, as this process has no device of the sharding")
-    return make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
+    made = make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
+    return made if where is sharding else device_put(made, where)
 
 
 def make_array_from_single_device_arrays(
