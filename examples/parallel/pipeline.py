@@ -24,7 +24,8 @@ def stacked(params):
 
 def stage_specs(params, devices):
     """Each stage has its blocks; all stages have the other parameters."""
-    return {name: jax.tree.map(lambda _, s=P("stage" if name == "blocks" else None): s, v) for name, v in params.items()}
+    specs = jax.tree.map(lambda _: P(), params)
+    return {**specs, "blocks": jax.tree.map(lambda _: P("stage"), params["blocks"])}
 
 
 def pipeline_loss(shape, mesh, specs):

@@ -43,9 +43,7 @@ def base_aval(aval: ShapedArray) -> ShapedArray:
     dtype, split = aval.dtype, aval.split
     for d in range(len(dtype.element_shape)) if split is not None else ():
         split = split.with_dimension(len(aval.shape) + d, ())
-    return ShapedArray(
-        (*aval.shape, *dtype.element_shape), np.dtype(dtype.element_dtype), sharding=split, vma=aval.vma
-    )
+    return ShapedArray((*aval.shape, *dtype.element_shape), np.dtype(dtype.element_dtype), sharding=split, vma=aval.vma)
 
 
 def moves_elements(prim: Primitive, avals_in: list[ShapedArray], avals_out: list[ShapedArray]) -> bool:
