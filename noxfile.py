@@ -145,6 +145,20 @@ def docs(session):
 
 
 @nox.session(default=False)
+def site(session):
+    """Build the manual into build/site/html: run its blocks, check its links, look at it in a headless Chromium.
+
+    Needs a Chromium (on the path, or in the variable CHROMIUM). `-- --no-browser` leaves it out, `-- --serve` serves
+    the pages.
+    """
+    sync(session, *EVERYTHING, "--group=site")
+    if "--serve" not in session.posargs:
+        pages = [str(p) for p in sorted(Path("docs").glob("**/*.md"))]
+        session.run("python", "tools/run_docs.py", *pages, env=QUIET)
+    session.run("python", "tools/manual", *session.posargs, env=QUIET)
+
+
+@nox.session(default=False)
 def documents(session):
     """Run the examples in the docstrings of all public objects, then the blocks of `docs`; names of modules narrow it.
 
