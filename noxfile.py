@@ -201,8 +201,8 @@ def units(session):
 
 @nox.session(default=False)
 def surface(session):
-    """Run every public function in every mode, about half an hour; `-- --page` writes docs/surface.md and
-    docs/ignored.md."""
+    """Run every public function in every mode, about half an hour; `-- --page` writes the manual's pages
+    on it into build/evidence."""
     sync(session, *EVERYTHING)
     if "--page" in session.posargs:
         session.run("python", "tools/surface.py", env=QUIET)
@@ -610,7 +610,8 @@ def bench(session):
 
 @nox.session(default=False)
 def coverage(session):
-    """Write docs/coverage.md, the matrix of primitives and rules, from the live tables, and docs/tensorflow.md."""
+    """Write two pages of the manual into build/evidence: the matrix of primitives and rules, and the promises of
+    the bridges to TensorFlow."""
     sync(session, "--all-packages", "--extra=tf", "--group=test")
     for tool in ("coverage", "tensorflow_page"):
         session.run("python", f"tools/{tool}.py", *session.posargs, env=QUIET)

@@ -10,14 +10,15 @@ Sphinx fails on a warning. The screenshots are in build/site/screenshots.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import threading
 import time
 from pathlib import Path
 
-TOOLS = Path(__file__).resolve().parents[1]
-sys.path.append(str(TOOLS))
-sys.path.append(str(TOOLS.parent))
+os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # for the picture of placement
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 import checks
 import generated

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from stage import escaped
+
 from bedrax.core.signatures import signature_of
 
 # Caption -> the modules in it, most used first. A module without an entry stands in the group of its parent.
@@ -251,20 +253,6 @@ HEADER = re.compile(
     r"(Args|Arguments|Attributes|Parameters|Returns|Yields|Raises|Warns|Examples?|Notes?|See also)\b([^:]*):\s*(.*)$"
 )
 ITEM = re.compile(r"([*\w][^:`]*?(?:`[^`]*`[^:`]*?)*):\s(.*)$")
-SPAN = re.compile(r"``.+?``|`[^`\n]+`")
-
-
-def escaped(text: str) -> str:
-    """Text whose marks of Markdown, except code spans, stand for themselves."""
-    parts, last = [], 0
-    for span in SPAN.finditer(text):
-        parts += [_escape(text[last : span.start()]), span[0].replace("|", "\\|")]
-        last = span.end()
-    return "".join([*parts, _escape(text[last:])])
-
-
-def _escape(text: str) -> str:
-    return re.sub(r"([\\*_\[\]<>$|~`#{}^])", r"\\\1", text)
 
 
 def markdown(text: str) -> str:

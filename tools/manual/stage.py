@@ -154,3 +154,21 @@ def external_links(folder: Path) -> Iterator[str]:
         for _, target in LINK.findall(FENCE.sub("", path.read_text(encoding="utf-8"))):
             if "://" in target and not good.match(target):
                 yield f"{path.relative_to(folder)}: {target}"
+
+
+# ---- text as Markdown ----
+
+SPAN = re.compile(r"``.+?``|`[^`\n]+`")
+
+
+def escaped(text: str) -> str:
+    """Text whose marks of Markdown, except code spans, stand for themselves."""
+    parts, last = [], 0
+    for span in SPAN.finditer(text):
+        parts += [_escape(text[last : span.start()]), span[0].replace("|", "\\|")]
+        last = span.end()
+    return "".join([*parts, _escape(text[last:])])
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"([\\*_\[\]<>$|~`#{}^])", r"\\\1", text)
