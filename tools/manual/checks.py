@@ -17,7 +17,7 @@ from urllib.parse import unquote, urldefrag, urljoin
 SIZES = {"phone": (390, 844), "desk": (1440, 900)}
 SCHEMES = ("light", "dark")
 # A query and a page that must be among the results.
-QUERIES = {"quantile": "jax.numpy", "donate": "jax", "saved model": "tensorflow"}
+QUERIES = {"quantile": "reference/jax.numpy.html", "donate": "reference/jax.html", "saved model": "tensorflow"}
 LOADED = {"script": "src", "img": "src", "link": "href", "source": "src", "iframe": "src"}
 
 

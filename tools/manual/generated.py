@@ -13,8 +13,6 @@ from typing import Any
 
 import stage
 
-GALLERY = stage.ROOT / "examples" / "gallery"
-
 # The colours of a picture: of text and lines, of weak lines, of the page, and of what is drawn.
 PALETTES = {
     "light": {
@@ -62,21 +60,21 @@ def options() -> str:
         "- for a block, in this thread: `with jax.enable_x64(True): ...`, for options that have such a function.\n"
     ]
     lines += ["A wrong name or value is an error that names the right ones. [](../ignored.md) has the options that are"]
-    lines += ["accepted and change nothing. “Retraces” marks options that are part of the key of traced programs.\n"]
-    lines += ["| option | default | meaning | retraces |", "|---|---|---|---|"]
+    lines += ["accepted and change nothing. After a change of an option with a star, functions are traced again.\n"]
+    lines += ["| option | default | meaning |", "|---|---|---|"]
     for flag in acting:
         choices = "" if flag.choices is None else "; one of " + ", ".join(f"`{c!r}`" for c in flag.choices)
         meaning = stage.escaped(flag.help) + choices
-        lines += [f"| `{flag.name}` | `{flag.default!r}` | {meaning} | {'yes' if flag.keyed else ''} |"]
+        lines += [f"| `{flag.name}`{' \\*' if flag.keyed else ''} | `{flag.default!r}` | {meaning} |"]
     return "\n".join(lines) + "\n"
 
 
 def gallery() -> Iterator[tuple[str, str]]:
     """A page for each example, and one with all their pictures."""
-    names = sorted(path.stem for path in GALLERY.glob("[a-z]*.py"))
+    names = sorted(path.stem for path in stage.GALLERY.glob("[a-z]*.py"))
     about = {}
     for name in names:
-        text = (GALLERY / f"{name}.py").read_text(encoding="utf-8")
+        text = (stage.GALLERY / f"{name}.py").read_text(encoding="utf-8")
         title, _, rest = (ast.get_docstring(ast.parse(text)) or "").partition("\n")
         about[name] = title.rstrip("."), rest.strip()
         code = text.split('"""', 2)[2].lstrip()
@@ -148,13 +146,13 @@ def draw(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((stage.DOCS / "pictures").glob("[a-z]*.py")):
         _save(path.stem, _module(path).draw, folder)
-    for path in sorted(GALLERY.glob("[a-z]*.py")):  # each in its own process: they choose devices and executors
+    for path in sorted(stage.GALLERY.glob("[a-z]*.py")):  # each in its own process: they choose devices and executors
         subprocess.run([sys.executable, "-W", "ignore", __file__, path.stem, str(folder)], check=True)
 
 
 def draw_example(name: str, folder: Path) -> None:
     """Run an example of the gallery, and draw its picture."""
-    module = _module(GALLERY / f"{name}.py")
+    module = _module(stage.GALLERY / f"{name}.py")
     data = module.main()
     _save(f"gallery-{name}", lambda palette: module.picture(data), folder)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+GALLERY = ROOT / "examples" / "gallery"  # its pages are generated
 PICTURES = (".png", ".svg")
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)\s]+)\)")
 FENCE = re.compile(r"^(`{3,}|~{3,}).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -53,7 +54,8 @@ def places() -> dict[Path, str]:
             else:
                 name = path.stem if folder == "errors" else path.stem.lower()
             found[path] = f"{folder}/{name}".lstrip("/")
-    return found
+    found[GALLERY] = "gallery/index"
+    return found | {path: f"gallery/{path.stem}" for path in GALLERY.glob("[a-z]*.py")}
 
 
 class Sources:
@@ -73,7 +75,7 @@ class Sources:
         for file, page in self.places.items():
             if page not in generated:
                 text = self.rewritten(file.read_text(encoding="utf-8"), file, page, generated)
-                self._write(page, self._without_empty_globs(page, text, pages))
+                self._write(page, self.without_empty_globs(page, text, pages))
         for page, text in generated.items():
             self._write(page, text)
         while self.shown:
@@ -82,7 +84,7 @@ class Sources:
                 self.places[file] = page = self._page_of_file(file)
                 self._write(page, self._text_of_file(file))
 
-    def _without_empty_globs(self, page: str, text: str, pages: set[str]) -> str:
+    def without_empty_globs(self, page: str, text: str, pages: set[str]) -> str:
         """The text without the patterns of tables of contents that match no page: some pages come later."""
 
         def kept(toctree: re.Match) -> str:
