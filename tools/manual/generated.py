@@ -65,7 +65,8 @@ def options() -> str:
     for flag in acting:
         choices = "" if flag.choices is None else "; one of " + ", ".join(f"`{c!r}`" for c in flag.choices)
         meaning = stage.escaped(flag.help) + choices
-        lines += [f"| `{flag.name}`{' \\*' if flag.keyed else ''} | `{flag.default!r}` | {meaning} |"]
+        star = " \\*" if flag.keyed else ""
+        lines += [f"| `{flag.name}`{star} | `{flag.default!r}` | {meaning} |"]
     return "\n".join(lines) + "\n"
 
 
