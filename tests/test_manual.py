@@ -70,7 +70,7 @@ def test_docstrings_become_markdown():
     found = [line for line in reference.markdown(text).splitlines() if line]
     assert found == [
         "Sum.",
-        "**Args**",
+        "**Arguments**",
         "- **x**: an array of floats.",
         "**Returns**",
         "A number.",

@@ -283,7 +283,7 @@ def _blocks(lines: list[str], listed: bool) -> Iterator[str]:
             end = next((i for i in range(at + 1, len(lines)) if lines[i].strip() and not _indent(lines[i])), len(lines))
             body = lines[at + 1 : end]
             least = min((_indent(x) for x in body if x.strip()), default=0)
-            yield f"\n**{header[1]}**{escaped(header[2])}\n"
+            yield f"\n**{header[1].replace('Args', 'Arguments')}**{escaped(header[2])}\n"
             body = [header[3]] * bool(header[3]) + [x[least:] for x in body]
             yield from _blocks(body, listed=header[1] in ("Args", "Arguments", "Attributes", "Parameters", "Raises"))
             at = end
