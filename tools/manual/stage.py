@@ -35,6 +35,7 @@ OUTSIDE = {
     "examples/*/README.md": "examples",
     "examples/*/*/README.md": "examples",
     "benchmarks/README.md": "",
+    "README.md": "",
     "packages/inspect/src/bedrax/inspect/errors/*.md": "errors",
     "CONTRIBUTING.md": "",
     "SECURITY.md": "",
@@ -50,7 +51,7 @@ def places() -> dict[Path, str]:
         for path in sorted(ROOT.glob(pattern)):
             relative = path.relative_to(ROOT)
             if path.name == "README.md":
-                name = "-".join(relative.parent.parts[1:]) or relative.parent.name
+                name = "-".join(relative.parent.parts[1:]) or relative.parent.name or "readme"
             else:
                 name = path.stem if folder == "errors" else path.stem.lower()
             found[path] = f"{folder}/{name}".lstrip("/")
@@ -130,8 +131,6 @@ class Sources:
         path = Path(os.path.normpath(file.parent / where))
         if path.is_dir() and (path / "README.md") in self.places:
             path = path / "README.md"
-        if path == ROOT / "README.md":
-            path = DOCS / "index.md"
         if path.suffix in PICTURES and path.is_file():
             place = Path("files") / path.relative_to(ROOT)
             (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
