@@ -39,10 +39,11 @@ class Picture(Directive):
             uri = f"{up}pictures/{self.arguments[0]}-{scheme}.svg"
             if not Path(environment.srcdir, "pictures", f"{self.arguments[0]}-{scheme}.svg").is_file():
                 raise self.error(f"docs/pictures has no drawing {self.arguments[0]}")
-            image = nodes.image(uri=uri, alt=text, classes=["picture", f"only-{scheme}", "dark-light"])
+            image = nodes.image(uri=uri, alt=text, classes=["picture", "dark-light"])
             if "width" in self.options:
                 image["width"] = self.options["width"]
-            found.append(image)
+            wide = [] if self.arguments[0].startswith("gallery-") else ["wide"]  # it scrolls on a phone
+            found.append(nodes.container("", image, classes=["picture-frame", f"only-{scheme}", *wide]))
         return found
 
 
