@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"  # for the picture of placement
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 import checks
