@@ -89,7 +89,10 @@ def _pages() -> Iterator[tuple[str, str]]:
     lines += [
         "Each page lists the names of one module. Each name has its signature, its arguments and a tested example."
     ]
-    lines += ["The search at the top of the page finds names, too.\n"]
+    lines += ["The search at the top of the page finds names, too."]
+    lines += [
+        "Objects of other libraries have their first lines only; the classes of jaxlib in `jax.extend.mlir` have none.\n"
+    ]
     for caption in GROUPS:
         below = [n for n in shown if _group(n) == caption]
         lines += ["```{toctree}", f":caption: {caption}", ":maxdepth: 1", "", *below, "```\n"]
