@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -29,8 +30,6 @@ BUILD = stage.ROOT / "build" / "site"
 
 def build() -> None:
     """Make the pages."""
-    from sphinx.cmd.build import build_main
-
     started = time.monotonic()
     sources = stage.Sources(BUILD / "source")
     sources.write(generated.pages())
@@ -40,7 +39,9 @@ def build() -> None:
         sys.exit("\n".join(wrong))
     print(f"sources: {time.monotonic() - started:.0f} s", flush=True)
     arguments = ["-b", "html", "-W", "--keep-going", "-q", "-j", "2", "-d", str(BUILD / "doctrees")]
-    if status := build_main([*arguments, str(BUILD / "source"), str(BUILD / "html")]):
+    # In its own process: Sphinx forks, and XLA has started threads in this one.
+    command = [sys.executable, "-m", "sphinx", *arguments, str(BUILD / "source"), str(BUILD / "html")]
+    if status := subprocess.run(command, check=False).returncode:
         sys.exit(status)
     print(f"pages: {time.monotonic() - started:.0f} s", flush=True)
 
