@@ -19,7 +19,9 @@ import pythons as table
 nox.options.default_venv_backend = "uv"
 
 PATHS = sorted(Path("packages").glob("*/pyproject.toml"))
-PROJECTS = {p.parent.name: tomllib.loads(p.read_text(encoding="utf-8"))["project"] for p in PATHS}
+TABLES = {p.parent.name: tomllib.loads(p.read_text(encoding="utf-8")) for p in PATHS}
+PROJECTS = {name: table["project"] for name, table in TABLES.items()}
+MODULES = {name: table["tool"]["uv"]["build-backend"]["module-name"] for name, table in TABLES.items()}
 CASES = [(n, x) for n, p in PROJECTS.items() for x in ("", *p.get("optional-dependencies", ()))]
 SOURCES = [str(p.parent.resolve() / "src") for p in PATHS]
 SEARCH = ":".join(SOURCES)
@@ -330,8 +332,7 @@ def packages_alone(session, version, python, house):
             continue
         (own,) = house.glob(project["name"].replace("-", "_") + "-*.whl")
         there = environment(session, f"alone-{version}", python, "--find-links", str(house), str(own))
-        name = "jax" if package == "jax" else f"bedrax.{package}"
-        session.run(there, "-W", "error", "-c", f"import {name}", external=True)
+        session.run(there, "-W", "error", "-c", f"import {MODULES[package]}", external=True)
         session.run(there, "tools/run_docs.py", f"packages/{package}/README.md", env=QUIET, external=True)
     return True
 

@@ -16,6 +16,12 @@ SOURCES = sorted(ROOT.glob("packages/*/src/**/*.py"))
 
 # Calls that take the name of a module to import it later.
 MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "name_all", "offer", "provide"}
+# Groups of entry points, whose names look like those of modules.
+GROUPS = {
+    group
+    for path in ROOT.glob("packages/*/pyproject.toml")
+    for group in tomllib.loads(path.read_text(encoding="utf-8"))["project"].get("entry-points", {})
+}
 
 
 @functools.cache
@@ -54,7 +60,8 @@ def named_modules(path):
     def walk(node, call):
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Constant) and isinstance(child.value, str):
-                if re.match(r"bedrax\.\w", child.value) and child not in documents:
+                is_module = re.match(r"bedrax\.\w", child.value) and child.value not in GROUPS
+                if is_module and child not in documents:
                     yield child.value, child.lineno, call
             inner = call
             if isinstance(child, ast.Call):

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,8 @@ def faults_of_uses() -> list[str]:
 
 def packages() -> list[str]:
     """The packages of the workspace, as they are imported."""
-    names = sorted(path.name for path in (ROOT / "packages").iterdir() if (path / "pyproject.toml").exists())
-    return [name if name == "jax" else f"bedrax.{name}" for name in names]
+    tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in (ROOT / "packages").glob("*/pyproject.toml")]
+    return sorted(table["tool"]["uv"]["build-backend"]["module-name"] for table in tables)
 
 
 def completeness(package: str) -> float:

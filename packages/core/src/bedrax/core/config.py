@@ -74,6 +74,7 @@ class Flag(Variable):
         "settled",
         "users_only",
         "_global",
+        "_set_by",
         "__name__",
     )
 
@@ -109,9 +110,11 @@ class Flag(Variable):
         self.settled: str | None = None
         self.__name__: str = name.removeprefix("jax_")
         self._global = default
+        self._set_by = "default"
         text = os.environ.get(self.env)
         if text is not None:
             self._global = self._from_text(text, f"the environment variable {self.env}")
+            self._set_by = "environment"
         super().__init__(name, default, keyed=keyed)
 
     @property
@@ -134,6 +137,11 @@ class Flag(Variable):
         """The value of threads that do not override it."""
         return self._global
 
+    @property
+    def origin(self) -> str:
+        """The source of the value in force in this thread: "default", "environment", or "code"."""
+        return "code" if self.name in thread.context.values else self._set_by
+
     def set(self, value: Any) -> None:
         """Change the global value."""
         value = self.validate(value)
@@ -141,7 +149,7 @@ class Flag(Variable):
             raise RuntimeError(f"{self.name} cannot become {value!r} any more: {self.settled}")
         self._warn_if_inert(value)
         with _lock:
-            self._global = value
+            self._global, self._set_by = value, "code"
             if self.keyed:
                 context.globals_changed()
         _tell_of_global_value(self)

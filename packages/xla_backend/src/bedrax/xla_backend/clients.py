@@ -342,6 +342,20 @@ def _failure_text() -> str:
     return "; failed to load: " + "; ".join(f"{name} ({why})" for name, why in _failures.items())
 
 
+def unused() -> dict[str, str]:
+    """The platforms and plugins that are installed and not used: name -> the reason.
+
+    Clients are started if none has. `backends` raises an error if that fails; the reasons are known after that, too.
+    """
+    wanted = _wanted()
+    reasons = {
+        name: f"jax_platforms is {','.join(wanted)!r}"
+        for name in _factories
+        if wanted is not None and name not in wanted
+    }
+    return {**reasons, **_failures}
+
+
 def backends_are_initialized() -> bool:
     """Whether a client has started. Options that select platforms and numbers of devices have no effect after that."""
     return bool(_clients)

@@ -20,7 +20,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bedrax.core import monitoring
 from bedrax.xla_backend import flags
@@ -160,6 +160,43 @@ def default_folder() -> pathlib.Path:
     import platformdirs
 
     return platformdirs.user_cache_path("bedrax", appauthor=False) / "compiled"
+
+
+class State(NamedTuple):
+    """The folder of compiled programs.
+
+    Attributes:
+      path: the folder.
+      named: whether the user named it.
+      entries: the number of programs in it.
+      bytes: their size.
+      limit: the size from which programs are removed, or None.
+      problem: why programs are not kept there, or None.
+    """
+
+    path: str
+    named: bool
+    entries: int
+    bytes: int
+    limit: int | None
+    problem: str | None
+
+
+def state() -> State:
+    """The state of the folder that the options choose. The folder is made if it does not exist, and written to."""
+    named = flags.compilation_cache_dir.value or None
+    path = pathlib.Path(named) if named is not None else default_folder()
+    sizes: list[int] = []
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o777 if named else 0o700)
+        sizes = [entry.stat().st_size for entry in path.glob("*-cache")]
+        with tempfile.NamedTemporaryFile(dir=path, suffix=".tmp"):
+            problem = None if named else _shared(path)
+    except OSError as error:
+        problem = f"{type(error).__name__}: {error}"
+    limit = flags.compilation_cache_max_size.value
+    most = limit if limit >= 0 else None if named else _DEFAULT_LIMIT
+    return State(str(path), named is not None, len(sizes), sum(sizes), most, problem)
 
 
 def _shared(path: pathlib.Path) -> str | None:

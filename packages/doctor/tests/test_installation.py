@@ -1,0 +1,160 @@
+"""Conflicts of installed distributions: each test makes a folder of distributions as installers leave them."""
+
+import base64
+import hashlib
+import sys
+
+import packaging.requirements  # noqa: F401  (before the tests change the path)
+import pytest
+
+from bedrax.doctor import installation
+
+
+class Folder:
+    """A folder of the path that distributions are installed into."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def install(self, name, version, files=None, requires=()):
+        """Write the files of a distribution and its metadata."""
+        info = self.path / f"{name}-{version}.dist-info"
+        info.mkdir(parents=True)
+        lines = [f"Requires-Dist: {each}" for each in requires]
+        text = "\n".join(["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *lines, ""])
+        info.joinpath("METADATA").write_text(text, encoding="utf-8")
+        record = []
+        for file, content in (files or {}).items():
+            path = self.path / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+            digest = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).decode().rstrip("=")
+            record.append(f"{file},sha256={digest},{path.stat().st_size}")
+        info.joinpath("RECORD").write_text("\n".join([*record, f"{info.name}/METADATA,,"]) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A path with one empty folder besides the standard library."""
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    keep = [place for place in sys.path if "site-packages" not in place and "packages/" not in place.replace("\\", "/")]
+    monkeypatch.setattr(sys, "path", [str(folder), *keep])
+    for name in installation.PLACED:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return Folder(folder)
+
+
+def errors(result):
+    return {finding.code: finding.message for finding in result.findings if finding.level == "error"}
+
+
+OURS = "0.12.0.1+bedrax.0.1.0"
+FACE = {"jax/__init__.py": "ours = 1\n", "jax/numpy/__init__.py": ""}
+
+
+def test_a_clean_installation_has_no_errors(site):
+    site.install("jax", OURS, FACE)
+    result = installation.installation()
+    assert errors(result) == {}
+    assert result.facts == {"jax is imported from": str(site.path / "jax/__init__.py")}
+
+
+def test_upstream_over_ours(site):
+    site.install("jax", OURS, FACE)
+    site.install("jax", "0.10.2", {"jax/__init__.py": "theirs = 1\n", "jax/_src/api.py": ""})
+    found = errors(installation.installation())
+    assert found.keys() == {"two-distributions", "changed-files", "foreign-files"}
+    assert "2 distributions are named jax: " in found["two-distributions"]
+    assert "1 file (jax/__init__.py) of the distribution jax 0.12.0.1+bedrax.0.1.0" in found["changed-files"]
+    assert found["foreign-files"].startswith("1 file (jax/_src/api.py)")
+
+
+def test_two_folders_with_one_distribution(site, tmp_path, monkeypatch):
+    site.install("jax", OURS, FACE)
+    other = Folder(tmp_path / "other")
+    other.install("jax", "0.10.2", {"jax/__init__.py": ""})
+    monkeypatch.setattr(sys, "path", [*sys.path, str(other.path)])
+    assert errors(installation.installation()).keys() == {"two-distributions"}
+
+
+def test_a_folder_that_hides_the_installed_package(site, tmp_path, monkeypatch):
+    site.install("jax", OURS, FACE)
+    near = tmp_path / "here" / "jax.py"
+    near.parent.mkdir()
+    near.write_text("", encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(near.parent), *sys.path])
+    (message,) = errors(installation.installation()).values()
+    assert message == f"`import jax` takes {near}, which does not belong to the installed distribution in {site.path}."
+
+
+@pytest.mark.parametrize("file", ["jax/__init__.py", "bedrax/__init__.py", "numpy.py"])
+def test_a_module_in_the_current_folder(site, tmp_path, file):
+    site.install("jax", OURS, FACE)
+    site.install("numpy", "2.4.0", {"numpy/__init__.py": ""})
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("", encoding="utf-8")
+    (message,) = errors(installation.installation()).values()
+    assert message.startswith(f"The current folder has {path}: ")
+
+
+def test_a_folder_without_init_hides_nothing(site, tmp_path):
+    site.install("jax", OURS, FACE)
+    tmp_path.joinpath("jax").mkdir()
+    assert errors(installation.installation()) == {}
+
+
+@pytest.mark.parametrize("version", ["0.9.2", "0.13.0"])
+def test_a_jaxlib_out_of_bounds(site, version):
+    bound = "jaxlib>=0.10.2,<=0.12.0.1"
+    site.install("bedrax-xla-backend", "0.1.0", {"x.py": ""}, [bound])
+    site.install("bedrax-pytree", "0.1.0", {"y.py": ""}, [f"{bound}; extra == 'fast'"])
+    site.install("jaxlib", version, {"jaxlib/__init__.py": ""})
+    (finding,) = [f for f in installation.installation().findings if f.level == "error"]
+    assert finding.message.startswith(f"jaxlib {version} is installed, but bedrax-xla-backend 0.1.0 needs jaxlib")
+    assert finding.remedy == 'Install "jaxlib<=0.12.0.1,>=0.10.2".'
+
+
+def test_a_requirement_that_is_absent(site):
+    site.install("bedrax-numpy", "0.1.0", {"x.py": ""}, ["opt-einsum>=3", "other>=1; python_version < '3'"])
+    assert errors(installation.installation()) == {
+        "requirement": "no opt-einsum is installed, but bedrax-numpy 0.1.0 needs opt-einsum>=3."
+    }
+    site.install("bedrax-core", "0.1.0", {"y.py": ""}, ["opt-einsum>=3"])
+    assert " and 1 more package need opt-einsum>=3." in errors(installation.installation())["requirement"]
+
+
+def test_a_missing_file(site):
+    site.install("bedrax-core", "0.1.0", {"bedrax/core/__init__.py": "", "bedrax/core/ir.py": ""})
+    site.path.joinpath("bedrax/core/ir.py").unlink()
+    assert "1 file (bedrax/core/ir.py)" in errors(installation.installation())["changed-files"]
+
+
+def test_a_plugin_of_another_version(site):
+    site.install("jaxlib", "0.10.2", {"jaxlib/__init__.py": ""})
+    site.install("jax-cuda13-plugin", "0.12.0.1")
+    assert (
+        "jax-cuda13-plugin 0.12.0.1 is installed with jaxlib 0.10.2"
+        in errors(installation.installation())["plugin-version"]
+    )
+
+
+def test_extras_name_what_they_lack(site):
+    site.install("bedrax-core", "0.1.0", {"x.py": ""}, ["numpy>=2", "absl-py>=2; extra == 'absl'"])
+    info = next(site.path.glob("*.dist-info")) / "METADATA"
+    info.write_text(info.read_text(encoding="utf-8") + "Provides-Extra: absl\n", encoding="utf-8")
+    assert installation.extras().facts == {"bedrax-core[absl]": {"missing": ["absl-py>=2"]}}
+    site.install("absl-py", "2.1", {"absl/__init__.py": ""})
+    assert installation.extras().facts == {"bedrax-core[absl]": "installed"}
+
+
+def test_an_old_processor(tmp_path, monkeypatch):
+    monkeypatch.setattr(installation.platform, "machine", lambda: "x86_64")
+    file = tmp_path / "cpuinfo"
+    file.write_text("model name\t: old\nflags\t\t: sse2 avx f16c\n", encoding="utf-8")
+    (finding,) = installation._processor(str(file))
+    assert "this one lacks avx2" in finding.message
+    file.write_text("flags\t\t: sse2 avx avx2 f16c\n", encoding="utf-8")
+    assert [*installation._processor(str(file))] == []
