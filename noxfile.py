@@ -22,7 +22,14 @@ PATHS = sorted(Path("packages").glob("*/pyproject.toml"))
 TABLES = {p.parent.name: tomllib.loads(p.read_text(encoding="utf-8")) for p in PATHS}
 PROJECTS = {name: table["project"] for name, table in TABLES.items()}
 MODULES = {name: table["tool"]["uv"]["build-backend"]["module-name"] for name, table in TABLES.items()}
-CASES = [(n, x) for n, p in PROJECTS.items() for x in ("", *p.get("optional-dependencies", ()))]
+EXTRAS = {name: list(project.get("optional-dependencies", ())) for name, project in PROJECTS.items()}
+# The bridges take TensorFlow from one of two extras; without any, there is nothing to test.
+BRIDGES = [
+    n
+    for n, p in PROJECTS.items()
+    if any(r.startswith("tensorflow") for r in p.get("optional-dependencies", {}).get("tf", ()))
+]
+CASES = [(n, x) for n in PROJECTS for x in ([] if n in BRIDGES else [""]) + EXTRAS[n]]
 SOURCES = [str(p.parent.resolve() / "src") for p in PATHS]
 SEARCH = ":".join(SOURCES)
 FACES = [
@@ -92,7 +99,7 @@ def isolated(session, package):
     (own,) = house.glob(PROJECTS[package]["name"].replace("-", "_") + "-*.whl")
     group = f"--group=packages/{package}/pyproject.toml:test"
     # Without --reinstall, a reused environment would keep an older build of the same version.
-    session.install("--reinstall", "--no-sources", "--find-links", str(house), str(own), group)
+    session.install("--reinstall", "--no-sources", "--find-links", str(house), with_tensorflow(package, own), group)
     if package in WITHOUT_XLA:
         probe = "import importlib.util as u, sys; sys.exit(u.find_spec('jaxlib') is not None)"
         session.run("python", "-c", probe)
@@ -312,6 +319,11 @@ def wheels(session):
     return house
 
 
+def with_tensorflow(package, wheel):
+    """A requirement on a wheel: that of a bridge has the extra with TensorFlow."""
+    return f"{wheel}[tf]" if package in BRIDGES else str(wheel)
+
+
 def smoke(session, version, python, house):
     """Run a few arrays, `jit`, derivatives, random numbers."""
     session.run(locked(session, version, python, *EVERYTHING), "-W", "error", "-c", SMOKE, external=True)
@@ -331,7 +343,8 @@ def packages_alone(session, version, python, house):
             session.log(f"{project['name']} is not for Python {version}")
             continue
         (own,) = house.glob(project["name"].replace("-", "_") + "-*.whl")
-        there = environment(session, f"alone-{version}", python, "--find-links", str(house), str(own))
+        wheel = with_tensorflow(package, own)
+        there = environment(session, f"alone-{version}", python, "--find-links", str(house), wheel)
         session.run(there, "-W", "error", "-c", f"import {MODULES[package]}", external=True)
         session.run(there, "tools/run_docs.py", f"packages/{package}/README.md", env=QUIET, external=True)
     return True

@@ -44,7 +44,7 @@ def below(folder):
     project = tomllib.loads((ROOT / "packages" / folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project.get("optional-dependencies", {}).values()
     declared = [r for group in (project["dependencies"], *extras) for r in group]
-    return {project["name"], *(r.split(">")[0].split("=")[0] for r in declared)}
+    return {project["name"], *(re.match(r"[\w.-]+", r)[0] for r in declared)}
 
 
 def documentation(path):

@@ -77,7 +77,8 @@ def found(candidates: list[str] | None = None) -> dict[str, str]:
 
 def without_wheels(project: dict) -> tuple[int, ...] | None:
     """The first Python for which a project lacks a requirement; None if there is none."""
-    bounds = [re.search(r"python_version < '([\d.]+)'", requirement) for requirement in project["dependencies"]]
+    needed = project["dependencies"] + project.get("optional-dependencies", {}).get("tf", [])  # one of two extras
+    bounds = [re.search(r"python_version < '([\d.]+)'", requirement) for requirement in needed]
     return min((number(bound[1]) for bound in bounds if bound), default=None)
 
 

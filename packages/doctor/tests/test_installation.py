@@ -141,6 +141,17 @@ def test_a_plugin_of_another_version(site):
     )
 
 
+def test_both_tensorflows_and_none(site):
+    site.install("bedrax-jax2tf", "0.1.0", {"x.py": ""})
+    codes = [finding.code for finding in installation.installation().findings if "tensorflow" in finding.message]
+    assert codes == ["no-tensorflow"]
+    site.install("tensorflow", "2.21.0", {"tensorflow/__init__.py": ""})
+    assert errors(installation.installation()) == {}
+    site.install("tensorflow-cpu", "2.21.0", {"tensorflow/__init__.py": ""})
+    found = errors(installation.installation())
+    assert found["two-distributions"].startswith("tensorflow-cpu 2.21.0 and tensorflow 2.21.0 are installed.")
+
+
 def test_extras_name_what_they_lack(site):
     site.install("bedrax-core", "0.1.0", {"x.py": ""}, ["numpy>=2", "absl-py>=2; extra == 'absl'"])
     info = next(site.path.glob("*.dist-info")) / "METADATA"

@@ -43,16 +43,37 @@ def test_the_import_says_what_is_missing(statement):
 def test_the_reason_is_that_of_the_python():
     result = run("reason_for_absence.py")
     new = sys.version_info[:2] > (3, 13)
-    assert ("and this is Python" in result.stdout) == new and ("jax[tf]" in result.stdout) != new, result
+    assert ("and this is Python" in result.stdout) == new, result
+    for name in ("distribution tensorflow-cpu", "or tensorflow,", "jax[tf]", "jax[tensorflow]"):
+        assert (name in result.stdout) != new, result
 
 
 def test_pythons_are_those_that_the_package_declares():
     requirements = importlib.metadata.requires("bedrax-tf")
-    (marker,) = (r.partition(";")[2] for r in requirements if r.startswith("tensorflow"))
+    both = {r.partition(">")[0]: r for r in requirements if r.startswith("tensorflow")}
+    assert both.keys() == {"tensorflow-cpu", "tensorflow"} and all("extra ==" in r for r in both.values())
+    (bound,) = {re.search(r">=([\d.]+)", r)[1] for r in both.values()}
+    (marker,) = {re.search(r"python_(?:full_)?version < '[\d.]+'", r)[0] for r in both.values()}
     source = importlib.util.find_spec("bedrax.tf").origin
     with open(source, encoding="utf-8") as file:  # read, not imported: it is refused where TensorFlow is absent
-        newest = re.search(r"^NEWEST_PYTHON = \((\d+), (\d+)\)$", file.read(), re.MULTILINE)
-    assert re.search(r"python_(?:full_)?version < '([\d.]+)'", marker)[1] == f"{newest[1]}.{int(newest[2]) + 1}"
+        text = file.read()
+    newest = re.search(r"^NEWEST_PYTHON = \((\d+), (\d+)\)$", text, re.MULTILINE)
+    oldest = re.search(r"^OLDEST_TENSORFLOW = \((\d+), (\d+)\)", text, re.MULTILINE)
+    assert marker.partition("< ")[2] == f"'{newest[1]}.{int(newest[2]) + 1}'"
+    assert bound == ".".join(oldest.groups())
+
+
+def test_a_tensorflow_that_is_too_old_is_an_error(tmp_path):
+    package = tmp_path / "tensorflow"
+    package.mkdir()
+    package.joinpath("__init__.py").write_text("__version__ = '2.19.1'\nfloat32 = 1\n", encoding="utf-8")
+    program = "import sys; sys.path.insert(0, sys.argv[1]); from bedrax.tf import tensorflow as tf; tf.float32"
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, timeout=120)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == (
+        "ImportError: TensorFlow 2.19.1 is installed; 2.21 or later is needed: install 'tensorflow-cpu>=2.21' or"
+        " 'tensorflow>=2.21'"
+    )
 
 
 def test_options_are_found_without_the_bridge():

@@ -116,7 +116,14 @@ def _processor(file: str = "/proc/cpuinfo") -> Iterator[Finding]:
 def installation() -> Result:
     """Conflicts: distributions of one name, files of other origin, modules that hide others, unmet requirements."""
     found = distributions()
-    findings = [*_doubles(found), *_altered(found), *_hidden(found), *_unmet(found), *_plugins(found)]
+    findings = [
+        *_doubles(found),
+        *_altered(found),
+        *_hidden(found),
+        *_unmet(found),
+        *_plugins(found),
+        *_tensorflow(found),
+    ]
     if "jax" not in found:
         findings.append(note("no-face", "The distribution jax is not installed: programs cannot `import jax`."))
     elif LOCAL not in found["jax"][0].version:
@@ -307,6 +314,19 @@ def _plugins(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
                 " works with the jaxlib of its version only.",
                 f'Install "{name}=={jaxlib}".' if jaxlib else "Install jaxlib.",
             )
+
+
+def _tensorflow(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
+    """Both distributions of TensorFlow, whose files are the same folder, or none for the bridges."""
+    there = {name: found[name][0].version for name in ("tensorflow-cpu", "tensorflow") if name in found}
+    bridges = [name for name in ("bedrax-jax2tf", "bedrax-call-tf") if name in found]
+    if len(there) == 2:
+        both = " and ".join(f"{name} {version}" for name, version in there.items())
+        remedy = "Uninstall both, and install the one that you need."
+        yield error("two-distributions", f"{both} are installed. Files of one lie over those of the other.", remedy)
+    elif bridges and not there and _spec("tensorflow") is None:
+        message = f"Neither tensorflow-cpu nor tensorflow is installed. {' and '.join(bridges)} cannot be imported."
+        yield note("no-tensorflow", message, 'Install "jax[tf]", which has tensorflow-cpu, or "jax[tensorflow]".')
 
 
 def extras() -> Result:

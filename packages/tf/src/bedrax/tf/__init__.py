@@ -10,6 +10,7 @@ from typing import Any
 
 # The newest Python with wheels of TensorFlow. The marker in this package's pyproject.toml has the same limit.
 NEWEST_PYTHON = (3, 13)
+OLDEST_TENSORFLOW = (2, 21)  # the bound of the extras in this package's pyproject.toml
 
 
 def why_absent() -> str | None:
@@ -20,14 +21,31 @@ def why_absent() -> str | None:
     wheels = f"it has wheels for Python {oldest} to {newest}"
     if sys.version_info[:2] > NEWEST_PYTHON:
         return f"TensorFlow is not installed: {wheels}, and this is Python {here}; use one of those"
-    return f"TensorFlow is not installed: {wheels}; install it by the extra: pip install 'jax[tf]'"
+    return (
+        f"TensorFlow is not installed: {wheels}; install the distribution tensorflow-cpu, or tensorflow, which is for"
+        " GPUs, too. The extras are 'jax[tf]' and 'jax[tensorflow]'"
+    )
+
+
+def why_too_old(version: str) -> str | None:
+    """Return why a version of TensorFlow cannot be used, and the remedy; None if it can."""
+    if tuple(int(part) for part in version.split(".")[:2]) >= OLDEST_TENSORFLOW:
+        return None
+    oldest = "{}.{}".format(*OLDEST_TENSORFLOW)
+    return (
+        f"TensorFlow {version} is installed; {oldest} or later is needed: install 'tensorflow-cpu>={oldest}' or"
+        f" 'tensorflow>={oldest}'"
+    )
 
 
 class _OnDemand:
     """The TensorFlow module, imported (once) at the first use of a name in it: the bridges load without it."""
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(importlib.import_module("tensorflow"), name)
+        module = importlib.import_module("tensorflow")
+        if not self.__dict__ and (why := why_too_old(module.__version__)):
+            raise ImportError(why, name="tensorflow")
+        value = getattr(module, name)
         self.__dict__[name] = value
         return value
 
