@@ -3,6 +3,7 @@
 A session syncs its environment with the lock, for some packages and groups, and runs a check.
 """
 
+import os
 import re
 import shlex
 import shutil
@@ -322,6 +323,30 @@ def wheels(session):
 def with_tensorflow(package, wheel):
     """A requirement on a wheel: that of a bridge has the extra with TensorFlow."""
     return f"{wheel}[tf]" if package in BRIDGES else str(wheel)
+
+
+def archives(session):
+    """Build the wheels and source archives of all packages. Returns their folder."""
+    folder = Path(session.create_tmp(), "dist").resolve()
+    session.run("uv", "build", "-q", "--all-packages", "--clear", f"-o{folder}", external=True)
+    return folder
+
+
+@nox.session(default=False)
+def index(session):
+    """Make `dist/index`, a package index that any web server can serve; then install from it with pip and uv.
+
+    The installations are tested in new environments of Python 3.11 and 3.13, as far as these are found, against a server
+    on the loopback address; half an hour, and the network. `-- --only-make` leaves them out; `-- -k NAME` narrows them.
+    """
+    only_make = taken(session, "--only-make")
+    sync(session, "--only-group=release")
+    folder = Path("dist/index").resolve()
+    session.run("python", "tools/index.py", str(archives(session)), str(folder))
+    if not only_make:
+        found = [path for version, path in table.found().items() if version in ("3.11", "3.13")]
+        where = {"BEDRAX_INDEX": str(folder), "BEDRAX_PYTHONS": os.pathsep.join(found)}
+        session.run("pytest", "-v", "--timeout=3600", "tests/index/with_index.py", *session.posargs, env=where)
 
 
 def smoke(session, version, python, house):

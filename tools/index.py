@@ -1,6 +1,6 @@
 """Make a static package index of wheels and source archives, which any web server can serve.
 
-    python tools/index.py DIST INDEX     # the archives of the folder DIST; INDEX is made anew
+    python tools/index.py DIST INDEX     # the archives of the folder DIST; INDEX is replaced
 
     INDEX/simple/index.html              the projects (PEP 503)
     INDEX/simple/NAME/index.html         the files of a project, with hashes and required Pythons

@@ -13,8 +13,12 @@ def main(argv: Sequence[str], prog: str = "bedrax doctor") -> int:
 
     Examples:
 
+      >>> import contextlib, io, json
       >>> from bedrax import doctor
-      >>> status = doctor.main(["--json"])  # prints the report
+      >>> with contextlib.redirect_stdout(io.StringIO()) as out:
+      ...     status = doctor.main(["--json"])
+      >>> json.loads(out.getvalue())["ok"] == (status == 0)
+      True
     """
     parser = argparse.ArgumentParser(
         prog=prog,

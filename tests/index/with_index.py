@@ -1,0 +1,227 @@
+"""The index in use: pip and uv install from it, other libraries on top keep this `jax`, and upstream's can come back.
+
+The index is served on the loopback address. All other packages come from the index that pip is configured with. `nox -s
+index` names this file, because it needs the network and makes environments of several gigabytes. The variables
+BEDRAX_INDEX (the folder) and BEDRAX_PYTHONS (the commands of the Pythons) choose what is tested.
+"""
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(os.environ["BEDRAX_INDEX"])
+PYTHONS = os.environ.get("BEDRAX_PYTHONS", sys.executable).split(os.pathsep)
+PROGRAM = Path(__file__).with_name("program.py")
+LOCAL = "+bedrax."
+JSON = "application/vnd.pypi.simple.v1+json"
+PUBLIC = "https://pypi.org/simple"
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH", "UV_PROJECT_ENVIRONMENT")}
+ENVIRONMENT |= {"NO_PROXY": "127.0.0.1", "TF_CPP_MIN_LOG_LEVEL": "3", "UV_PYTHON_DOWNLOADS": "never"}
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """A static server. The one with `negotiates` answers by the header `Accept`, as PEP 691 describes."""
+
+    negotiates = False
+
+    def send_head(self):
+        if self.negotiates and self.path.endswith("/") and JSON in self.headers.get("Accept", ""):
+            self.path += "index.json"
+        return super().send_head()
+
+    def guess_type(self, path):
+        return JSON if str(path).endswith("index.json") else super().guess_type(path)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module", params=["HTML", "JSON"])
+def address(request):
+    """The address of the index, from a server of one of two kinds."""
+    handler = type("H", (Handler,), {"negotiates": request.param == "JSON"})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(FOLDER)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/simple/"
+    server.shutdown()
+    server.server_close()
+
+
+def run(*command, cwd=None, status=0, **variables):
+    """The output of a command, which must end with a status."""
+    done = subprocess.run(
+        [str(each) for each in command],
+        env=ENVIRONMENT | variables,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+    )
+    assert done.returncode == status, f"{command}: {done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@functools.cache
+def public():
+    """The index that pip is configured with."""
+    ask = subprocess.run(
+        [shutil.which("pip") or "pip", "config", "get", "global.index-url"], capture_output=True, text=True
+    )
+    return os.environ.get("PIP_INDEX_URL") or ask.stdout.strip() or PUBLIC
+
+
+class Pip:
+    """pip in a new environment. Every installation names the index as one that is searched besides the public one."""
+
+    def __init__(self, folder, python, address):
+        self.folder, self.python = folder, folder / "bin/python"
+        self.options = ["--index-url", public(), "--extra-index-url", address]
+        run("uv", "venv", "-q", "--seed", "--python", python, folder)
+
+    def add(self, *requirements, options=None):
+        options = self.options if options is None else options
+        run(self.python, "-m", "pip", "install", "-q", *options, *requirements)
+
+    def add_from_public(self, *requirements):
+        """Install without this project's index."""
+        self.add(*requirements, options=["--index-url", public()])
+
+    def remove(self, *names):
+        run(self.python, "-m", "pip", "uninstall", "-q", "-y", *names)
+
+    def check(self):
+        assert "No broken requirements found" in run(self.python, "-m", "pip", "check")
+
+
+class PipFirst(Pip):
+    """pip with this project's index as the main one, and the public one besides."""
+
+    def __init__(self, folder, python, address):
+        super().__init__(folder, python, address)
+        self.options = ["--index-url", address, "--extra-index-url", public()]
+
+
+class Uv:
+    """A project of uv whose pyproject.toml names the index, and it as the source of `jax` and `bedrax`."""
+
+    SOURCES = """
+[[tool.uv.index]]
+name = "bedrax"
+url = "{}"
+
+[tool.uv.sources]
+bedrax = {{ index = "bedrax" }}
+jax = {{ index = "bedrax" }}
+"""
+
+    def __init__(self, folder, python, address):
+        folder.mkdir()
+        self.folder, self.python, self.address = folder, folder / ".venv/bin/python", address
+        self.requirements, self.base = [], python
+        self.version = run(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
+
+    def sync(self, ours=True):
+        text = f'[project]\nname = "program"\nversion = "0"\nrequires-python = "=={self.version}.*"\n'
+        text += f"dependencies = {json.dumps(self.requirements)}\n" + (
+            self.SOURCES.format(self.address) if ours else ""
+        )
+        self.folder.joinpath("pyproject.toml").write_text(text, encoding="utf-8")
+        self.uv("sync", "-q", "--python", self.base)
+
+    def uv(self, *arguments):
+        return run("uv", *arguments, cwd=self.folder, UV_DEFAULT_INDEX=public())
+
+    def add(self, *requirements):
+        self.requirements += requirements
+        self.sync()
+
+    def add_from_public(self, *requirements):
+        self.requirements += requirements
+        self.sync(ours=any(each.startswith("bedrax") for each in self.requirements))
+
+    def remove(self, *names):
+        self.requirements = [each for each in self.requirements if each.split("[")[0] not in names]
+
+    def check(self):
+        run("uv", "pip", "check", "-q", "--python", self.python)
+        self.uv("lock", "--check", "-q", "--python", self.base)
+
+
+def installed(installer):
+    """The installed distributions: name -> version."""
+    code = "import importlib.metadata as m; print(*(f'{d.name.lower()} {d.version}' for d in m.distributions()), sep='\\n')"
+    return dict(line.split(" ") for line in run(installer.python, "-c", code).splitlines())
+
+
+def assert_ours(installer):
+    installer.check()
+    assert LOCAL in installed(installer)["jax"]
+    report = json.loads(run(installer.folder / installer.python.parent / "bedrax", "doctor", "--json"))
+    assert report["ok"], report["findings"]
+
+
+CASES = [(python, installer) for python in PYTHONS for installer in (Pip, PipFirst, Uv)]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{Path(case[0]).name}-{case[1].__name__}")
+def installer(request, tmp_path, address):
+    python, kind = request.param
+    made = kind(tmp_path / "environment", python, address)
+    yield made
+    shutil.rmtree(made.folder, ignore_errors=True)  # gigabytes, which pytest would keep
+
+
+def test_the_whole_and_others_on_top_and_back_and_forth(installer):
+    installer.add("bedrax")
+    assert_ours(installer)
+    before = installed(installer)
+    assert "tensorflow-cpu" not in before
+    installer.add_from_public("flax", "equinox", "orbax-checkpoint")
+    after = installed(installer)
+    assert_ours(installer)
+    assert {name: after[name] for name in before} == before
+    run(installer.python, "-W", "ignore", "-P", PROGRAM, "bedrax", cwd=installer.folder)
+
+    installer.remove("bedrax", "jax")
+    installer.add_from_public("jax")
+    installer.check()
+    assert LOCAL not in installed(installer)["jax"]
+    run(installer.python, "-W", "ignore", "-P", PROGRAM, "upstream", cwd=installer.folder)
+
+    installer.remove("jax")
+    installer.add("bedrax")
+    assert_ours(installer)
+    run(installer.python, "-W", "ignore", "-P", PROGRAM, "bedrax", cwd=installer.folder)
+
+
+@pytest.mark.parametrize("extra", ["tf", "tensorflow"])
+def test_with_tensorflow(installer, extra):
+    installer.add(f"bedrax[{extra}]")
+    assert_ours(installer)
+    found = installed(installer).keys() & {"tensorflow-cpu", "tensorflow"}
+    assert found == {"tensorflow-cpu" if extra == "tf" else "tensorflow"}
+    run(installer.python, "-W", "ignore", "-P", PROGRAM, "tensorflow", cwd=installer.folder)
+
+
+def test_one_layer(installer):
+    installer.add("bedrax-autodiff")
+    installer.check()
+    assert not {"jax", "jaxlib", "scipy", "bedrax"} & installed(installer).keys()
+    run(installer.python, "-P", PROGRAM, "autodiff", cwd=installer.folder)
+
+
+def test_the_lowest_layer(installer):
+    installer.add("bedrax-pytree")
+    installer.check()
+    seeds = {"pip", "setuptools", "wheel", "packaging"}  # of an environment with pip
+    assert installed(installer).keys() - seeds == {"bedrax-pytree"}
+    run(installer.python, "-P", PROGRAM, "pytree", cwd=installer.folder)
