@@ -3,6 +3,7 @@
 A session syncs its environment with the lock, for some packages and groups, and runs a check.
 """
 
+import hashlib
 import os
 import re
 import shlex
@@ -320,14 +321,64 @@ def wheels(session):
     return house
 
 
+def digests(folder):
+    """The hashes of the archives in a folder."""
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.glob("*")) if p.name[0] != "."}
+
+
+@nox.session(default=False)
+def release(session):
+    """Build and check a release, in `dist/release`: versions, bounds, changelogs, licences, metadata, SBOM; two builds are
+    equal; each package alone, and all together, on every Python that is found.
+
+    `-- --dry-run` reports changelogs that are not ready; without it, they are an error, and the tag is made at the end.
+    Versions of Python narrow the installations. docs/support.md describes the train.
+    """
+    dry_run = taken(session, "--dry-run")
+    sync(session, "--only-group=release")
+    if not dry_run and session.run("git", "status", "--porcelain", silent=True, external=True).strip():
+        session.error("a release is made of a clean tree: commit first")
+    session.run("python", "tools/release.py", "check", success_codes=[0, 1] if dry_run else [0])
+    session.run("python", "tools/metadata.py", "--check")
+    first, again = archives(session), archives(session, "again")
+    if digests(first) != digests(again):
+        session.error("two builds differ: " + ", ".join(n for n, _ in digests(first).items() ^ digests(again).items()))
+    session.run("python", "tools/release.py", "archives", str(first))
+    session.run("twine", "check", "--strict", *(str(path) for path in sorted(first.glob("*-*"))))
+    made, version = Path("dist/release").resolve(), PROJECTS["bedrax"]["version"]
+    session.run("python", "tools/index.py", str(first), str(made / "index"))
+    versions = [v for v in table.found() if v in session.posargs] or [*table.found()]
+    for python in versions:
+        session.log(f"Python {python}: each package alone, and all together")
+        packages_alone(session, python, table.found()[python], first)
+        there = together(session, python, table.found()[python], first)
+    ask = ["cyclonedx-py", "environment", "--output-reproducible", "--mc-type=library"]
+    root = ["--pyproject", "packages/bedrax/pyproject.toml"]
+    session.run(*ask, *root, "-o", str(made / f"bedrax-{version}.cdx.json"), there)
+    lines = "".join(f"{digest}  {name}\n" for name, digest in digests(first).items())
+    (made / "SHA256SUMS").write_text(lines, encoding="utf-8")
+    if not dry_run:
+        session.run("git", "tag", "-a", f"v{version}", "-m", f"Bedrax {version}", external=True)
+
+
+def together(session, version, python, house):
+    """Install `bedrax`, with TensorFlow if there are wheels; compute, and run the doctor. Returns the Python."""
+    (own,) = house.glob("bedrax-*.whl")
+    extra = "[tf]" if table.number(version) < table.without_wheels(PROJECTS["tf"]) else ""
+    there = environment(session, f"together-{version}", python, "--find-links", str(house), f"{own}{extra}")
+    session.run(there, "-W", "error", "-c", SMOKE, external=True)
+    session.run(there, "-P", "-m", "jax", env=QUIET, external=True)
+    return there
+
+
 def with_tensorflow(package, wheel):
     """A requirement on a wheel: that of a bridge has the extra with TensorFlow."""
     return f"{wheel}[tf]" if package in BRIDGES else str(wheel)
 
 
-def archives(session):
+def archives(session, name="dist"):
     """Build the wheels and source archives of all packages. Returns their folder."""
-    folder = Path(session.create_tmp(), "dist").resolve()
+    folder = Path(session.create_tmp(), name).resolve()
     session.run("uv", "build", "-q", "--all-packages", "--clear", f"-o{folder}", external=True)
     return folder
 

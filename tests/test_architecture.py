@@ -186,6 +186,7 @@ AT_ROOT = {
     ".ci",
     ".github",
     ".gitignore",
+    "CHANGELOG.md",
     "CITATION.cff",
     "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
