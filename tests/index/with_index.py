@@ -44,16 +44,18 @@ class Handler(SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="module", params=["HTML", "JSON"])
-def address(request):
-    """The address of the index, from a server of one of two kinds."""
-    handler = type("H", (Handler,), {"negotiates": request.param == "JSON"})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(FOLDER)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/simple/"
-    server.shutdown()
-    server.server_close()
+@pytest.fixture(scope="module")
+def addresses():
+    """The addresses of the index on servers of two kinds."""
+    servers = {}
+    for kind in ("HTML", "JSON"):
+        handler = type("H", (Handler,), {"negotiates": kind == "JSON"})
+        servers[kind] = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(FOLDER)))
+        threading.Thread(target=servers[kind].serve_forever, daemon=True).start()
+    yield {kind: f"http://127.0.0.1:{server.server_port}/simple/" for kind, server in servers.items()}
+    for server in servers.values():
+        server.shutdown()
+        server.server_close()
 
 
 def run(*command, cwd=None, status=0, **variables):
@@ -169,17 +171,22 @@ def assert_ours(installer):
     assert report["ok"], report["findings"]
 
 
-CASES = [(python, installer) for python in PYTHONS for installer in (Pip, PipFirst, Uv)]
+def on_each_python(*kinds):
+    """Parametrize a test with installers and servers."""
+    cases = [(python, kind, server) for python in PYTHONS for kind, server in kinds]
+    names = [f"{Path(python).name}-{kind.__name__}-{server}" for python, kind, server in cases]
+    return pytest.mark.parametrize("installer", cases, ids=names, indirect=True)
 
 
-@pytest.fixture(params=CASES, ids=lambda case: f"{Path(case[0]).name}-{case[1].__name__}")
-def installer(request, tmp_path, address):
-    python, kind = request.param
-    made = kind(tmp_path / "environment", python, address)
+@pytest.fixture
+def installer(request, tmp_path, addresses):
+    python, kind, server = request.param
+    made = kind(tmp_path / "environment", python, addresses[server])
     yield made
     shutil.rmtree(made.folder, ignore_errors=True)  # gigabytes, which pytest would keep
 
 
+@on_each_python((Pip, "HTML"), (PipFirst, "JSON"), (Uv, "HTML"))
 def test_the_whole_and_others_on_top_and_back_and_forth(installer):
     installer.add("bedrax")
     assert_ours(installer)
@@ -203,6 +210,7 @@ def test_the_whole_and_others_on_top_and_back_and_forth(installer):
     run(installer.python, "-W", "ignore", "-P", PROGRAM, "bedrax", cwd=installer.folder)
 
 
+@on_each_python((Pip, "HTML"), (Uv, "JSON"))
 @pytest.mark.parametrize("extra", ["tf", "tensorflow"])
 def test_with_tensorflow(installer, extra):
     installer.add(f"bedrax[{extra}]")
@@ -212,6 +220,7 @@ def test_with_tensorflow(installer, extra):
     run(installer.python, "-W", "ignore", "-P", PROGRAM, "tensorflow", cwd=installer.folder)
 
 
+@on_each_python((Pip, "JSON"), (Uv, "HTML"))
 def test_one_layer(installer):
     installer.add("bedrax-autodiff")
     installer.check()
@@ -219,6 +228,7 @@ def test_one_layer(installer):
     run(installer.python, "-P", PROGRAM, "autodiff", cwd=installer.folder)
 
 
+@on_each_python((Pip, "HTML"), (Uv, "JSON"))
 def test_the_lowest_layer(installer):
     installer.add("bedrax-pytree")
     installer.check()
