@@ -335,6 +335,8 @@ def release(session):
     Versions of Python narrow the installations. docs/support.md describes the train.
     """
     dry_run = taken(session, "--dry-run")
+    if unknown := set(session.posargs) - table.found().keys():
+        session.error(f"expected some of --dry-run, {', '.join(table.found())}; got {', '.join(unknown)}")
     sync(session, "--only-group=release")
     if not dry_run and session.run("git", "status", "--porcelain", silent=True, external=True).strip():
         session.error("a release is made of a clean tree: commit first")
