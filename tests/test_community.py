@@ -15,7 +15,7 @@ WORKFLOWS = {
 }
 FORMS = sorted(file for file in ROOT.glob(".github/ISSUE_TEMPLATE/*.yml") if file.stem != "config")
 DECISIONS = sorted(file for file in ROOT.glob("docs/decisions/*.md") if file.stem != "README")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROJECT = tomllib.loads((ROOT / "packages/bedrax/pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 SESSIONS = {
     node.name

@@ -46,6 +46,7 @@ def test_a_prepared_tree_can_be_released(tree):
     face = tomllib.loads((tree / "packages/jax/pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert face["version"].endswith("+bedrax.7.3.0") and "bedrax-core>=7.3,<7.4" in face["dependencies"]
     assert face["version"] in (tree / "README.md").read_text(encoding="utf-8")
+    assert "\nversion: 7.3.0\n" in (tree / "CITATION.cff").read_text(encoding="utf-8")
     assert release.UNRELEASED not in (tree / "CHANGELOG.md").read_text(encoding="utf-8")
     left = [file for file in tree.rglob("*") if file.suffix in (".toml", ".md") and file.name != "CHANGELOG.md"]
     assert not [file for file in left if "+bedrax.0.1.0" in file.read_text(encoding="utf-8")]

@@ -22,7 +22,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PYPROJECTS = sorted(ROOT.glob("packages/*/pyproject.toml"))
 # Files whose text has the version of `jax`, which contains the common version.
-WITH_VERSION = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("packages/*/README.md"))]
+WITH_VERSION = [
+    ROOT / "README.md",
+    ROOT / "CITATION.cff",
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("packages/*/README.md")),
+]
 CHANGELOG = ROOT / "CHANGELOG.md"
 HEAD = """# Changelog
 
@@ -131,7 +136,12 @@ def prepare(new: str) -> None:
             text = text.replace("\n## ", f"\n## {title}\n\n- No changes.\n\n## ", 1)
         changes.write_text(text, encoding="utf-8")
     for path in WITH_VERSION:
-        path.write_text(path.read_text(encoding="utf-8").replace(face, newer_face), encoding="utf-8")
+        text = (
+            path.read_text(encoding="utf-8")
+            .replace(face, newer_face)
+            .replace(f"\nversion: {old}\n", f"\nversion: {new}\n")
+        )
+        path.write_text(text, encoding="utf-8")
     CHANGELOG.write_text(changelog(), encoding="utf-8")
 
 
