@@ -399,7 +399,15 @@ def index(session):
     if not only_make:
         found = [path for version, path in table.found().items() if version in ("3.11", "3.13")]
         where = {"BEDRAX_INDEX": str(folder), "BEDRAX_PYTHONS": os.pathsep.join(found)}
-        session.run("pytest", "-v", "--timeout=3600", "tests/index/with_index.py", *session.posargs, env=where)
+        session.run(
+            "pytest",
+            "-v",
+            "--timeout=3600",
+            "tests/index/with_index.py",
+            "tests/index/with_broken_environments.py",
+            *session.posargs,
+            env=where,
+        )
 
 
 def smoke(session, version, python, house):

@@ -299,6 +299,19 @@ def _run(code, *args, **env):
     )
 
 
+def test_the_origin_of_a_value():
+    code = "from bedrax.core import config as c; f = c.debug_nans; print(f.origin, c.debug_infs.origin); f.set(False); print(f.origin)"
+    assert _run(code, JAX_DEBUG_NANS="1").stdout.split() == ["environment", "default", "code"]
+    assert some_effort.origin == "default"
+    with some_effort(0.5):
+        assert some_effort.origin == "code"
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(some_effort.origin))
+        thread.start()
+        thread.join()
+    assert seen == [some_effort.origin] == ["default"]
+
+
 def test_environment():
     code = "from bedrax.core.config import config as c; print(c.jax_enable_x64, c.jax_numpy_dtype_promotion, c.jax_debug_log_modules)"
     result = _run(code, JAX_ENABLE_X64="1", JAX_NUMPY_DTYPE_PROMOTION="strict", JAX_DEBUG_LOG_MODULES="a.b")

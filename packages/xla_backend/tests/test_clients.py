@@ -45,3 +45,11 @@ def test_the_pool_has_three_threads_for_each_of_several_devices():
     assert threads_of_a_client(8) == max(cores, 24)
     assert threads_of_a_client(8, NPROC="1") == 24
     assert threads_of_a_client(8, PJRT_NPROC="50", NPROC="1") == 50
+
+
+@pytest.mark.parametrize("platforms", ["", "cpu"])
+def test_platforms_that_are_not_used_have_a_reason(platforms):
+    command = [sys.executable, PROGRAMS / "unused_platforms.py"]
+    done = subprocess.run(command, env={**os.environ, "JAX_PLATFORMS": platforms}, capture_output=True, text=True)
+    reason = "jax_platforms is 'cpu'" if platforms else "RuntimeError: it does not start"
+    assert done.stdout.strip() == reason, done.stderr

@@ -5,8 +5,8 @@ import pytest
 
 import bedrax.xla_backend as xla
 from bedrax import lax
+from bedrax.xla_backend import compilation_cache, flags
 from bedrax.xla_backend import compile as compile_module
-from bedrax.xla_backend import flags
 from bedrax.xla_backend.door import runtime
 
 
@@ -86,3 +86,15 @@ def test_fast_compilations_are_not_kept(tmp_path):
     with flags.compilation_cache_dir(str(tmp_path)), flags.persistent_cache_min_compile_time_secs(1000.0):
         xla.jit(lambda x: lax.cos(x))(1.0)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_state_of_the_folder(tmp_path):
+    folder = tmp_path / "cache"
+    with flags.compilation_cache_dir(str(folder)), flags.persistent_cache_min_compile_time_secs(0.0):
+        assert compilation_cache.state() == (str(folder), True, 0, 0, None, None)
+        xla.jit(lambda x: lax.mul(x, np.float32(7)))(np.ones(3, np.float32))
+        (entry,) = folder.iterdir()
+        with flags.compilation_cache_max_size(5000):
+            assert compilation_cache.state() == (str(folder), True, 1, entry.stat().st_size, 5000, None)
+    with flags.compilation_cache_dir(str(entry / "inside")):
+        assert compilation_cache.state().problem.startswith("NotADirectoryError: ")
