@@ -100,6 +100,17 @@ def test_a_module_in_the_current_folder(site, tmp_path, file):
     assert message.startswith(f"The current folder has {path}: ")
 
 
+def test_a_build_of_another_name_is_a_distribution(site):
+    site.install("tf-nightly", "2.22.0", {"tensorflow/__init__.py": ""})
+    assert errors(installation.installation()) == {}
+
+
+def test_a_module_of_no_distribution(site):
+    site.path.joinpath("jax.py").write_text("", encoding="utf-8")
+    (message,) = errors(installation.installation()).values()
+    assert message.endswith("jax.py, which does not belong to an installed distribution.")
+
+
 def test_a_folder_without_init_hides_nothing(site, tmp_path):
     site.install("jax", OURS, FACE)
     tmp_path.joinpath("jax").mkdir()

@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from bedrax.doctor.findings import Finding, Result, error, note, one_line
 
@@ -224,12 +226,14 @@ def _spec(name: str) -> str | None:
 def _homes(name: str, found: dict[str, list[Distribution]]) -> list[str]:
     """The folders, with links resolved, that the distributions of an import package may have it in."""
     names = [dist for dist, module in {**LIBRARIES, "jax": "jax"}.items() if module == name]
+    if not any(dist in found for dist in names):  # a build with another name, for example a nightly one
+        names = [normal(dist) for dist in importlib.metadata.packages_distributions().get(name, ())]
     homes = []
     for dist in (d for n in names for d in found.get(n, ())):
         folder = dist.locate_file("")
         if is_editable(dist):
             url = json.loads(dist.read_text("direct_url.json") or "{}").get("url", "")
-            folder = re.sub(r"^file://", "", url)
+            folder = url2pathname(urlsplit(url).path)
         homes.append(os.path.realpath(str(folder)))
     return homes
 
