@@ -41,7 +41,7 @@ def test_this_environment(tmp_path):
         "default": None,
         "from": "environment variable JAX_COMPILATION_CACHE_DIR",
     }
-    assert facts["caches"]["compiled programs"]["path"] == str(tmp_path)
+    assert facts["caches"]["compiled programs"]["folder"] == str(tmp_path)
     assert facts["self-test"]["seconds"].keys() == probe.TESTS.keys()
     assert all(isinstance(seconds, float) for seconds in facts["self-test"]["seconds"].values())
 

@@ -101,7 +101,13 @@ def caches() -> Result:
     if state.problem is not None:
         remedy = "Set JAX_COMPILATION_CACHE_DIR to a folder that you can write to, or JAX_ENABLE_COMPILATION_CACHE=0."
         findings.append(error("cache", f"Compiled programs cannot be kept in {state.path}: {state.problem}.", remedy))
-    return Result({"compiled programs": state._asdict()}, findings)
+    facts = {
+        "folder": state.path,
+        "programs": state.entries,
+        "bytes": state.bytes,
+        "limit in bytes": state.limit or "none",
+    }
+    return Result({"compiled programs": facts}, findings)
 
 
 def self_test() -> Result:
