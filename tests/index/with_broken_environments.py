@@ -29,7 +29,9 @@ class Environment:
         self.install("bedrax", "--find-links", index.FOLDER / "files")
 
     def install(self, *arguments):
-        index.run("uv", "pip", "install", "-q", "--python", self.python, *arguments, UV_DEFAULT_INDEX=index.public())
+        # Copies: tests damage files, and links would damage the cache of uv and every environment that shares it.
+        variables = {"UV_DEFAULT_INDEX": index.public(), "UV_LINK_MODE": "copy"}
+        index.run("uv", "pip", "install", "-q", "--python", self.python, *arguments, **variables)
 
     def pip(self, *arguments):
         index.run(self.python, "-m", "pip", "install", "-q", "--index-url", index.public(), *arguments)
@@ -42,7 +44,7 @@ class Environment:
         """The status and the errors: code -> message."""
         done = subprocess.run(
             [self.folder / "bin/bedrax", "doctor", "--json"],
-            env=index.ENVIRONMENT | variables,
+            env=index.ENVIRONMENT | {"JAX_ENABLE_COMPILATION_CACHE": "1"} | variables,
             cwd=cwd,
             capture_output=True,
             text=True,
@@ -97,6 +99,7 @@ def test_a_jaxlib_that_is_too_old(environment):
 def test_a_jaxlib_that_is_too_new(environment):
     # No such release exists yet: the installed one gets another version.
     site = environment.site()
+    assert (site / "jaxlib/version.py").stat().st_nlink == 1
     (info,) = site.glob("jaxlib-*.dist-info")
     metadata = info / "METADATA"
     metadata.write_text(re.sub(r"(?m)^Version: .*$", "Version: 0.99.0", metadata.read_text("utf-8")), "utf-8")
@@ -108,6 +111,7 @@ def test_a_jaxlib_that_is_too_new(environment):
 def test_missing_and_damaged_libraries(environment):
     site = environment.site()
     (library,) = site.glob("jaxlib/libjax_common*")
+    assert library.stat().st_nlink == 1
     os.truncate(library, library.stat().st_size // 2)
     found = environment.doctor()
     assert found.keys() & {"ended", "broken"}

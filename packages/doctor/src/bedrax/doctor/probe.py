@@ -105,7 +105,7 @@ def caches() -> Result:
         "folder": state.path,
         "programs": state.entries,
         "bytes": state.bytes,
-        "limit in bytes": state.limit or "none",
+        "limit in bytes": "none" if state.limit is None else state.limit,
     }
     return Result({"compiled programs": facts}, findings)
 
