@@ -159,9 +159,10 @@ jax = {{ index = "bedrax" }}
 
 
 def installed(installer):
-    """The installed distributions: name -> version."""
+    """The installed distributions: name, with hyphens and in lower case -> version."""
     code = "import importlib.metadata as m; print(*(f'{d.name.lower()} {d.version}' for d in m.distributions()), sep='\\n')"
-    return dict(line.split(" ") for line in run(installer.python, "-c", code).splitlines())
+    found = (line.replace("_", "-").split(" ") for line in run(installer.python, "-c", code).splitlines())
+    return {name: version for name, version in found}
 
 
 def assert_ours(installer):
