@@ -349,14 +349,14 @@ def release(session):
     session.run("twine", "check", "--strict", *(str(path) for path in sorted(first.glob("*-*"))))
     made, version = Path("dist/release").resolve(), PROJECTS["bedrax"]["version"]
     session.run("python", "tools/index.py", str(first), str(made / "index"))
-    versions = [v for v in table.found() if v in session.posargs] or [*table.found()]
+    versions, whole = [v for v in table.found() if v in session.posargs] or [*table.found()], []
     for python in versions:
         session.log(f"Python {python}: each package alone, and all together")
         packages_alone(session, python, table.found()[python], first)
-        there = together(session, python, table.found()[python], first)
+        whole.append(together(session, python, table.found()[python], first))
     ask = ["cyclonedx-py", "environment", "--output-reproducible", "--mc-type=library"]
     root = ["--pyproject", "packages/bedrax/pyproject.toml"]
-    session.run(*ask, *root, "-o", str(made / f"bedrax-{version}.cdx.json"), there)
+    session.run(*ask, *root, "-o", str(made / f"bedrax-{version}.cdx.json"), whole[0])  # with TensorFlow
     lines = "".join(f"{digest}  {name}\n" for name, digest in digests(first).items())
     (made / "SHA256SUMS").write_text(lines, encoding="utf-8")
     if not dry_run:
