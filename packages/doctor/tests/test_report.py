@@ -79,6 +79,13 @@ def test_the_end_of_the_process_is_a_finding(tmp_path):
     assert "The check 'devices' failed: its process " in message and "xla_no_such_flag" in message
 
 
+def test_the_process_of_the_command_does_not_load_jaxlib(tmp_path):
+    # A damaged jaxlib would end it before it could report anything.
+    code = "import sys; from bedrax.doctor import diagnose; diagnose(); print(*{'jaxlib', 'numpy'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
 def test_a_check_without_end(tmp_path):
     slow = "import time; from bedrax.doctor import probe; probe.CHECKS = {'devices': (lambda: time.sleep(60), 0.5)}"
     file = tmp_path / "results"

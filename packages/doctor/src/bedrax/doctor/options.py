@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -22,6 +23,11 @@ VARIABLES: Final = frozenset(
 )
 _PREFIXES = ("JAX", "BEDRAX")
 _NEAR = 0.9  # the similarity from which a name without such a prefix counts as misspelt
+
+
+def may_be_set() -> bool:
+    """Return whether code of this process may have set options. Otherwise, a new process has the same ones."""
+    return "bedrax.core.config" in sys.modules
 
 
 def options(environ: Mapping[str, str] = os.environ) -> Result:
@@ -74,6 +80,8 @@ def misspelt(environ: Mapping[str, str], of_options: Iterable[str]) -> Iterator[
 
 def for_a_child() -> dict[str, str]:
     """Return the environment variables that give a new process the options that code has set in this one."""
+    if not may_be_set():
+        return {}
     try:
         from bedrax.core.config import all_flags
 

@@ -1,4 +1,4 @@
-"""The checks that start XLA: devices, the compilation cache, a self-test. `python -m bedrax.doctor.probe FILE`.
+"""The checks that load jaxlib: options, devices, the compilation cache, a self-test. `python -m bedrax.doctor.probe FILE`.
 
 They run in a process of their own, because a damaged jaxlib, a wrong flag of XLA or an old processor can end the process.
 Each check writes a line when it starts and a line with its result, so the check that ended the process is known.
@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from bedrax.doctor import options
 from bedrax.doctor.findings import Finding, Result, error, note, one_line
 
 SELF_TEST_SECONDS: Final = 10
@@ -214,6 +215,7 @@ TESTS: Final[dict[str, Callable[[], None]]] = {
 
 # The checks in their order, with the seconds after which a watchdog ends the process.
 CHECKS: Final[dict[str, tuple[Callable[[], Result], float]]] = {
+    "options": (options.options, 60),
     "devices": (devices, 60),
     "caches": (caches, 20),
     "self-test": (self_test, SELF_TEST_SECONDS),

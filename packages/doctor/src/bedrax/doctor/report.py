@@ -108,7 +108,7 @@ def _row(value: Any) -> str:
 
 
 def diagnose() -> Report:
-    """Check the installation. Devices and the self-test run in a new process, with the options of this one.
+    """Check the installation. Checks that load jaxlib run in a new process, with the options of this one.
 
     Examples:
 
@@ -119,12 +119,9 @@ def diagnose() -> Report:
     """
     facts: dict[str, dict[str, Any]] = {}
     findings: list[Finding] = []
-    here = {
-        "versions": installation.versions,
-        "installation": installation.installation,
-        "extras": installation.extras,
-        "options": options.options,
-    }
+    here = {"versions": installation.versions, "installation": installation.installation, "extras": installation.extras}
+    if options.may_be_set():
+        here["options"] = options.options
     for name, check in here.items():
         try:
             result = check()
@@ -133,8 +130,9 @@ def diagnose() -> Report:
         facts[name] = result.facts
         findings += result.findings
     for name, result in _in_a_process().items():
-        facts[name] = result.facts
-        findings += result.findings
+        if name not in facts:  # the new process sees options that code has set as those of its environment
+            facts[name] = result.facts
+            findings += result.findings
     return Report(facts, findings)
 
 
