@@ -14,8 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(ROOT.glob("packages/*/src/**/*.py"))
 
-# Calls that take the name of a module to import it later.
-MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "name_all", "offer", "provide"}
+# Calls that take the name of a module to import it later, or to look whether it is imported.
+MAY_NAME_MODULES = {"Column", "attach", "attach_stub", "getLogger", "loaded", "name_all", "offer", "provide"}
 # Groups of entry points, whose names look like those of modules.
 GROUPS = {
     group

@@ -32,7 +32,10 @@ def errors(found):
 
 def test_this_environment(tmp_path):
     status, found = run(tmp_path, JAX_COMPILATION_CACHE_DIR=str(tmp_path), JAX_ENABLE_COMPILATION_CACHE="1")
-    assert errors(found) == {} and found["ok"] and status == 0
+    wrong = errors(found)
+    if late := "took too long" in wrong.get("ended", {}).get("message", ""):  # a machine with much other work
+        del wrong["ended"]
+    assert wrong == {} and found["ok"] is not late and status == late
     facts = found["facts"]
     assert facts["devices"]["default"] and facts["devices"]["devices"]
     assert facts["versions"]["distributions"]["bedrax-doctor"]
@@ -42,8 +45,14 @@ def test_this_environment(tmp_path):
         "from": "environment variable JAX_COMPILATION_CACHE_DIR",
     }
     assert facts["caches"]["compiled programs"]["folder"] == str(tmp_path)
-    assert facts["self-test"]["seconds"].keys() == probe.TESTS.keys()
-    assert all(isinstance(seconds, float) for seconds in facts["self-test"]["seconds"].values())
+    assert late or facts["self-test"]["seconds"].keys() == probe.TESTS.keys()
+
+
+def test_the_self_test(monkeypatch):
+    monkeypatch.setattr(probe, "SELF_TEST_SECONDS", 1000)
+    facts, findings = probe.self_test()
+    assert findings == [] and facts["seconds"].keys() == probe.TESTS.keys()
+    assert all(isinstance(seconds, float) for seconds in facts["seconds"].values())
 
 
 def test_several_faults_of_the_environment(tmp_path):

@@ -6,6 +6,7 @@ All of it is read from metadata and files. Nothing that may be broken is importe
 from __future__ import annotations
 
 import base64
+import csv
 import functools
 import hashlib
 import importlib.machinery
@@ -162,12 +163,11 @@ def _altered(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
         for dist in some:
             if not ours(name) or (name == "jax" and LOCAL not in dist.version) or is_editable(dist):
                 continue
-            recorded = {str(file): file for file in dist.files or () if file.suffix in (".py", ".pyi")}
-            if not recorded:
-                if dist.files is None and name != "bedrax":
-                    yield error("no-record", f"{name} {shown(dist)} has no list of its files.", _reinstall(name))
+            recorded = _recorded(dist)
+            if recorded is None:
+                yield error("no-record", f"{name} {shown(dist)} has no list of its files.", _reinstall(name))
                 continue
-            wrong = [path for path, file in recorded.items() if _state(Path(str(dist.locate_file(file))), file.hash)]
+            wrong = [path for path, digest in recorded.items() if _state(Path(str(dist.locate_file(path))), digest)]
             if wrong:
                 yield error(
                     "changed-files",
@@ -183,19 +183,31 @@ def _altered(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
                 )
 
 
-def _state(path: Path, recorded: Any) -> str:
+def _recorded(dist: Distribution) -> dict[str, str] | None:
+    """The Python files in a distribution's list, with their hashes; None without a list.
+
+    `Distribution.files` leaves out files that are missing.
+    """
+    text = dist.read_text("RECORD")
+    if text is None:
+        return None
+    return {row[0]: row[1] for row in csv.reader(text.splitlines()) if row and row[0].endswith((".py", ".pyi"))}
+
+
+def _state(path: Path, recorded: str) -> str:
     """Return "missing", "changed", or "" for a file and the hash in its distribution's list."""
     try:
         data = path.read_bytes()
     except OSError:
         return "missing"
-    if recorded is None or recorded.mode not in hashlib.algorithms_available:
+    mode, _, expected = recorded.partition("=")
+    if mode not in hashlib.algorithms_guaranteed:
         return ""
-    digest = base64.urlsafe_b64encode(hashlib.new(recorded.mode, data).digest()).decode().rstrip("=")
-    return "" if digest == recorded.value else "changed"
+    digest = base64.urlsafe_b64encode(hashlib.new(mode, data).digest()).decode().rstrip("=")
+    return "" if digest == expected else "changed"
 
 
-def _foreign(dist: Distribution, recorded: dict[str, Any]) -> Iterator[str]:
+def _foreign(dist: Distribution, recorded: dict[str, str]) -> Iterator[str]:
     """The Python files in a distribution's packages that its list does not name."""
     packages = {Path(path).parent for path in recorded if Path(path).name == "__init__.py"}
     tops = {p for p in packages if p.parent not in packages}

@@ -27,7 +27,12 @@ _NEAR = 0.9  # the similarity from which a name without such a prefix counts as 
 
 def may_be_set() -> bool:
     """Return whether code of this process may have set options. Otherwise, a new process has the same ones."""
-    return "bedrax.core.config" in sys.modules
+    return loaded("bedrax.core.config")
+
+
+def loaded(module: str) -> bool:
+    """Return whether a module is imported."""
+    return module in sys.modules
 
 
 def options(environ: Mapping[str, str] = os.environ) -> Result:
