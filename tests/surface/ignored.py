@@ -34,6 +34,7 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "jax.numpy.intersect1d(assume_unique)", "jax.numpy.isin(assume_unique)", "jax.numpy.setxor1d(assume_unique)",
         "jax.numpy.unique(sorted)", "jax.numpy.top_k(sorted)", "jax.lax.linalg.qdwh(is_hermitian)", "jax.lax.cond(linear)",
         "jax.experimental.sparse.bcoo_gather(indices_are_sorted)", "jax.experimental.sparse.bcoo_gather(unique_indices)",
+        "jax.experimental.buffer_callback.buffer_callback(command_buffer_compatible)",
         "jax.experimental.pallas.multiple_of(values)", "jax.experimental.pallas.triton.max_contiguous(values)",
     ),
     "kernels are interpreted, exactly and in order: nothing is compiled, cached or approximated": (

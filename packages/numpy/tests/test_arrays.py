@@ -315,7 +315,10 @@ def test_every_public_name_exists():
 
 
 def test_where_lists_are_read_as_arrays():
-    assert jnp.shape([1, 2]) == (2,) and jnp.ndim([[1]]) == 2 and jnp.size([1, 2]) == 2
+    for f, x, expected in ((jnp.shape, [1, 2], (2,)), (jnp.ndim, [[1]], 2), (jnp.size, [1, 2], 2)):
+        with pytest.warns(DeprecationWarning, match=f"jnp.{f.__name__} is for arrays and scalars, got list") as seen:
+            assert f(x) == expected
+        assert len(seen) == 1
     assert bool(jnp.array_equal([1, 2], np.array([1, 2])))
     assert jnp.zeros(3).at[:2].set([1, 2]).tolist() == [1, 2, 0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import enum
 import os
 
 import numpy as np
@@ -62,7 +63,7 @@ def test_what_is_refused():
         ffi.ffi_call("f", (), input_layouts=[(0, 2)])(A[0])
     with pytest.raises(ValueError, match="input_layouts for 1 arguments"):
         ffi.ffi_call("f", (), input_layouts=[])(A[0])
-    with pytest.raises(ValueError, match="no such argument or result"):
+    with pytest.raises(ValueError, match="there is no result 0"):
         ffi.ffi_call("f", (), input_output_aliases={0: 0})(A[0])
     with pytest.raises(ValueError, match="legacy_backend_config"):
         ffi.ffi_call("f", (), legacy_backend_config="x")
@@ -89,6 +90,59 @@ def test_attributes_and_effects():
         "has_side_effect = true",
     ):
         assert part in text
+
+
+class Kind(enum.IntEnum):
+    SECOND = 2
+
+
+ATTRIBUTES = [
+    (1.5, "1.500000e+00 : f64"),
+    (np.float32(1.5), "1.500000e+00 : f32"),
+    (np.float16(1.5), "1.500000e+00 : f16"),
+    (2**40, "1099511627776 : i64"),
+    (np.uint8(2), "2 : ui8"),
+    (True, "true"),
+    (np.bool_(True), "true"),
+    (Kind.SECOND, "2 : i64"),
+    ("text", '"text"'),
+    (np.str_("text"), '"text"'),
+    (b"text", '"text"'),
+    (np.dtype("float32"), "f32"),
+    (np.int16, "i16"),
+    ((1.0, 2.5), "array<f64: 1.000000e+00, 2.500000e+00>"),
+    ([1, 2], "array<i64: 1, 2>"),
+    ((True, False), "array<i1: true, false>"),
+    ((1, 2.5), "[1, 2.500000e+00]"),
+    (("a", "b"), '["a", "b"]'),
+    (np.float32([1, 2]), "dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>"),
+    ({"b": {"c": 2.5}, "a": np.int32(1)}, "{a = 1 : i32, b = {c = 2.500000e+00 : f64}}"),
+    ({}, "{}"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), ATTRIBUTES, ids=lambda x: repr(x).replace(" ", ""))
+def test_types_of_attributes(value, text):
+    f = ffi.ffi_call("f", ShapeDtypeStruct((3,), np.float32))
+    module = jit(lambda x: f(x, a=value)).lower(np.ones(3, np.float32)).as_text()
+    assert f"backend_config = {{a = {text}}}" in module
+
+
+@pytest.mark.parametrize("value", [None, 1j, object()])
+def test_other_values_are_no_attributes(value):
+    f = ffi.ffi_call("f", ShapeDtypeStruct((3,), np.float32))
+    with pytest.raises(TypeError, match="no MLIR attribute"):
+        jit(lambda x: f(x, a=value)).lower(np.ones(3, np.float32))
+
+
+def test_results_and_aliases_that_do_not_fit():
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(ValueError, match="attributes shape and dtype"):
+        ffi.ffi_call("f", 3)
+    with pytest.raises(ValueError, match="2 output_layouts for 1 results"):
+        ffi.ffi_call("f", [ShapeDtypeStruct(x.shape, x.dtype)], output_layouts=[(0, 1), (0, 1)])
+    with pytest.raises(ValueError, match="need one type"):
+        ffi.ffi_call("f", ShapeDtypeStruct((2, 4), x.dtype), input_output_aliases={0: 0})(x)
 
 
 def test_capsules_and_headers():

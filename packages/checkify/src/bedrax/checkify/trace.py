@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+import numpy as np
 from bedrax import lax, pytree
 from bedrax.checkify.errors import (
     Collector,
@@ -24,10 +25,11 @@ from bedrax.checkify.errors import (
     user_checks,
 )
 from bedrax.core import dtypes, source, staging
+from bedrax.core.array import Array
 from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.facts import cached
-from bedrax.core.ir import Jaxpr, Literal, last_uses
+from bedrax.core.ir import DebugInfo, Jaxpr, Literal, last_uses
 from bedrax.core.tracing import Primitive, Trace, checks_leaks, current, entered
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.reductions import reduce_or_p
@@ -172,7 +174,8 @@ def checkify(f: Callable[..., Out], errors: frozenset[ErrorCategory] = user_chec
     """A function that also returns the first error in `f`.
 
     Args:
-      f: takes and returns pytrees of arrays.
+      f: takes pytrees and returns pytrees of arrays. Arguments that are not arrays, such as Python's numbers, are passed
+        to it as they are, so they may be static arguments of functions in it.
       errors: the kinds of errors: `user_checks` (calls of `check`), `nan_checks`, `div_checks`, `index_checks`, or
       unions of these, such as `float_checks`, `automatic_checks` and `all_checks`.
 
@@ -198,9 +201,20 @@ def checkify(f: Callable[..., Out], errors: frozenset[ErrorCategory] = user_chec
     def checked_function(*args, **kwargs):
         # Staged first: a known index would be clamped before its check.
         leaves, in_tree = pytree.tree_flatten((args, kwargs))
-        types = [abstractify(x) for x in leaves]
-        program, out_tree = staging.trace_to_jaxpr(staging.flat_fun(f, in_tree), types, staging.described(f, in_tree))
-        error, outs = collect(kinds, lambda trace: trace.run(program, *leaves))
+        places = [i for i, x in enumerate(leaves) if isinstance(x, (Array, np.ndarray, np.generic))]
+        arrays = [leaves[i] for i in places]
+
+        def of_arrays(*values):
+            given = list(leaves)
+            for i, value in zip(places, values, strict=True):
+                given[i] = value
+            return flat(*given)
+
+        flat, whole = staging.flat_fun(f, in_tree), staging.described(f, in_tree)
+        names = lambda: whole.arg_names and tuple([whole.arg_names[i] for i in places])
+        about = DebugInfo("jit", lambda: whole.func_src_info, names)
+        program, out_tree = staging.trace_to_jaxpr(of_arrays, [abstractify(x) for x in arrays], about)
+        error, outs = collect(kinds, lambda trace: trace.run(program, *arrays))
         return error, pytree.tree_unflatten(out_tree, outs)
 
     return checked_function

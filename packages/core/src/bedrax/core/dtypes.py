@@ -123,7 +123,7 @@ class ExtendedDType:
 
     Subclasses are hashable and define `name`, `type` (a subclass of `extended`) and `itemsize`. They define the
     representation of their arrays: `element_shape`, `element_dtype`, ``physical_value(x)`` (the base of an
-    array), ``from_physical(base, aval)``; and ``zeros(shape)``.
+    array), ``from_physical(base, aval)``; and ``filled(shape, value)``, whose elements consist of one number.
     """
 
     type: type
@@ -154,6 +154,22 @@ class TypePromotionError(ValueError):
       ...         print("an explicit astype is required")
       ...
       an explicit astype is required
+    """
+
+
+class ExtendedPromotionError(TypePromotionError, TypeError):
+    """Raised when an operation combines an extended dtype, such as that of keys, with another dtype.
+
+    Upstream raises TypeError for arithmetic, and ValueError for a conversion. This class is both.
+
+    Examples:
+
+      >>> try:
+      ...     jax.random.key(0) + 1
+      ... except TypeError:
+      ...     print("use jax.random.fold_in")
+      ...
+      use jax.random.fold_in
     """
 
 
@@ -496,7 +512,7 @@ def itemsize_bits(dtype: Any) -> int:
     dtype = _numpy_dtype(dtype)
     bits = _BITS.get(dtype) if isinstance(dtype, np.dtype) else None
     if bits is None:
-        raise ValueError(f"elements of dtype {dtype} have no size in bits")
+        raise ExtendedPromotionError(f"elements of dtype {dtype} have no size in bits")
     return bits
 
 

@@ -76,11 +76,11 @@ class ElementDType(dtypes.ExtendedDType):
         """The array of type `aval` that `base` represents."""
         return EArray(aval, base)
 
-    def zeros(self, shape: Any) -> Any:
-        """The sum of no elements, as an array of zeros of this dtype."""
+    def filled(self, shape: Any, value: Any) -> Any:
+        """An array of this dtype whose elements consist of one number. Zeros are the sum of no elements."""
         zero = getattr(self._rules, "zero", None)
-        if zero is None:
-            return to_edtype_p.bind(lax.full((*shape, *self.element_shape), 0, self.element_dtype), edtype=self)
+        if zero is None or not isinstance(value, (int, float)) or value:
+            return to_edtype_p.bind(lax.full((*shape, *self.element_shape), value, self.element_dtype), edtype=self)
         return lax.broadcast_in_dim(zero(self), shape, ())
 
     def sum_of(self, x: Any, y: Any) -> Any:

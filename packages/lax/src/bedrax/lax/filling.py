@@ -42,9 +42,12 @@ def full(shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None
     if dtype is not None:
         if isinstance(dtype, dtypes.ExtendedDType):
             if aval.dtype != dtype:
-                if isinstance(fill_value, (int, float)) and fill_value == 0:
-                    return dtype.zeros(shape)  # the result of `zeros` and `empty`
-                raise TypeError(f"full: an array of dtype {dtype} needs such a fill_value, got {aval.str_short()}")
+                if dtypes.is_integer(aval.dtype) or (isinstance(fill_value, float) and fill_value == 0):
+                    return dtype.filled(shape, fill_value)
+                raise TypeError(
+                    f"full: the fill_value of an array of dtype {dtype} has this dtype, or is an integer for the"
+                    f" numbers that the elements consist of; got {aval.str_short()}"
+                )
             return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
         fill_value = _scalar_as(fill_value, aval, dtypes.canonicalize_dtype(dtype))
     return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
@@ -105,7 +108,7 @@ def zeros_of(aval: ShapedArray) -> Any:
     if dtype == dtypes.float0:
         return np.zeros(aval.shape, dtypes.float0)
     if isinstance(dtype, dtypes.ExtendedDType):
-        return dtype.zeros(aval.shape)
+        return dtype.filled(aval.shape, 0)
     zeros = broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
     return moved(zeros, aval.split) if aval.split is not None and aval.split.partial else zeros
 

@@ -141,7 +141,7 @@ def _join(types: tuple, weaks: tuple, mode: str, x64: bool) -> tuple[Any, bool]:
         if dtype not in upper:
             if isinstance(dtype, np.dtype) and dtype != dtypes.float0:
                 raise TypeError(_not_for_arrays(dtype))
-            raise dtypes.TypePromotionError(
+            raise dtypes.ExtendedPromotionError(
                 f"dtype {dtype} combines implicitly with no other dtype, got {', '.join(map(str, types))}"
             )
         nodes.append(_node(dtypes.canonicalize_dtype(dtype), weak))

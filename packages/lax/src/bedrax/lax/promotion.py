@@ -279,11 +279,14 @@ def broadcast_to(x: Any, shape: tuple[Any, ...]) -> Any:
 
 
 def _check_rank_promotion(name: str, shapes: Sequence[tuple]) -> None:
+    if flags.numpy_rank_promotion.value != "allow" and len({len(s) for s in shapes if s}) > 1:
+        report_rank_promotion(name, shapes)
+
+
+def report_rank_promotion(name: str, shapes: Sequence[tuple]) -> None:
+    """Warn of operands of these shapes, or raise ValueError, unless `jax_numpy_rank_promotion` is 'allow'."""
     mode = flags.numpy_rank_promotion.value
     if mode == "allow":
-        return
-    ranks = {len(s) for s in shapes if s}
-    if len(ranks) < 2:
         return
     listed = " ".join(map(str, shapes))
     text = (

@@ -215,14 +215,20 @@ def shape(a: Any) -> tuple[Any, ...]:
       (2, 3)
     """
     found = getattr(a, "shape", None)
-    if isinstance(found, tuple):
-        return found
-    if a is None:  # TensorFlow Probability passes it
-        warnings.warn(
-            "None is no array: its shape, ndim and size will be refused; ask whether it is None", DeprecationWarning, 2
-        )
-        return ()
-    return np.shape(a) if isinstance(a, (list, tuple)) else aval_of(operand("shape", a)).shape
+    return found if isinstance(found, tuple) else _shape_of_other("shape", a)
+
+
+def _shape_of_other(name: str, a: Any) -> tuple[Any, ...]:
+    """The shape of a value without the attribute `shape`."""
+    if a is not None and not isinstance(a, (list, tuple)):
+        return aval_of(operand(name, a)).shape
+    warnings.warn(  # TensorFlow Probability passes None
+        f"jnp.{name} is for arrays and scalars, got {type(a).__name__} {a!r:.60}; it will be an error. Use"
+        f" {'np.' + name if a is not None else 'a comparison with None'} instead.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return () if a is None else np.shape(a)
 
 
 def ndim(a: Any) -> int:
@@ -236,11 +242,15 @@ def ndim(a: Any) -> int:
     found = getattr(a, "ndim", None)
     if isinstance(found, int):
         return found
-    return len(shape(a))
+    found = getattr(a, "shape", None)
+    return len(found if isinstance(found, tuple) else _shape_of_other("ndim", a))
 
 
 def size(a: Any, axis: Axis = None) -> int:
     """The number of elements of an array, or the product of its lengths along `axis` (an int or several).
+
+    Raises:
+      ValueError: an axis occurs twice.
 
     Examples:
 
@@ -249,8 +259,12 @@ def size(a: Any, axis: Axis = None) -> int:
       >>> jnp.size(jnp.ones((2, 3)), axis=1)
       3
     """
-    lengths = shape(a)
+    lengths = getattr(a, "shape", None)
+    if not isinstance(lengths, tuple):
+        lengths = _shape_of_other("size", a)
     if axis is None:
         return dims.size(lengths)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    return dims.size([lengths[canonical_axis(i, len(lengths))] for i in axes])
+    axes = [canonical_axis(i, len(lengths)) for i in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"jnp.size: repeated axis in axis={axis}; each axis is named once")
+    return dims.size([lengths[i] for i in axes])

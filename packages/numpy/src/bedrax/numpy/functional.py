@@ -10,7 +10,7 @@ from typing import Any
 from bedrax import lax, pytree
 from bedrax.core import dims
 from bedrax.core.array import Array
-from bedrax.lax.promotion import operand
+from bedrax.lax.promotion import operand, report_rank_promotion
 from bedrax.numpy.arguments import array, axis_index
 
 _LABEL = r"[A-Za-z_]\w*|\d+"
@@ -117,6 +117,8 @@ def _mapped_over_leading_axes(function: Callable, values: Sequence[Array], ranks
     from bedrax.batching import vmap  # on first use: few functions here map
 
     shapes = [x.shape[:rank] for x, rank in zip(values, ranks, strict=True)]
+    if len({rank for x, rank in zip(values, ranks, strict=True) if x.ndim}) > 1:
+        report_rank_promotion("vectorize", [x.shape for x in values])
     batch = lax.broadcast_shapes(*shapes) if shapes else ()
     # Missing leading axes and broadcast axes of length 1 are not mapped; one vmap per axis of the result.
     plans, kept = [], []

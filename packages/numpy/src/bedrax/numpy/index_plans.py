@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from bedrax import pytree
 from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import shaping
+from bedrax.numpy import creation
 from bedrax.numpy_backend.host_array import HostArray
 
 _INT32 = np.dtype(np.int32)
@@ -190,6 +192,8 @@ def _slice_entry(v: Any, s: slice) -> Any:
     try:
         return int(operator.index(v))
     except (TypeError, errors.JAXTypeError):
+        if isinstance(v, (float, complex, np.floating, np.complexfloating)):
+            raise TypeError(f"the bounds of a slice are integers, got {v!r} in {s}") from None
         raise IndexError(
             f"the bounds of a slice are known integers, as they decide a shape; got {s}. Use lax.dynamic_slice_in_dim"
             " for a start that is computed."
@@ -202,12 +206,19 @@ _LISTS = (
 )
 
 
+def _array_of(entries: Any) -> Any:
+    """A nested list or tuple, which is one entry of an index, as an array."""
+    if any(isinstance(leaf, tracing.Tracer) for leaf in pytree.tree_leaves(entries)):
+        return creation.asarray(entries)
+    return np.asarray(entries)
+
+
 def _entry(i: Any, position: int) -> Any:
     """An index that is neither int, slice, None nor Ellipsis, as an array or a bool."""
     if isinstance(i, (bool, np.bool_)):
         return np.bool_(i)
     if isinstance(i, (list, tuple)):
-        raise TypeError(_LISTS)
+        i = _array_of(i)
     if isinstance(i, str):
         raise TypeError(f"arrays have no fields: an index is no text, got {i!r}")
     if not isinstance(i, (Array, np.ndarray, np.generic)):
@@ -215,8 +226,13 @@ def _entry(i: Any, position: int) -> Any:
             i = i.__jax_array__()
         elif hasattr(i, "__index__") and not isinstance(i, float):
             return operator.index(i)
-        else:
+        elif isinstance(i, (float, complex)):
             i = np.asarray(i)
+        else:
+            raise IndexError(
+                "an index consists of integers, slices, `...`, None, and arrays of integers or booleans;"
+                f" got {i!r} of type {type(i)} at position {position}"
+            )
     dtype = i.dtype
     if dtype == np.bool_ or dtypes.is_integer(dtype):
         return i

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes, errors, tracing
+from bedrax.core import config, dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
@@ -169,7 +169,10 @@ def linspace(
     else:
         out_dtype = dtypes.explicit_dtype(dtype, "linspace")
     given = dtypes.to_inexact_dtype(lattice.result_type(start, stop))
-    work = dtypes.to_inexact_dtype(lattice.promote_types(given, out_dtype)) if dtype is not None else given
+    work, inexact = given, dtypes.to_inexact_dtype(out_dtype)
+    if dtypes.itemsize_bits(inexact) > 8:  # narrower floats are not promoted
+        with config.numpy_dtype_promotion("standard"):  # `dtype` asks for a conversion
+            work = lattice.promote_types(given, inexact)
     a, b = promote("linspace", (start, stop), True)
     a, b = (lax.convert_to(v, work, False) for v in (a, b))
     a, b = broadcast("linspace", (a, b), scalars=False)

@@ -49,6 +49,9 @@ def _keep(out: Any, shape: tuple, axes: tuple) -> Any:
 
 def _masked(x: Any, where: Any, value: Any, name: str) -> Any:
     mask = operand(name, where)
+    rank = len(aval_of(mask).shape)
+    if 0 < rank < len(aval_of(x).shape):  # a mask is not an operand whose rank is promoted
+        mask = broadcast_to(mask, aval_of(x).shape)
     return choose_where(mask, x, np.asarray(value).astype(aval_of(x).dtype)[()])
 
 
@@ -463,7 +466,7 @@ def var(
     Args:
       a: array of numbers; the result is real.
       axis, out, keepdims, where: as in `sum`.
-      dtype: in which to compute.
+      dtype: in which to compute; also the dtype of the result.
       ddof, correction: the sum of squares is divided by ``n - ddof`` (one of the two may be given).
       mean: the mean along `axis` with ``keepdims=True``, if known.
 
@@ -487,7 +490,7 @@ def var(
         raise ValueError(f"jnp.var: dtype argument must be inexact, got {target}")
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(target):
         raise ValueError(f"jnp.var of {aval.dtype} is computed in a complex dtype, got dtype={target}")
-    result_dtype = dtypes.to_real_dtype(target)
+    result_dtype = dtypes.to_real_dtype(target) if dtype is None else target
     work = _accumulation(target)
     axes = normalize_axes(axis, len(aval.shape))
     x = lax.convert_to(x, work, False)

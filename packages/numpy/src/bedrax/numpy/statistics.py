@@ -473,7 +473,7 @@ def bincount(
     Args:
       x: integers, of rank 1. Negative ones count as 0.
       weights: the weight of each element, instead of 1.
-      minlength: least length of the result.
+      minlength: least length of the result, if `length` is None.
       length: length of the result; greater integers do not count. None needs a concrete `x`.
 
     Raises:
@@ -505,7 +505,7 @@ def bincount(
         length = max(minlength, top + 1 if x.size else 0)
     if minlength < 0 or length < 0:
         raise ValueError(f"jnp.bincount: minlength and length are not negative, got {minlength} and {length}")
-    length = dims.max_dim(operator.index(length) if dims.is_constant_dim(length) else length, minlength)
+    length = operator.index(length) if dims.is_constant_dim(length) else length
     if weights is None:
         weights = np.asarray(1, dtypes.default_int_dtype())
     else:
@@ -701,7 +701,7 @@ def histogramdd(
         counts = counts.astype(points.dtype)
         counts = counts / jnp.sum(counts)
         for i, e in enumerate(edges):
-            counts = counts / jnp.diff(e).reshape((-1,) + (1,) * (d - 1 - i))
+            counts = counts / jnp.expand_dims(jnp.diff(e), [k for k in _range(d) if k != i])
     return counts, edges
 
 

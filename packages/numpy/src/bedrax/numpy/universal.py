@@ -61,10 +61,7 @@ class ufunc:
         if nargs is not None and nargs != nin + nout:
             raise ValueError(f"ufunc: nargs must be nin + nout = {nin + nout}, got {nargs}")
         self._func = func
-        self.nin = nin
-        self.nout = nout
-        self.nargs: int = nin + nout
-        self.identity = identity
+        self._nin, self._nout, self._identity = nin, nout, identity
         self.__name__: str
         self.__qualname__: str
         self.__name__ = self.__qualname__ = name or getattr(func, "__name__", "function")
@@ -78,6 +75,26 @@ class ufunc:
             ]
         )
         self._fast = {"reduce": reduce, "accumulate": accumulate, "at": at, "reduceat": reduceat}
+
+    @property
+    def nin(self) -> int:
+        """The number of operands."""
+        return self._nin
+
+    @property
+    def nout(self) -> int:
+        """The number of results."""
+        return self._nout
+
+    @property
+    def nargs(self) -> int:
+        """The number of operands and results."""
+        return self._nin + self._nout
+
+    @property
+    def identity(self) -> Any:
+        """The neutral element, from which an empty reduction starts. None: there is none."""
+        return self._identity
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"

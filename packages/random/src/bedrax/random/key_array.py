@@ -59,10 +59,10 @@ class KeyDType(dtypes.ExtendedDType):
         """The array of keys, of type `aval`, with that base."""
         return KeyArray(aval.dtype, base)
 
-    def zeros(self, shape: Shape) -> Any:
-        """Keys whose bases are zeros (as `jax.numpy.zeros` makes them)."""
+    def filled(self, shape: Shape, value: Any) -> Any:
+        """Keys whose words all have one value: `jax.numpy.zeros` and `full_like` make them."""
         return random_wrap_p.bind(
-            lax.full((*shape, *self.element_shape), 0, self.element_dtype), impl=self.implementation
+            lax.full((*shape, *self.element_shape), value, self.element_dtype), impl=self.implementation
         )
 
 

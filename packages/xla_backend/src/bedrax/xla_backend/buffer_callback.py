@@ -12,8 +12,10 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.core.array import Array
+from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.typing import DTypeLike
 from bedrax.lax.primitives.callbacks import io_callback, pure_callback
+from bedrax.xla_backend.ffi import check_aliases
 
 __all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
 
@@ -128,10 +130,13 @@ def buffer_callback(
       vmap_method: see `jax.pure_callback`; not with `has_side_effect`.
       input_output_aliases: flat argument -> flat result; the buffer of the result has its values at the start of the
       call.
-      command_buffer_compatible: only False; it is about GPUs.
+      command_buffer_compatible: allow a GPU to record the call. The host makes every call.
 
     Returns:
       A function of pytrees of arrays that returns a pytree like `result_shape_dtypes`.
+
+    Raises:
+      ValueError: an alias names no argument or result, or their types differ.
 
     Examples:
 
@@ -144,14 +149,14 @@ def buffer_callback(
       >>> jax.jit(lambda x: 10 * totals(x))(jnp.arange(1., 5.))
       Array([ 10.,  30.,  60., 100.], dtype=float32)
     """
-    if command_buffer_compatible:
-        raise NotImplementedError("buffer_callback: callbacks run on the host, so command_buffer_compatible is False")
     wanted, tree = pytree.tree_flatten(result_shape_dtypes)
     types = tuple((tuple(s.shape), np.dtype(s.dtype)) for s in wanted)
     aliases = tuple(sorted((input_output_aliases or {}).items()))
 
     def call(*args):
-        ranks = tuple(np.ndim(x) for x in pytree.tree_leaves(args))
+        avals = [aval_of(x) for x in pytree.tree_leaves(args)]
+        check_aliases(dict(aliases), avals, [ShapedArray(*kind) for kind in types])
+        ranks = tuple(len(aval.shape) for aval in avals)
         fill = _Fill(callback, types, tree, aliases, ranks)
         if has_side_effect:
             return io_callback(fill, result_shape_dtypes, *args)
@@ -178,5 +183,8 @@ class _Fill:
         for source, target in self.aliases:
             results[target][...] = given[source]
         read = pytree.tree_map(lambda x: Buffer(np.array(x), False), args)
-        self.callback(ExecutionContext(), pytree.tree_unflatten(self.tree, [Buffer(x, True) for x in results]), *read)
+        out = pytree.tree_unflatten(self.tree, [Buffer(x, True) for x in results])
+        returned = self.callback(ExecutionContext(), out, *read)
+        if returned is not None:
+            raise TypeError(f"buffer_callback: the callback writes its results into buffers, and returned {returned!r}")
         return pytree.tree_unflatten(self.tree, results)

@@ -157,6 +157,25 @@ def _type_of(x: Any) -> AbstractValue:
     return abstractify(x)
 
 
+def check_aliases(aliases: dict[int, int], operands: Sequence[AbstractValue], results: Sequence[AbstractValue]) -> None:
+    """Check that each pair of a flat operand and a flat result exists and has one type.
+
+    Raises:
+      ValueError: it does not.
+    """
+    for i, j in aliases.items():
+        for what, position, types in (("operand", i, operands), ("result", j, results)):
+            if not 0 <= position < len(types):
+                raise ValueError(
+                    f"input_output_aliases={aliases}: there is no {what} {position}; there are {len(types)} {what}s"
+                )
+        if operands[i].str_short() != results[j].str_short():
+            raise ValueError(
+                f"input_output_aliases={aliases}: operand {i} of type {operands[i].str_short()} and result {j} of type"
+                f" {results[j].str_short()} share memory, and need one type"
+            )
+
+
 def _layout(given: Any, aval: ShapedArray) -> tuple[int, ...] | None:
     """Major to minor, or None for row-major."""
     if given is None:
@@ -194,8 +213,12 @@ def ffi_call(
       legacy_backend_config: the string that older interfaces take instead of attributes.
 
     Returns:
-      A function of arrays, with attributes as keyword arguments (booleans, numbers, strings, NumPy arrays and
-      dictionaries of them; the dtype of a NumPy scalar is the type of the attribute). Not differentiable.
+      A function of arrays, with attributes as keyword arguments: booleans, numbers, members of an `IntEnum`, strings,
+      dtypes, NumPy arrays, and sequences and dictionaries of them. The dtype of a NumPy scalar is the type of the
+      attribute; Python's numbers have 64 bits. Not differentiable.
+
+    Raises:
+      ValueError: aliases or layouts do not fit the operands or results, or a result has no shape and dtype.
 
     Examples:
 
@@ -214,12 +237,20 @@ def ffi_call(
     if vmap_method is not None and vmap_method not in _VMAP_METHODS:
         raise ValueError(f"vmap_method must be one of {_VMAP_METHODS}, got {vmap_method!r}")
     leaves, tree = pytree.tree_flatten(result_shape_dtypes)
+    for position, x in enumerate(leaves):
+        if x is not abstract_token and not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            raise ValueError(
+                f"ffi_call to {target_name}: result_shape_dtypes has {x!r} at position {position}; a result is described"
+                " by an object with the attributes shape and dtype, such as jax.ShapeDtypeStruct"
+            )
     avals = [_type_of(x) for x in leaves]
     result_avals = tuple([ShapedArray(a.shape, dtypes.canonicalize_dtype(a.dtype)) if a.is_array else a for a in avals])
     if output_layouts is None:
         out_layouts: tuple[Any, ...] = (None,) * len(result_avals)
     else:
         given = output_layouts if isinstance(result_shape_dtypes, list | tuple) else [output_layouts]
+        if len(given) != len(result_avals):
+            raise ValueError(f"ffi_call to {target_name}: {len(given)} output_layouts for {len(result_avals)} results")
         out_layouts = tuple(_layout(o, a) for o, a in zip(given, result_avals, strict=True))
     if legacy_backend_config is not None and custom_call_api_version >= 4:
         raise ValueError(
@@ -234,9 +265,7 @@ def ffi_call(
         layouts = (None,) * len(args) if input_layouts is None else input_layouts
         if len(layouts) != len(args):
             raise ValueError(f"ffi_call to {target_name}: {len(layouts)} input_layouts for {len(args)} arguments")
-        for operand, result in (input_output_aliases or {}).items():
-            if not (0 <= operand < len(args) and 0 <= result < len(result_avals)):
-                raise ValueError(f"input_output_aliases {{{operand}: {result}}}: there is no such argument or result")
+        check_aliases(input_output_aliases or {}, in_avals, result_avals)
         out = ffi_call_p.bind(
             *args,
             target_name=target_name,

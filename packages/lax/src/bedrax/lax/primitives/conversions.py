@@ -93,7 +93,7 @@ def convert_to(x: Any, dtype: np.dtype, weak_type: bool = False) -> Any:
         extended = dtype if dtypes.is_extended(dtype) else aval.dtype
         if hasattr(extended, "converted"):
             return extended.converted(x, dtype)
-        raise TypeError(f"convert_element_type: {aval.dtype} has no conversion to {dtype}")
+        raise dtypes.ExtendedPromotionError(f"convert_element_type: {aval.dtype} has no conversion to {dtype}")
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=weak_type)
 
 

@@ -37,6 +37,9 @@ def _sort_shape(*operands, dimension, is_stable, num_keys):
     shape = operands[0].shape
     if any(not dims.same_shape(a.shape, shape) for a in operands):
         raise TypeError(f"sort: the operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
+    for a in operands[:num_keys]:
+        if dtypes.is_extended(a.dtype):
+            raise TypeError(f"sort: elements of dtype {a.dtype} have no order")
     return list(operands)
 
 

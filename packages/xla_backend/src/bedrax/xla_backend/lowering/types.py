@@ -257,7 +257,13 @@ def _convert(x: Any, kind: type) -> Attribute:
 
 
 def ffi_attribute(x: Any) -> Attribute:
-    """An attribute of a typed FFI call: Python floats are f32, NumPy scalars keep their type, arrays are dense arrays."""
+    """An attribute of a typed FFI call.
+
+    Python's numbers have 64 bits, and NumPy scalars keep their type. An `IntEnum` is its number, a dtype a type. Arrays
+    are dense elements; a sequence of one kind of Python numbers is a dense array of 64 bits (of booleans: of 1 bit).
+    """
+    if isinstance(x, (str, bytes)):
+        return string(x if isinstance(x, str) else x.decode())
     if isinstance(x, np.generic):
         dtype = x.dtype
         if dtype.kind == "b":
@@ -268,6 +274,20 @@ def ffi_attribute(x: Any) -> Attribute:
             return ir.FloatAttr.get(element_type(dtype), float(x), loc=unknown)
     if isinstance(x, dict):
         return ir.DictAttr.get({k: ffi_attribute(v) for k, v in x.items()}, context) if x else no_attributes
+    if isinstance(x, float):
+        return ir.FloatAttr.get(element_type(np.dtype(np.float64)), x, loc=unknown)
+    if isinstance(x, int) and not isinstance(x, bool):
+        return i64(int(x))
+    if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
+        return ir.TypeAttr.get(element_type(np.dtype(x)), context)
+    if isinstance(x, (tuple, list)):
+        kinds = {type(e) for e in x}
+        if kinds == {float}:
+            with context:
+                return ir.DenseF64ArrayAttr.get(list(x))
+        if kinds <= {int} or kinds == {bool}:
+            return attribute(tuple(x))
+        return ir.ArrayAttr.get([ffi_attribute(e) for e in x], context)
     return attribute(x)
 
 
