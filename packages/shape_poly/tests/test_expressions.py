@@ -333,3 +333,13 @@ def test_bounds_do_not_depend_on_what_was_asked_before(order):
     scope = SymbolicScope()
     found = {which: ask(which, scope) for which in order}
     assert found == {which: ask(which, SymbolicScope()) for which in order}
+
+
+@pytest.mark.parametrize(("text", "expected"), [("+ a - b", "- b + a"), ("+a", "a"), ("-a + b", "b - a"), ("é", "é")])
+def test_a_leading_sign_and_other_letters(text, expected):
+    assert str(symbolic_shape(text)[0]) == expected
+
+
+def test_a_dimension_has_no_negative_powers():
+    with pytest.raises(ValueError, match="no negative powers"):
+        symbolic_shape("b")[0] ** -1

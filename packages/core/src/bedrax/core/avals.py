@@ -523,9 +523,11 @@ def struct_of(aval: Any) -> ShapeDtypeStruct:
 
 
 def abstractify(x: Any) -> AbstractValue:
-    """Return `aval_of(x)`; `x` may also be any object with a shape and a dtype."""
+    """Return `aval_of(x)`. `x` may also be an object with a shape and a dtype, which has 32 bits without x64."""
     if isinstance(x, ShapeDtypeStruct):
-        return x.aval
+        aval = x.aval
+        dtype = dtypes.canonicalize_dtype(aval.dtype, allow_extended_dtype=True)
+        return aval if dtype == aval.dtype else aval.update(dtype=dtype)
     try:
         return aval_of(x)
     except TypeError:

@@ -281,12 +281,29 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 
 
 def _static_triangle(n: Any, k: Any, m: Any, lower: bool) -> tuple[Array, Array]:
-    n = operator.index(n)
-    m = n if m is None else operator.index(m)
+    m = n if m is None else m
+    if dims.is_symbolic(n) or dims.is_symbolic(m):
+        return _symbolic_triangle(n, operator.index(k), m, lower)
+    n, m = operator.index(n), operator.index(m)
     mask = np.tri(n, m, operator.index(k) if lower else operator.index(k) - 1, dtype=bool)
     rows, columns = np.nonzero(mask if lower else ~mask)
     kind = dtypes.default_int_dtype()
     return asarray(rows.astype(kind)), asarray(columns.astype(kind))
+
+
+def _symbolic_triangle(n: Any, k: int, m: Any, lower: bool) -> tuple[Array, Array]:
+    """The positions for symbolic sizes; the number of elements is a dimension."""
+
+    def half_square(size: Any) -> Any:  # 1 + 2 + ... + size
+        size = dims.non_negative(size)
+        return size * (size + 1) // 2
+
+    def below(k: int) -> Any:  # the sum over rows i of min(max(i + k + 1, 0), m)
+        return half_square(n + k) - half_square(k) - half_square(n + k - m) + half_square(k - m)
+
+    mask = tri(n, m, k if lower else k - 1, dtype=bool)
+    count = below(k) if lower else n * m - below(k - 1)
+    return nonzero(mask if lower else ~mask, size=count)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:

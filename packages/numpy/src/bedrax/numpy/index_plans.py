@@ -170,7 +170,7 @@ def _bounds(s: slice, size: Any) -> tuple[Any, Any, Any]:
             return default
         if v < 0:
             return dims.max_dim(v + size, low)
-        return v if v is size else dims.min_dim(v, high)
+        return v if forward and v is size else dims.min_dim(v, high)
 
     start, stop = clip(start, low if forward else high), clip(stop, high if forward else low)
     length = dims.non_negative(stop - start if forward else start - stop)

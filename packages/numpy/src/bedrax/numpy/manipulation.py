@@ -118,7 +118,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """Remove axes of length 1: all of them, or those in `axis` (an int or several).
 
     Raises:
-      ValueError: an axis given has another length.
+      ValueError: an axis given has another length; or none is given, and the shape is symbolic.
 
     Examples:
 
@@ -130,6 +130,11 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """
     x = array("squeeze", a)
     if axis is None:
+        if any(map(dims.is_symbolic, x.shape)):
+            raise ValueError(
+                f"jnp.squeeze: axis=None is not supported with symbolic shapes, got shape {x.shape}: the size of an axis"
+                " decides whether it is removed; name the axes"
+            )
         axes = [i for i, n in enumerate(x.shape) if dims.definitely_equal(n, 1)]
     else:
         axes = axes_tuple(axis, x.ndim)

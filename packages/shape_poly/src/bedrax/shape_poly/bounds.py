@@ -2,7 +2,7 @@
 
 The lower bound of an expression is the best result of three kinds of steps, a few steps deep:
 intervals (variables are at least 1, or satisfy constraints), additions of multiples of constraints that cancel a
-term, and the two cases of a maximum or minimum. All of it is sound; it is not complete.
+term, and the two cases of a maximum or minimum, from the innermost one outward. All of it is sound; it is not complete.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from bedrax.shape_poly.terms import DOCUMENTATION, Operation, add_to, multiply_t
 
 INFINITY = math.inf
 _DEPTH = 3
+_SPLITS = 4  # of maxima and minima into their two cases, one inside the other
+_EXTREMES = ("max", "min")
 
 
 def bounds(x: Any) -> tuple[float, float]:
@@ -98,20 +100,23 @@ def decide(x: Any, symbol: str, y: Any) -> bool:
     )
 
 
-def _lower(scope, sums: dict, depth: int, assumed: tuple = ()) -> float:
+def _lower(scope, sums: dict, depth: int, splits: int = _SPLITS, assumed: tuple = ()) -> float:
     """A lower bound of a sum of terms; `assumed` are sums that are not negative in the current case."""
     best = _interval_lower(scope, sums)
     if depth == 0 or not any(sums):
         return best
-    for m in sums:
-        for atom, n in m:
-            if type(atom) is Operation and atom.kind in ("max", "min") and n == 1:
-                cases = []
-                for taken, other in ((atom.x, atom.y), (atom.y, atom.x)):
-                    case = taken - other if atom.kind == "max" else other - taken
-                    known = (*assumed, dict(terms_of(case)))
-                    cases.append(_lower(scope, _replace(sums, atom, taken), depth - 1, known))
-                return max(best, min(cases))
+    atom = _innermost_extreme(sums) if splits else None
+    if atom is not None:
+        low = INFINITY
+        for taken, other in ((atom.x, atom.y), (atom.y, atom.x)):
+            case = dict(terms_of(taken - other if atom.kind == "max" else other - taken))
+            if _interval_lower(scope, add_to({}, case.items(), -1)) > 0:
+                continue  # this case does not occur
+            known = (*[replace(a, atom, taken) for a in assumed], case)
+            low = min(low, _lower(scope, replace(sums, atom, taken), depth, splits - 1, known))
+            if low <= best:
+                break
+        return max(best, low)
     for constraint in (*scope.constraints, *assumed, *_facts(sums)):
         for m, c in constraint.items():
             given = sums.get(m, 0)
@@ -119,33 +124,60 @@ def _lower(scope, sums: dict, depth: int, assumed: tuple = ()) -> float:
                 g = math.gcd(given, c)
                 scale, amount = abs(c) // g, abs(given) // g
                 rest = add_to({k: v * scale for k, v in sums.items()}, constraint.items(), -amount)
-                low = _lower(scope, rest, depth - 1, assumed)
+                low = _lower(scope, rest, depth - 1, splits, assumed)
                 if low > -INFINITY:
                     best = max(best, -((-low) // scale))
     return best
 
 
-def _replace(sums: dict, atom, value) -> dict:
-    """`sums` with an atom (as a factor) replaced by a dimension."""
-    out: dict[Any, Any] = {}
+def _innermost_extreme(sums: dict) -> Operation | None:
+    """A maximum or minimum in a sum, or inside of its atoms, whose arguments have none. None: there is none."""
+    for m in sums:
+        for atom, _ in m:
+            if type(atom) is Operation:
+                for argument in (atom.x, atom.y):
+                    found = _innermost_extreme(dict(terms_of(argument)))
+                    if found is not None:
+                        return found
+                if atom.kind in _EXTREMES:
+                    return atom
+    return None
+
+
+def replace(sums: dict[Any, int], atom: Operation, value: Any) -> dict[Any, int]:
+    """`sums` with an atom replaced by a dimension, also inside of other atoms."""
+    out: dict[Any, int] = {}
     for m, c in sums.items():
-        n = dict(m).get(atom, 0)
-        term = {tuple([f for f in m if f[0] != atom]): c}
-        for _ in range(n):
-            term = multiply_terms(term.items(), terms_of(value))
+        term: dict[Any, int] = {(): c}
+        for factor, n in m:
+            terms = _replaced(factor, atom, value)
+            for _ in range(n):
+                term = multiply_terms(term.items(), terms)
         add_to(out, term.items())
     return out
+
+
+def _replaced(factor: Any, atom: Operation, value: Any) -> tuple[Any, ...]:
+    """The terms of an atom in which another one is replaced."""
+    if factor == atom:
+        return terms_of(value)
+    if type(factor) is Operation:
+        x, y = (d if type(d) is int else d.replaced(atom, value) for d in (factor.x, factor.y))
+        if x is not factor.x or y is not factor.y:
+            dimension = factor.y if type(factor.x) is int else factor.x
+            return terms_of(dimension.operation(factor.kind, x, y))
+    return ((((factor, 1),), 1),)
 
 
 def _facts(sums: dict):
     """Constraints (sums that are not negative) between the divisions in `sums` and their dividends."""
     for m in sums:
-        if len(m) == 1 and type(m[0][0]) is Operation and m[0][1] == 1:
-            atom = m[0][0]
-            if atom.kind == "floordiv" and type(atom.y) is int:
-                rest = add_to(dict(terms_of(atom.x)), [(m, 1)], -atom.y)  # 0 <= x - y * (x // y) <= y - 1
+        for atom, n in m:
+            if type(atom) is Operation and atom.kind == "floordiv" and n == 1 and bounds(atom.y)[0] > 0:
+                divided = multiply_terms(terms_of(atom.y), [(((atom, 1),), 1)])
+                rest = add_to(dict(terms_of(atom.x)), divided.items(), -1)  # 0 <= x - y * (x // y) <= y - 1
                 yield rest
-                yield add_to({(): atom.y - 1} if atom.y > 1 else {}, rest.items(), -1)
+                yield add_to(add_to({(): -1}, terms_of(atom.y)), rest.items(), -1)
 
 
 def _interval_lower(scope, sums: dict) -> float:

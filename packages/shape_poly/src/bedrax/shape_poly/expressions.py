@@ -22,7 +22,7 @@ from bedrax import lax
 from bedrax.core import dims
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions
-from bedrax.shape_poly.bounds import bounds, decide
+from bedrax.shape_poly.bounds import bounds, decide, replace
 from bedrax.shape_poly.terms import (
     DOCUMENTATION,
     Monomial,
@@ -209,8 +209,12 @@ class SymbolicDim:
 
     def __pow__(self, exponent: int, modulo: Any = None) -> SymbolicDim:
         n = as_integer(exponent)
-        if modulo is not None or n is None or n < 0:
-            return NotImplemented if modulo is not None else self.as_value() ** exponent
+        if modulo is not None:
+            return NotImplemented
+        if n is None:
+            return self.as_value() ** exponent
+        if n < 0:
+            raise ValueError(f"a symbolic dimension has no negative powers, got '{self}' ** {exponent}")
         out: Any = 1
         for _ in range(n):
             out = out * self
@@ -325,6 +329,17 @@ class SymbolicDim:
                 product = product * c
             total = product if total is None else total + product
         return total
+
+    def replaced(self, atom: Operation, value: Any) -> Any:
+        """The dimension with an atom replaced by a dimension; `self` if it has no such atom."""
+        terms = dict(self.terms)
+        new = replace(terms, atom, value)
+        return self if new == terms else make(self.scope, new)
+
+    @staticmethod
+    def operation(kind: str, x: Any, y: Any) -> Any:
+        """``floordiv``, ``mod``, ``max`` or ``min`` of two dimensions or integers."""
+        return _EVALUATE[kind](x, y)
 
     def __str__(self) -> str:
         if self._text is None:

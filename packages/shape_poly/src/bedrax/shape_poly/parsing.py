@@ -1,7 +1,7 @@
 """Shape specifications: text such as ``"(b, 2*h + 1, _, ...)"`` as shapes.
 
 shape     ::= "(" [items] ")" | [items]        items ::= item ("," item)* [","]
-item      ::= sum | "_" | "..."                sum   ::= ["-"] product (("+" | "-") ["-"] product)*
+item      ::= sum | "_" | "..."                sum   ::= ["+" | "-"] product (("+" | "-") ["-"] product)*
 product   ::= power (("*" | "//" | "%") ["-"] power)*
 power     ::= primary ["^" integer]
 primary   ::= integer | name | "(" sum ")" | ("floordiv" | "mod" | "max" | "min") "(" sum "," sum ")"
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bedrax.shape_poly.scope import SymbolicScope
 
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?)|(?P<name>[A-Za-z_]\w*)|(?P<dots>\.\.\.)|(?P<other>//|\S))")
+_TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d*)?)|(?P<name>[^\W\d]\w*)|(?P<dots>\.\.\.)|(?P<other>//|\S))")
 
 
 class _Reader:
@@ -119,7 +119,10 @@ class _Reader:
         return found
 
     def sum(self) -> Any:
-        total = -self.product() if self.take("-") else self.product()
+        negative = self.take("-")
+        if not negative:
+            self.take("+")
+        total = -self.product() if negative else self.product()
         while self.token in ("+", "-") and self.tokens[self.i][0] != "end":
             negative = self.take("-") or not self.take("+")
             if self.take("-"):
