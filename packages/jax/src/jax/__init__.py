@@ -17,6 +17,7 @@ _offers.name_all(
     {
         "operators of arrays": "bedrax.lax.operators",
         "options of lax": "bedrax.lax.flags",
+        "calls of libraries": "bedrax.lax.operands:as_rules_take",
         "methods of arrays": "bedrax.numpy.methods",
         "executor 0": "bedrax.numpy_backend.executor",
         "vmap": "bedrax.batching:vmap",

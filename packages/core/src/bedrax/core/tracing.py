@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bedrax.core import array, avals, config, errors, executors
+from bedrax.core import array, avals, config, errors, executors, offers
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, aval_of, plain_aval
 from bedrax.core.tables import effect_rules, eval_rules, named_axes, pure_shapes, shape_rules, varying_rules
 from bedrax.core.typing import ArrayLike, F
@@ -497,22 +497,28 @@ class Primitive:
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive to array values; `params` are hashable metadata."""
         trace = current.trace
-        if trace is eval_trace:
-            ready = executors.ready.get(self)
-            if ready:
-                try:
-                    run = ready.get(dumps(params, 2) if params else None)
-                except ValueError:
-                    run = None  # params that `marshal` does not support
-                if run is not None:
-                    return run(*args)
-        elif varies and current.varying:
-            args = cast_operands(self, args, params)
-        if self.multiple_results and (mutable := mutable_among(args)) is not None:  # it may hold programs
-            done = mutable.operation(self, args, params)
-            if done is not None:
-                return done
-        return trace.process(self, args, params)
+        try:
+            if trace is eval_trace:
+                ready = executors.ready.get(self)
+                if ready:
+                    try:
+                        run = ready.get(dumps(params, 2) if params else None)
+                    except ValueError:
+                        run = None  # params that `marshal` does not support
+                    if run is not None:
+                        return run(*args)
+            elif varies and current.varying:
+                args = cast_operands(self, args, params)
+            if self.multiple_results and (mutable := mutable_among(args)) is not None:  # it may hold programs
+                done = mutable.operation(self, args, params)
+                if done is not None:
+                    return done
+            return trace.process(self, args, params)
+        except TypeError:
+            form = offers.offered("calls of libraries", lambda *_: None)(self, args, params)
+            if form is None:
+                raise
+        return self.bind(*form[0], **form[1])
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the params that `bind` takes for an equation with `params`: the same, in a new dictionary."""

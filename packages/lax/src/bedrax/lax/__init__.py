@@ -7,6 +7,7 @@ from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach
 
 _offers.offer("operators of arrays", "bedrax.lax.operators")
+_offers.offer("calls of libraries", "bedrax.lax.operands:as_rules_take")
 
 __getattr__, __dir__, __all__ = attach(
     __name__,

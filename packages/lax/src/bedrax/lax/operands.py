@@ -51,3 +51,24 @@ def _broadcast(args: tuple) -> tuple:
     return tuple(
         broadcast_in_dim(x, shape, where) if s and s != shape else x for x, s in zip(args, shapes, strict=True)
     )
+
+
+# Parameters that libraries pass for a placement, which they leave open with None.
+_PLACEMENTS = ("sharding", "out_sharding")
+# Parameters that libraries leave out -> their values.
+_ABSENT = {"svd": {"algorithm": None}}
+
+
+def as_rules_take(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, Any] | None:
+    """The operands and params for the rules, of a call of `bind` that the rules refused; None if they are the same.
+
+    Libraries pass ``sharding=None``, leave some params out, and let elementwise primitives broadcast axes of length 1.
+    """
+    kept = {k: v for k, v in params.items() if k not in _PLACEMENTS or v is not None}
+    kept = _ABSENT.get(prim.name, {}) | kept
+    fitting = args
+    if prim.family == "elementwise" and len(args) > 1 and prim.name not in ("select_n", "clamp"):
+        fitting = _broadcast(args)
+    if kept == params and all(x is y for x, y in zip(args, fitting, strict=True)):
+        return None
+    return fitting, kept
