@@ -1,5 +1,10 @@
 """References with the whole system: donated buffers, backward rules that write, gradients that are accumulated."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -163,3 +168,127 @@ def test_stages_and_export():
         jax.jit(lambda: f(ref, 1.0)).lower()
     pure = jax.jit(lambda x: f(jax.new_ref(x), 1.0))
     assert jax.export.export(pure)(jnp.arange(2.0)).call(jnp.arange(2.0)) == 1
+
+
+def stashed():
+    @jax.custom_vjp
+    def f(ref, x):
+        return x
+
+    f.defvjp(lambda ref, x: (x, ref), lambda ref, g: (ref.__setitem__(..., g), (None, g))[1])
+    ref = jax.new_ref(np.float32(0))
+    return lambda x: jnp.sin(f(ref, x)) * x, [ref]
+
+
+def counted(write_between=False):
+    """The backward rule reads and writes a residual reference; the forward rule keeps its value, too."""
+
+    @jax.custom_vjp
+    def f(ref, x):
+        return x * ref[...]
+
+    def backward(residuals, g):
+        ref, before = residuals
+        now = ref[...]
+        ref[...] += 1
+        return None, g * (before + 100 * now)
+
+    f.defvjp(lambda ref, x: (x * ref[...], (ref, ref[...])), backward)
+    ref = jax.new_ref(np.float32(3))
+
+    def h(x):
+        y = f(ref, x)
+        if write_between:
+            ref[...] += 7
+        return y * x
+
+    return h, [ref]
+
+
+def closed_over():
+    ref = jax.new_ref(np.float32(3))
+
+    @jax.custom_vjp
+    def f(x):
+        return x * ref[...]
+
+    def forward(x):
+        ref[...] += 1
+        return x * ref[...], ref[...]
+
+    def backward(value, g):
+        ref[...] += 10
+        return (g * (value + 100 * ref[...]),)
+
+    f.defvjp(forward, backward)
+    return lambda x: f(x) * x, [ref]
+
+
+# The program -> (its derivative at 2, the value of its reference afterwards), by hand.
+WITH_REFERENCES = {
+    "stashed": (stashed, np.sin(2) + 2 * np.cos(2), 2 * np.cos(2)),
+    "counted": (counted, 6 + 2 * (3 + 100 * 3), 4),
+    "written between": (lambda: counted(True), 6 + 2 * (3 + 100 * 10), 11),
+    "closed over": (closed_over, 8 + 2 * (4 + 100 * 14), 14),
+}
+WAYS = {
+    "grad": jax.grad,
+    "jit of grad": lambda h: jax.jit(jax.grad(h)),
+    "grad of jit": lambda h: jax.grad(jax.jit(h)),
+    "value_and_grad": lambda h: lambda x: jax.value_and_grad(h)(x)[1],
+    "vjp": lambda h: lambda x: jax.vjp(h, x)[1](jnp.float32(1))[0],
+    "checkpoint": lambda h: jax.grad(jax.checkpoint(h)),
+    "jit of checkpoint": lambda h: jax.jit(jax.grad(jax.checkpoint(h))),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", WITH_REFERENCES)
+def test_gradients_through_rules_with_references(name, way):
+    make, gradient, after = WITH_REFERENCES[name]
+    h, (ref,) = make()
+    np.testing.assert_allclose(WAYS[way](h)(2.0), gradient, rtol=1e-6)
+    np.testing.assert_allclose(ref[...], after, rtol=1e-6)
+
+
+def test_a_forward_rule_does_not_return_a_new_reference():
+    f = jax.custom_vjp(lambda x: 2 * x)
+    f.defvjp(lambda x: (2 * x, jax.new_ref(x)), lambda ref, g: (g * ref[...],))
+    for way in (jax.grad(f), jax.jit(jax.grad(f)), jax.grad(jax.jit(f))):
+        with pytest.raises(ValueError, match="reference"):
+            way(1.0)
+
+
+def test_a_loop_that_reads_and_writes_its_rows_and_the_whole():
+    @jax.jit
+    def f():
+        ref = jax.new_ref(jnp.zeros(3))
+
+        def step(c, row):
+            ref[0] += 1
+            row[...] += 1
+            return c, ref[0]
+
+        _, seen = jax.lax.scan(step, 0.0, ref)
+        return ref[...], seen
+
+    whole, seen = f()
+    assert whole.tolist() == [4, 1, 1] and seen.tolist() == [2, 3, 4]
+
+
+def test_a_checkpoint_that_writes_to_a_differentiated_reference():
+    def h(x):
+        ref = jax.new_ref(x)
+        jax.checkpoint(lambda x: ref.__setitem__(..., ref[...] * jnp.sin(x)))(x)
+        return ref[...] ** 2
+
+    expected = 2 * np.sin(1) * (np.sin(1) + np.cos(1))  # of (x sin x)**2
+    for way in (jax.grad(h), jax.jit(jax.grad(h)), jax.grad(jax.jit(h))):
+        np.testing.assert_allclose(way(1.0), expected, rtol=1e-6)
+
+
+def test_a_compiled_program_of_a_reference_over_devices():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    program = Path(__file__).parent / "programs" / "references_over_devices.py"
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -107,6 +107,11 @@ def _operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -
         return None  # the user's functions run with the references; a transposition passes them to a backward rule
     rule = discharge_rules.find(prim)
     if rule is None:
+        if prim is custom_lin_p:
+            raise ValueError(
+                f"a forward rule of a custom_vjp function returned a reference of type {refs[0].aval.short()} that was not"
+                " an argument: it would be used when the rule has ended. Return its value, ref[...]"
+            )
         raise TypeError(
             f"'{prim}' takes no references, got one of type {refs[0].aval.short()}: read it first, ref[...]."
             " References can be passed to jit, scan, while_loop, fori_loop, cond, switch, vmap, jvp, vjp, custom_vjp"

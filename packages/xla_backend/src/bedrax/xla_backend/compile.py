@@ -263,7 +263,10 @@ def lower(
     _warn_of_large_constants(jaxpr, name)
     bad = [e for e in jaxpr.effects if e not in effects.lowerable_effects]
     if bad:
-        raise NotImplementedError(f"{name} has the effects {bad}, which no executable can carry out")
+        raise ValueError(
+            f"Cannot lower jaxpr with effects: {bad}, of {name}. If the lowering rules carry them out, add their class to"
+            " lowerable_effects"
+        )
     level = _level()
     if logger.isEnabledFor(level):
         logger.log(level, "%s is compiled for %s", name, [str(a) for a in jaxpr.in_avals])

@@ -15,7 +15,7 @@ from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import TracedCall
 from bedrax.core.jitting import jit as dispatch_jit
 from bedrax.core.signatures import parameter_names
-from bedrax.core.tracing import Tracer
+from bedrax.core.tracing import Mutable, Tracer
 from bedrax.xla_backend import clients, placement, platforms, running, turns
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import mlir, runtime
@@ -108,6 +108,11 @@ def trace(jitted: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
             " pass them as arguments"
         )
     return Traced(jitted, call._replace(params=running.to_run(call)), running.requested_of(jitted, call))
+
+
+def _values(args: Sequence[Any]) -> list[Any]:
+    """The arguments, with the values of references, which have a place."""
+    return [x[...] if isinstance(x, Mutable) else x for x in args]
 
 
 class Traced(Stage):
@@ -204,7 +209,7 @@ class Traced(Stage):
         names = [*running.result_names(self.out_tree), *(f"reference[{i}]" for i in self._written)]
         where = None
         try:
-            where = placement.choose_placement(self._pure, call.args, self._requested)
+            where = placement.choose_placement(self._pure, _values(call.args), self._requested)
         except placement.WithoutDevices:
             if not requested:
                 raise
@@ -228,7 +233,7 @@ class Traced(Stage):
         from bedrax.xla_backend.lowering import modules  # MLIR is loaded by the first program
 
         jaxpr, params = self._pure, self._call.params
-        _, arguments, results = placement.claims(jaxpr, self._call.args, self._requested)
+        _, arguments, results = placement.claims(jaxpr, _values(self._call.args), self._requested)
         count = placement.device_count(jaxpr, placement.Requested(arguments, results))
         used = [True] * len(jaxpr.invars) if params["keep_unused"] else compile_module.kept_arguments(jaxpr)
         kept = modules.solvable_arguments(jaxpr, used)

@@ -326,7 +326,7 @@ def _only_options(name: str, args: tuple, kwargs: dict) -> None:
 
 class _Formatter(string.Formatter):
     def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
-        unused = [a for i, a in enumerate(args) if i not in used_args] + [k for k in kwargs if k not in used_args]
+        unused = [a.value for i, a in enumerate(args) if i not in used_args] + [k for k in kwargs if k not in used_args]
         if unused:
             raise ValueError(f"debug.print: the format string uses no {unused}; remove them or add fields")
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from bedrax import lax, pytree
-from bedrax.core import config, dims, dtypes, offers, staging
+from bedrax.core import config, dims, dtypes, effects, offers, staging
 from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.facts import cached, fact
@@ -158,6 +158,16 @@ with_programs.add(cond_p, lambda params, smaller, operands, results: {**params, 
 # ---- tracing the users' functions
 
 
+def _check_effects(name: str, *jaxprs: Jaxpr) -> None:
+    """Raise NotImplementedError if a function has an effect that is not allowed in control flow."""
+    for jaxpr in jaxprs:
+        if jaxpr.effects and (refused := effects.control_flow_allowed_effects.filter_not_in(jaxpr.effects)):
+            raise NotImplementedError(
+                f"Effects not supported in `{name.removesuffix('_loop')}`: {refused}. If they may occur there, add their"
+                " class to control_flow_allowed_effects"
+            )
+
+
 def _types(leaves) -> tuple:
     return tuple(abstractify(x) for x in leaves)
 
@@ -245,6 +255,7 @@ def scan(
                 init_leaves = stronger
                 continue
         break
+    _check_effects("scan", jaxpr)
     check_carry("scan", init_tree, init_types, carry_tree, jaxpr.out_avals[:num_carry], f)
     jaxpr = _match_weak_types(jaxpr, len(consts), num_carry)
     out = scan_p.bind(
@@ -386,6 +397,7 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
     (pred,) = cond_jaxpr.out_avals
     if pred.shape or pred.dtype != np.bool_:
         raise TypeError(f"while_loop: cond_fun returns one boolean scalar, got {pred}")
+    _check_effects("while_loop", cond_jaxpr, body_jaxpr)
     check_carry("while_loop", tree, types, body_tree, body_jaxpr.out_avals, body_fun)
     body_jaxpr = _match_weak_types(body_jaxpr, len(body_consts), len(leaves))
     out = while_p.bind(
@@ -617,6 +629,7 @@ def branch(
     types = _types(leaves)
     traced = [staging.trace_function(f, in_tree, types) for f in functions]
     check_branches(functions, names, [(tree, jaxpr.out_avals) for jaxpr, _, tree in traced])
+    _check_effects("cond", *[jaxpr for jaxpr, _, _ in traced])
     consts: dict[int, Any] = {}
     for _, values, _ in traced:
         consts.update((id(c), c) for c in values)

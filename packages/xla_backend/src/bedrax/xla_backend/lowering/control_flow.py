@@ -48,28 +48,31 @@ def _with_tokens(ctx, tokens_of: list, values, run) -> tuple[list, list]:
 
 @lowering_rules.rule(p.while_p)
 def _while(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
-    if ordered(cond_jaxpr):
-        raise NotImplementedError(
-            f"while_loop: ordered effects {ordered(cond_jaxpr)} in the condition function cannot be compiled; move them"
-            " into the body function"
-        )
-    of = ordered(body_jaxpr)
+    # The condition of StableHLO's loop returns no tokens. If the condition function has ordered effects, the loop
+    # carries its result, which is computed before the loop and at the end of each round.
+    known = bool(ordered(cond_jaxpr))
+    of = ordered(cond_jaxpr, body_jaxpr)
     a, b, c = cond_nconsts, cond_nconsts + body_nconsts, cond_nconsts + body_nconsts + len(of)
-    tokens = [ctx.token(e) for e in of]
-    init = [*operands[:b], *tokens, *operands[b:]]
+    first = c + known  # of the carried values
+
+    def holds(constants, carry):
+        return ctx.inline_jaxpr(cond_jaxpr, *constants, *carry)
 
     def cond(*values):
-        return ctx.inline_jaxpr(cond_jaxpr, *values[:a], *values[c:])
+        return [values[c]] if known else holds(values[:a], values[first:])
 
     def body(*values):
-        successors, out = _with_tokens(
-            ctx, of, values[b:c], lambda: ctx.inline_jaxpr(body_jaxpr, *values[a:b], *values[c:])
-        )
+        def round_of_loop():
+            out = ctx.inline_jaxpr(body_jaxpr, *values[a:b], *values[first:])
+            return [*holds(values[:a], out), *out] if known else out
+
+        successors, out = _with_tokens(ctx, of, values[b:c], round_of_loop)
         return [*values[:b], *successors, *out]
 
-    results = _loop(ctx, init, cond, body)
+    begin = holds(operands[:a], operands[b:]) if known else []
+    results = _loop(ctx, [*operands[:b], *[ctx.token(e) for e in of], *begin, *operands[b:]], cond, body)
     _set_tokens(ctx, of, results[b:c])
-    return results[c:]
+    return results[first:]
 
 
 @lowering_rules.rule(p.cond_p)

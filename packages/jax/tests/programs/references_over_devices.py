@@ -1,0 +1,22 @@
+"""Compiled programs of references whose values lie over eight devices; prints `done`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+for kind in (jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit):
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(kind,))
+    sharding = jax.NamedSharding(mesh, jax.P("x"))
+    ref = jax.new_ref(jax.device_put(jnp.arange(8.0), sharding))
+
+    @jax.jit
+    def double(ref):
+        ref[...] = 2 * ref[...]
+        return ref[...] + 1
+
+    compiled = double.lower(ref).compile()
+    assert compiled.input_shardings[0][0].is_equivalent_to(sharding, 1)
+    for factor in (2, 4):
+        np.testing.assert_array_equal(compiled(ref), factor * np.arange(8) + 1)
+    assert ref[...].sharding.is_equivalent_to(sharding, 1)
+print("done")
