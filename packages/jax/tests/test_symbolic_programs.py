@@ -113,3 +113,21 @@ def test_a_search_in_an_array_of_unknown_size_compiles(name):
     """The search takes one step per bit of an index. LLVM does not finish unrolled steps for an array of three."""
     done = subprocess.run([sys.executable, SEARCHES, name], capture_output=True, text=True, timeout=300)
     assert done.stdout == "done\n", done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("implementation", ["threefry2x32", "rbg", "unsafe_rbg"])
+@pytest.mark.parametrize("sampler", ["uniform", "bits", "normal"])
+def test_random_numbers_of_an_unknown_size(implementation, sampler):
+    draw = lambda x: getattr(jax.random, sampler)(jax.random.key(0, impl=implementation), x.shape)
+    exported = export.export(jax.jit(draw))(jax.ShapeDtypeStruct(export.symbolic_shape("b"), np.float32))
+    for n in (1, 4, 5):
+        x = np.ones(n, np.float32)
+        np.testing.assert_array_equal(exported.call(x), jax.jit(draw)(x))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex128"])
+def test_arguments_of_64_bits_have_32_without_x64(dtype):
+    exported = export.export(jax.jit(lambda x: 2 * x))(jax.ShapeDtypeStruct(export.symbolic_shape("b"), dtype))
+    (aval,) = exported.in_avals
+    assert aval.dtype == jax.dtypes.canonicalize_dtype(dtype) != np.dtype(dtype)
+    assert np.asarray(exported.call(np.ones(3, dtype))).tolist() == [2, 2, 2]

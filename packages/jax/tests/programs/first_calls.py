@@ -40,6 +40,9 @@ FIRST = {
     "callback": lambda f: f(jax.pure_callback(lambda: np.float32(2), jax.ShapeDtypeStruct((), "float32"))),
     "closure_convert": lambda f: jax.closure_convert(f, 2.0)[0](2.0),
     "random": lambda f: f(jax.random.key_data(jax.random.key(2))[1] + 0.0),
+    "keys in a lowered program": lambda f: f(
+        2.0 + 0 * jax.jit(lambda x: jax.random.uniform(jax.random.key(0), x.shape)).lower(ONES).compile()(ONES)[0]
+    ),
     "abstract evaluation": lambda f: jax.jit(f).eval_shape(2.0).shape == () and 9,
 }
 # 9 at 2, where its derivatives are 6 and 2

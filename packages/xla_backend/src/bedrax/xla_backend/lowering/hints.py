@@ -13,6 +13,8 @@ _NAME = "mhlo.frontend_attributes"
 
 def mark(op: Any, pairs: Sequence[tuple[str, str]]) -> None:
     """Add pairs to the frontend attributes of an operation. A key that is present keeps its value."""
+    if not pairs:  # an empty attribute would keep XLA from inferring shapes of some operations
+        return
     have = {}
     if _NAME in op.attributes:
         have = {named.name: named.attr for named in ir.DictAttr(op.attributes[_NAME])}
@@ -22,6 +24,8 @@ def mark(op: Any, pairs: Sequence[tuple[str, str]]) -> None:
 
 def mark_all(results: Any, operands: Sequence[Any], pairs: Sequence[tuple[str, str]]) -> None:
     """Mark the operations of a rule: from its results back to its operands."""
+    if not pairs:
+        return
     waiting = list(results) if isinstance(results, list | tuple) else [results]
     seen = {v.owner for v in operands if isinstance(v.owner, ir.Operation | ir.OpView)}
     while waiting:
