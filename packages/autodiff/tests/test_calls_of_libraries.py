@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from bedrax import lax
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
@@ -13,7 +14,9 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 I32 = np.dtype("int32")
 
 PLACED = {
-    "broadcast_in_dim": lambda x, **k: lax.broadcast_in_dim_p.bind(x, shape=(4, 2, 3), broadcast_dimensions=(1, 2), **k),
+    "broadcast_in_dim": lambda x, **k: lax.broadcast_in_dim_p.bind(
+        x, shape=(4, 2, 3), broadcast_dimensions=(1, 2), **k
+    ),
     "convert": lambda x, **k: lax.convert_element_type_p.bind(x, new_dtype=I32, weak_type=False, **k),
     "reshape": lambda x, **k: lax.reshape_p.bind(x, new_sizes=(6,), dimensions=None, **k),
     "iota": lambda x, **k: lax.iota_p.bind(dtype=I32, shape=(3,), dimension=0, **k),
@@ -50,7 +53,9 @@ def test_axes_of_length_1(name):
     for run in (prim.bind, jit(prim.bind), vmap(prim.bind)):
         np.testing.assert_array_equal(run(a, b), expected)
     if name not in ("eq", "lt"):
-        ours, function = (grad(lambda x, f=f: lax.reduce_sum(f(x, b), (0, 1, 2))) for f in (prim.bind, getattr(lax, name)))
+        ours, function = (
+            grad(lambda x, f=f: lax.reduce_sum(f(x, b), (0, 1, 2))) for f in (prim.bind, getattr(lax, name))
+        )
         np.testing.assert_array_equal(ours(a), function(a))
 
 

@@ -1,8 +1,9 @@
 """Arguments of a checked function that are not arrays are passed to it as they are."""
 
-import bedrax.numpy as jnp
 import numpy as np
 import pytest
+
+import bedrax.numpy as jnp
 from bedrax import checkify
 from bedrax.core.jitting import jit
 

@@ -1,8 +1,9 @@
 """Programs about indices, masks, dtypes and options: the result of NumPy, or the type of the error."""
 
-import bedrax.numpy as jnp
 import numpy as np
 import pytest
+
+import bedrax.numpy as jnp
 from bedrax.core import config
 from bedrax.core.jitting import jit
 from bedrax.lax import flags

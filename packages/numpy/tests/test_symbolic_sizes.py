@@ -1,15 +1,16 @@
 """Slices with symbolic bounds: their types are decided, and are those of the same slices of known sizes."""
 
-import bedrax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bedrax.numpy as jnp
 from bedrax.core import dims
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.errors import InconclusiveDimensionOperation
 from bedrax.core.staging import eval_shape
 from bedrax.shape_poly import symbolic_shape
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 SIZES = [(1, 1), (2, 7), (3, 4), (5, 3), (1, 9), (4, 8)]
 SLICES = """
@@ -33,7 +34,9 @@ def test_types_of_slices(text):
         assert found == len(range(m)[_slice(text, n, m)])
 
 
-bounds_of_slices = st.sampled_from(["", "b", "-b", "c", "-c", "2*b", "b+1", "c-1", "-b-1", "1", "-2", "min(b, c)", "max(b, c)"])
+bounds_of_slices = st.sampled_from(
+    ["", "b", "-b", "c", "-c", "2*b", "b+1", "c-1", "-b-1", "1", "-2", "min(b, c)", "max(b, c)"]
+)
 
 
 @settings(deadline=None, max_examples=40)

@@ -1,8 +1,9 @@
 """Operations on keys that are errors, and their types; arrays of keys that are filled with a number."""
 
-import bedrax.numpy as jnp
 import numpy as np
 import pytest
+
+import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.core import dtypes
 

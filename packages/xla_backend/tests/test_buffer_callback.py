@@ -31,7 +31,8 @@ def test_callbacks_fill_buffers():
 
 
 @pytest.mark.parametrize(
-    ("aliases", "text"), [({1: 0}, "no operand 1"), ({0: 1}, "no result 1"), ({0: 0}, "need one type"), ({-1: 0}, "no operand")]
+    ("aliases", "text"),
+    [({1: 0}, "no operand 1"), ({0: 1}, "no result 1"), ({0: 0}, "need one type"), ({-1: 0}, "no operand")],
 )
 def test_aliases_that_do_not_fit(aliases, text):
     f = buffer_callback(lambda *_: None, np.ones(4, np.float32), input_output_aliases=aliases)

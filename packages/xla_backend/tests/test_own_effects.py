@@ -51,13 +51,7 @@ def test_ordered_effects_in_the_condition_of_a_loop(wrap, capsys):
 
     assert wrap(lambda x: lax.while_loop(cond, body, x))(np.int32(0)) == 2
     effects_barrier()
-    assert capsys.readouterr().out.split("\n")[:-1] == [
-        "condition 0",
-        "body 0",
-        "condition 1",
-        "body 1",
-        "condition 2",
-    ]
+    assert capsys.readouterr().out.split("\n")[:-1] == ["condition 0", "body 0", "condition 1", "body 1", "condition 2"]
 
 
 def test_ordered_effects_in_the_condition_alone_and_with_constants(capsys):

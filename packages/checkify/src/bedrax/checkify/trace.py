@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import numpy as np
+
 from bedrax import lax, pytree
 from bedrax.checkify.errors import (
     Collector,

@@ -171,7 +171,7 @@ def linspace(
     given = dtypes.to_inexact_dtype(lattice.result_type(start, stop))
     work, inexact = given, dtypes.to_inexact_dtype(out_dtype)
     if dtypes.itemsize_bits(inexact) > 8:  # narrower floats are not promoted
-        with config.numpy_dtype_promotion("standard"):  # `dtype` asks for a conversion
+        with config.numpy_dtype_promotion("standard"):  # an argument `dtype` is an explicit conversion
             work = lattice.promote_types(given, inexact)
     a, b = promote("linspace", (start, stop), True)
     a, b = (lax.convert_to(v, work, False) for v in (a, b))

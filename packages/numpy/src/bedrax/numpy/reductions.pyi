@@ -364,7 +364,7 @@ def var(
     Args:
       a: array of numbers; the result is real.
       axis, out, keepdims, where: as in `sum`.
-      dtype: in which to compute.
+      dtype: in which to compute; also the dtype of the result.
       ddof, correction: the sum of squares is divided by ``n - ddof`` (one of the two may be given).
       mean: the mean along `axis` with ``keepdims=True``, if known.
 

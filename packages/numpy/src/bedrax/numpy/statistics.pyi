@@ -65,7 +65,7 @@ def bincount(
     Args:
       x: integers, of rank 1. Negative ones count as 0.
       weights: the weight of each element, instead of 1.
-      minlength: least length of the result.
+      minlength: least length of the result, if `length` is None.
       length: length of the result; greater integers do not count. None needs a concrete `x`.
 
     Raises:
