@@ -107,7 +107,7 @@ def test_dot_and_batch_matmul():
 @pytest.mark.parametrize(
     "numbers, message",
     [
-        ((((1,), (0,)), ((), ())), "the contracting dimensions of lhs and rhs must have equal lengths, got"),
+        ((((1,), (0,)), ((), ())), "dot_general requires contracting dimensions to have the same shape, got"),
         ((((5,), (1,)), ((), ())), "lacks some of batch"),
         ((((1, 1), (1, 1)), ((), ())), "the contracting dimensions"),
         ((((1,), (1,)), ((1,), (1,))), "and contracting"),

@@ -285,7 +285,9 @@ def check_dot_dimensions(
     for what, ls, rs in (("batch", lb, rb), ("contracting", lc, rc)):
         xs, ys = tuple(lhs.shape[d] for d in ls), tuple(rhs.shape[d] for d in rs)
         if xs != ys:
-            raise TypeError(f"{name}: the {what} dimensions of lhs and rhs must have equal lengths, got {xs} and {ys}")
+            raise TypeError(
+                f"{name} requires {what} dimensions to have the same shape, got {list(xs)} and {list(ys)}, of lhs and rhs"
+            )
 
 
 def _dot_shape(lhs, rhs, dimension_numbers) -> tuple:
