@@ -17,7 +17,11 @@ class Traced:
 
 
 PHRASES = [
-    (errors.ConcretizationTypeError, TypeError, "the concrete value of an abstract tracer, a traced array of type float32[3], is needed"),
+    (
+        errors.ConcretizationTypeError,
+        TypeError,
+        "the concrete value of an abstract tracer, a traced array of type float32[3], is needed",
+    ),
     (
         errors.TracerBoolConversionError,
         errors.ConcretizationTypeError,

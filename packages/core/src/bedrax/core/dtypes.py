@@ -501,6 +501,19 @@ def _dtype_only(x: Any) -> Any:
     return as_dtype(x)
 
 
+def has_numbers(dtype: np.dtype[Any]) -> bool:
+    """Return whether elements of a NumPy dtype are numbers or booleans, in any order of bytes.
+
+    Examples:
+
+      >>> from bedrax.core import dtypes
+
+      >>> [dtypes.has_numbers(np.dtype(d)) for d in (np.int8, ">f4", "U2", object)]
+      [True, True, False, False]
+    """
+    return dtype in _KIND or (dtype.kind in "biufc" and dtype.newbyteorder("=") in _KIND) or dtype == float0
+
+
 def itemsize_bits(dtype: Any) -> int:
     """Return the number of bits of an element: 4 for int4, though NumPy stores it in 8.
 

@@ -181,7 +181,7 @@ def _python_scalar(x: Any, dtype: Any) -> np.ndarray:
 
 def _from_numpy(x: np.ndarray, dtype: Any, copy: bool) -> Array:
     own = x.dtype
-    if own not in dtypes._KIND and own.newbyteorder("=") not in dtypes._KIND and own != dtypes.float0:
+    if not dtypes.has_numbers(own):
         raise TypeError(f"jnp.array: arrays hold numbers and bools, got {x!r} of dtype {own}")
     if own == dtypes.float0:
         return x  # has no content: unchanged

@@ -129,10 +129,13 @@ def to_numpy(x: Any) -> tuple[np.ndarray, bool]:
 
     Raises:
       UnexpectedTracerError: `x` is a tracer whose transformation has ended.
+      TypeError: the elements are not numbers.
     """
     if type(x) is HostArray:
         return x._value, x._weak
     if type(x) is np.ndarray:
+        if not dtypes.has_numbers(x.dtype) and x.dtype.kind != "T":  # a device may store texts
+            raise TypeError(f"arrays hold numbers and booleans, got dtype {x.dtype}")
         dtype = dtypes.canonicalize_dtype(x.dtype)
         return (x if dtype == x.dtype else x.astype(dtype)), False
     if isinstance(x, tracing.Tracer):
