@@ -186,6 +186,8 @@ def _with_changes(flat: Callable) -> Callable:
 class Jitted:
     """A function to be staged out as one program. Made by `jit`; see there for the options."""
 
+    is_operation = False  # see `operation`
+
     def __init__(self, fun: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, fun)
         self.fun = fun
@@ -435,8 +437,23 @@ def jit(
         raise TypeError(f"jit needs a callable, got {fun!r} of type {type(fun)}")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"jit needs a function that returns its result, got the generator function {fun}")
-    jitted = Jitted(fun, options)
+    return _dispatched(Jitted(fun, options))
+
+
+def _dispatched(jitted: Jitted) -> Any:
     return executors.get().make_jitted(jitted) if executors.any_offered() else jitted
+
+
+_NO_OPTIONS: Final = {name: None for name in ("in_shardings", "out_shardings", "device", "backend")}
+
+
+def operation(fun: Callable[..., Any], static_argnames: Sequence[str] = (), inline: bool = False) -> Any:
+    """`jit` of a function of ours whose calls are eager operations. An executor need not compile for the first calls."""
+    options = dict(static_argnums=None, static_argnames=static_argnames, donate_argnums=None, donate_argnames=None)
+    more = dict(keep_unused=False, inline=_checked_inline(inline), compiler_options=())
+    jitted = Jitted(fun, {**_NO_OPTIONS, **options, **more})
+    jitted.is_operation = True
+    return _dispatched(jitted)
 
 
 @jit_p.def_impl

@@ -191,7 +191,7 @@ class _Programs:
         made_by, compiled = self.state
         if made_by is not executor:
             program = _reading(self.fun, self.composite)
-            compiled = jitting.jit(program, static_argnames=self.static, inline=self.composite is not None)
+            compiled = jitting.operation(program, self.static, inline=self.composite is not None)
             self.state = executor, compiled
         try:
             return compiled(*found[0], **found[1])
@@ -206,7 +206,7 @@ class _Programs:
 
     def _compiled(self, executor: executors.Executor, constants: tuple) -> Callable:
         plain, compiles = self.bound(constants), self.everywhere or executor.compiles
-        return jitting.jit(functools.update_wrapper(plain, self.fun)) if compiles else plain
+        return jitting.operation(functools.update_wrapper(plain, self.fun)) if compiles else plain
 
     def of(self, *constants: Any) -> Callable[..., Any]:
         """See `one_program`."""

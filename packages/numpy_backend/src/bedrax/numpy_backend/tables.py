@@ -1,4 +1,5 @@
-"""The NumPy columns: `numpy_rules` evaluates each primitive, `source_rules` writes it as an expression.
+"""The NumPy columns: `numpy_rules` evaluates each primitive, `source_rules` writes it as an expression, `exact_rules`
+states whether other backends give the same bits.
 
 A NumPy rule takes and returns arrays of exactly the dtypes of the shape rule. A primitive without
 one is evaluated by its decomposition (`bedrax.lax.tables.decompositions`; see `composed`).
@@ -9,6 +10,7 @@ omits the checks and choices of the NumPy rule.
 
 from __future__ import annotations
 
+import enum
 from typing import Final
 
 from bedrax.core import offers
@@ -24,4 +26,28 @@ source_rules: Final = Column(
     "NumPy source",
     "bedrax.numpy_backend.rules",
     signature="rule(writer, equation, *names of operands) -> Python expression, or None: call the NumPy rule",
+)
+
+
+class Exactness(enum.IntEnum):
+    """How far the NumPy rule of an operation gives the bits that the operation has by definition.
+
+    Compilers may flush subnormal numbers to zero, and do not preserve the bits of a NaN. They contract and reorder
+    operations that round.
+
+    Attributes:
+      BITS: for all operands.
+      NORMAL: if operands and results have neither NaN nor subnormal elements.
+      ROUNDED: likewise. The result is rounded, so a program of two such operations can have another result.
+    """
+
+    BITS = 0
+    NORMAL = 1
+    ROUNDED = 2
+
+
+exact_rules: Final = Column(
+    "exactness of NumPy",
+    "bedrax.numpy_backend.rules",
+    signature="rule(types of operands, **params) -> Exactness, or None: the bits can differ",
 )

@@ -123,9 +123,16 @@ class XlaExecutor(executors.Executor):
             if jaxpr is None:
                 jaxpr = programs[key] = _single_equation(prim, args, params)
             requested = placement.requested_by(prim, params)
-            return first_run(jaxpr, args, _params(jaxpr, prim.name), _tree_of_results(prim, jaxpr), requested)
+            tree = _tree_of_results(prim, jaxpr)
+            return first_run(jaxpr, args, _params(jaxpr, prim.name), tree, requested, operation=forget)
 
-        return make_runner(prim.name, miss)
+        def forget():
+            if (known := runner()) is not None:
+                known._clear_cache()
+
+        made = make_runner(prim.name, miss)
+        runner = weakref.ref(made)  # not a cycle: the garbage collector does not visit C++ objects
+        return made
 
     def run_program(self, jaxpr: Jaxpr, args: tuple[Any, ...]) -> list[Any]:
         """Run a whole program on flat arguments."""
@@ -232,11 +239,18 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
             ):
                 return call.results(bind_placed(jitted, call, requested)), None
             names = LazyNames(call.out_tree)
-            out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, requested, names, alone)
+            operation = forget if jitted.is_operation else None
+            out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, requested, names, alone, operation)
             return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
         except SystemError as error:
             explain_depth(error, args, kwargs)
             raise
+
+    def forget():
+        if (known := made()) is not None:
+            known._clear_cache()
+        if (forget_all := getattr(miss, "forget_all", None)) is not None:
+            forget_all()
 
     _all_jitted.add(jitted)
     options = jitted.options
@@ -266,6 +280,7 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
         wrapped = make_pjit(jitted.name, lambda *a, **k: fun(*a, **k), miss, static_argnums, signature.static_argnames)
     else:
         wrapped = make_pjit(jitted.name, fun, miss, static_argnums, signature.static_argnames, key)
+    made = weakref.ref(wrapped)
     functools.update_wrapper(wrapped, fun)
     attributes = wrapped.__dict__
     attributes["lower"] = lambda *args, **kwargs: stages.trace(jitted, args, kwargs).lower()

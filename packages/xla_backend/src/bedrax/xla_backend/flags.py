@@ -206,6 +206,11 @@ raise_persistent_cache_errors: Final = flag(
     "jax_raise_persistent_cache_errors", False, "errors of the cache are raised, not warned about"
 )
 
+# Eager operations.
+first_calls_by_numpy: Final = flag(
+    "jax_first_calls_by_numpy", True, "NumPy evaluates first calls of eager operations on the CPU, with equal bits"
+)
+
 # Export.
 export_calling_convention_version: Final = flag(
     "jax_export_calling_convention_version", 10, "calling convention of exported programs"

@@ -31,7 +31,7 @@ from bedrax.xla_backend import tables
 _LARGE = 1 << 20  # bytes; the constants of inner programs are part of the key up to this size
 
 
-class _NoBytes(Exception):
+class NoBytes(Exception):
     """Raised for a value that does not determine its bytes."""
 
 
@@ -47,8 +47,17 @@ def of(jaxpr: Jaxpr, platform: str, hoisted: tuple[bool, ...], *rest: Any) -> by
         program = _Encoder(platform).program(jaxpr, hoisted)
         context = _encode(tuple(sorted(trace_context(), key=lambda pair: pair[0])))
         return marshal.dumps((code, platform, program, context, _encode(rest)), 2)  # version 2 has no references
-    except (_NoBytes, ValueError, OSError, RecursionError):
+    except (NoBytes, ValueError, OSError, RecursionError):
         return None
+
+
+def lines(jaxpr: Jaxpr, platform: str) -> tuple[Any, ...]:
+    """A program as tuples of atoms, without the code of its rules.
+
+    Raises:
+      NoBytes: they would not determine the program.
+    """
+    return _Encoder(platform).program(jaxpr)
 
 
 class _Encoder:
@@ -62,7 +71,7 @@ class _Encoder:
         if jaxpr in self.programs:
             return "program", self.programs[jaxpr]
         if jaxpr.effects:
-            raise _NoBytes
+            raise NoBytes
         self.programs[jaxpr] = len(self.programs)
         numbers: dict[Any, int] = {}
         hoisted = hoisted or (False,) * len(jaxpr.consts)
@@ -82,7 +91,7 @@ class _Encoder:
     def equation(self, eqn: Any, used: Callable, bound: Callable) -> tuple[Any, ...]:
         prim = eqn.primitive
         if eqn.effects or not _is_ours(prim, tables.find_rule(prim, self.platform)):
-            raise _NoBytes
+            raise NoBytes
         unread = getattr(prim, "transformed_params", ())  # parameters that only transformations read
         params = tuple([(name, self.value(eqn.params[name])) for name in sorted(eqn.params) if name not in unread])
         operands = tuple([used(v) for v in eqn.invars])
@@ -119,19 +128,19 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes)  # `marshal` writes
 
 
 def _encode(value: Any) -> Any:
-    """A value as tuples of atoms. Raises _NoBytes if its bytes would not determine it."""
+    """A value as tuples of atoms. Raises NoBytes if its bytes would not determine it."""
     kind = type(value)
     if kind in _ATOMS:
         return value
     encode = _ENCODERS.get(kind) or next((e for base, e in _BASES if isinstance(value, base)), None)
     if encode is None:
-        raise _NoBytes(kind)
+        raise NoBytes(kind)
     return encode(value)
 
 
 def _array(x: np.ndarray) -> tuple[Any, ...]:
     if x.dtype.hasobject:
-        raise _NoBytes
+        raise NoBytes
     return "array", _dtype(x.dtype), x.shape, np.ascontiguousarray(x).tobytes()
 
 
@@ -140,7 +149,7 @@ def _constant(x: Any) -> Any:
     if type(x) in _ATOMS:
         return x
     if isinstance(getattr(x, "dtype", None), ExtendedDType) or getattr(x, "nbytes", _LARGE) >= _LARGE:
-        raise _NoBytes
+        raise NoBytes
     return _array(np.asarray(x))
 
 
@@ -151,16 +160,16 @@ def _dtype(dtype: np.dtype) -> tuple[str, str, str]:
 def _extended(dtype: ExtendedDType) -> Any:
     implementation = getattr(dtype, "implementation", None)
     if implementation is None:
-        raise _NoBytes
+        raise NoBytes
     return "extended", _class(type(dtype)), _encode(implementation)
 
 
 def _type(aval: Any) -> Any:
     if type(aval) is not ShapedArray or aval.split is not None or aval.vma or aval.memory_space is not None:
-        raise _NoBytes
+        raise NoBytes
     dtype = aval.dtype
     if not all(type(d) is int for d in element_types.base_aval(aval).shape):
-        raise _NoBytes
+        raise NoBytes
     return aval.shape, _dtype(dtype) if isinstance(dtype, np.dtype) else _extended(dtype), aval.weak_type
 
 
@@ -169,14 +178,14 @@ def _class(kind: type) -> tuple[str, str]:
         kind.__module__.partition(".")[0] not in ("builtins", "numpy", "ml_dtypes", "bedrax")
         or "<" in kind.__qualname__
     ):
-        raise _NoBytes
+        raise NoBytes
     return kind.__module__, kind.__qualname__
 
 
 def _function(fun: types.FunctionType) -> tuple[str, str, str]:
     """A function of a module of ours, which the fingerprint covers. One that is made by a function has no name."""
     if "<" in fun.__qualname__ or fun.__closure__ or not fun.__module__.startswith("bedrax."):
-        raise _NoBytes
+        raise NoBytes
     return "function", fun.__module__, fun.__qualname__
 
 

@@ -18,7 +18,7 @@ from bedrax.lax.primitives.placement import reshard_p
 from bedrax.parallel.primitives import crosses_processes
 from bedrax.parallel.specs import UNCONSTRAINED
 from bedrax.pytree import PyTreeDef
-from bedrax.xla_backend import clients, placement, turns
+from bedrax.xla_backend import clients, first_calls, placement, turns
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.placement import NOTHING_REQUESTED, Requested
@@ -127,11 +127,14 @@ def first_run(
     requested: Requested = NOTHING_REQUESTED,
     names: Any = None,
     alone: bool | None = None,
+    operation: Callable[[], Any] | None = None,
 ) -> tuple[Any, Any]:
     """The result of a miss of C++ dispatch: the results as a tree, and the data for further runs in C++.
 
     Args:
       alone: the value of `turns.are_alone` at the begin of the call. If it is None, no program has run since then.
+      operation: for an eager operation, whose first calls may run without XLA: clears the cache of C++ dispatch, which
+        would call Python for ever after a call without data.
     """
     if crosses_processes(jaxpr):  # its programs run between the operations that take and return parts of arrays
         if requested != NOTHING_REQUESTED:
@@ -142,6 +145,12 @@ def first_run(
         return pytree.tree_unflatten(tree, eval_jaxpr(jaxpr, jaxpr.consts, *args)), None
     if alone is None:
         alone = turns.are_alone()
+    if operation is not None:
+        outs = first_calls.evaluate(jaxpr, args, params, requested)
+        if outs is not None:
+            return pytree.tree_unflatten(tree, outs), None
+        if first_calls.end(jaxpr):
+            operation()
     program = load(jaxpr, args, params, requested, names)
     out = pytree.tree_unflatten(tree, run_loaded(program, jaxpr, args))
     return out, program.fastpath(tree, out, alone)

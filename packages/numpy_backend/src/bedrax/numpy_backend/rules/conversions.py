@@ -8,7 +8,7 @@ from bedrax.core import dtypes
 from bedrax.lax.primitives import conversions as p
 from bedrax.numpy_backend.numbers import convert, narrow
 from bedrax.numpy_backend.rules.elementwise import checked
-from bedrax.numpy_backend.tables import numpy_rules, source_rules
+from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules, source_rules
 
 numpy_rules.add(p.convert_element_type_p, lambda x, *, new_dtype, weak_type: convert(x, new_dtype))
 
@@ -92,3 +92,21 @@ def _round_bits(x, exponent_bits, mantissa_bits):
         bits = np.where(exponent <= unsigned((bias - small_bias) << info.nmant), sign, bits)
     out = np.asarray(bits, unsigned).view(dtype)
     return np.where(np.isnan(x), x, out)
+
+
+@exact_rules.rule(p.convert_element_type_p)
+def _convert_is_exact(types, *, new_dtype, **_):
+    old, new = types[0].dtype, new_dtype
+    if old == new or (old.kind in "iub" and new.kind in "iub") or old.kind == "b":
+        return Exactness.BITS
+    if old.kind in "iu":
+        return Exactness.BITS if new in (np.float32, np.float64) else None
+    if old.kind == "f" and new.kind in "iub":
+        return Exactness.NORMAL
+    floats = dtypes.issubdtype(old, np.floating) and dtypes.issubdtype(new, np.floating)
+    return Exactness.ROUNDED if floats else None  # compilers skip pairs of conversions of floats
+
+
+@exact_rules.rule(p.bitcast_convert_type_p)
+def _bitcast_is_exact(types, *, new_dtype):
+    return Exactness.BITS if types[0].dtype.itemsize == new_dtype.itemsize else None

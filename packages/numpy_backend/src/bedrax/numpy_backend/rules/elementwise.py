@@ -17,7 +17,7 @@ from bedrax.core.avals import ShapedArray, scalar_aval
 from bedrax.lax.primitives import elementwise as p
 from bedrax.numpy_backend.numbers import convert, narrow, native
 from bedrax.numpy_backend.quiet import quietly
-from bedrax.numpy_backend.tables import numpy_rules, source_rules
+from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules, source_rules
 
 if TYPE_CHECKING:
     from bedrax.core.ir import Eqn
@@ -543,3 +543,45 @@ def _select_n_source(write, eqn, which, *cases):
     if eqn.invars[0].aval.dtype != np.bool_ or len(cases) != 2:
         return None
     return f"np.where({which}, {cases[1]}, {cases[0]})"
+
+
+# ---- exactness -----------------------------------------------------------------------------------
+
+
+def _exact(of_floats: Exactness | None, *prims: Primitive) -> None:
+    """Rows of operations that are exact on integers and booleans."""
+
+    def rule(types, out_dtype=None, **_):
+        dtype = types[0].dtype
+        if dtype.kind in "iub":
+            return Exactness.BITS if out_dtype in (None, dtype) else None
+        return of_floats if dtype in _REALS and out_dtype in (None, dtype) else None
+
+    for prim in prims:
+        exact_rules.add(prim, rule)
+
+
+_REALS = (*map(np.dtype, ("float16", "float32", "float64")), np.dtype(dtypes.bfloat16))
+
+for _prim in (p.copy_p, p.stop_gradient_p, p.select_n_p, p.real_p, p.imag_p, p.complex_p):
+    exact_rules.add(_prim, lambda types, **params: Exactness.BITS)
+_exact(Exactness.BITS, p.neg_p, p.abs_p, p.is_finite_p)
+_exact(
+    Exactness.NORMAL,
+    *(p.eq_p, p.ne_p, p.lt_p, p.le_p, p.gt_p, p.ge_p),
+    *(p.max_p, p.min_p, p.sign_p, p.floor_p, p.ceil_p, p.round_p),
+)
+_exact(Exactness.ROUNDED, p.add_p, p.add_any_p, p.sub_p, p.mul_p, p.div_p, p.sqrt_p, p.square_p)
+_exact(
+    None,
+    *(p.rem_p, p.clamp_p, p.and_p, p.or_p, p.xor_p, p.not_p, p.mulhi_p, p.population_count_p, p.clz_p),
+    *(p.shift_left_p, p.shift_right_logical_p, p.shift_right_arithmetic_p),
+)
+
+
+@exact_rules.rule(p.integer_pow_p)
+def _integer_pow_is_exact(types, *, y):
+    dtype = types[0].dtype
+    if dtype.kind in "iu":
+        return Exactness.BITS if y >= 0 else None
+    return Exactness.ROUNDED if dtype in _REALS and y == 2 else None

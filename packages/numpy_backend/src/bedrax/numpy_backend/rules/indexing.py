@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from bedrax.lax.primitives import indexing as p
 from bedrax.numpy_backend.program_source import evaluate
-from bedrax.numpy_backend.tables import numpy_rules
+from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules
 
 
 def _starts(operand, indices, numbers, sizes, clip: bool):
@@ -162,3 +163,17 @@ def _dynamic_update_slice(operand, update, *starts):
     out = operand.copy()
     out[_clamped(starts, operand.shape, update.shape)] = update
     return out
+
+
+for _prim in (p.gather_p, p.dynamic_slice_p, p.dynamic_update_slice_p):
+    exact_rules.add(_prim, lambda types, **params: Exactness.BITS)
+
+
+@exact_rules.rule(p.scatter_p)
+def _scatter_is_exact(types, *, unique_indices, **_):
+    return Exactness.BITS if unique_indices or math.prod(types[1].shape[:-1]) <= 1 else None
+
+
+@exact_rules.rule(p.scatter_add_p, p.scatter_sub_p, p.scatter_mul_p, p.scatter_min_p, p.scatter_max_p)
+def _scatter_of_integers_is_exact(types, **_):
+    return Exactness.BITS if types[0].dtype.kind in "iu" else None

@@ -9,7 +9,7 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.lax.primitives import random_bits as p
 from bedrax.numpy_backend.rules.elementwise import checked
-from bedrax.numpy_backend.tables import numpy_rules
+from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules
 
 
 def _rotate_left(x, r):
@@ -42,3 +42,6 @@ def _uniform(a, b, *, shape):
     low, high = a.astype(np.float64), b.astype(np.float64)
     draws = np.asarray(low + (high - low) * _stateful.random(shape)).astype(a.dtype)
     return np.where(draws < b, draws, a)  # rounding may have reached b
+
+
+exact_rules.add(p.threefry2x32_p, lambda types: Exactness.BITS)

@@ -16,7 +16,7 @@ from bedrax.lax.primitives import reductions
 from bedrax.numpy_backend.numbers import narrow
 from bedrax.numpy_backend.program_source import evaluate
 from bedrax.numpy_backend.quiet import quietly
-from bedrax.numpy_backend.tables import numpy_rules, source_rules
+from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules, source_rules
 
 if TYPE_CHECKING:
     from bedrax.core.ir import Jaxpr
@@ -147,3 +147,23 @@ def _reduce(*args, dimensions, jaxpr):
     for i in range(flat[0].shape[-1]):
         out = combine(*out, *(x[..., i] for x in flat))
     return out
+
+
+@exact_rules.rule(
+    reductions.reduce_sum_p,
+    reductions.reduce_prod_p,
+    reductions.reduce_max_p,
+    reductions.reduce_min_p,
+    reductions.reduce_and_p,
+    reductions.reduce_or_p,
+    reductions.reduce_xor_p,
+)
+def _reduction_is_exact(types, **_):
+    return Exactness.BITS if types[0].dtype.kind in "iub" else None
+
+
+@exact_rules.rule(reductions.argmax_p, reductions.argmin_p)
+def _position_is_exact(types, **_):
+    if types[0].dtype.kind in "iub":
+        return Exactness.BITS
+    return Exactness.NORMAL if types[0].dtype.kind == "f" else None

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from bedrax.lax.primitives import shaping
-from bedrax.numpy_backend.tables import numpy_rules, source_rules
+from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules, source_rules
 
 rule: Final = numpy_rules.rule
 written: Final = source_rules.rule
@@ -151,3 +151,26 @@ def _iota(*, dtype, shape, dimension):
 @rule(shaping.empty_p)
 def _empty(*, shape, dtype):
     return np.zeros(shape, dtype)  # unspecified values; zeros are reproducible
+
+
+for _prim in (
+    shaping.broadcast_in_dim_p,
+    shaping.reshape_p,
+    shaping.transpose_p,
+    shaping.squeeze_p,
+    shaping.rev_p,
+    shaping.slice_p,
+    shaping.pad_p,
+    shaping.concatenate_p,
+    shaping.stack_p,
+    shaping.unstack_p,
+    shaping.split_p,
+    shaping.tile_p,
+):
+    exact_rules.add(_prim, lambda types, **params: Exactness.BITS)
+
+
+@exact_rules.rule(shaping.iota_p)
+def _iota_is_exact(types, *, dtype, shape, dimension):
+    exact = dtype.kind in "iu" or (dtype in (np.float32, np.float64) and shape[dimension] <= 1 << 24)
+    return Exactness.BITS if exact else None

@@ -49,6 +49,14 @@ SingleDeviceShardingBase: Any = _jax.SingleDeviceSharding
 Token = _jax.Token
 batched_block_until_ready = _jax.batched_block_until_ready
 batched_device_put = _jax.batched_device_put
+
+
+def put_copy(aval: Any, sharding: Any, value: Any, device: Any, committed: bool) -> Any:
+    """An array on one device, in memory of the device: a copy of a NumPy array."""
+    copied = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+    return batched_device_put(aval, sharding, [value], [device], committed, host_buffer_semantics=copied)
+
+
 collect_garbage = _jax.collect_garbage
 register_custom_call_partitioner = _jax.register_custom_call_partitioner
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
