@@ -1,7 +1,8 @@
 """Programs that NumPy evaluates with the bits that every backend gives, or the parts of them.
 
 The column `exact_rules` has the exactness of one operation. A program is exact if all its operations are, and at most
-one of them rounds: compilers contract and reorder several. Values that an operation requires to be normal are checked
+one of them rounds: compilers contract and reorder several. The operands of that one are arguments of the program:
+compilers compute with constants and with repeated scalars in other ways. Values that an operation requires to be normal are checked
 while the program is evaluated.
 """
 
@@ -56,9 +57,9 @@ def parts(jaxpr: Jaxpr, largest: int) -> Parts:
     """
     program = _plain(jaxpr)
     levels = [_exactness(eqn, largest) for eqn in program.eqns]
-    if all(level is not None for level in levels):
-        rounding = levels.count(Exactness.ROUNDED)
-        if rounding == 0 or (rounding == 1 and _is_of_arguments(program)):
+    if None not in levels:
+        rounding = [eqn for eqn, level in zip(program.eqns, levels, strict=True) if level is Exactness.ROUNDED]
+        if not rounding or (len(rounding) == 1 and set(rounding[0].invars) <= set(program.invars)):
             return Parts(program, list(program.eqns), [])
     exact, rest, later = [], [], set()
     for eqn, level in zip(program.eqns, levels, strict=True):
@@ -88,12 +89,6 @@ def _exactness(eqn: Eqn, largest: int) -> Exactness | None:
             return None
     rule = exact_rules.find(eqn.primitive)
     return None if rule is None or numpy_rules.kind(eqn.primitive) == "library" else rule(types, **eqn.params)
-
-
-def _is_of_arguments(program: Jaxpr) -> bool:
-    """Whether a program has no constant: a compiler computes with known operands in another way."""
-    constant = any(type(v) is Literal for eqn in program.eqns for v in eqn.invars)
-    return not constant and not program.constvars and all(eqn.invars for eqn in program.eqns)
 
 
 class Values(dict[Any, Any]):

@@ -571,12 +571,21 @@ _exact(
     *(p.eq_p, p.ne_p, p.lt_p, p.le_p, p.gt_p, p.ge_p),
     *(p.max_p, p.min_p, p.sign_p, p.floor_p, p.ceil_p, p.round_p),
 )
-_exact(Exactness.ROUNDED, p.add_p, p.add_any_p, p.sub_p, p.mul_p, p.div_p, p.sqrt_p, p.square_p)
+_exact(Exactness.ROUNDED, p.add_p, p.add_any_p, p.sub_p, p.mul_p, p.sqrt_p, p.square_p)
 _exact(
     None,
     *(p.rem_p, p.clamp_p, p.and_p, p.or_p, p.xor_p, p.not_p, p.mulhi_p, p.population_count_p, p.clz_p),
     *(p.shift_left_p, p.shift_right_logical_p, p.shift_right_arithmetic_p),
 )
+
+
+@exact_rules.rule(p.div_p)
+def _div_is_exact(types, **_):
+    dtype = types[0].dtype
+    if dtype.kind in "iu":
+        return Exactness.BITS
+    by_scalar = types[1].shape == () != types[0].shape  # XLA multiplies by the reciprocal
+    return Exactness.ROUNDED if dtype in _REALS and not by_scalar else None
 
 
 @exact_rules.rule(p.integer_pow_p)
