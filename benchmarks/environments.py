@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -70,9 +71,13 @@ def make(name: str) -> Environment:
     folder = HOME / name
     python = folder / "bin" / "python"
     if name == "ours":
+        # From wheels, as a user installs it: an editable install reads more files when Python starts.
         variables = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
-        command = ["uv", "sync", "-q", "-p", PYTHON, "--all-packages", "--no-default-groups"]
-        subprocess.run([*command, "--extra=tf", "--group=ecosystem"], cwd=ROOT, env=variables, check=True)
+        command = ["uv", "sync", "-q", "-p", PYTHON, "--all-packages", "--no-default-groups", "--no-editable"]
+        packages = [tomllib.loads(path.read_text())["project"]["name"] for path in ROOT.glob("packages/*/pyproject.toml")]
+        new = [f"--reinstall-package={package}" for package in packages]  # uv would keep wheels of older sources
+        options = ["--locked", "--compile-bytecode", "--extra=tf", "--group=ecosystem"]
+        subprocess.run([*command, *options, *new], cwd=ROOT, env=variables, check=True)
     elif not python.exists():
         subprocess.run(["uv", "venv", "-q", "-p", PYTHON, folder], check=True)
         subprocess.run(["uv", "pip", "install", "-q", "-p", python, *REQUIREMENTS[name]], check=True)

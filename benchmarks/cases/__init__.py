@@ -6,6 +6,7 @@ from ..case import Case
 
 GROUPS = (
     "imports",
+    "starts",
     "pytrees",
     "eager",
     "dispatch",

@@ -24,7 +24,7 @@ from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import asarray, convert_to
 from bedrax.lax.primitives.shaping import broadcast_in_dim
-from bedrax.lax.promotion import broadcast, operand, promote_pair, promote_pair_inexact
+from bedrax.lax.promotion import broadcast, inexact_pair_or_none, operand, pair_or_none, promote_pair, together
 
 _BOOL = dtypes.bool_dtype
 
@@ -63,32 +63,40 @@ def numeric2(name: str, bind: Callable[..., Any], what: str = "", example: str =
     """A function of two operands, converted to their common dtype and shape."""
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
-        x, y = promote_pair(name, x, y)
-        return bind(x, y)
+        a, b = pair_or_none(name, x, y)
+        return whole(x, y) if b is None else bind(a, b)
 
-    return documented(function, name, what, example=example)
+    public = documented(function, name, what, example=example)
+    whole = together(public)
+    return public
 
 
 def inexact2(name: str, bind: Callable[..., Any], what: str = "", example: str = "") -> BinaryUfunc:
     """The same for operations on floats and complex numbers: integers become floats."""
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
-        x, y = promote_pair_inexact(name, x, y)
-        return bind(x, y)
+        a, b = inexact_pair_or_none(name, x, y)
+        return whole(x, y) if b is None else bind(a, b)
 
-    return documented(function, name, what, example=example)
+    public = documented(function, name, what, example=example)
+    whole = together(public)
+    return public
 
 
 def _with_bool(name: str, prim: Primitive, bool_prim: Primitive, what: str, example: str = "") -> BinaryUfunc:
     bind, on_bool = prim.bind, bool_prim.bind
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
-        x, y = promote_pair(name, x, y)
-        if (getattr(x, "dtype", None) or aval_of(x).dtype) == _BOOL:
-            return on_bool(x, y)
-        return bind(x, y)
+        a, b = pair_or_none(name, x, y)
+        if b is None:
+            return whole(x, y)
+        if (getattr(a, "dtype", None) or aval_of(a).dtype) == _BOOL:
+            return on_bool(a, b)
+        return bind(a, b)
 
-    return documented(function, name, what, example=example)
+    public = documented(function, name, what, example=example)
+    whole = together(public)
+    return public
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------
@@ -323,13 +331,17 @@ def _ordering(name: str, prim: Primitive, what: str, example: str) -> BinaryUfun
     strict = {"ge": ops.gt_p, "le": ops.lt_p}.get(prim.name, prim).bind
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
-        x, y = promote_pair(name, x, y)
-        if dtypes.is_complex(getattr(x, "dtype", None) or aval_of(x).dtype):
-            first, second = (ops.real(x), ops.real(y)), (ops.imag(x), ops.imag(y))
+        a, b = pair_or_none(name, x, y)
+        if b is None:
+            return whole(x, y)
+        if dtypes.is_complex(getattr(a, "dtype", None) or aval_of(a).dtype):
+            first, second = (ops.real(a), ops.real(b)), (ops.imag(a), ops.imag(b))
             return _select(ops.eq(*first), bind(*second), strict(*first))
-        return bind(x, y)
+        return bind(a, b)
 
-    return documented(function, name, what, example=example)
+    public = documented(function, name, what, example=example)
+    whole = together(public)
+    return public
 
 
 equal: BinaryUfunc = numeric2(

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import blame, config, dims, dtypes, source
+from bedrax.core import blame, config, dims, dtypes, executors, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.one_program import one_program
 from bedrax.core.staging import StagingTrace
-from bedrax.core.tracing import cast_together, current
+from bedrax.core.tracing import cast_together, current, eval_trace
 from bedrax.lax import flags, lattice
 from bedrax.lax.primitives import conversions, shaping
 
@@ -86,6 +87,17 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
       TypeError: an operand is none of these, or the shapes do not broadcast.
       TypePromotionError: the dtypes have no common type.
     """
+    a, b = pair_or_none(name, x, y)
+    if b is None:
+        a, b = promote(name, (x, y))
+    return a, b
+
+
+def pair_or_none(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """`promote_pair`; or ``(None, None)`` if the caller should run as one program of `x` and `y` (see `together`).
+
+    These are two arrays of several dtypes or shapes, in an eager call: conversions would be operations of their own.
+    """
     kx, ky = type(x), type(y)
     if ky in _SCALARS:
         if kx not in _SCALARS:
@@ -118,6 +130,8 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
         if b is None and isinstance(y, _NUMPY):
             b = _numpy_aval(y)
         if a is not None and b is not None and a.dtype == b.dtype:
+            if a.shape != b.shape and a.shape and b.shape and _are_one_program(x, y):
+                return None, None
             s, t = a.shape, b.shape
             try:
                 if s == t or not s or not t:
@@ -128,8 +142,25 @@ def promote_pair(name: str, x: Any, y: Any) -> tuple[Any, Any]:
             if shape is not None and (len(s) == len(t) or flags.numpy_rank_promotion.value == "allow"):
                 x, y = cast_together((x, y))
                 return x if s == shape else _widen(x, s, shape), y if t == shape else _widen(y, t, shape)
+        elif _are_one_program(x, y):
+            return None, None
     x, y = promote(name, (x, y))
     return x, y
+
+
+def _are_one_program(x: Any, y: Any) -> bool:
+    """Whether a function of two arrays should be one program: it is called eagerly, and the backend compiles."""
+    if current.trace is not eval_trace or executors.active is None or not executors.active.compiles:
+        return False
+    arrays = executors.active.array_types
+    if type(x) not in arrays or type(y) not in arrays or config.disable_jit.value:
+        return False
+    return x.aval.split is None and y.aval.split is None and flags.numpy_rank_promotion.value == "allow"
+
+
+def together(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function ``(x, y)`` as one program, for the operands for which `pair_or_none` returns None."""
+    return one_program(function)
 
 
 _NUMPY = (np.ndarray, np.generic)
@@ -162,13 +193,15 @@ def promote(name: str, args: Sequence[Any], to_inexact: bool = False) -> list[An
     return broadcast(name, promote_dtypes(name, args, to_inexact))
 
 
-def promote_pair_inexact(name: str, x: Any, y: Any) -> tuple[Any, Any]:
-    """`promote_pair`, with integers and bools made floats."""
+def inexact_pair_or_none(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """`pair_or_none`, with integers and bools made floats."""
     kind = type(x) if type(x) not in _SCALARS else type(y)
     if kind not in _SCALARS:
         a = (x if type(x) is kind else y).aval if hasattr(kind, "aval") else None
         if a is not None and a.dtype in _INEXACT:
-            return promote_pair(name, x, y)
+            return pair_or_none(name, x, y)
+    if _are_one_program(x, y):
+        return None, None
     x, y = promote(name, (x, y), True)
     return x, y
 

@@ -1,8 +1,7 @@
 """Programs that NumPy evaluates with the bits that every backend gives, or the parts of them.
 
 The column `exact_rules` has the exactness of one operation. A program is exact if all its operations are, and at most
-one of them rounds: compilers contract and reorder several. The operands of that one are arguments of the program:
-compilers compute with constants and with repeated scalars in other ways. Values that an operation requires to be normal are checked
+one of them rounds: compilers contract and reorder several, and compute with constants in other ways. Values that an operation requires to be normal are checked
 while the program is evaluated.
 """
 
@@ -58,8 +57,8 @@ def parts(jaxpr: Jaxpr, largest: int) -> Parts:
     program = _plain(jaxpr)
     levels = [_exactness(eqn, largest) for eqn in program.eqns]
     if None not in levels:
-        rounding = [eqn for eqn, level in zip(program.eqns, levels, strict=True) if level is Exactness.ROUNDED]
-        if not rounding or (len(rounding) == 1 and set(rounding[0].invars) <= set(program.invars)):
+        rounding = [pair for pair in zip(program.eqns, levels, strict=True) if pair[1] >= Exactness.ROUNDED]
+        if not rounding or (len(rounding) == 1 and _is_of_arguments(program, *rounding[0])):
             return Parts(program, list(program.eqns), [])
     exact, rest, later = [], [], set()
     for eqn, level in zip(program.eqns, levels, strict=True):
@@ -89,6 +88,14 @@ def _exactness(eqn: Eqn, largest: int) -> Exactness | None:
             return None
     rule = exact_rules.find(eqn.primitive)
     return None if rule is None or numpy_rules.kind(eqn.primitive) == "library" else rule(types, **eqn.params)
+
+
+def _is_of_arguments(program: Jaxpr, rounding: Eqn, level: Exactness) -> bool:
+    """Whether no constant takes part in a program in which one operation rounds."""
+    if level is Exactness.ALONE:
+        return set(rounding.invars) <= set(program.invars)
+    constant = program.constvars or any(type(v) is Literal for eqn in program.eqns for v in eqn.invars)
+    return not constant and all(eqn.invars for eqn in program.eqns)
 
 
 class Values(dict[Any, Any]):

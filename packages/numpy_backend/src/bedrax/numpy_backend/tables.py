@@ -38,12 +38,15 @@ class Exactness(enum.IntEnum):
     Attributes:
       BITS: for all operands.
       NORMAL: if operands and results have neither NaN nor subnormal elements.
-      ROUNDED: likewise. The result is rounded, so a program of two such operations can have another result.
+      ROUNDED: likewise. The result is rounded, so a program of two such operations can have another result, and one
+        with a constant, too.
+      ALONE: likewise. The operands must be arguments of the program.
     """
 
     BITS = 0
     NORMAL = 1
     ROUNDED = 2
+    ALONE = 3
 
 
 exact_rules: Final = Column(

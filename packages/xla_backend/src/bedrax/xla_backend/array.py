@@ -15,6 +15,8 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes, jitting
 from bedrax.core.avals import ShapedArray
+from bedrax.core.tracing import current, eval_trace
+from bedrax.lax.primitives import shaping
 from bedrax.xla_backend import dlpack, placement
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import (
@@ -78,8 +80,14 @@ def _iter(self):
     if not aval.shape:
         raise TypeError("iteration over a 0-d array")
     if isinstance(sharding_of(self), SingleDeviceSharding):
+        small = aval.shape[0] <= _ROWS and aval.size * aval.dtype.itemsize <= _BYTES
+        if small and current.trace is eval_trace:  # a trace would record the operation
+            return iter(shaping.unstack_p.bind(self, axis=0))
         return _rows(self)
     return (self[i] for i in range(aval.shape[0]))
+
+
+_ROWS, _BYTES = 100, 1 << 16  # of an array whose rows one program makes
 
 
 def _rows(x):
@@ -93,8 +101,8 @@ def _rows(x):
             )
         return
     n = x.aval.shape[0]
-    for begin in range(0, n, 100):
-        yield from _row_cutter(begin, min(begin + 100, n))(x)
+    for begin in range(0, n, _ROWS):
+        yield from _row_cutter(begin, min(begin + _ROWS, n))(x)
 
 
 @functools.lru_cache(256)

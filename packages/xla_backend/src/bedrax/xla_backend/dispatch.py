@@ -31,7 +31,7 @@ from bedrax.core.tracing import Mutable, Primitive, Tracer, current, eval_trace
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
-from bedrax.xla_backend import clients, dlpack, placement, room, stages, turns
+from bedrax.xla_backend import clients, dlpack, first_calls, placement, room, stages, turns
 from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl
@@ -411,6 +411,7 @@ def clear_caches() -> None:
     caches.traces.clear()
     for jitted in list(_all_jitted):
         jitted.clear_cache()
+    first_calls.forget()
     for clear in other_caches:
         clear()
 

@@ -27,7 +27,7 @@ from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import bitcast_convert_type_p
 from bedrax.numpy_backend import exactness
 from bedrax.numpy_backend.host_array import HostArray, to_numpy
-from bedrax.xla_backend import clients, flags, placement, program_key, turns
+from bedrax.xla_backend import flags, placement, program_key, turns
 from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl, copy_to_host, device_of, sharding_of
@@ -213,8 +213,6 @@ def forget() -> None:
     _compiled.clear()
     _shapes.clear()
 
-
-clients.forget.append(forget)
 
 
 def _block(x: np.ndarray, begin: int) -> np.ndarray:

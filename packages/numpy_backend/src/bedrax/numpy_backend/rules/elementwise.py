@@ -584,8 +584,8 @@ def _div_is_exact(types, **_):
     dtype = types[0].dtype
     if dtype.kind in "iu":
         return Exactness.BITS
-    by_scalar = types[1].shape == () != types[0].shape  # XLA multiplies by the reciprocal
-    return Exactness.ROUNDED if dtype in _REALS and not by_scalar else None
+    by_scalar = types[1].shape == () != types[0].shape  # XLA multiplies by the reciprocal, also of a broadcast scalar
+    return Exactness.ALONE if dtype in _REALS and not by_scalar else None
 
 
 @exact_rules.rule(p.integer_pow_p)
