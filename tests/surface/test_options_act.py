@@ -276,6 +276,7 @@ TESTED = {
     "jax_use_shardy_partitioner": "packages/xla_backend/tests/test_placement.py::test_eight_cpu_devices",
     "jax_default_device": "packages/xla_backend/tests/test_placement.py::test_eight_cpu_devices",
     "jax_compilation_cache_dir": f"{_CACHE}::test_a_program_is_compiled_once_for_all_processes",
+    "jax_first_calls_by_numpy": "packages/xla_backend/tests/test_first_calls.py::test_placement_commitment_and_weak_types_are_those_of_a_program",
     "jax_compilation_cache_check_contents": f"{_CACHE}::test_an_entry_can_be_compared_with_what_is_compiled_now",
     "jax_persistent_cache_min_compile_time_secs": f"{_CACHE}::test_fast_compilations_are_not_kept",
     **dict.fromkeys(

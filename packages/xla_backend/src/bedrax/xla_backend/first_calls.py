@@ -37,7 +37,7 @@ from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device
 
 _LARGEST: Final = 1 << 22  # bytes of a value
 _SECONDS: Final = 0.02  # of NumPy, until an exact program is compiled: about the time of a compilation
-_SECONDS_BY_BLOCKS: Final = 0.05  # a program of which only a part is exact is larger
+_SECONDS_BY_BLOCKS: Final = 0.1  # such a program is larger
 _PATIENCE: Final = 0.01  # seconds; a compilation would block the caller as long as this
 _BLOCK: Final = 4096  # elements
 
@@ -93,13 +93,13 @@ def evaluate(jaxpr: Jaxpr, args: Sequence[Any], params: dict[str, Any], requeste
         return None
     if calls.blocks is not None and not calls.blocks.are_ready(where):
         return None
-    started = time.perf_counter()
+    started = time.thread_time()
     values = exactness.evaluate(calls.found, operands)
     if values is None:
         return None
     if calls.blocks is not None:
         calls.blocks.finish(values, where)
-    calls.left -= time.perf_counter() - started
+    calls.left -= time.thread_time() - started
     calls.begun = True
     place = make_single_device_sharding(where.devices[0])
     return [
