@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import cases, environments, measure, report
+from . import cases, environments, history, measure, report
 
 HERE = Path(__file__).parent
 
@@ -30,6 +30,10 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, default=HERE / "out" / "results.json", help="the file for the samples")
     parser.add_argument("--write", action="store_true", help="write the results into the table of benchmarks/README.md")
+    parser.add_argument("--record", action="store_true", help="keep the ratios under benchmarks/history, and draw all")
+    parser.add_argument(
+        "--compare", action="store_true", help="exit with 1 if a ratio is 5 %% above the last one of the history, twice"
+    )
     parser.add_argument("--check", action="store_true", help="exit with 1 if a case of ours fails or misses its target")
     args = parser.parse_args()
 
@@ -69,10 +73,34 @@ def main() -> None:
     if args.write:
         names = [case.name for table in groups.values() for case in table]
         report.update_readme(HERE / "README.md", measured, versions, names)
+    if args.record:
+        console.print(f"recorded in {history.record(measured, versions, HERE.parent)}")
+        (HERE / "history.svg").write_text(history.draw(history.load()), encoding="utf-8")
+    if args.compare and not compare(console, measured, chosen, available, rounds, seconds):
+        sys.exit(1)
     bad = [case.name for case, results in measured if report.verdict(case, results) in ("missed", "fails")]
     if args.check and bad:
         console.print(f"[bold red]{len(bad)} of {len(measured)} cases fail or miss their target[/]")
         sys.exit(1)
+
+
+def compare(console, measured, chosen, available, rounds, seconds) -> bool:
+    """Print the cases that became slower than in the history. They are measured again: noise is rarely slow twice."""
+    past = history.load()
+    slower = {name for name, *_ in history.regressions(history.numbers(measured), past)}
+    again = [
+        pair
+        for table in chosen.values()
+        if (cases_again := [case for case in table if case.name in slower])
+        for pair in measure.measure(cases_again, available, rounds, seconds)
+    ]
+    found = history.regressions(history.numbers(again), past)
+    for name, old, new, commit in found:
+        console.print(f"[bold red]{name}: {old:.3g} at {commit}, {new:.3g} now ({new / old - 1:+.0%})[/]")
+    known = history.before(past)
+    compared = sum(case.name in known for case, _ in measured)
+    console.print(f"{compared} of {len(measured)} cases compared with {len(past)} commits, {len(found)} are slower")
+    return not found
 
 
 if __name__ == "__main__":

@@ -258,6 +258,12 @@ def test_errors_are_those_of_a_program():
         lax.div(jnp.zeros(3), jnp.zeros(3))
 
 
+def test_guards_of_transfers_see_none():
+    x = jnp.arange(4.0)
+    with flags.transfer_guard("disallow_explicit"):
+        assert lax.neg(x.reshape(2, 2)).shape == (2, 2)
+
+
 def test_a_scatter_whose_positions_are_equal_is_not_exact():
     case = lambda i: staging.program_of(
         lambda x: [jnp.asarray(x).at[np.array(i)].set(jnp.arange(2.0))], [aval_of(np.zeros(3, np.float32))]

@@ -42,6 +42,16 @@ _PATIENCE: Final = 0.01  # seconds; a compilation would block the caller as long
 _BLOCK: Final = 4096  # elements
 
 
+# Options under which every operation is run by XLA.
+_WATCHING: Final = (config.debug_nans, config.debug_infs, flags.no_execution)
+_GUARDS: Final = (
+    flags.transfer_guard,
+    flags.transfer_guard_host_to_device,
+    flags.transfer_guard_device_to_host,
+    flags.transfer_guard_device_to_device,
+)
+
+
 class _Calls:
     """How the first calls of one program are evaluated.
 
@@ -78,12 +88,12 @@ def _calls(jaxpr: Jaxpr) -> _Calls:
     return _Calls(jaxpr)
 
 
-def evaluate(jaxpr: Jaxpr, args: Sequence[Any], params: dict[str, Any], requested: Any) -> list[Any] | None:
+def evaluate(jaxpr: Jaxpr, args: Sequence[Any], requested: Any) -> list[Any] | None:
     """The results of an eager operation on arguments for which it is not compiled; None: it must be compiled."""
     calls = _calls(jaxpr)
     if calls.found is None or calls.left <= 0 or requested != NOTHING_REQUESTED or not flags.first_calls_by_numpy.value:
         return None
-    if config.debug_nans.value or config.debug_infs.value or flags.no_execution.value or params["compiler_options"]:
+    if any(flag.value for flag in _WATCHING) or any(flag.value not in (None, "allow") for flag in _GUARDS):
         return None
     where = placement.choose_placement(jaxpr, args)
     if where.several or where.mesh is not None or where.layouts is not None or where.devices[0].platform != "cpu":

@@ -146,7 +146,7 @@ def first_run(
     if alone is None:
         alone = turns.are_alone()
     if operation is not None:
-        outs = first_calls.evaluate(jaxpr, args, params, requested)
+        outs = first_calls.evaluate(jaxpr, args, requested)
         if outs is not None:
             return pytree.tree_unflatten(tree, outs), None
         if first_calls.end(jaxpr):
