@@ -12,6 +12,7 @@ the engine.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -96,6 +97,7 @@ class _Node(NamedTuple):
 
 
 _LEAF_NODE = _Node(LEAF, 0, None)
+_new_node = functools.partial(tuple.__new__, _Node)  # half the time of a call of the class
 
 
 class _Rule(NamedTuple):
@@ -114,11 +116,16 @@ def _flatten_dict(tree):
 
 def _flatten_dict_with_keys(tree):
     keys = sorted_keys(tree)
-    return [(DictKey(k), tree[k]) for k in keys], tuple(keys)
+    return [(_name_key(k) if type(k) is str else DictKey(k), tree[k]) for k in keys], tuple(keys)
 
 
 def _sequence_with_keys(tree):
-    return [(SequenceKey(i), x) for i, x in enumerate(tree)], None
+    return list(zip(map(_index_key, range(len(tree))), tree)), None
+
+
+# Entries of paths are immutable, so equal ones can be one object.
+_name_key = functools.lru_cache(4096)(DictKey)
+_index_key = functools.lru_cache(4096)(SequenceKey)
 
 
 def _items(tree) -> tuple:
@@ -136,6 +143,8 @@ _BUILTIN_RULES = {
     "list": (list, _Rule(lambda x: (x, None), lambda _, xs: list(xs), _sequence_with_keys, False)),
     "dict": (dict, _Rule(_flatten_dict, lambda keys, xs: dict(zip(keys, xs)), _flatten_dict_with_keys, False)),
 }
+_DICT_RULE = _BUILTIN_RULES["dict"][1]
+_SEQUENCE_RULES = (_BUILTIN_RULES["tuple"][1], _BUILTIN_RULES["list"][1])
 _NAMEDTUPLE_RULE = _Rule(lambda x: (_items(x), None), None, _namedtuple_with_keys, False)
 
 
@@ -194,6 +203,7 @@ class PyTreeRegistry:
         enabled = {"none": enable_none, "tuple": enable_tuple, "list": enable_list, "dict": enable_dict}
         self._rules: dict[type, _Rule] = {t: rule for name, (t, rule) in _BUILTIN_RULES.items() if enabled[name]}
         self._namedtuples = enable_namedtuple
+        self._leaves: set[type] = set()  # types that were leaves lately
 
     def register_node(
         self,
@@ -209,7 +219,7 @@ class PyTreeRegistry:
             )
         if type in self._rules:
             raise ValueError(f"Duplicate custom PyTreeDef type registration for {type}.")
-        self._rules[type] = _Rule(to_iterable, from_iterable, to_iterable_with_keys)
+        self._add(type, _Rule(to_iterable, from_iterable, to_iterable_with_keys))
 
     def register_dataclass_node(self, type: type, data_fields: tuple[str, ...], meta_fields: tuple[str, ...]) -> None:
         data_fields, meta_fields = tuple(data_fields), tuple(meta_fields)
@@ -226,7 +236,11 @@ class PyTreeRegistry:
         def unflatten(meta, children):
             return type(**dict(zip(data_fields, children)), **dict(zip(meta_fields, meta)))
 
-        self._rules[type] = _Rule(flatten, unflatten, flatten_with_keys)
+        self._add(type, _Rule(flatten, unflatten, flatten_with_keys))
+
+    def _add(self, type: type, rule: _Rule) -> None:
+        self._rules[type] = rule
+        self._leaves = set()  # a new object: a loop in another thread has the old one
 
     def is_node(self, type: type) -> bool:
         return self._rule(type) is not None
@@ -238,6 +252,54 @@ class PyTreeRegistry:
         return rule
 
     def flatten(self, tree: Any, leaf_predicate: Callable[..., Any] | None = None) -> tuple[list[Any], PyTreeDef]:
+        if leaf_predicate is not None:
+            return self._flatten_until(tree, leaf_predicate)
+        find, known = self._rules.get, self._leaves
+        nodes: list[_Node] = []
+        leaves: list[Any] = []
+        stack = [tree]
+        pop, add, add_leaf = stack.pop, nodes.append, leaves.append
+        while stack:
+            x = pop()
+            t = type(x)
+            if t in known:
+                add_leaf(x)
+                add(_LEAF_NODE)
+                continue
+            if t is _Node:  # all children of this node are done: it follows in post-order
+                add(x)
+                continue
+            rule = find(t)
+            if rule is _DICT_RULE:
+                keys = sorted_keys(x)
+                children, data = [x[k] for k in keys], tuple(keys)
+            elif rule in _SEQUENCE_RULES:
+                children, data = x, None
+            elif rule is not None:
+                children, data = _checked_children(rule.flatten(x)) if rule.custom else rule.flatten(x)
+            elif self._namedtuples and issubclass(t, tuple) and hasattr(t, "_fields"):
+                children, data = _NAMEDTUPLE_RULE.flatten(x)
+            else:
+                if len(known) > 256:
+                    known.clear()
+                known.add(t)
+                add_leaf(x)
+                add(_LEAF_NODE)
+                continue
+            node = _new_node((t, len(children), data))
+            for child in children:
+                if type(child) not in known:
+                    stack.append(node)
+                    stack.extend(children[::-1])
+                    break
+            else:
+                leaves.extend(children)
+                nodes.extend([_LEAF_NODE] * len(children))
+                add(node)
+        return leaves, PyTreeDef._of(self, tuple(nodes), len(leaves))
+
+    def _flatten_until(self, tree: Any, leaf_predicate: Callable[..., Any]) -> tuple[list[Any], PyTreeDef]:
+        """`flatten` with a predicate."""
         find, namedtuples = self._rules.get, self._namedtuples
         nodes, leaves, stack = [], [], [tree]
         while stack:
@@ -246,7 +308,7 @@ class PyTreeRegistry:
             if t is _Node:  # all children of this node are done: it follows in post-order
                 nodes.append(x)
                 continue
-            if leaf_predicate is not None and _says_leaf(leaf_predicate(x)):
+            if _says_leaf(leaf_predicate(x)):
                 rule = None
             else:
                 rule = find(t)
@@ -321,7 +383,7 @@ class PyTreeRegistry:
 class PyTreeDef:
     """The shape of a tree: made by flattening, compared by value, hashable."""
 
-    __slots__ = ("_registry", "_nodes", "_num_leaves", "_hash")
+    __slots__ = ("_registry", "_nodes", "_num_leaves", "_hash", "_builds", "_built")
 
     def __init__(self) -> None:
         raise TypeError("PyTreeDef has no constructor; use tree_structure(tree) to make one.")
@@ -332,6 +394,7 @@ class PyTreeDef:
         self._registry = registry
         self._nodes = nodes
         self._hash = None
+        self._builds, self._built = None, 0
         self._num_leaves = sum(n.type is LEAF for n in nodes) if num_leaves is None else num_leaves
         return self
 
@@ -405,7 +468,28 @@ class PyTreeDef:
             raise ValueError(f"Too few leaves for PyTreeDef; expected {self._num_leaves}, got {len(leaves)}")
         if len(leaves) > self._num_leaves:
             raise ValueError(f"Too many leaves for PyTreeDef; expected {self._num_leaves}.")
-        return self._fold(self._registry._build, iter(leaves).__next__)
+        if self._builds is not None:
+            return self._builds(leaves)
+        self._built += 1
+        if self._built == _OFTEN:
+            self._builds = _builder(self)
+        return self._build_by_nodes(leaves)
+
+    def _build_by_nodes(self, leaves: list[Any]) -> Any:
+        build = self._registry._build
+        done: list[Any] = []
+        add, leaf = done.append, iter(leaves).__next__
+        for node in self._nodes:
+            t, arity, data = node
+            if t is LEAF:
+                add(leaf())
+            elif arity:
+                children = done[-arity:]
+                del done[-arity:]
+                add(dict(zip(data, children)) if t is dict else build(node, children))
+            else:
+                add(build(node, []))
+        return done[0]
 
     def walk(
         self, f_node: Callable[[Any, Any], Any], f_leaf: Callable[[Any], Any] | None, leaves: Iterable[Any], /
@@ -552,6 +636,56 @@ class PyTreeDef:
         from . import wire
 
         return PyTreeDef._of(registry, tuple(_Node(*n) for n in wire.decode(data, LEAF)))
+
+
+_OFTEN: Final = 64  # trees of one treedef, after which a function is compiled to build them
+_DEEPEST: Final = 40  # Python's parser has a limit of nested parentheses
+
+
+def _builder(treedef: PyTreeDef) -> Callable[[list[Any]], Any] | None:
+    """A function from leaves to a tree, written as one expression of Python; None for a large or deep tree.
+
+        def build(leaves):
+            a0, a1, = leaves
+            return {k0: a0, k1: [a1]}
+    """
+    count, nodes, rules = treedef._num_leaves, treedef._nodes, treedef._registry._rules
+    if not 0 < len(nodes) <= 2000 or not count:
+        return None
+    names: dict[str, Any] = {}
+
+    def name(value: Any) -> str:
+        if type(value) is str:
+            return repr(value)
+        names[key := f"k{len(names)}"] = value
+        return key
+
+    done: list[tuple[str, int]] = []  # source and depth
+    leaf = iter(range(count)).__next__
+    for t, arity, data in nodes:
+        parts = done[len(done) - arity :]
+        del done[len(done) - arity :]
+        depth = 1 + max([d for _, d in parts], default=0)
+        inner = "".join([f"{text}, " for text, _ in parts])
+        rule = rules.get(t)
+        if t is LEAF:
+            text = f"a{leaf()}"
+        elif t is dict:
+            text = "{" + "".join([f"{name(k)}: {v}, " for k, (v, _) in zip(data, parts)]) + "}"
+        elif t is list:
+            text = f"[{inner}]"
+        elif t is tuple:
+            text = f"({inner})"
+        elif rule is None:  # a namedtuple
+            text = f"{name(t)}({inner})"
+        else:
+            text = f"{name(rule.unflatten)}({name(data)}, ({inner}))"
+        if depth > _DEEPEST:
+            return None
+        done.append((text, depth))
+    arguments = "".join([f"a{i}, " for i in range(count)])
+    exec(f"def build(leaves):\n    {arguments}= leaves\n    return {done[0][0]}\n", names)
+    return names["build"]
 
 
 def _restore(registry: PyTreeRegistry, nodes: tuple[tuple[type, int, Hashable], ...]) -> PyTreeDef:
