@@ -500,7 +500,7 @@ def _methods() -> dict[str, Any]:
     for name, function in _COMPARISONS.items():
         out[f"__{name}__"] = operator(function, f"__{name}__")
     for name, function in _UNARY.items():
-        out[f"__{name}__"] = lambda self, function=function: function(self)
+        out[f"__{name}__"] = function
     out["__iter__"] = iterate
     return out
 

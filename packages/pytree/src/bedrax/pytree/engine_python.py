@@ -330,11 +330,15 @@ class PyTreeRegistry:
     def flatten_with_path(
         self, tree: Any, leaf_predicate: Callable[..., Any] | None = None
     ) -> tuple[list[Any], PyTreeDef]:
-        nodes, leaves, stack = [], [], [((), tree)]
+        known = self._leaves
+        nodes: list[_Node] = []
+        leaves: list[Any] = []
+        stack: list[tuple[Any, Any]] = [((), tree)]
+        pop, add, add_leaf = stack.pop, nodes.append, leaves.append
         while stack:
-            path, x = stack.pop()
+            path, x = pop()
             if path is None:
-                nodes.append(x)
+                add(x)
                 continue
             t = type(x)
             if leaf_predicate is not None and _says_leaf(leaf_predicate(path, x)):
@@ -342,12 +346,23 @@ class PyTreeRegistry:
             else:
                 rule = self._rule(t)
             if rule is None:
-                leaves.append((path, x))
-                nodes.append(_LEAF_NODE)
+                add_leaf((path, x))
+                add(_LEAF_NODE)
                 continue
             pairs, data = self._pairs(rule, x)
-            stack.append((None, _Node(t, len(pairs), data)))
-            stack.extend([((*path, key), child) for key, child in reversed(pairs)])
+            node = _new_node((t, len(pairs), data))
+            if leaf_predicate is None:
+                for _, child in pairs:
+                    if type(child) not in known:
+                        break
+                else:
+                    for key, child in pairs:
+                        add_leaf(((*path, key), child))
+                    nodes.extend([_LEAF_NODE] * len(pairs))
+                    add(node)
+                    continue
+            stack.append((None, node))
+            stack.extend([((*path, key), child) for key, child in pairs[::-1]])
         return leaves, PyTreeDef._of(self, tuple(nodes), len(leaves))
 
     def _pairs(self, rule: _Rule, x) -> tuple[Sequence[tuple[Any, Any]], Any]:
@@ -563,13 +578,18 @@ class PyTreeDef:
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` at this treedef's leaves."""
-        out, agenda = [], [tree]
+        out: list[Any] = []
+        agenda = [tree]
+        pop, extend, add = agenda.pop, agenda.extend, out.append
         for node in reversed(self._nodes):
-            x = agenda.pop()
-            if node.type is LEAF:
-                out.append(x)
+            x = pop()
+            t, arity, data = node
+            if t is LEAF:
+                add(x)
+            elif t is dict and type(x) is dict and len(x) == arity and all(map(x.__contains__, data)):
+                extend([x[k] for k in data])
             else:
-                agenda.extend(self._matching_children(node, x))
+                extend(self._matching_children(node, x))
         return out[::-1]
 
     def _matching_children(self, node: _Node, x: Any) -> Iterable[Any]:
