@@ -74,7 +74,9 @@ def make(name: str) -> Environment:
         # From wheels, as a user installs it: an editable install reads more files when Python starts.
         variables = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
         command = ["uv", "sync", "-q", "-p", PYTHON, "--all-packages", "--no-default-groups", "--no-editable"]
-        packages = [tomllib.loads(path.read_text())["project"]["name"] for path in ROOT.glob("packages/*/pyproject.toml")]
+        packages = [
+            tomllib.loads(path.read_text())["project"]["name"] for path in ROOT.glob("packages/*/pyproject.toml")
+        ]
         new = [f"--reinstall-package={package}" for package in packages]  # uv would keep wheels of older sources
         options = ["--locked", "--compile-bytecode", "--extra=tf", "--group=ecosystem"]
         subprocess.run([*command, *options, *new], cwd=ROOT, env=variables, check=True)

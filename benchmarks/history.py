@@ -79,7 +79,7 @@ def draw(history: list[dict]) -> str:
     """A picture (SVG): the geometric mean of each group of cases, over the commits. The scale is logarithmic."""
     groups: dict[str, list[float | None]] = {}
     for i, entry in enumerate(history):
-        for name, value in entry["cases"].items():
+        for name in entry["cases"]:
             groups.setdefault(name.partition("/")[0], [None] * len(history))
         for group, line in groups.items():
             values = [v for name, v in entry["cases"].items() if name.partition("/")[0] == group and v > 0]
@@ -113,7 +113,5 @@ def draw(history: list[dict]) -> str:
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="{color}"/>' for x, y in points]
         last = next(v for v in reversed(line) if v is not None)
         y = _TOP + 14 * number + 10
-        parts.append(
-            f'<text x="{_WIDTH - _RIGHT + 20}" y="{y}" fill="{color}">{escape(group)}: {last:.2f}</text>'
-        )
+        parts.append(f'<text x="{_WIDTH - _RIGHT + 20}" y="{y}" fill="{color}">{escape(group)}: {last:.2f}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"

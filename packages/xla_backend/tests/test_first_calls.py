@@ -209,7 +209,9 @@ def test_a_sampler_is_compiled_once_for_all_shapes_with_the_bits_of_its_program(
 @pytest.mark.parametrize("fun", [jnp.exp, jnp.sin, jnp.tanh, jnp.log1p, lax.rsqrt, lax.logistic, lax.erf])
 def test_an_elementwise_function_is_compiled_for_one_shape_and_for_all_others(fun, compiled_names):
     x = np.random.default_rng(0).uniform(0.1, 3, 9000).astype(np.float32)
-    outs = [(shape, fun(jnp.asarray(x[: int(np.prod(shape))].reshape(shape)))) for shape in [(3,), (5, 3), (9000,), (77,)]]
+    outs = [
+        (shape, fun(jnp.asarray(x[: int(np.prod(shape))].reshape(shape)))) for shape in [(3,), (5, 3), (9000,), (77,)]
+    ]
     assert len(compiled_names) == 2
     for shape, out in outs:
         assert_equal_bits(out, jit(lambda x: fun(x))(x[: int(np.prod(shape))].reshape(shape)))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
 from bedrax.core import dtypes
@@ -123,7 +122,7 @@ def evaluate(found: Parts, operands: Sequence[np.ndarray]) -> Values | None:
     return values
 
 
-_SMALLEST = {dtype: float(ml_dtypes.finfo(dtype).smallest_normal) for dtype in _DTYPES if dtype.kind in "fV"}
+_SMALLEST = {dtype: float(dtypes.finfo(dtype).smallest_normal) for dtype in _DTYPES if dtype.kind in "fV"}
 
 
 def _is_normal(x: np.ndarray) -> bool:

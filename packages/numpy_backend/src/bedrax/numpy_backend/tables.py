@@ -30,7 +30,7 @@ source_rules: Final = Column(
 
 
 class Exactness(enum.IntEnum):
-    """How far the NumPy rule of an operation gives the bits that the operation has by definition.
+    """The operands for which the NumPy rule of an operation gives the bits that the operation has by definition.
 
     Compilers may flush subnormal numbers to zero, and do not preserve the bits of a NaN. They contract and reorder
     operations that round.

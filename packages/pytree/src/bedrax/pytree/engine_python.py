@@ -665,9 +665,9 @@ _DEEPEST: Final = 40  # Python's parser has a limit of nested parentheses
 def _builder(treedef: PyTreeDef) -> Callable[[list[Any]], Any] | None:
     """A function from leaves to a tree, written as one expression of Python; None for a large or deep tree.
 
-        def build(leaves):
-            a0, a1, = leaves
-            return {k0: a0, k1: [a1]}
+    def build(leaves):
+        a0, a1, = leaves
+        return {k0: a0, k1: [a1]}
     """
     count, nodes, rules = treedef._num_leaves, treedef._nodes, treedef._registry._rules
     if not 0 < len(nodes) <= 2000 or not count:

@@ -240,7 +240,9 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
                 return call.results(bind_placed(jitted, call, requested)), None
             names = LazyNames(call.out_tree)
             operation = forget if jitted.is_operation else None
-            out, fast = first_run(call.jaxpr, call.args, to_run(call), call.out_tree, requested, names, alone, operation)
+            out, fast = first_run(
+                call.jaxpr, call.args, to_run(call), call.out_tree, requested, names, alone, operation
+            )
             return out, None if call.arg_offset or current.axes or runtime.must_see_calls() else fast
         except SystemError as error:
             explain_depth(error, args, kwargs)

@@ -27,8 +27,8 @@ from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.conversions import bitcast_convert_type_p
 from bedrax.numpy_backend import exactness
 from bedrax.numpy_backend.host_array import HostArray, to_numpy
-from bedrax.xla_backend import flags, placement, program_key, turns
 from bedrax.xla_backend import compile as compile_module
+from bedrax.xla_backend import flags, placement, program_key, turns
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl, copy_to_host, device_of, sharding_of
 from bedrax.xla_backend.door.runtime import JaxRuntimeError
@@ -53,7 +53,7 @@ _GUARDS: Final = (
 
 
 class _Calls:
-    """How the first calls of one program are evaluated.
+    """The evaluation of the first calls of one program.
 
     Attributes:
       found: its parts. None: it is compiled.
@@ -224,7 +224,6 @@ def forget() -> None:
     _shapes.clear()
 
 
-
 def _block(x: np.ndarray, begin: int) -> np.ndarray:
     part = x[begin : begin + _BLOCK]
     return part if len(part) == _BLOCK else np.concatenate([part, np.zeros(_BLOCK - len(part), x.dtype)])
@@ -269,7 +268,9 @@ def _blocks_of(found: exactness.Parts) -> _Blocks | None:
 
 
 def _is_elementwise(eqn: Eqn, shape: tuple[int, ...]) -> bool:
-    if eqn.effects or not all(v.aval.is_array and isinstance(v.aval.dtype, np.dtype) for v in (*eqn.invars, *eqn.outvars)):
+    if eqn.effects or not all(
+        v.aval.is_array and isinstance(v.aval.dtype, np.dtype) for v in (*eqn.invars, *eqn.outvars)
+    ):
         return False
     if any(v.aval.shape not in ((), shape) for v in itertools.chain(eqn.invars, eqn.outvars)):
         return False
