@@ -101,14 +101,15 @@ def evaluate(jaxpr: Jaxpr, args: Sequence[Any], requested: Any) -> list[Any] | N
     operands = _operands(args, where.devices[0])
     if operands is None:
         return None
-    if calls.blocks is not None and not calls.blocks.are_ready(where):
+    elements = None
+    if calls.blocks is not None and (elements := calls.blocks.program(where)) is None:
         return None
     started = time.thread_time()
     values = exactness.evaluate(calls.found, operands)
     if values is None:
         return None
     if calls.blocks is not None:
-        calls.blocks.finish(values, where)
+        calls.blocks.finish(values, elements)
     calls.left -= time.thread_time() - started
     calls.begun = True
     place = make_single_device_sharding(where.devices[0])
@@ -188,21 +189,21 @@ class _Blocks:
         self.shape, self.operands, self.results, self.block, self.key = shape, operands, results, block, key
         self.first = first
 
-    def are_ready(self, where: Placement) -> bool:
-        """Compile the program of blocks, if that is not done. False: the whole program is compiled."""
+    def program(self, where: Placement) -> Any:
+        """The compiled program of a block, made at first use. None: the whole program is compiled."""
         key = self.key, where.devices[0], trace_context()
-        if key not in _compiled:
+        found = _compiled.get(key)
+        if found is None:
             if not self.first and _shapes.setdefault(key, self.shape) == self.shape:
-                return False  # another shape may never come
+                return None  # another shape may never come
             if len(_compiled) > 1024:
                 forget()
             place, donated = Placement(where.devices, False), [False] * len(self.operands)
-            _compiled[key] = compile_module.load(self.block, "jit_elements", place, donated, True, (), None)
-        return True
+            found = _compiled[key] = compile_module.load(self.block, "jit_elements", place, donated, True, (), None)
+        return found
 
-    def finish(self, values: exactness.Values, where: Placement) -> None:
+    def finish(self, values: exactness.Values, program: Any) -> None:
         """Compute the results, in blocks."""
-        program = _compiled[self.key, where.devices[0], trace_context()]
         size = int(np.prod(self.shape, dtype=np.int64))
         given = [values[v].reshape(-1) if values[v].shape else values[v] for v in self.operands]
         made: list[list[np.ndarray]] = [[] for _ in self.results]
