@@ -332,3 +332,39 @@ def test_namedtuples_with_an_iteration_of_their_own(tu):
     assert treedef.flatten_up_to(tree) == leaves
     paths, _ = tu.tree_flatten_with_path(tree)
     assert [tu.keystr(path) for path, _ in paths] == [".x[0]", ".x[1]", ".x[2]", ".y"]
+
+
+def test_a_treedef_builds_equal_trees_each_time(tu):
+    """The Python engine compiles a function after many trees of one treedef."""
+    Pair = collections.namedtuple("Pair", "first second")
+    deep = 0
+    for _ in range(100):
+        deep = (deep,)
+    trees = [
+        {"b": [1, (2, None)], "a": Pair(3, collections.OrderedDict(x=4))},
+        {"'\"\\": 1, "\n": [2]},
+        {1: (2,), 2.5: []},
+        collections.defaultdict(int, {"z": 1}),
+        deep,
+        (),
+        None,
+        5,
+    ]
+    for tree in trees:
+        leaves, treedef = tu.tree_flatten(tree)
+        for _ in range(100):
+            built = tu.tree_unflatten(treedef, leaves)
+            assert built == tree
+            assert type(built) is type(tree)
+        with pytest.raises(ValueError, match="Too many leaves"):
+            treedef.unflatten([*leaves, 0])
+
+
+def test_a_type_that_was_a_leaf_can_become_a_node(tu):
+    class Box:
+        def __init__(self, value):
+            self.value = value
+
+    assert tu.tree_structure([Box(1), Box(2)]).num_leaves == 2
+    tu.register_pytree_node(Box, lambda x: ((x.value, x.value), None), lambda _, xs: Box(xs[0]))
+    assert tu.tree_leaves([Box(1), Box((2, 3))]) == [1, 1, 2, 3, 2, 3]

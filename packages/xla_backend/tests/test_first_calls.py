@@ -10,6 +10,7 @@ from bedrax import numpy as jnp
 from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit
+from bedrax.lax import operators
 from bedrax.lax.primitives import indexing
 from bedrax.numpy_backend import exactness
 from bedrax.numpy_backend.tables import Exactness, exact_rules
@@ -195,6 +196,24 @@ def test_exact_operations_are_not_compiled_at_first_and_then_are(compiled_names)
         if compiled_names:
             break
     assert compiled_names == ["jit_mul"]
+
+
+def test_an_operator_of_several_types_is_one_program(compiled_names):
+    x, i = jnp.arange(6.0).reshape(2, 3), jnp.arange(3)
+    flag = jnp.asarray([[True], [False]])
+    with flags.first_calls_by_numpy(False):
+        compiled_names.clear()
+        for fun, name in ((operators.add, "add"), (operators.true_divide, "true_divide"), (operators.less, "less")):
+            for y in (i, flag, x[:, :1]):
+                out = fun(x, y)
+                assert compiled_names.pop() == f"jit_{name}"
+                with config.disable_jit(True):
+                    expected = fun(x, y)
+                assert out.aval == expected.aval
+                np.testing.assert_allclose(out, expected, rtol=1e-6)
+                compiled_names.clear()
+        assert_equal_bits(list(x), np.arange(6, dtype=np.float32).reshape(2, 3))
+        assert compiled_names == ["jit_unstack"]
 
 
 @pytest.mark.parametrize("draw", [random.normal, lambda k, s: random.truncated_normal(k, -2.0, 2.0, s), random.gumbel])
