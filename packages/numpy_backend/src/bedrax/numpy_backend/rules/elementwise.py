@@ -561,11 +561,12 @@ def _exact(of_floats: Exactness | None, *prims: Primitive) -> None:
         exact_rules.add(prim, rule)
 
 
-_REALS = (*map(np.dtype, ("float16", "float32", "float64")), np.dtype(dtypes.bfloat16))
+_BFLOAT16 = np.dtype(dtypes.bfloat16)
+_REALS = (*map(np.dtype, ("float16", "float32", "float64")), _BFLOAT16)
 
 for _prim in (p.copy_p, p.stop_gradient_p, p.select_n_p, p.real_p, p.imag_p, p.complex_p):
     exact_rules.add(_prim, lambda types, **params: Exactness.BITS)
-_exact(Exactness.BITS, p.neg_p, p.abs_p, p.is_finite_p)
+_exact(Exactness.BITS, p.is_finite_p)
 _exact(
     Exactness.NORMAL,
     *(p.eq_p, p.ne_p, p.lt_p, p.le_p, p.gt_p, p.ge_p),
@@ -577,6 +578,14 @@ _exact(
     *(p.rem_p, p.clamp_p, p.and_p, p.or_p, p.xor_p, p.not_p, p.mulhi_p, p.population_count_p, p.clz_p),
     *(p.shift_left_p, p.shift_right_logical_p, p.shift_right_arithmetic_p),
 )
+
+
+@exact_rules.rule(p.neg_p, p.abs_p)
+def _of_sign_is_exact(types, **_):
+    dtype = types[0].dtype
+    if dtype in (np.float16, _BFLOAT16):
+        return Exactness.NORMAL  # computed in float32, which changes the bits of a signaling NaN
+    return Exactness.BITS if dtype.kind in "iuf" else None
 
 
 @exact_rules.rule(p.div_p)
