@@ -36,8 +36,9 @@ from bedrax.xla_backend.placement import NOTHING_REQUESTED, Placement
 from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
 
 _LARGEST: Final = 1 << 22  # bytes of a value
-_SECONDS: Final = 0.02  # of NumPy, until an exact program is compiled: about the time of a compilation
-_SECONDS_BY_BLOCKS: Final = 0.1  # such a program is larger
+_SECONDS: Final = 0.01  # until an exact program is compiled: about the time of a compilation
+_SECONDS_BY_BLOCKS: Final = 0.05  # such a program is larger
+_SECONDS_OF_A_CALL: Final = 3e-5  # outside of the evaluation; C++ dispatch would not call Python
 _PATIENCE: Final = 0.01  # seconds; a compilation would block the caller as long as this
 _BLOCK: Final = 4096  # elements
 
@@ -110,7 +111,7 @@ def evaluate(jaxpr: Jaxpr, args: Sequence[Any], requested: Any) -> list[Any] | N
         return None
     if calls.blocks is not None:
         calls.blocks.finish(values, elements)
-    calls.left -= time.thread_time() - started
+    calls.left -= time.thread_time() - started + _SECONDS_OF_A_CALL
     calls.begun = True
     place = make_single_device_sharding(where.devices[0])
     return [
