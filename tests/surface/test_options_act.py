@@ -256,11 +256,17 @@ OBSERVED = {
 
 _OPTIONS = "packages/xla_backend/tests/test_options.py"
 _CACHE = "packages/xla_backend/tests/test_compilation_cache.py"
+_RETRACING = "packages/xla_backend/tests/test_retracing.py"
 # option -> the test that observes it.
 TESTED = {
     "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_jit_and_errors.py::test_checking_leaks_finds_them_at_once",
     "jax_enable_checks": "packages/core/tests/test_kernel.py::test_what_is_derived_from_a_program_is_checked_where_it_is_asked_for",
     "jax_explain_cache_misses": "packages/jax/tests/test_options.py::test_cache_misses_are_explained",
+    "jax_pprint_use_color": "packages/core/tests/test_printing.py::test_colors_on_a_terminal",
+    "jax_show_progress": "packages/inspect/tests/test_progress.py::test_a_long_compilation_shows_its_progress",
+    "jax_warn_jit_in_loop": f"{_RETRACING}::test_jit_in_a_loop_warns_once",
+    "jax_warn_growing_shapes": f"{_RETRACING}::test_growing_shapes_warn_once",
+    "jax_warn_eager_loop": f"{_RETRACING}::test_an_eager_loop_warns_once",
     "jax_traceback_filtering": "packages/core/tests/test_source.py::test_our_frames_are_removed",
     "jax_logging_level": "packages/core/tests/test_config.py::test_logging",
     "jax_debug_log_modules": "packages/core/tests/test_config.py::test_logging",

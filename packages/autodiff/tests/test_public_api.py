@@ -41,7 +41,8 @@ def total(x):
 
 
 def exactly(text):
-    return "^" + re.escape(text) + r"(\n\(Frames of the library are left out.*)?$"
+    facts = r"(\n(It is|The function is) .*)*(\nAt .* python -m jax.explain BX-[A-Z-]+)?"
+    return "^" + re.escape(text) + facts + r"(\n\(Frames of the library are left out.*)?$"
 
 
 # ---- grad

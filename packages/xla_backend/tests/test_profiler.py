@@ -67,6 +67,27 @@ def test_data_of_a_file_is_written(tmp_path):
     assert "my_block" in names_of(profiler.ProfileData.from_file(str(again)))
 
 
+def test_the_trace_for_perfetto_is_valid(tmp_path):
+    """The format of Chrome's traces, which Perfetto reads: phases, times in microseconds, names of processes."""
+    double = jit(lambda x: lax.dot(x, x) + x)
+    double(np.ones((200, 200), np.float32))
+    with profiler.trace(tmp_path, create_perfetto_trace=True):
+        with profiler.TraceAnnotation("outer"), profiler.TraceAnnotation("inner"):
+            double(np.ones((200, 200), np.float32)).block_until_ready()
+    (path,) = tmp_path.rglob("perfetto_trace.json.gz")
+    trace = json.loads(gzip.decompress(path.read_bytes()))
+    assert trace["displayTimeUnit"] in ("ns", "ms")
+    events = trace["traceEvents"]
+    assert {e["ph"] for e in events} == {"M", "X"}
+    spans = {e["name"]: e for e in events if e["ph"] == "X"}
+    assert all(e["ts"] >= 0 and e["dur"] >= 0 and {"pid", "tid"} <= e.keys() for e in spans.values())
+    outer, inner = spans["outer"], spans["inner"]
+    assert (outer["pid"], outer["tid"]) == (inner["pid"], inner["tid"])
+    assert outer["ts"] <= inner["ts"] and inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"]
+    named = {e["pid"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+    assert {e["pid"] for e in spans.values()} <= named
+
+
 def test_memory(tmp_path):
     kept = jit(lambda x: x + 1)(np.ones(3, np.float32))
     assert gzip.decompress(profiler.device_memory_profile())

@@ -137,6 +137,7 @@ from . import (
     errors as errors,
     example_libraries as example_libraries,
     experimental as experimental,
+    explain as explain,
     export as export,
     extend as extend,
     ffi as ffi,

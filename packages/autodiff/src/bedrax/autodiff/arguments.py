@@ -9,10 +9,11 @@ import numpy as np
 
 from bedrax import pytree
 from bedrax.autodiff.tables import Zero, has_tangent, instantiate
-from bedrax.core import dtypes, objects
+from bedrax.core import codes, dtypes, objects, source
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_of
-from bedrax.core.signatures import is_position, normalized, positions_of
+from bedrax.core.codes import coded
+from bedrax.core.signatures import is_position, leaf_names, normalized, positions_of
 from bedrax.core.staging import function_name
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.conversions import convert_to
@@ -80,6 +81,13 @@ class Chosen:
             full[n] = value
         return self._fun(*full, **self._kwargs)
 
+    def name_of(self, i: int) -> str:
+        """Return the name of a leaf: the parameter and the path in it."""
+        names = leaf_names(self._fun, pytree.tree_structure((self._args, {})))
+        counts = [pytree.tree_structure(x).num_leaves for x in self._args]
+        leaves = [sum(counts[:n]) + k for n in self._positions for k in range(counts[n])]
+        return f"the argument {names[leaves[i]]} of {source.describe_function(self._fun)}"
+
     def active(self) -> tuple[bool, ...]:
         """One boolean per leaf: whether its dtype has tangents."""
         return tuple([(a.is_array or a.mutable) and has_tangent(a.dtype) for a in map(aval_of, self.leaves)])
@@ -90,7 +98,8 @@ def _chosen_positions(name: str, fun: Callable, argnums: int | tuple[int, ...], 
         return normalized(argnums, count, f"{name}: argnums", distinct=True)
     except ValueError as e:
         if max(positions_of(argnums, name)) >= count:  # The call has too few arguments; argnums is correct.
-            raise TypeError(f"{e}: {function_name(fun)} was called with too few arguments") from None
+            text = f"{codes.plain(e)}: {function_name(fun)} was called with too few arguments"
+            raise TypeError(coded("BX-ARGUMENT-POSITION", text)) from None
         raise
 
 
@@ -102,7 +111,7 @@ def all_arguments(name: str, fun: Callable[..., Any], args: tuple[Any, ...]) -> 
 def check_function(fun: Any) -> None:
     """Raises TypeError if `fun` cannot be called."""
     if not callable(fun):
-        raise TypeError(f"a callable is differentiated, got {fun!r} of type {type(fun)}")
+        raise TypeError(coded("BX-NOT-CALLABLE", f"a callable is differentiated, got {fun!r} of type {type(fun)}"))
 
 
 def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
@@ -131,27 +140,38 @@ def check_no_reduce_axes(name: str, reduce_axes: Sequence[Any]) -> None:
 
 
 def check_inputs(
-    name: str, leaves: list[ArrayLike], *, holomorphic: bool, allow_int: bool = False, forward: bool = False
+    name: str, chosen: Chosen, *, holomorphic: bool, allow_int: bool = False, forward: bool = False
 ) -> None:
     """Raises if an argument has no derivative of the requested kind."""
-    for x in leaves:
-        aval = aval_of(x)
-        if not aval.is_array:
-            check_no_references(name, (x,))
-            continue
-        dtype = aval.dtype
-        if holomorphic:
-            _check_complex(name, "inputs", dtype)
-        elif not dtypes.is_inexact(dtype):
-            if not allow_int or not (dtypes.is_integer(dtype) or dtype == np.bool_):
-                wanted = "float" if forward else "float or complex"
-                instead = "jvp" if forward else "vjp, or pass allow_int=True"
-                raise TypeError(
+    for i, x in enumerate(chosen.leaves):
+        try:
+            _check_input(name, x, holomorphic, allow_int, forward)
+        except TypeError as error:
+            codes.with_facts(error, [f"It is {chosen.name_of(i)}."])
+            raise
+
+
+def _check_input(name: str, x: ArrayLike, holomorphic: bool, allow_int: bool, forward: bool) -> None:
+    aval = aval_of(x)
+    if not aval.is_array:
+        check_no_references(name, (x,))
+        return
+    dtype = aval.dtype
+    if holomorphic:
+        _check_complex(name, "inputs", dtype)
+    elif not dtypes.is_inexact(dtype):
+        if not allow_int or not (dtypes.is_integer(dtype) or dtype == np.bool_):
+            wanted = "float" if forward else "float or complex"
+            instead = "jvp" if forward else "vjp, or pass allow_int=True"
+            raise TypeError(
+                coded(
+                    "BX-GRAD-INPUT",
                     f"{name} differentiates by arguments of {wanted} dtypes, got {dtype.name}; convert the argument,"
-                    f" or use {instead}"
+                    f" or use {instead}",
                 )
-        elif forward and dtypes.is_complex(dtype):
-            raise _complex_error(name, "input", "jvp", dtype)
+            )
+    elif forward and dtypes.is_complex(dtype):
+        raise _complex_error(name, "input", "jvp", dtype)
 
 
 def check_outputs(name: str, leaves: list[ArrayLike], *, holomorphic: bool, reverse: bool = True) -> None:
@@ -166,8 +186,11 @@ def check_outputs(name: str, leaves: list[ArrayLike], *, holomorphic: bool, reve
                 raise _complex_error(name, "output", direct, dtype)
         elif not dtypes.is_inexact(dtype):
             raise TypeError(
-                f"{name} differentiates results of float dtypes, got {dtype.name}; convert the result, or use"
-                f" jax.{direct}"
+                coded(
+                    "BX-GRAD-OUTPUT",
+                    f"{name} differentiates results of float dtypes, got {dtype.name}; convert the result, or use"
+                    f" jax.{direct}",
+                )
             )
 
 
@@ -178,8 +201,11 @@ def _check_complex(name: str, what: str, dtype) -> None:
 
 def _complex_error(name: str, what: str, direct: str, dtype) -> TypeError:
     return TypeError(
-        f"{name} is for real {what}s, got {dtype.name}. Pass holomorphic=True if the function is holomorphic; use"
-        f" jax.{direct} if it is not."
+        coded(
+            "BX-GRAD-OUTPUT",
+            f"{name} is for real {what}s, got {dtype.name}. Pass holomorphic=True if the function is holomorphic; use"
+            f" jax.{direct} if it is not.",
+        )
     )
 
 
@@ -191,7 +217,9 @@ def is_float0(x: Any) -> bool:
 def with_aux(name: str, result: Any) -> tuple[Any, Any]:
     """The result of a function with `has_aux`; raises TypeError if it is no pair."""
     if not isinstance(result, tuple) or len(result) != 2:
-        raise TypeError(f"{name} with has_aux=True: the function returns a pair (result, aux), got {result!r}")
+        raise TypeError(
+            coded("BX-AUX-PAIR", f"{name} with has_aux=True: the function returns a pair (result, aux), got {result!r}")
+        )
     return result
 
 

@@ -19,6 +19,7 @@ from bedrax.autodiff.accumulators import GradAccum, NullAccum, ValAccum
 from bedrax.autodiff.tables import Zero, add_tangents, has_tangent, instantiate
 from bedrax.core import config, dtypes, staging
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import run
 from bedrax.core.signatures import normalized, positions_of, signature_of
@@ -561,7 +562,11 @@ class custom_jvp(_Custom[P, R_co]):
     @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         if self.jvp is None:
-            raise AttributeError(f"the custom_jvp function {function_name(self.fun)} has no rule yet; use defjvp")
+            raise AttributeError(
+                coded(
+                    "BX-CUSTOM-RULE", f"the custom_jvp function {function_name(self.fun)} has no rule yet; use defjvp"
+                )
+            )
         leaves, data = self._bound(self._arguments(args, kwargs), (self.jvp,))
         rule = BoundJVP(*data)
         outs = custom_jvp_call_p.call(rule, leaves)
@@ -690,7 +695,9 @@ class custom_vjp(_Custom[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         name = function_name(self.fun)
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"the custom_vjp function {name} has no rules yet; set them with defvjp")
+            raise AttributeError(
+                coded("BX-CUSTOM-RULE", f"the custom_vjp function {name} has no rules yet; set them with defvjp")
+            )
         args = self._arguments(args, kwargs)
         if config.enable_checks.value:
             _bind_arguments(self.fwd, args, {})

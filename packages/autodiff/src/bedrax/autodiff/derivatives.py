@@ -22,8 +22,9 @@ from bedrax.autodiff.arguments import (
 from bedrax.autodiff.forward import jvp_flat_with_aux
 from bedrax.autodiff.linearization import linearize_checked
 from bedrax.autodiff.tables import Zero
-from bedrax.core import dtypes
+from bedrax.core import dtypes, source
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.source import api_boundary
 from bedrax.core.typing import P, R, S
 
@@ -158,20 +159,28 @@ def value_and_grad(
     @api_boundary
     def value_and_gradient(*args, **kwargs):
         chosen = Chosen("grad", fun, argnums, args, kwargs)
-        check_inputs("grad", chosen.leaves, holomorphic=holomorphic, allow_int=allow_int)
+        check_inputs("grad", chosen, holomorphic=holomorphic, allow_int=allow_int)
         active = chosen.active()
         recorded = linearize_checked(flattened(chosen.call, "grad", has_aux), chosen.leaves, active)
         out_tree, aux_tree, n = recorded.aux
         outs = recorded.outs[:n]
         if n != 1 or not pytree.treedef_is_leaf(out_tree):
             raise TypeError(
-                "grad is for functions that return one scalar, got the result"
-                f" {pytree.tree_unflatten(out_tree, outs)}; pass has_aux=True if the rest is not differentiated"
+                coded(
+                    "BX-GRAD-SCALAR",
+                    "grad is for functions that return one scalar, got the result"
+                    f" {pytree.tree_unflatten(out_tree, outs)}; pass has_aux=True if the rest is not differentiated",
+                    [f"The function is {source.describe_function(fun)}."],
+                )
             )
         aval = aval_of(outs[0])
         if aval.shape:
             raise TypeError(
-                f"grad is for functions that return one scalar, got a result of shape {aval.shape}; sum it, or use jacrev"
+                coded(
+                    "BX-GRAD-SCALAR",
+                    f"grad is for functions that return one scalar, got a result of shape {aval.shape}; sum it, or use jacrev",
+                    [f"The function is {source.describe_function(fun)}."],
+                )
             )
         check_outputs("grad", outs, holomorphic=holomorphic)
         found = iter(recorded.first(1).backward([_one(aval)]))
@@ -232,12 +241,15 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     check_function(fun)
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
-            f"jvp: primals and tangents are tuples, got {type(primals).__name__}, {type(tangents).__name__}"
+            coded(
+                "BX-TANGENT",
+                f"jvp: primals and tangents are tuples, got {type(primals).__name__}, {type(tangents).__name__}",
+            )
         )
     leaves, tree = pytree.tree_flatten(tuple(primals))
     tangent_leaves, tangent_tree = pytree.tree_flatten(tuple(tangents))
     if tree != tangent_tree:
-        raise TypeError(f"jvp: tangents are structured like primals, {tree}, got {tangent_tree}")
+        raise TypeError(coded("BX-TANGENT", f"jvp: tangents are structured like primals, {tree}, got {tangent_tree}"))
     pushed = [_checked_tangent(p, t) for p, t in zip(leaves, tangent_leaves, strict=True)]
     flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)
     outs, out_tangents, (out_tree, aux_tree, n) = jvp_flat_with_aux(flat, leaves, pushed)
@@ -260,9 +272,14 @@ def _checked_tangent(p, t):
     got = wanted if no_tangent and is_float0(t) else aval_of(t)
     if got.dtype != wanted.dtype:
         raise TypeError(
-            "jvp: a tangent has the dtype of its primal, or float0 where that is an integer or bool: for a primal of"
-            f" {aval.dtype.name} expected {'float0' if no_tangent else wanted.dtype.name}, got {got.dtype.name}"
+            coded(
+                "BX-TANGENT",
+                "jvp: a tangent has the dtype of its primal, or float0 where that is an integer or bool: for a primal of"
+                f" {aval.dtype.name} expected {'float0' if no_tangent else wanted.dtype.name}, got {got.dtype.name}",
+            )
         )
     if got.shape != wanted.shape:
-        raise ValueError(f"jvp: a primal of shape {aval.shape} was given a tangent of shape {got.shape}")
+        raise ValueError(
+            coded("BX-TANGENT", f"jvp: a primal of shape {aval.shape} was given a tangent of shape {got.shape}")
+        )
     return Zero(wanted) if no_tangent else t

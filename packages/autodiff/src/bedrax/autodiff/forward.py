@@ -21,6 +21,10 @@ class DualTracer(Tracer):
 
     __slots__ = ("primal", "tangent")
 
+    @property
+    def inner(self) -> Any:
+        return self.primal
+
     def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
         self._trace = trace
         self.primal: Any = primal

@@ -70,7 +70,7 @@ def jacfwd(
     @api_boundary
     def jacobian(*args, **kwargs):
         chosen = Chosen("jacfwd", fun, argnums, args, kwargs)
-        check_inputs("jacfwd", chosen.leaves, holomorphic=holomorphic, forward=True)
+        check_inputs("jacfwd", chosen, holomorphic=holomorphic, forward=True)
 
         def push(*tangents):
             return jvp(chosen.call, tuple(chosen.leaves), tangents, has_aux=has_aux)
@@ -117,7 +117,7 @@ def jacrev(
     @api_boundary
     def jacobian(*args, **kwargs):
         chosen = Chosen("jacrev", fun, argnums, args, kwargs)
-        check_inputs("jacrev", chosen.leaves, holomorphic=holomorphic, allow_int=allow_int)
+        check_inputs("jacrev", chosen, holomorphic=holomorphic, allow_int=allow_int)
         out = vjp(chosen.call, *chosen.leaves, has_aux=has_aux)
         result, pullback = out[0], out[1]
         out_leaves, out_tree = pytree.tree_flatten(result)

@@ -25,6 +25,7 @@ from bedrax.autodiff.linearization import Recorded, backward_pass, backward_pass
 from bedrax.autodiff.tables import UndefinedPrimal, Zero
 from bedrax.core import dtypes, ir, staging
 from bedrax.core.avals import AbstractValue, ShapedArray, abstractify, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.jitting import jit
 from bedrax.core.typing import ArrayLike, R, S
 from bedrax.pytree import PyTreeDef
@@ -106,7 +107,12 @@ class Linearized:
         for t, wanted in zip(leaves, self.in_types, strict=True):
             got = _type_of(t)
             if got.shape != wanted.shape or got.dtype != wanted.dtype:
-                raise ValueError(f"linearized function: got tangent {got.str_short()}, expected {wanted.str_short()}")
+                raise ValueError(
+                    coded(
+                        "BX-TANGENT",
+                        f"linearized function: got tangent {got.str_short()}, expected {wanted.str_short()}",
+                    )
+                )
         jaxpr, active_out, residuals = self.program
         live = [t for t, a in zip(leaves, self.active, strict=True) if a]
         out = iter(ir.run(jaxpr, *residuals, *live))
@@ -134,7 +140,11 @@ class Linearized:
         """
         leaves, tree = pytree.tree_flatten(cotangent, is_leaf=lambda x: type(x) is Zero)
         if tree != self.out_tree:
-            raise error(f"a cotangent is structured like the result: expected {self.out_tree}, got {tree}")
+            raise error(
+                coded(
+                    "BX-COTANGENT", f"a cotangent is structured like the result: expected {self.out_tree}, got {tree}"
+                )
+            )
         cts = [_checked_cotangent(ct, a, error) for ct, a in zip(leaves, self.out_types, strict=True)]
         if wanted is not None:
             wanted = [w for w, a in zip(wanted, self.active, strict=True) if a]
@@ -502,7 +512,12 @@ def _checked_cotangent(ct, wanted: AbstractValue, error: type[Exception]):
     else:
         fits = (got.shape, got.dtype) == (wanted.shape, wanted.dtype)
     if not fits:
-        raise error(f"a cotangent has the type of the result: expected {wanted.str_short()}, got {got.str_short()}")
+        raise error(
+            coded(
+                "BX-COTANGENT",
+                f"a cotangent has the type of the result: expected {wanted.str_short()}, got {got.str_short()}",
+            )
+        )
     return Zero(wanted) if no_tangent else ct
 
 

@@ -22,7 +22,7 @@ from bedrax.autodiff.dependence import dependents
 from bedrax.autodiff.forward import Differentiating, DualTracer
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.autodiff.tables import instantiate as materialize
-from bedrax.core import avals, executors, staging
+from bedrax.core import avals, executors, source, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
@@ -82,7 +82,7 @@ aval_functions[Node] = operator.attrgetter("aval")
 class Entry:
     """One recorded operation."""
 
-    __slots__ = ("args", "names", "outs", "params", "prim")
+    __slots__ = ("args", "names", "outs", "params", "prim", "source_info")
 
     def __init__(
         self, prim: Primitive, args: list[Any] | tuple[Any, ...], params: dict[str, Any], outs: list[Node]
@@ -92,6 +92,7 @@ class Entry:
         self.args: list[Any] | tuple[Any, ...] = args
         self.params: dict[str, Any] = params
         self.outs: list[Node] = outs
+        self.source_info: Any = None  # the line of the operation whose derivative it is
 
 
 def _named(entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequence[Any]:
@@ -121,10 +122,17 @@ def _elsewhere(ct: Any, aval: Any) -> bool:
     return split.partial or have.partial or split.mesh != have.mesh
 
 
+def _recording(trace: Any) -> Any:
+    """The innermost trace that records a program, at or around a trace; None if operations are evaluated."""
+    while trace is not None and not isinstance(trace, staging.StagingTrace):
+        trace = trace.parent
+    return trace
+
+
 class Tape(Trace):
     """Records operations on its nodes; everything else runs in the parent."""
 
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "follows", "replays")
     sees_constants = False
     splits_loops = True
 
@@ -132,6 +140,10 @@ class Tape(Trace):
         self.parent: Trace = parent
         self.alive = True
         self.entries: list[Entry] = []
+        self.follows: bool = False  # whether each operation is recorded just after the one whose derivative it is
+        self.replays: bool = (
+            False  # whether the operations are equations of a program, and their transposes are recorded
+        )
 
     def process(self, prim: Primitive, args: tuple[Any, ...] | list[Any], params: dict[str, Any]) -> Any:
         """Record an operation on nodes, split if it has a split rule; pass any other to the parent."""
@@ -159,11 +171,19 @@ class Tape(Trace):
         types = prim.result_types([x.aval if type(x) is Node else aval_of(x) for x in args], params)
         if prim.multiple_results:
             outs = [Node(self, a) for a in types]
-            self.entries.append(Entry(prim, args, params, outs))
+            self.add(Entry(prim, args, params, outs))
             return list(outs)
         node = Node(self, types)
-        self.entries.append(Entry(prim, args, params, [node]))
+        self.add(Entry(prim, args, params, [node]))
         return node
+
+    def add(self, entry: Entry) -> None:
+        """Append an entry, with the line of its equation, or of the last one of the program that is recorded."""
+        if self.follows and type(self.parent) is staging.StagingTrace and (eqns := self.parent.eqns):
+            entry.source_info = eqns[-1].source_info
+        elif self.replays:
+            entry.source_info = source.user_frame(3)
+        self.entries.append(entry)
 
     def owns(self, x: Any) -> bool:
         return type(x) is Node and x._trace is self
@@ -200,25 +220,34 @@ class Tape(Trace):
                     cotangents[key] = ct if known is None else add_tangents(known, ct)
 
         add(outs, cts)
-        for entry in reversed(self.entries):
-            if needed is not None and id(entry) not in needed:
-                continue
-            prim = entry.prim
-            if prim.multiple_results:
-                arriving = [cotangents.pop(id(n), None) for n in entry.outs]
-                if all(ct is None for ct in arriving):
+        recording = _recording(current.trace)
+        line = recording and recording.line
+        try:
+            for entry in reversed(self.entries):
+                if needed is not None and id(entry) not in needed:
                     continue
-                ct: Any = [
-                    Zero(cotangent_type(n.aval)) if c is None else c for n, c in zip(entry.outs, arriving, strict=True)
-                ]
-            else:
-                ct = cotangents.pop(id(entry.outs[0]), None)
-                if ct is None:
-                    continue
-            args = entry.args
-            marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
-            rule = transpose_rules[prim]
-            add(args, _named(entry, rule, ct, marked) if entry.names else rule(ct, *marked, **entry.params))
+                prim = entry.prim
+                if recording is not None:  # a user's rule has lines of its own
+                    recording.line = line if prim.family == "custom_rules" else entry.source_info or line
+                if prim.multiple_results:
+                    arriving = [cotangents.pop(id(n), None) for n in entry.outs]
+                    if all(ct is None for ct in arriving):
+                        continue
+                    ct: Any = [
+                        Zero(cotangent_type(n.aval)) if c is None else c
+                        for n, c in zip(entry.outs, arriving, strict=True)
+                    ]
+                else:
+                    ct = cotangents.pop(id(entry.outs[0]), None)
+                    if ct is None:
+                        continue
+                args = entry.args
+                marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
+                rule = transpose_rules[prim]
+                add(args, _named(entry, rule, ct, marked) if entry.names else rule(ct, *marked, **entry.params))
+        finally:
+            if recording is not None:
+                recording.line = line
         return [
             _at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(cotangent_type(n.aval)) for n in inputs
         ]
@@ -268,7 +297,7 @@ class Tape(Trace):
                 var = variables[id(n)] = Var(n.aval)
                 outvars.append(var)
             effects = frozenset(effect_rules[entry.prim](*(v.aval for v in invars), **entry.params))
-            eqns.append(Eqn(entry.prim, invars, outvars, entry.params, effects))
+            eqns.append(Eqn(entry.prim, invars, outvars, entry.params, effects, entry.source_info))
         outvars = [atom(n) for n in outs]
         jaxpr = Jaxpr(list(residual_vars.values()) + [variables[id(n)] for n in inputs], outvars, eqns)
         return jaxpr, residuals
@@ -321,6 +350,7 @@ class LinearizeTrace(Differentiating):
         self.parent: Trace = parent
         self.alive = True
         self.tape: Tape = Tape(parent)
+        self.tape.follows = True
 
     def process(self, prim: Primitive, args: list[ArrayLike] | tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run the primitive's linearize or jvp rule, with the tape current, where an operand has a tangent."""
@@ -487,6 +517,7 @@ def backward_pass(
       A cotangent or `Zero` per `UndefinedPrimal`, in order.
     """
     tape = Tape(current.trace)
+    tape.replays = _recording(current.trace) is not None
     inputs = []
     values = []
     for x in args:

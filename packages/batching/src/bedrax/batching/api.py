@@ -13,8 +13,9 @@ from bedrax.batching.trace import BatchTracer, batch_flat_with_aux, place
 from bedrax.core import avals
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
-from bedrax.core.signatures import signature_of
-from bedrax.core.source import api_boundary
+from bedrax.core.codes import coded
+from bedrax.core.signatures import leaf_names, signature_of
+from bedrax.core.source import api_boundary, describe_function
 from bedrax.core.staging import function_name
 from bedrax.core.typing import P, R
 from bedrax.lax.axes import rank_of
@@ -66,7 +67,7 @@ def vmap(
       Array([10, 11, 12], dtype=int32)
     """
     if not callable(fun):
-        raise TypeError(f"vmap needs a callable, got {fun!r} of type {type(fun)}")
+        raise TypeError(coded("BX-NOT-CALLABLE", f"vmap needs a callable, got {fun!r} of type {type(fun)}"))
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     _check_axes(in_axes, out_axes)
 
@@ -164,8 +165,11 @@ class _Call(NamedTuple):
 def _check_axes(in_axes, out_axes) -> None:
     if not (_is_axis(in_axes) or isinstance(in_axes, tuple | dict)):
         raise TypeError(
-            "vmap: in_axes is an int, None, or a tuple with one entry per positional argument, got"
-            f" {in_axes!r} of type {type(in_axes)}"
+            coded(
+                "BX-VMAP-IN-AXES",
+                "vmap: in_axes is an int, None, or a tuple with one entry per positional argument, got"
+                f" {in_axes!r} of type {type(in_axes)}",
+            )
         )
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         for leaf in () if type(axes) is int else pytree.tree_leaves(axes):
@@ -178,8 +182,11 @@ def _argument_axes(call: _Call, in_tree) -> list:
     axes, args, kwargs = call.in_axes, call.args, call.kwargs
     if isinstance(axes, tuple) and len(axes) != len(args):
         raise ValueError(
-            f"vmap: in_axes has one entry per positional argument, got {len(axes)} entries for {len(args)} arguments"
-            f" in {call}"
+            coded(
+                "BX-VMAP-IN-AXES",
+                f"vmap: in_axes has one entry per positional argument, got {len(axes)} entries for {len(args)} arguments"
+                f" in {call}",
+            )
         )
     if _is_axis(axes):
         return [axes] * len(pytree.tree_leaves(args)) + [0] * len(pytree.tree_leaves(kwargs))
@@ -195,15 +202,21 @@ def _placed(x, dim: int | None, wanted: int | None, size, call: _Call, of: tuple
             return reduce_sum(x, (dim,))
         if dim is not None:
             raise ValueError(
-                f"vmap: the result{_key(*of)} depends on a mapped argument, but its entry in out_axes is None, in"
-                f" {call}. Give it an axis (0 puts the mapped axis first)."
+                coded(
+                    "BX-VMAP-OUT-AXES",
+                    f"vmap: the result{_key(*of)} depends on a mapped argument, but its entry in out_axes is None, in"
+                    f" {call}. Give it an axis (0 puts the mapped axis first).",
+                )
             )
         return x
     rank = rank_of(x) + (dim is None)
     if not -rank <= wanted < rank:
         raise ValueError(
-            f"vmap: the entry of out_axes for the result{_key(*of)} of rank {rank - 1} is in range({-rank}, {rank}),"
-            f" got {wanted}, in {call}"
+            coded(
+                "BX-VMAP-OUT-AXES",
+                f"vmap: the entry of out_axes for the result{_key(*of)} of rank {rank - 1} is in range({-rank}, {rank}),"
+                f" got {wanted}, in {call}",
+            )
         )
     return place(x, dim, wanted % rank, size)
 
@@ -281,7 +294,13 @@ def _normalize(leaves, dims, in_tree, call) -> list:
         rank = len(aval.shape)
         if not -rank <= d < rank:
             path = _path(in_tree, i)
-            raise ValueError(f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}")
+            raise ValueError(
+                coded(
+                    "BX-VMAP-AXIS",
+                    f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}",
+                    [f"It is the argument {leaf_names(call.fun, in_tree)[i]} of {describe_function(call.fun)}."],
+                )
+            )
         result.append(d % rank)
     return result
 
@@ -309,7 +328,12 @@ def _axis_size(leaves, dims, in_tree, call: _Call):
     if not sizes:
         if given is None:
             nothing = "in_axes maps no argument" if leaves else "there are no arrays among the arguments"
-            raise ValueError(f"vmap: the size of the mapped axis is unknown: {nothing}, in {call}. Pass axis_size.")
+            raise ValueError(
+                coded(
+                    "BX-VMAP-UNMAPPED",
+                    f"vmap: the size of the mapped axis is unknown: {nothing}, in {call}. Pass axis_size.",
+                )
+            )
         return given
     first = given if given is not None else sizes[0]
     if all(s is first or core_dims.same_dim(s, first) for s in sizes):
@@ -340,4 +364,4 @@ def _sizes_differ(leaves, dims, in_tree, call: _Call) -> str:
         some = ", ".join(f"axis {d} of {label}" for label, d in members[:3])
         more = f", and {len(members) - 3} more" if len(members) > 3 else ""
         lines.append(f"  * {len(members)} {'axes' if len(members) > 1 else 'axis'} of size {size}: {some}{more};")
-    return "\n".join(lines)[:-1]
+    return coded("BX-VMAP-SIZES", "\n".join(lines)[:-1])

@@ -10,6 +10,7 @@ from bedrax import lax, pytree
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import staging
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.ir import call_flat
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
@@ -85,7 +86,12 @@ class custom_vmap:
     @api_boundary
     def __call__(self, *args: ArrayLike, **kwargs: Any) -> Any:
         if self.vmap_rule is None:
-            raise AttributeError(f"the custom_vmap function {function_name(self.fun)} has no rule yet; use def_vmap")
+            raise AttributeError(
+                coded(
+                    "BX-CUSTOM-RULE",
+                    f"the custom_vmap function {function_name(self.fun)} has no rule yet; use def_vmap",
+                )
+            )
         if kwargs:
             bound = signature_of(self.fun).bind(*args, **kwargs)
             bound.apply_defaults()

@@ -46,6 +46,10 @@ class BatchTracer(Tracer):
 
     __slots__ = ("_aval", "dim", "val")
 
+    @property
+    def inner(self) -> Any:
+        return self.val
+
     def __init__(self, trace: BatchTrace, val: Any, dim: int) -> None:
         self._trace = trace
         self.val: Any = val

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from bedrax.core import blame, config, dims, dtypes, objects, offers
+from bedrax.core.codes import coded
 
 _NO_AXES: frozenset[Any] = frozenset()
 any_split: bool = False  # whether any type has had a split; until then, values are not checked
@@ -344,7 +345,7 @@ for _type in (bool, int, float, complex):
 
 def _ndarray_aval(x) -> ShapedArray:
     if x.dtype.kind in "OSUMm":
-        raise TypeError(f"arrays hold numbers and bools, got {x!r} of dtype {x.dtype}")
+        raise TypeError(coded("BX-ARRAY-OF", f"arrays hold numbers and bools, got {x!r} of dtype {x.dtype}"))
     return plain_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
 
 
@@ -385,7 +386,7 @@ def _aval_of_other(x: Any) -> AbstractValue:
     text = f"{x!r} of type {type(x)} is not a valid JAX type"
     if isinstance(x, list | tuple | dict | str | bytes):
         raise blame.not_an_array(x, text, otherwise=True)
-    raise TypeError(text)
+    raise TypeError(coded("BX-VALUE-TYPE", text))
 
 
 def typeof(x: Any) -> AbstractValue:

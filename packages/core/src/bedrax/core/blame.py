@@ -13,6 +13,7 @@ from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 from bedrax.core import source
+from bedrax.core.codes import coded
 
 _VARARGS, _VARKEYWORDS = 0x04, 0x08  # of code.co_flags
 _SHORT = {"jax.numpy": "jnp"}
@@ -33,11 +34,12 @@ def not_an_array(x: Any, name: str, position: int | None = None, otherwise: bool
     if called is not None:
         name, place, parameter = called
     elif otherwise:
-        return TypeError(name)
+        return TypeError(coded("BX-VALUE-TYPE", name))
     else:
         place = "" if position is None else f" at position {position}"
     found = "None" if x is None else f"{type(x)}"
-    return TypeError(f"{name}: an array or a number is needed{place}, got {found}{parameter}{advice}")
+    text = f"{name}: an array or a number is needed{place}, got {found}{parameter}{advice}"
+    return TypeError(coded("BX-NOT-AN-ARRAY", text))
 
 
 def _called_with(x: Any) -> tuple[str, str, str] | None:

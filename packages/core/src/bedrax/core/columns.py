@@ -12,6 +12,8 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bedrax.core.codes import coded
+
 if TYPE_CHECKING:
     from bedrax.core.tracing import Primitive
 
@@ -137,7 +139,9 @@ class Column(dict[Any, Any]):
         if rule is not None:
             return rule
         if prim in self.absences:
-            raise NotImplementedError(f"{self.name} of primitive '{prim}' is not defined: {self.absences[prim]}")
+            raise NotImplementedError(
+                coded("BX-RULE-ABSENT", f"{self.name} of primitive '{prim}' is not defined: {self.absences[prim]}")
+            )
         family = prim.family if self.package else ""
         place = f"{self.package}.{family}" if family else f"a call of the column's `add` in the module of '{prim}'"
         called = f" as `{self.signature}`" if self.signature else ""

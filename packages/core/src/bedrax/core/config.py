@@ -428,6 +428,16 @@ enable_checks: Final = flag(
 explain_cache_misses: Final = flag(
     "jax_explain_cache_misses", False, "when jit traces a function, log at WARNING what no earlier trace had"
 )
+pprint_use_color: Final = flag("jax_pprint_use_color", True, "printed programs have colors on a terminal")
+warn_jit_in_loop: Final = flag(
+    "jax_warn_jit_in_loop", True, "log a warning when jit compiles the same code for the same types again and again"
+)
+warn_growing_shapes: Final = flag(
+    "jax_warn_growing_shapes", True, "log a warning when a function is compiled for many lengths of an axis"
+)
+warn_eager_loop: Final = flag(
+    "jax_warn_eager_loop", True, "log a warning when operations outside of jit at one line are compiled again and again"
+)
 no_tracing: Final = flag("jax_no_tracing", False, "tracing for jit is an error")
 traceback_filtering: Final = flag(
     "jax_traceback_filtering",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bedrax.core import errors
+from bedrax.core.codes import coded
 from bedrax.core.errors import InconclusiveDimensionOperation as InconclusiveDimensionOperation
 
 Dim = Any  # int, or a registered symbolic class
@@ -262,4 +263,4 @@ def _canonical_element(d: Any, shape: Any, context: str) -> Dim:
         )
     if context:
         message += f"\n{context}"
-    raise TypeError(message) from None
+    raise TypeError(coded("BX-SHAPE-VALUE", message)) from None

@@ -7,14 +7,16 @@ traced function and the argument that the value comes from, or a function that m
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from bedrax.core import source
+from bedrax.core.codes import coded
 
 
-def _with_page(message: str, name: str) -> str:
-    page = f"See https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}"
-    return f"{message}\n{page}"
+def _with_page(message: str, kind: Any) -> str:
+    text = f"{message}\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{kind.__name__}"
+    return coded(kind.code, text) if kind.code else text
 
 
 def _again(kind: type, args: tuple) -> BaseException:
@@ -33,9 +35,27 @@ def shaped(tracer: Any) -> str:
     return f"{getattr(dtype, 'name', dtype)}[{','.join(map(str, shape))}]"
 
 
+def recorded(x: Any) -> Any:
+    """Return the value of the recorded program that a value of `vmap` or of a derivative stands for, or the value."""
+    while (inner := getattr(x, "inner", None)) is not None:
+        x = inner
+    return x
+
+
+def sources_of(operands: Sequence[Any]) -> list[str]:
+    """Return sentences that name the arguments of the traced function that each operand depends on."""
+    facts = []
+    for i, x in enumerate(map(recorded, operands)):
+        describe = getattr(x, "arguments", None)
+        if found := describe() if callable(describe) else None:
+            facts.append(f"Operand {i}, {shaped(x)}, depends on {found}.")
+    return facts
+
+
 def origin_of(tracer: Any) -> str:
     """Return sentences that name the traced function and the line that made the value; '' if unknown."""
     lines = []
+    tracer = recorded(tracer)
     origin = getattr(tracer, "origin", None)
     if callable(origin):
         origin = origin()
@@ -56,8 +76,10 @@ class JAXTypeError(TypeError):
       True
     """
 
+    code: ClassVar[str] = ""
+
     def __init__(self, message: str) -> None:
-        super().__init__(_with_page(message, type(self).__name__))
+        super().__init__(_with_page(message, type(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args)
@@ -72,8 +94,10 @@ class JAXIndexError(IndexError):
       True
     """
 
+    code: ClassVar[str] = ""
+
     def __init__(self, message: str) -> None:
-        super().__init__(_with_page(message, type(self).__name__))
+        super().__init__(_with_page(message, type(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self.args)
@@ -121,6 +145,8 @@ class ConcretizationTypeError(JAXTypeError):
       a shape is known when a function is traced: make n static
     """
 
+    code = "BX-TRACED-VALUE"
+
     def __init__(self, tracer: Any, context: str = "") -> None:
         detail = f"\n{context}" if context else ""
         super().__init__(
@@ -162,6 +188,8 @@ class TracerBoolConversionError(ConcretizationTypeError):
       use jnp.where or lax.cond
     """
 
+    code = "BX-TRACED-BOOL"
+
     def __init__(self, tracer: Any) -> None:
         JAXTypeError.__init__(
             self,
@@ -197,6 +225,8 @@ class TracerArrayConversionError(JAXTypeError):
       ...
       use jnp.sin
     """
+
+    code = "BX-TRACED-NUMPY"
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(
@@ -234,6 +264,8 @@ class TracerIntegerConversionError(JAXTypeError):
       ...
       use jnp.array([10, 20])[i]
     """
+
+    code = "BX-TRACED-INTEGER"
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(
@@ -279,6 +311,8 @@ class UnexpectedTracerError(JAXTypeError):
       ...
       return it instead
     """
+
+    code = "BX-LEAKED"
 
 
 def escaped_tracer_error(tracer: Any, detail: str = "") -> UnexpectedTracerError:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from bedrax.core.avals import AbstractValue
 from bedrax.core.effects import OperandEffect, moved
 from bedrax.core.names import Place
-from bedrax.core.offers import offered
+from bedrax.core.offers import offered, shown
 from bedrax.core.tracing import Primitive
 
 no_effects: frozenset[Any] = frozenset()
@@ -247,6 +247,7 @@ class Jaxpr:
         return self.pretty_print()
 
     __repr__ = __str__
+    _repr_html_ = shown("program")
 
 
 class DebugInfo:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
-import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol, overload
 
 from bedrax import pytree
-from bedrax.core import avals, caches, config, executors, monitoring, objects, source, staging
+from bedrax.core import avals, caches, config, executors, monitoring, objects, retracing, source, staging
+from bedrax.core.codes import coded
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.names import apart
 from bedrax.core.signatures import Signature, leaf_names
@@ -24,9 +24,6 @@ from bedrax.core.tables import calls, families_on_bases, print_rules, programs, 
 from bedrax.core.tracing import Primitive, current
 from bedrax.core.typing import JitFunction, P, R
 from bedrax.pytree import PyTreeDef
-
-_logger = logging.getLogger("jax.jit")
-
 
 _FAMILY = "calls"
 families_on_bases.add(_FAMILY)
@@ -231,9 +228,8 @@ class Jitted:
         if traced is None or (traced.seen and not traced.holds()):
             if config.no_tracing.value:
                 raise RuntimeError(f"jit would trace {self.name} now, but jax_no_tracing is on")
-            level = logging.WARNING if config.explain_cache_misses.value else logging.DEBUG
-            if _logger.isEnabledFor(level):
-                _logger.log(level, "%s", self.why_traced(key, len(args)))
+            known = [k for k in self.cache.keys() if len(k) == len(key) and type(k[1]) is tuple]
+            retracing.note(self.name, self.fun, key, known, signature.static_positions(len(args)))
             traced = self.trace_now(in_tree, types, static_key)
             if not any(map(staging.of_a_trace, traced.consts)):
                 self.cache.keep(key, traced)
@@ -260,25 +256,6 @@ class Jitted:
             traced.changes,
             traced.seen,
         )
-
-    def why_traced(self, key: tuple[Any, ...], count: int) -> str:
-        """Return a text about the new part of a call's signature (with `count` positional arguments)."""
-        what = f"jit traces {self.name} at {source.describe_function(self.fun)}"
-        known = [k for k in self.cache.keys() if len(k) == len(key) and type(k[1]) is tuple]
-        if not known:
-            return f"{what}: it has not been traced before, or its traces were dropped with an earlier function object"
-        parts = ("structure of the arguments", "types", "static arguments", "options and context managers")
-        near = min(known[::-1], key=lambda k: sum(a != b for a, b in zip(k, key, strict=True)))
-        if near[0] == key[0] and near[1] != key[1]:
-            names = leaf_names(self.fun, key[0], sorted(self.signature.static_positions(count)))
-            changes = [
-                f"{name} is {new.str_short()}, was {old.str_short()}"
-                for name, new, old in zip(names, key[1], near[1], strict=True)
-                if new != old
-            ]
-            return f"{what}: new types: {'; '.join(changes)}"
-        new = [part for part, a, b in zip(parts, near, key, strict=True) if a != b]
-        return f"{what}: new {' and '.join(new)}: {', '.join(str(b) for a, b in zip(near, key, strict=True) if a != b)}"
 
     def trace_now(self, in_tree: PyTreeDef, types: tuple[Any, ...], static_key: tuple[tuple[Any, ...], ...]) -> _Traced:
         """Trace without a lookup in the cache."""
@@ -308,8 +285,11 @@ class Jitted:
                 ) from None
             except TypeError:
                 raise TypeError(
-                    f"{self.name} was called with an argument {where} of type {type(leaf)}, which is not a valid JAX type."
-                    " Arguments of jit are pytrees of arrays; name others in static_argnums or static_argnames."
+                    coded(
+                        "BX-JIT-ARGUMENT",
+                        f"{self.name} was called with an argument {where} of type {type(leaf)}, which is not a valid JAX type."
+                        " Arguments of jit are pytrees of arrays; name others in static_argnums or static_argnames.",
+                    )
                 ) from None
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
@@ -434,9 +414,11 @@ def jit(
     if fun is None:
         return lambda f: jit(f, **{**options, "compiler_options": compiler_options})
     if not callable(fun):
-        raise TypeError(f"jit needs a callable, got {fun!r} of type {type(fun)}")
+        raise TypeError(coded("BX-NOT-CALLABLE", f"jit needs a callable, got {fun!r} of type {type(fun)}"))
     if inspect.isgeneratorfunction(fun):
-        raise TypeError(f"jit needs a function that returns its result, got the generator function {fun}")
+        raise TypeError(
+            coded("BX-JIT-GENERATOR", f"jit needs a function that returns its result, got the generator function {fun}")
+        )
     return _dispatched(Jitted(fun, options))
 
 

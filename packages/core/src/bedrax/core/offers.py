@@ -56,6 +56,23 @@ def offered(purpose: str, otherwise: Callable[..., Any] | None = None) -> Callab
     return getattr(importlib.import_module(module), name)
 
 
+def shown(kind: str) -> Callable[[Any], str | None]:
+    """Return the method `_repr_html_` of a class, by which notebooks show its objects.
+
+    Args:
+      kind: of the objects: ``"array"``, ``"program"``, ...
+
+    Returns:
+      A method. It returns None, so that a notebook shows the text, if nothing is offered or the text is better.
+    """
+
+    def _repr_html_(self: Any) -> str | None:
+        show = offered("html of values")
+        return None if show is None else show(kind, self)
+
+    return _repr_html_
+
+
 def of_kind(kind: str) -> dict[str, str]:
     """Return the offers whose purposes are `kind`, a space and a name: name -> target."""
     start = kind + " "

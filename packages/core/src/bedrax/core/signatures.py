@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from bedrax import pytree
+from bedrax.core.codes import coded
 from bedrax.core.exact import equality_is_exact, exact
 from bedrax.pytree import PyTreeDef
 
@@ -96,12 +97,20 @@ def normalized(
     positions: dict[int, int] = {}
     for n in given:
         if not -count <= n < count:
-            raise ValueError(f"{name}={argnums!r} names position {n}, but the number of {counted} is {count}")
+            raise ValueError(
+                coded(
+                    "BX-ARGUMENT-POSITION",
+                    f"{name}={argnums!r} names position {n}, but the number of {counted} is {count}",
+                )
+            )
         position = n + count if n < 0 else n
         if distinct and position in positions:
             raise ValueError(
-                f"{name}={argnums!r} names position {position} twice, as {positions[position]} and as {n}; the number of"
-                f" {counted} is {count}"
+                coded(
+                    "BX-ARGUMENT-POSITION",
+                    f"{name}={argnums!r} names position {position} twice, as {positions[position]} and as {n}; the number of"
+                    f" {counted} is {count}",
+                )
             )
         positions[position] = n
     return tuple(positions)
@@ -162,7 +171,10 @@ class Signature:
         clash = set(self.static_argnums) & set(self.donate_argnums)
         if clash:
             raise ValueError(
-                f"jit: arguments {sorted(clash)} are both static and donated; a static argument has no buffer"
+                coded(
+                    "BX-STATIC-DONATED",
+                    f"jit: arguments {sorted(clash)} are both static and donated; a static argument has no buffer",
+                )
             )
 
     def static_positions(self, count: int) -> set[int]:

@@ -116,6 +116,11 @@ def user_frame(depth: int = 1) -> Source | None:
     return None
 
 
+def is_ours(code: CodeType) -> bool:
+    """Return whether code is in a file of Bedrax; the answer is kept per file."""
+    return _is_ours_file(code.co_filename)
+
+
 def is_user_frame(frame: FrameType) -> bool:
     """Return whether a frame is shown in tracebacks."""
     return not _is_ours_file(frame.f_code.co_filename)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, caches, config, errors, objects, passes, source, tracing, typecheck
+from bedrax.core import avals, caches, codes, config, errors, objects, passes, source, tracing, typecheck
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
@@ -72,6 +72,16 @@ class StagedTracer(Tracer):
     def source(self) -> Any:
         return self.source_info
 
+    def arguments(self) -> str:
+        """Return the names of the arguments that the value depends on, and the traced function; '' if unknown."""
+        info = self._trace.debug_info
+        file = "" if info is None else info.func_src_info.rpartition(" at ")[2].rpartition(":")[0]
+        if not file or source.is_excluded(file):
+            return ""
+        names = self._trace.names_of_arguments_of(self.variable)
+        what = f"the argument{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        return f"{what} of {info.func_src_info}" if names else ""
+
     def origin(self) -> str:
         """Return a phrase for messages: the traced function, and the arguments that the value depends on."""
         info = self._trace.debug_info
@@ -113,6 +123,7 @@ class StagingTrace(Trace):
         "facts",
         "has_effects",
         "invars",
+        "line",
         "objects",
         "places",
     )
@@ -130,6 +141,7 @@ class StagingTrace(Trace):
         self.facts: dict[Any, Any] = {}  # of the program; see `bedrax.core.facts`
         self.objects: objects.UsedObjects | None = None
         self.places: bool = getattr(parent, "places", True)  # whether equations keep the user's lines
+        self.line: Any = getattr(parent, "line", None)  # the line of all equations, in place of that of their call
 
     def input(self, aval: AbstractValue) -> StagedTracer:
         """Return a tracer for a new argument of the program."""
@@ -209,8 +221,11 @@ class StagingTrace(Trace):
             if info is None or isinstance(x, Tracer) or type(x) in _SCALARS:
                 raise
             raise TypeError(
-                f"function {info.func_src_info} returned a value of type {type(x)} (leaf {i} of its result), which is not"
-                f" a valid JAX type: {e}"
+                codes.coded(
+                    "BX-JIT-RESULT",
+                    f"function {info.func_src_info} returned a value of type {type(x)} (leaf {i} of its result), which is not"
+                    f" a valid JAX type: {codes.plain(e)}",
+                )
             ) from None
 
     def escaping(self, atom: Var | Literal, i: int) -> ValueError:
@@ -236,14 +251,18 @@ class StagingTrace(Trace):
             atom = x.variable if type(x) is StagedTracer and x._trace is self else self.lift(x)
             invars.append(atom)
             types.append(atom.aval)
-        out = prim.result_types(types, params)
+        try:
+            out = prim.result_types(types, params)
+        except (TypeError, ValueError) as error:
+            codes.with_facts(error, errors.sources_of(args))
+            raise
         effects_of = effect_rules[prim]
         if effects_of is pure:
             effects = no_effects
         else:
             effects = frozenset(effects_of(*types, **params))
             self.has_effects = self.has_effects or bool(effects)
-        where = source.user_frame(3) if self.places else None  # skips `record`, `process` and the caller
+        where = (self.line or source.user_frame(3)) if self.places else None  # skips `record`, `process` and the caller
         if (names := current.names) and where is not None and len(where) == 2:
             where = (*where, *scopes(names))
         if prim.multiple_results:

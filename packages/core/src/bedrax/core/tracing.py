@@ -25,6 +25,7 @@ import numpy as np
 
 from bedrax.core import array, avals, config, errors, executors, offers
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, aval_of, plain_aval
+from bedrax.core.codes import coded
 from bedrax.core.tables import effect_rules, eval_rules, named_axes, pure_shapes, shape_rules, varying_rules
 from bedrax.core.typing import ArrayLike, F
 
@@ -341,8 +342,11 @@ def axis_size(name: str) -> int:
     except (KeyError, TypeError):
         bound = ", ".join(map(repr, current.axes)) or "none"
         raise NameError(
-            f"no axis named {name!r} is bound here; bound are {bound}. Call the function under a vmap(...,"
-            " axis_name=...) or shard_map that has it."
+            coded(
+                "BX-AXIS-NAME",
+                f"no axis named {name!r} is bound here; bound are {bound}. Call the function under a vmap(...,"
+                " axis_name=...) or shard_map that has it.",
+            )
         ) from None
 
 
@@ -370,6 +374,11 @@ class Tracer(array.Array):
 
     def concrete(self) -> Any | None:
         """The value, where the transformation knows one (eager differentiation), else None."""
+        return None
+
+    @property
+    def inner(self) -> Any:
+        """The value of the enclosing trace that this one stands for; None if this trace records the program."""
         return None
 
     def _require_concrete(self, error, *details):
@@ -677,8 +686,11 @@ def checks_leaks(run: Callable[..., Any]) -> Callable[..., Any]:
             trace = ref()
             if trace is not None:
                 raise errors.LeakedTracerError(
-                    f"values leaked from a {type(trace).__name__} that has ended:\n{_holders(trace)}\nReturn values from"
-                    " the function instead of storing them."
+                    coded(
+                        "BX-LEAK-CHECK",
+                        f"values leaked from a {type(trace).__name__} that has ended:\n{_holders(trace)}\nReturn values from"
+                        " the function instead of storing them.",
+                    )
                 )
         return result
 

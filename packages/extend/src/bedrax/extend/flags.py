@@ -63,7 +63,6 @@ INERT: dict[str, tuple[tuple[Any, ...], ...]] = {
     "errors raised by Python callbacks always reach the caller": (
         ("jax_experimental_unsafe_xla_runtime_errors", False),
     ),
-    "printed programs have no color": (("jax_pprint_use_color", True),),
     "sums of 16-bit floats are computed in 32 bits": (("jax_allow_f16_reductions", True),),
     "every call checks that no two of its references are of one array": (("jax_mutable_array_checks", True),),
     "operations on known values run eagerly": (("eager_constant_folding", False),),

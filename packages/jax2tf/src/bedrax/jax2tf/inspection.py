@@ -14,6 +14,7 @@ from bedrax.core.avals import ShapeDtypeStruct, aval_of
 from bedrax.jax2tf import checks
 from bedrax.jax2tf.arguments import to_tensor
 from bedrax.jax2tf.call import PolyShape, specifications
+from bedrax.jax2tf.convert import convert
 from bedrax.tf import tensorflow as tf
 from bedrax.tf.tables import in_tf_call, tf_functions
 from bedrax.tf.types import numpy_dtype, tf_dtype
@@ -38,6 +39,34 @@ class DisabledSafetyCheck(export.DisabledSafetyCheck):
     def shape_assertions(cls) -> DisabledSafetyCheck:
         """Run graphs without a check that the arguments' sizes fit `polymorphic_shapes`."""
         return cls(checks.SHAPE_ASSERTIONS)
+
+
+def operations_of(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> list[tuple[str, str, list[str], int]]:
+    """The operations of the graph of ordinary TensorFlow operations that a function becomes.
+
+    Args:
+      fun: a function.
+      args, kwargs: its arguments: arrays, or other objects with a shape and a dtype.
+
+    Returns:
+      (name, kind, names of the inputs, depth) of each operation. Those of functions in the graph follow it, one deeper.
+      A name has the primitive, the user's file and line: ``dot_general.model.12/MatMul``.
+    """
+
+    def spec(x):
+        aval = aval_of(x) if not isinstance(x, ShapeDtypeStruct) else x
+        return tf.TensorSpec(aval.shape, tf_dtype(aval.dtype))
+
+    function = tf.function(convert(fun, native_serialization=False), autograph=False)
+    specs = pytree.tree_map(spec, (tuple(args), kwargs))
+    graph = function.get_concrete_function(*specs[0], **specs[1]).graph.as_graph_def()
+    found = [(n.name, n.op, list(n.input), 0) for n in graph.node]
+    for inner in graph.library.function:
+        found.append((inner.signature.name, "function", [a.name for a in inner.signature.input_arg], 0))
+        found += [(n.name, n.op, list(n.input), 1) for n in inner.node_def]
+    return found
 
 
 def dtype_of_val(val: Any) -> Any:

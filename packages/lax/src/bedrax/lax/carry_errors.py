@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bedrax import pytree
 from bedrax.core import dims, source
+from bedrax.core.codes import coded
 from bedrax.core.signatures import signature_of
 from bedrax.pytree import PyTreeDef
 
@@ -48,9 +49,12 @@ def check_carry(
     if out_tree != init_tree:
         got = pytree.tree_unflatten(out_tree, list(out_types))
         raise TypeError(
-            f"{name}: the body returns a carry of another structure than it gets:\n"
-            f"  * {structure_difference(given, got, f'the input carry {what}', 'the carry output')}\n"
-            f"{where} has to return what it gets."
+            coded(
+                "BX-CARRY-STRUCTURE",
+                f"{name}: the body returns a carry of another structure than it gets:\n"
+                f"  * {structure_difference(given, got, f'the input carry {what}', 'the carry output')}\n"
+                f"{where} has to return what it gets.",
+            )
         )
     differing = []
     paths = [p for p, _ in pytree.tree_flatten_with_path(given)[0]]
@@ -60,9 +64,12 @@ def check_carry(
             differing.append(f"  * {part}: got {a.str_short()}, returned {b.str_short()}: {type_difference(a, b)}")
     if differing:
         raise TypeError(
-            f"{name}: the body returns a carry of other types than it gets:\n"
-            + "\n".join(differing)
-            + f"\nConvert what {where} returns, or the carry that the loop starts from."
+            coded(
+                "BX-CARRY-TYPES",
+                f"{name}: the body returns a carry of other types than it gets:\n"
+                + "\n".join(differing)
+                + f"\nConvert what {where} returns, or the carry that the loop starts from.",
+            )
         )
 
 
@@ -141,9 +148,12 @@ def check_branches(
         if other_tree != tree:
             given = [pytree.tree_unflatten(t, list(a)) for t, a in ((tree, types), (other_tree, other_types))]
             raise TypeError(
-                f"{what}: the branches return results of different structures:\n"
-                f"  * {structure_difference(*given, f'the output of {name}', f'the output of {other}')},\n  {kept}\n"
-                "All branches have to return the same structure."
+                coded(
+                    "BX-BRANCH-STRUCTURE",
+                    f"{what}: the branches return results of different structures:\n"
+                    f"  * {structure_difference(*given, f'the output of {name}', f'the output of {other}')},\n  {kept}\n"
+                    "All branches have to return the same structure.",
+                )
             )
         paths = [p for p, _ in pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, list(types)))[0]]
         differing = [
@@ -154,7 +164,10 @@ def check_branches(
         ]
         if differing:
             raise TypeError(
-                f"{what}: the branches return results of different types:\n"
-                + "\n".join(differing)
-                + f",\n  {kept}\nConvert the results to one type."
+                coded(
+                    "BX-BRANCH-TYPES",
+                    f"{what}: the branches return results of different types:\n"
+                    + "\n".join(differing)
+                    + f",\n  {kept}\nConvert the results to one type.",
+                )
             )

@@ -13,6 +13,7 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike
 
@@ -89,13 +90,16 @@ def result_shape(name: str, avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
     if len({len(s) for s in shapes}) > 1:
         # Rank 0 fits every shape, so only operands with axes can disagree.
         ranks = "{" + ", ".join(str(r) for r in sorted({len(s) for s in shapes})) + "}"
-        raise TypeError(f"{name}: operands have one rank or rank 0, got ranks {ranks}; jax.numpy adds axes")
+        raise TypeError(
+            coded("BX-BROADCAST", f"{name}: operands have one rank or rank 0, got ranks {ranks}; jax.numpy adds axes")
+        )
     listed = ", ".join(str(tuple(aval.shape)) for aval in avals)
     message = f"{name} got incompatible shapes for broadcasting: {listed}."
     for axis in zip(*shapes, strict=True):
         if len({d for d in axis if d != 1}) > 1:
-            raise TypeError(message)
-    raise TypeError(f"{message} Axes of length 1 are broadcast by the function lax.{name}, not by its primitive")
+            raise TypeError(coded("BX-BROADCAST", message))
+    message += f" Axes of length 1 are broadcast by the function lax.{name}, not by its primitive"
+    raise TypeError(coded("BX-BROADCAST", message))
 
 
 # The functions that promote, for `lax.<name>`.
@@ -118,14 +122,17 @@ def dtype_mismatch(
     """The error for operands of different dtypes."""
     listed = ", ".join(str(getattr(d, "name", d)) for d in found)
     tip = f"; jnp.{_PROMOTING[name]} converts them" if name in _PROMOTING else ""
-    return TypeError(f"lax.{name} takes operands of one dtype, got {listed}{tip}")
+    return TypeError(coded("BX-DTYPES", f"lax.{name} takes operands of one dtype, got {listed}{tip}"))
 
 
 def dtype_refused(name: str, dtype: Any, categories: tuple[str, ...], position: int | None = None) -> TypeError:
     """The error for an operand of a dtype that the primitive does not take."""
     where = "" if position is None else f" at position {position}"
     return TypeError(
-        f"{name} does not accept dtype {getattr(dtype, 'name', dtype)}{where}; it takes {', '.join(categories)}"
+        coded(
+            "BX-DTYPE",
+            f"{name} does not accept dtype {getattr(dtype, 'name', dtype)}{where}; it takes {', '.join(categories)}",
+        )
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.core import config, dtypes
+from bedrax.core.codes import coded
 
 _SCALARS = (bool, int, float, complex)
 _NAMED = {d.name: d for d in dtypes.all_dtypes}
@@ -142,7 +143,10 @@ def _join(types: tuple, weaks: tuple, mode: str, x64: bool) -> tuple[Any, bool]:
             if isinstance(dtype, np.dtype) and dtype != dtypes.float0:
                 raise TypeError(_not_for_arrays(dtype))
             raise dtypes.ExtendedPromotionError(
-                f"dtype {dtype} combines implicitly with no other dtype, got {', '.join(map(str, types))}"
+                coded(
+                    "BX-KEY-ARITHMETIC",
+                    f"dtype {dtype} combines implicitly with no other dtype, got {', '.join(map(str, types))}",
+                )
             )
         nodes.append(_node(dtypes.canonicalize_dtype(dtype), weak))
     result = nodes[0]

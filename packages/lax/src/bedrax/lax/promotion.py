@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from bedrax.core import blame, config, dims, dtypes, executors, source
+from bedrax.core import blame, config, dims, dtypes, errors, executors, source
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.staging import StagingTrace
 from bedrax.core.tracing import cast_together, current, eval_trace
@@ -297,8 +298,12 @@ def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list[Any]
         # Programs catch these types: TypeError for operands of one rank, ValueError for several ranks.
         kind = TypeError if len(set(map(len, ranked))) == 1 else ValueError
         raise kind(
-            f"jnp.{name} got incompatible shapes for broadcasting: {listed}. Counted from the last, the axes of all"
-            " operands must have equal length or length 1."
+            coded(
+                "BX-BROADCAST",
+                f"jnp.{name} got incompatible shapes for broadcasting: {listed}. Counted from the last, the axes of all"
+                " operands must have equal length or length 1.",
+                errors.sources_of(args),
+            )
         ) from None
     return [
         broadcast_to(x, shape) if (s or not scalars) and s != shape else x for x, s in zip(args, shapes, strict=True)

@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import blame, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import promotion
 
@@ -55,7 +56,9 @@ def axis_index(axis: Any, ndim: int) -> int:
         raise errors.ConcretizationTypeError(axis, "It is given as an axis, which is part of the program.")
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(
+            coded("BX-AXIS-RANGE", f"axis {axis} is out of bounds for array of dimension {ndim}")
+        )
     return axis % ndim
 
 

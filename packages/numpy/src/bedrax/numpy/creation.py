@@ -10,6 +10,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, executors
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax import lattice
 from bedrax.lax.promotion import broadcast_to as _broadcast
@@ -145,7 +146,7 @@ def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool | None, where: str) -> 
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     if x is None:
-        raise ValueError("jnp.array: None is no number; use jnp.nan or jnp.zeros(())")
+        raise ValueError(coded("BX-ARRAY-OF", "jnp.array: None is no number; use jnp.nan or jnp.zeros(())"))
     if hasattr(x, "__jax_array__"):
         return from_data(x.__jax_array__(), dtype, copy, where)
     if dims.is_symbolic(x):
@@ -157,11 +158,11 @@ def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool | None, where: str) -> 
     if isinstance(x, (bool, int, float, complex)):  # subclasses, e.g. of enum.IntEnum
         return from_data(dtypes.scalar_type_of(x)(x), dtype, copy, where)
     if isinstance(x, (str, bytes)):
-        raise TypeError(f"jnp.array: arrays hold numbers and bools, got the text {x!r}")
+        raise TypeError(coded("BX-ARRAY-OF", f"jnp.array: arrays hold numbers and bools, got the text {x!r}"))
     try:
         view = memoryview(x)
     except TypeError:
-        raise TypeError(f"jnp.array: no array can be made of a {kind}") from None
+        raise TypeError(coded("BX-ARRAY-OF", f"jnp.array: no array can be made of a {kind}")) from None
     return _from_numpy(np.asarray(view), dtype, copy is not False)
 
 
@@ -182,7 +183,7 @@ def _python_scalar(x: Any, dtype: Any) -> np.ndarray:
 def _from_numpy(x: np.ndarray, dtype: Any, copy: bool) -> Array:
     own = x.dtype
     if not dtypes.has_numbers(own):
-        raise TypeError(f"jnp.array: arrays hold numbers and bools, got {x!r} of dtype {own}")
+        raise TypeError(coded("BX-ARRAY-OF", f"jnp.array: arrays hold numbers and bools, got {x!r} of dtype {own}"))
     if own == dtypes.float0:
         return x  # has no content: unchanged
     target = dtypes.canonicalize_dtype(own) if dtype is None else dtype
@@ -208,7 +209,7 @@ def _leaf_types(x: Any, seen: dict) -> bool:
         elif isinstance(item, Array) or hasattr(item, "__jax_array__") or dims.is_symbolic(item):
             ours = True
         elif item is None:
-            raise ValueError("jnp.array: None is no number; use jnp.nan or jnp.zeros(())")
+            raise ValueError(coded("BX-ARRAY-OF", "jnp.array: None is no number; use jnp.nan or jnp.zeros(())"))
         elif isinstance(item, (np.ndarray, np.generic)):
             seen.setdefault(item.dtype, item)
         elif isinstance(item, (int, float, complex)):
@@ -229,7 +230,12 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
             else:
                 for item in seen.values():
                     if getattr(item, "dtype", None) is not None and item.dtype.kind in "OUSMm":
-                        raise TypeError(f"jnp.array: arrays hold numbers and bools, got {x!r}, of dtype {item.dtype}")
+                        raise TypeError(
+                            coded(
+                                "BX-ARRAY-OF",
+                                f"jnp.array: arrays hold numbers and bools, got {x!r}, of dtype {item.dtype}",
+                            )
+                        )
                 dtype = lattice.result_type(
                     *(
                         dtypes.python_scalar_dtype(k) if isinstance(k, type) and len(seen) == 1 else v
@@ -335,7 +341,7 @@ def _broadcast_checked(x: Array, shape: tuple, name: str) -> Array:
         for a, b in zip(reversed(own), reversed(shape), strict=False)
     )
     if not fits:
-        raise ValueError(f"an array of shape {own} cannot be broadcast to shape {shape}")
+        raise ValueError(coded("BX-BROADCAST-TO", f"an array of shape {own} cannot be broadcast to shape {shape}"))
     return _broadcast(x, shape)
 
 

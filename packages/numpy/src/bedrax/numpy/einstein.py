@@ -15,6 +15,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import lattice
@@ -61,7 +62,9 @@ def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tupl
         hidden = rank - len(term) + 1 if ... in term else 0
         if hidden < 0 or (... not in term and len(term) != rank):
             named = "".join("..." if c is ... else str(c) for c in term)
-            raise ValueError(f"einsum: subscript {named!r} does not fit operand {i} of rank {rank}, in {shown!r}")
+            raise ValueError(
+                coded("BX-EINSUM", f"einsum: subscript {named!r} does not fit operand {i} of rank {rank}, in {shown!r}")
+            )
         longest = max(longest, hidden)
         resolved.append(_expand(term, hidden))
     if output is None:
@@ -76,7 +79,9 @@ def _resolve(terms: list, output: list | None, ranks: tuple, shown: Any) -> tupl
         known = {c for term in resolved for c in term}
         for c in labels:
             if c not in known:
-                raise ValueError(f"einsum: Output character {c!r} did not appear in the input, in {shown!r}")
+                raise ValueError(
+                    coded("BX-EINSUM", f"einsum: Output character {c!r} did not appear in the input, in {shown!r}")
+                )
         if len(set(labels)) != len(labels):
             raise ValueError(f"einsum: Output character appeared more than once, in {shown!r}")
     return tuple(resolved), labels

@@ -14,6 +14,7 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import dims, dtypes, errors, tracing
 from bedrax.core.array import Array
+from bedrax.core.codes import coded
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives import shaping
 from bedrax.numpy import creation
@@ -52,6 +53,8 @@ class NonConcreteBooleanIndexError(errors.JAXIndexError):
       ...
       how many are positive is not known; use jnp.where(x > 0, x, 0)
     """
+
+    code = "BX-TRACED-MASK"
 
     __module__ = "jax.errors"  # the public module
 
@@ -220,7 +223,7 @@ def _entry(i: Any, position: int) -> Any:
     if isinstance(i, (list, tuple)):
         i = _array_of(i)
     if isinstance(i, str):
-        raise TypeError(f"arrays have no fields: an index is no text, got {i!r}")
+        raise TypeError(coded("BX-INDEX-DTYPE", f"arrays have no fields: an index is no text, got {i!r}"))
     if not isinstance(i, (Array, np.ndarray, np.generic)):
         if hasattr(i, "__jax_array__"):
             i = i.__jax_array__()
@@ -238,7 +241,9 @@ def _entry(i: Any, position: int) -> Any:
         return i
     if isinstance(i, np.ndarray) and i.size == 0 and dtype == np.float64:
         return i.astype(np.int32)  # np.asarray([])
-    raise TypeError(f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}")
+    raise TypeError(
+        coded("BX-INDEX-DTYPE", f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}")
+    )
 
 
 class _Reading(NamedTuple):
@@ -274,7 +279,7 @@ def read(shape: tuple[Any, ...], idx: Any, wrap: bool = True) -> tuple[Index, tu
     """
     if type(idx) is not tuple:
         if isinstance(idx, list):
-            raise TypeError(_LISTS)
+            raise TypeError(coded("BX-INDEX-LIST", _LISTS))
         idx = (idx,)
     forms: list[Any] = []
     values: list[Any] = []
@@ -431,8 +436,11 @@ class _Reader:
         for k, n in enumerate(shape):
             if not dims.definitely_equal(self.shape[axis + k], n):
                 raise IndexError(
-                    f"boolean index did not match shape of indexed array in index {axis + k}: got {shape},"
-                    f" expected {list(self.shape[axis : axis + len(shape)])}"
+                    coded(
+                        "BX-MASK",
+                        f"boolean index did not match shape of indexed array in index {axis + k}: got {shape},"
+                        f" expected {list(self.shape[axis : axis + len(shape)])}",
+                    )
                 )
         for _ in shape:
             self.array(hits)
@@ -465,7 +473,9 @@ def _reading(shape: tuple, forms: tuple) -> _Reading:
     if sum(f is Ellipsis for f in forms) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if missing < 0:
-        raise IndexError(f"too many indices: {len(shape) - missing} for an array of rank {len(shape)}")
+        raise IndexError(
+            coded("BX-INDEX-COUNT", f"too many indices: {len(shape) - missing} for an array of rank {len(shape)}")
+        )
     if Ellipsis not in forms:
         forms = (*forms, Ellipsis)
     flags = any(type(f) is tuple and f[0] == _FLAG for f in forms)

@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, errors, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand, promote_dtypes
@@ -108,7 +109,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
     for x in parts[1:]:
         if not dims.definitely_equal_shape(aval_of(x).shape, shape):
             shapes = ", ".join(str(aval_of(p).shape) for p in parts)
-            raise ValueError(f"All input arrays must have the same shape; jnp.stack got {shapes}.")
+            raise ValueError(coded("BX-STACK", f"All input arrays must have the same shape; jnp.stack got {shapes}."))
     axis = axis_index(axis, len(shape) + 1)
     if len(parts) == 1:
         return lax.asarray(lax.expand_dims(parts[0], (axis,)))
@@ -262,7 +263,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
             raise ValueError("number sections must be larger than 0.")
         part, rest = divmod(size, sections)
         if rest != 0 and not uneven:
-            raise ValueError(f"array split does not result in an equal division: rest is {rest}")
+            raise ValueError(coded("BX-SPLIT", f"array split does not result in an equal division: rest is {rest}"))
         sizes = [part + 1] * rest + [part] * (sections - rest) if uneven and rest != 0 else [part] * sections
     else:
         if isinstance(indices_or_sections, (Array, np.ndarray)):

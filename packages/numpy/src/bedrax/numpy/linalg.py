@@ -16,6 +16,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.choices import one_of
@@ -103,7 +104,7 @@ def _matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
     shape = out[0].shape
     if len(shape) < 2 or (square and not dims.definitely_equal(shape[-1], shape[-2])):
         kind = "square matrices [..., n, n]" if square else "matrices [..., m, n]"
-        raise ValueError(f"jnp.linalg.{name} takes {kind}, got shape {shape}")
+        raise ValueError(coded("BX-SQUARE", f"jnp.linalg.{name} takes {kind}, got shape {shape}"))
     return out
 
 
@@ -339,7 +340,11 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     if vector:
         b = b[:, None]
     if not dims.definitely_equal(a.shape[-1], b.shape[-2]):
-        raise ValueError(f"jnp.linalg.solve: shapes {a.shape} and {b.shape} do not fit: [..., n, n] and [..., n, m]")
+        raise ValueError(
+            coded(
+                "BX-SOLVE", f"jnp.linalg.solve: shapes {a.shape} and {b.shape} do not fit: [..., n, n] and [..., n, m]"
+            )
+        )
     a, b = _batched(a, b)
     lu, _, permutation = factor.lu(a)
     x = _lu_solve(lu, permutation, b)

@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, errors, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, Axis, ShapeLike
 from bedrax.lax import promotion
@@ -72,7 +73,10 @@ def _new_shape(own: tuple, shape: tuple) -> tuple:
         if not dims.is_constant_shape(shape) or not dims.is_constant_shape(own) or dims.size(own) == dims.size(shape):
             return shape
         raise TypeError(
-            f"cannot reshape array of shape {own} (size {dims.size(own)}) into shape {shape} (size {dims.size(shape)})"
+            coded(
+                "BX-RESHAPE",
+                f"cannot reshape array of shape {own} (size {dims.size(own)}) into shape {shape} (size {dims.size(shape)})",
+            )
         )
     where = [i for i, d in enumerate(shape) if type(d) is int and d == -1]
     if len(where) > 1:
@@ -84,8 +88,11 @@ def _new_shape(own: tuple, shape: tuple) -> tuple:
     except dims.InconclusiveDimensionOperation:
         if dims.is_constant_shape(own) and dims.is_constant_shape(rest):
             raise TypeError(
-                f"cannot reshape array of shape {own} (size {dims.size(own)}) into shape {shape}: the size is no"
-                f" multiple of {dims.size(rest)}"
+                coded(
+                    "BX-RESHAPE",
+                    f"cannot reshape array of shape {own} (size {dims.size(own)}) into shape {shape}: the size is no"
+                    f" multiple of {dims.size(rest)}",
+                )
             ) from None
         total, divisor = dims.size(own), dims.size(rest)
         raise dims.InconclusiveDimensionOperation(
@@ -371,7 +378,7 @@ def broadcast_arrays(*args: Any) -> list[Array]:
         return promotion.broadcast("broadcast_arrays", args, scalars=False)
     except TypeError:
         shapes = [x.shape for x in args]
-        raise ValueError(f"Incompatible shapes for broadcasting: shapes={shapes}") from None
+        raise ValueError(coded("BX-BROADCAST", f"Incompatible shapes for broadcasting: shapes={shapes}")) from None
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[Any, ...]:

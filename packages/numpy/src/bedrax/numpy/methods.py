@@ -10,6 +10,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import array, dtypes, offers
 from bedrax.core.array import Array
+from bedrax.core.codes import coded
 from bedrax.lax.choices import one_of
 from bedrax.lax.operators import equal
 from bedrax.lax.operators import operator as _operator
@@ -165,7 +166,12 @@ def _tobytes(self, order: str = "C") -> bytes:
 
 
 def _setitem(self, i: Any, x: Any):
-    raise TypeError("arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]")
+    raise TypeError(
+        coded(
+            "BX-IMMUTABLE",
+            "arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]",
+        )
+    )
 
 
 def _contains(self, other: Any) -> bool:

@@ -14,6 +14,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.defining import named
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
@@ -187,7 +188,11 @@ def _extreme(
         if where is not None and initial is None:
             raise ValueError(f"jnp.{name}: the mask may choose no element; pass initial, the result for none")
         if initial is None and builtins.any(dims.definitely_equal(shape[i], 0) for i in axes):
-            raise ValueError(f"jnp.{name} of no elements, shape {shape} along {axes}, has no identity; pass initial")
+            raise ValueError(
+                coded(
+                    "BX-EMPTY", f"jnp.{name} of no elements, shape {shape} along {axes}, has no identity; pass initial"
+                )
+            )
         if aval.weak_type:
             x = lax.convert_to(x, aval.dtype, False)
         if where is not None:
@@ -345,7 +350,7 @@ def _position(name: str, what: str, find: Callable, example: str) -> Callable[..
         else:
             where = axis_index(axis, x.ndim)
         if dims.definitely_equal(x.shape[where], 0):
-            raise ValueError(f"jnp.{name} of an empty axis, of shape {shape}: there is no element")
+            raise ValueError(coded("BX-EMPTY", f"jnp.{name} of an empty axis, of shape {shape}: there is no element"))
         if dtypes.is_complex(x.dtype):
             x = _order_of_complex(x, where)
         result = find(x, where, dtypes.default_int_dtype())

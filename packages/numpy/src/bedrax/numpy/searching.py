@@ -10,6 +10,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dims, dtypes, errors, positions
 from bedrax.core.array import Array
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax.choices import one_of
@@ -295,7 +296,7 @@ def take(
             "jnp.take: mode='raise' is not supported, as compiled programs cannot raise; use 'clip', 'wrap' or 'fill'"
         )
     if not dtypes.is_integer(i.dtype):
-        raise TypeError(f"take requires integer indices, got {i.dtype}")
+        raise TypeError(coded("BX-INDEX-DTYPE", f"take requires integer indices, got {i.dtype}"))
     wrap = True
     if mode == "wrap":
         i, mode = remainder(i, dims.dim_as_value(x.shape[axis])), "promise_in_bounds"

@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes, positions, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.jitting import jit
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
@@ -303,7 +304,9 @@ def _spread(values: Any, target: tuple, plan: Plan) -> Any:
         for a, b in zip(reversed(own), reversed(target), strict=False)
     )
     if not fits:
-        raise ValueError(f"values of shape {own} cannot be broadcast to the indexed part, of shape {target}")
+        raise ValueError(
+            coded("BX-UPDATE", f"values of shape {own} cannot be broadcast to the indexed part, of shape {target}")
+        )
     if NEW in plan.layout:
         values = lax.broadcast_to_rank(values, len(target))
         places, i = [], 0

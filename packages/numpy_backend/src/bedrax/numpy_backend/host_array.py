@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bedrax.core import avals, dtypes, errors, tracing
+from bedrax.core import avals, dtypes, errors, offers, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 
@@ -78,6 +78,8 @@ class HostArray(Array):
         text = np.array2string(self._value, separator=", ", prefix="Array(", threshold=1000)
         weak = ", weak_type=True" if self._weak else ""
         return f"Array({text}, dtype={self._value.dtype.name}{weak})"
+
+    _repr_html_ = offers.shown("array")
 
     def __str__(self) -> str:
         return str(self._value)

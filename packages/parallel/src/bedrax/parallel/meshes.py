@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from bedrax.core import offers
+from bedrax.core.codes import coded
 from bedrax.core.context import UNSET, Changes, Variable, continue_block, enter, leave
 from bedrax.core.typing import ArrayLike
 from bedrax.parallel import flags
@@ -88,6 +90,7 @@ class _BaseMesh:
     axis_types: tuple[AxisType, ...]
     axis_sizes: tuple[int, ...]
     size: int
+    _repr_html_ = offers.shown("mesh")
 
     @property
     def shape(self) -> collections.OrderedDict[Any, Any]:
@@ -275,8 +278,11 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
             raise ValueError(f"each axis of a mesh needs a name, got {axis_names}")
         if array.ndim != len(axis_names):
             raise ValueError(
-                f"Mesh needs one axis name per axis of devices, got devices of shape {array.shape} and axis_names"
-                f" {axis_names}"
+                coded(
+                    "BX-MESH-NAMES",
+                    f"Mesh needs one axis name per axis of devices, got devices of shape {array.shape} and axis_names"
+                    f" {axis_names}",
+                )
             )
         if len(set(axis_names)) != len(axis_names):
             raise ValueError(f"the axis names of a mesh must differ from each other, got {axis_names}")

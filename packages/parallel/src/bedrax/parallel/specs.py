@@ -6,6 +6,8 @@ import enum
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from bedrax.core.codes import coded
+
 if TYPE_CHECKING:
     from bedrax.parallel.meshes import AbstractMesh, Mesh
 
@@ -274,7 +276,10 @@ def check_pspec(
     for name in (*splitting, *spec.unreduced, *spec.reduced):
         if name not in mesh.axis_names:
             raise ValueError(
-                f"{spec} names the axis {name!r}, which the mesh does not have; it has {tuple(mesh.axis_names)}"
+                coded(
+                    "BX-SPEC-AXIS",
+                    f"{spec} names the axis {name!r}, which the mesh does not have; it has {tuple(mesh.axis_names)}",
+                )
             )
     for name in splitting:
         if splitting.count(name) > 1:

@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 
 
 def shape_of(shape: Any) -> tuple[Any, ...]:
@@ -22,7 +23,7 @@ def shape_of(shape: Any) -> tuple[Any, ...]:
     shape = dims.canonical_shape(shape)
     for n in shape:
         if type(n) is int and n < 0:
-            raise ValueError(f"shapes have no negative sizes, got {shape}")
+            raise ValueError(coded("BX-NEGATIVE-SIZE", f"shapes have no negative sizes, got {shape}"))
     return shape
 
 
@@ -31,7 +32,7 @@ def _dtype(name: str, dtype: Any, ok: Callable, kind: str):
         return dtypes.default_float_dtype()
     found = dtypes.explicit_dtype(dtype, name)
     if not ok(found):
-        raise ValueError(f"{name}: dtype is {kind} dtype, got {found}")
+        raise ValueError(coded("BX-SAMPLE-DTYPE", f"{name}: dtype is {kind} dtype, got {found}"))
     return found
 
 
@@ -49,7 +50,7 @@ def int_dtype(name: str, dtype: Any) -> np.dtype:
     """A dtype argument that must be an integer; None: the default one."""
     found = dtypes.default_int_dtype() if dtype is None else dtypes.explicit_dtype(dtype, name)
     if not dtypes.is_integer(found):
-        raise ValueError(f"{name}: dtype is an integer dtype, got {found}")
+        raise ValueError(coded("BX-SAMPLE-DTYPE", f"{name}: dtype is an integer dtype, got {found}"))
     return found
 
 

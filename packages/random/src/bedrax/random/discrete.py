@@ -12,6 +12,7 @@ from bedrax import lax
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.placement import placed, placed_call
@@ -83,7 +84,7 @@ def take(x: ArrayLike, indices: Array, axis: int) -> Array:
 def _axis(axis, rank: int) -> int:
     axis = operator.index(axis)
     if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
+        raise ValueError(coded("BX-AXIS-RANGE", f"axis {axis} is out of bounds for array of dimension {rank}"))
     return axis % rank
 
 
@@ -181,7 +182,7 @@ def categorical(
         shape = shape_of(shape)
         # each draw has a Gumbel number for each category: the result must be as the batch or larger
         if lax.broadcast_shapes(shape, batch) != shape:
-            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[shape, batch]}")
+            raise ValueError(coded("BX-BROADCAST", f"Incompatible shapes for broadcasting: shapes={[shape, batch]}"))
     dtype = aval_of(logits).dtype
     if not dtypes.is_floating(dtype):
         raise ValueError(f"dtype argument to `gumbel` must be a float dtype, got {dtype}")
@@ -191,7 +192,12 @@ def categorical(
     prefix = shape[: len(shape) - len(batch)]
     draws = math.prod(prefix)
     if draws > logits_shape[axis]:
-        raise ValueError(f"categorical: {draws} samples without replacement, of {logits_shape[axis]} categories only")
+        raise ValueError(
+            coded(
+                "BX-SAMPLES",
+                f"categorical: {draws} samples without replacement, of {logits_shape[axis]} categories only",
+            )
+        )
     return placed(_categories_apart(key, prefix, shape[len(prefix) :], axis, mode, logits), out_sharding)
 
 
@@ -265,7 +271,12 @@ def choice(
     if not dims.definitely_equal(draws, 0) and not members > 0:
         raise ValueError(f"choice: there is nothing to draw from: a has {members} members")
     if not replace and draws > members:
-        raise ValueError(f"choice: {draws} samples without replacement, of {members} members only; pass replace=True")
+        raise ValueError(
+            coded(
+                "BX-SAMPLES",
+                f"choice: {draws} samples without replacement, of {members} members only; pass replace=True",
+            )
+        )
     if p is None:
         if replace:
             return _members(a, rank, randint(key, shape, 0, dims.dim_as_value(members)), axis)

@@ -12,6 +12,7 @@ from bedrax import lax
 from bedrax.core import config, dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.tracing import Tracer
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.primitives.placement import placed
@@ -76,12 +77,14 @@ def typed_keys(keys: Any) -> tuple[Any, bool]:
     if is_keys(keys):
         return keys, False
     if keys is None:
-        raise TypeError(f"a key is needed, made by jax.random.key, got {keys}")
+        raise TypeError(coded("BX-KEY", f"a key is needed, made by jax.random.key, got {keys}"))
     if hasattr(keys, "__jax_array__"):
         return typed_keys(keys.__jax_array__())
     for name in ("ndim", "shape", "dtype"):
         if not hasattr(keys, name):
-            raise TypeError(f"a key is needed, made by jax.random.key, got {keys!r} of type {type(keys)}")
+            raise TypeError(
+                coded("BX-KEY", f"a key is needed, made by jax.random.key, got {keys!r} of type {type(keys)}")
+            )
     mode = flags.legacy_prng_key.value
     if mode != "allow":
         message = "an untyped key, an array of uint32, was passed to jax.random; make typed ones with jax.random.key"
@@ -118,7 +121,7 @@ def _seed(name: str, seed: Any, implementation: KeyImplementation):
     if isinstance(seed, (int, np.bool_)):
         seed = _python_seed(int(seed))
     if not dtypes.is_integer(aval_of(seed).dtype):
-        raise TypeError(f"a seed is an integer, got {seed!r}")
+        raise TypeError(coded("BX-SEED", f"a seed is an integer, got {seed!r}"))
     offset = flags.random_seed_offset.value
     if offset:
         seed = lax.add(seed, np.asarray(offset).astype(aval_of(seed).dtype))

@@ -18,6 +18,7 @@ from bedrax.batching import vmap
 from bedrax.batching.tables import batch_rules, to_front
 from bedrax.core import dtypes, errors, executors
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.tables import print_rules
 from bedrax.core.tracing import Primitive, Tracer
@@ -61,7 +62,7 @@ def _key_dtype(prim, aval) -> KeyDType:
 @random_seed_p.abstract
 def _seed_type(seeds, *, impl):
     if not dtypes.is_integer(seeds.dtype):
-        raise TypeError(f"a seed is an integer, got {seeds.str_short()}")
+        raise TypeError(coded("BX-SEED", f"a seed is an integer, got {seeds.str_short()}"))
     return ShapedArray(seeds.shape, KeyDType(impl))
 
 
@@ -93,8 +94,11 @@ def check_key_data(shape: tuple[int, ...], dtype: np.dtype[Any], impl: KeyImplem
     expected = impl.key_shape
     if tuple(shape[max(len(shape) - len(expected), 0) :]) != expected or dtype != _U32:
         raise TypeError(
-            f"keys of {impl.name} are made of uint32 numbers of shape (..., {', '.join(map(str, expected))}), got"
-            f" {getattr(dtype, 'name', dtype)} of shape {tuple(shape)}"
+            coded(
+                "BX-KEY",
+                f"keys of {impl.name} are made of uint32 numbers of shape (..., {', '.join(map(str, expected))}), got"
+                f" {getattr(dtype, 'name', dtype)} of shape {tuple(shape)}",
+            )
         )
 
 

@@ -59,6 +59,7 @@ class KeyReuseError(JAXTypeError):
     """
 
     __module__ = "jax.errors"  # the module that users import it from
+    code = "BX-KEY-REUSED"
 
 
 class Mark:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from bedrax import lax
-from bedrax.core import dtypes, jitting
+from bedrax.core import dtypes, jitting, offers
 from bedrax.core.avals import ShapedArray
+from bedrax.core.codes import coded
 from bedrax.core.tracing import current, eval_trace
 from bedrax.lax.primitives import shaping
 from bedrax.xla_backend import dlpack, placement
@@ -45,7 +46,10 @@ def _scalar(convert):
     def method(self):
         if self.aval.shape:
             raise TypeError(
-                f"a Python number is made of an array of rank 0, got shape {self.aval.shape}; index it first"
+                coded(
+                    "BX-NUMBER",
+                    f"a Python number is made of an array of rank 0, got shape {self.aval.shape}; index it first",
+                )
             )
         return convert(host_value(self))
 
@@ -55,9 +59,13 @@ def _scalar(convert):
 def _bool(self):
     aval = self.aval
     if aval.size == 0:
-        raise ValueError(f"an empty array is neither true nor false, got shape {aval.shape}; test x.size > 0")
+        raise ValueError(
+            coded("BX-TRUTH", f"an empty array is neither true nor false, got shape {aval.shape}; test x.size > 0")
+        )
     if aval.size != 1:
-        raise ValueError(f"an array of {aval.size} elements is neither true nor false; use x.any() or x.all()")
+        raise ValueError(
+            coded("BX-TRUTH", f"an array of {aval.size} elements is neither true nor false; use x.any() or x.all()")
+        )
     return bool(host_value(self))
 
 
@@ -171,7 +179,12 @@ def _device(self):
 
 
 def _set_item(self, i, x):
-    raise TypeError("arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]")
+    raise TypeError(
+        coded(
+            "BX-IMMUTABLE",
+            "arrays are immutable: instead of x[i] = y write x = x.at[i].set(y), or another method of x.at[i]",
+        )
+    )
 
 
 def _reduce(self):
@@ -239,6 +252,7 @@ _METHODS: dict[str, Any] = {
     "__complex__": _scalar(complex),
     "__index__": _index,
     "__repr__": _repr,
+    "_repr_html_": offers.shown("array"),
     "__str__": _text,
     "__format__": _format,
     "__setitem__": _set_item,

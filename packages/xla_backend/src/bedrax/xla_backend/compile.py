@@ -14,6 +14,7 @@ import logging
 import operator
 import pathlib
 import re
+import sys
 import threading
 import time
 import warnings
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, config, dtypes, effects, monitoring, source
+from bedrax.core import avals, config, dtypes, effects, monitoring, offers, source
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
@@ -157,7 +158,8 @@ class LoweredProgram:
         callbacks = [turns.callback(f, of_several) for f in self.program.host_callbacks]
 
         def compile_now():
-            return backend_compile_and_load(client, self.module, devices, options, callbacks)
+            with _progress(f"compiling {self.name.removeprefix('jit_')}"):
+                return backend_compile_and_load(client, self.module, devices, options, callbacks)
 
         at_hand = not isinstance(client, runtime.CompileOnlyClient)
         if self.program.host_callbacks or self.program.keepalives or not at_hand:
@@ -208,6 +210,14 @@ def load(
     if executable is not None:
         compilation_cache.compare(*entry, executable, program.executable)
     return program
+
+
+def _progress(text: str) -> contextlib.AbstractContextManager[None]:
+    """Context manager: the progress of a long compilation is shown on a terminal."""
+    if flags.show_progress.value and sys.stderr is not None and sys.stderr.isatty():
+        if (waiting := offers.offered("progress of a compilation")) is not None:
+            return waiting(text)
+    return contextlib.nullcontext()
 
 
 def _lowering_is_observed() -> bool:

@@ -18,7 +18,7 @@ from marshal import dumps
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import caches, config, effects, executors, source
+from bedrax.core import caches, config, effects, executors, retracing, source
 from bedrax.core import jitting as core_jitting
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
@@ -122,6 +122,7 @@ class XlaExecutor(executors.Executor):
             jaxpr = programs.get(key)
             if jaxpr is None:
                 jaxpr = programs[key] = _single_equation(prim, args, params)
+                retracing.eagerly_compiled(prim.name)
             requested = placement.requested_by(prim, params)
             tree = _tree_of_results(prim, jaxpr)
             return first_run(jaxpr, args, _params(jaxpr, prim.name), tree, requested, operation=forget)

@@ -24,6 +24,7 @@ from typing import Any
 
 from bedrax import shape_poly
 from bedrax.core.avals import ShapedArray
+from bedrax.core.codes import coded
 from bedrax.parallel.meshes import AbstractDevice, AbstractMesh, AxisType
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of
 from bedrax.xla_backend import export_words, flat_tables
@@ -351,7 +352,7 @@ def read(blob: bytes) -> list[dict[str, Any]]:
         table = flat_tables.read(blob, SCHEMA, "Exported")
         return _read_program(table, more)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"this is no exported program, or a damaged one: {error}") from error
+        raise ValueError(coded("BX-EXPORT", f"this is no exported program, or a damaged one: {error}")) from error
 
 
 def _writer(table: dict[str, Any]) -> str:

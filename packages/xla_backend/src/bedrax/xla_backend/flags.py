@@ -121,6 +121,7 @@ log_compiles: Final = flag("jax_log_compiles", False, "log every trace and compi
 embedded_constants_max_bytes: Final = flag(
     "jax_embedded_constants_max_bytes", 32, "larger constants become arguments", keyed=True
 )
+show_progress: Final = flag("jax_show_progress", True, "a long compilation shows its progress on a terminal")
 captured_constants_warn_bytes: Final = flag(
     "jax_captured_constants_warn_bytes",
     2_000_000_000,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.core.array import Array
+from bedrax.core.codes import coded
 from bedrax.core.typing import ArrayLike
 from bedrax.xla_backend import failures, turns
 from bedrax.xla_backend.door.arrays import (
@@ -65,7 +66,9 @@ class Shard:
 def check_alive(x: Array) -> None:
     """Raise RuntimeError if an array was deleted or donated."""
     if x.is_deleted():
-        raise RuntimeError(f"an array of type {x.aval.str_short()} is used after it was deleted or donated")
+        raise RuntimeError(
+            coded("BX-DELETED", f"an array of type {x.aval.str_short()} is used after it was deleted or donated")
+        )
 
 
 def host_value(x: Array) -> np.ndarray:

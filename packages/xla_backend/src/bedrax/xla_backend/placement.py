@@ -13,6 +13,7 @@ from bedrax import pytree
 from bedrax.core import avals, dtypes, executors, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
+from bedrax.core.codes import coded
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import jit
@@ -918,7 +919,7 @@ def _disagreement(one: Claim, other: Claim) -> Exception:
 
 def _different_devices(what: str) -> Exception:
     # Keras quotes these words in its warning about such programs.
-    return ValueError(f"Received incompatible devices for jitted computation: {what}")
+    return ValueError(coded("BX-DEVICES-DIFFER", f"Received incompatible devices for jitted computation: {what}"))
 
 
 def _names(devices) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
+import gzip
+import json
 import os
-import shutil
 import tempfile
 import threading
 import weakref
@@ -160,11 +161,20 @@ def _write(export: Callable[[str], None], log_dir: str | os.PathLike, perfetto: 
         (written,) = glob.glob(os.path.join(scratch, "plugins", "profile", "*"))
         if perfetto:
             (events,) = glob.glob(os.path.join(glob.escape(written), "*.trace.json.gz"))
-            shutil.copyfile(events, os.path.join(written, "perfetto_trace.json.gz"))
+            _write_for_perfetto(events, os.path.join(written, "perfetto_trace.json.gz"))
         target = os.path.join(log_dir, "plugins", "profile", session_id or os.path.basename(written))
         os.makedirs(target, exist_ok=True)
         for name in os.listdir(written):
             os.replace(os.path.join(written, name), os.path.join(target, name))
+
+
+def _write_for_perfetto(source: str, target: str) -> None:
+    """Copy the events of a profile, without the empty one with which XLA ends the list: it has no phase."""
+    with gzip.open(source, "rt", encoding="utf-8") as file:
+        trace = json.load(file)
+    trace["traceEvents"] = [event for event in trace["traceEvents"] if event]
+    with gzip.open(target, "wt", encoding="utf-8", compresslevel=6) as file:
+        json.dump(trace, file, separators=(",", ":"))
 
 
 def _export_to_xprof(profile_data: Any, folder: str) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import config, errors, tracing
+from bedrax.core import config, errors, retracing, tracing
 from bedrax.core.avals import aval_of
+from bedrax.core.codes import coded
 from bedrax.core.context import trace_context
 from bedrax.core.facts import fact
 from bedrax.core.ir import Jaxpr, eval_jaxpr
@@ -91,6 +92,9 @@ def load(
     )
 
     def compiled():
+        earlier = [known[1] for known in list(jaxpr.cache) if type(known) is tuple and known[:1] == ("xla",)]
+        if earlier and where not in earlier:
+            _note_another_placement(jaxpr, where, earlier[-1])
         return compile_module.load(
             jaxpr,
             "jit_" + params["name"],
@@ -102,6 +106,23 @@ def load(
         )
 
     return fact(jaxpr, key, compiled)
+
+
+def _note_another_placement(jaxpr: Jaxpr, new: placement.Placement, old: placement.Placement) -> None:
+    """Note that a known program is compiled for another placement of its arguments."""
+    info = jaxpr.debug_info
+    if info is None or not info.func_src_info:
+        return
+    names = info.arg_names or [f"argument {i}" for i in range(len(jaxpr.invars))]
+    changes = [
+        f"new placement: {name} is {a}, was {b}"
+        for name, a, b in zip(names, new.arguments, old.arguments, strict=False)
+        if a != b
+    ]
+    if not changes and new.devices != old.devices:
+        here, there = (", ".join(map(str, where.devices)) for where in (new, old))
+        changes = [f"new placement: the arguments are on {here}, were on {there}"]
+    retracing.compiled_again(info.func_src_info, changes or ["new placement"])
 
 
 def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
@@ -116,7 +137,7 @@ def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequen
         elif not any(program.lowered.donated):
             with tracing.set_trace(eval_trace):
                 eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        raise FloatingPointError(f"invalid value ({kind}) encountered in {name}") from None
+        raise FloatingPointError(coded("BX-NAN", f"invalid value ({kind}) encountered in {name}")) from None
 
 
 def first_run(

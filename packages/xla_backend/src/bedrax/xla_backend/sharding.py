@@ -17,8 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from bedrax.core import dims
+from bedrax.core import dims, offers
 from bedrax.core.avals import AbstractValue, ShapedArray
+from bedrax.core.codes import coded
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.placement import Memory, anywhere
 from bedrax.parallel import explicit
@@ -108,8 +109,11 @@ def _shard_shape(self, global_shape) -> tuple[int, ...]:
     for i, (n, c) in enumerate(zip(shape, counts)):
         if n % c:
             raise ValueError(
-                f"{self} splits axis {i} of an array of shape {shape} into {c} parts, but its size {n} is no multiple"
-                f" of {c}"
+                coded(
+                    "BX-SHARD",
+                    f"{self} splits axis {i} of an array of shape {shape} into {c} parts, but its size {n} is no multiple"
+                    f" of {c}",
+                )
             )
     return tuple(n // c for n, c in zip(shape, counts))
 
@@ -177,6 +181,7 @@ SingleDeviceSharding = runtime.SingleDeviceShardingBase
 
 
 class _SingleDeviceMethods:
+    _repr_html_ = offers.shown("sharding")
     is_fully_replicated = True
     num_devices = 1
 
@@ -301,9 +306,12 @@ def check_divides(place: NamedSharding, shape: tuple[Any, ...], what: str) -> No
         if dims.is_constant_dim(n) and n % parts:
             over = " and ".join(f"{a!r} (of size {sizes[a]})" for a in axes_of(entry))
             raise ValueError(
-                f"{what}: {place.spec} splits axis {i} of an array of shape {shape} into {parts} parts, over the mesh axes"
-                f" {over}, but its size {n} is no multiple of {parts}. Pad it to {-(-n // parts) * parts}, or write None for"
-                " this axis."
+                coded(
+                    "BX-SHARD",
+                    f"{what}: {place.spec} splits axis {i} of an array of shape {shape} into {parts} parts, over the mesh axes"
+                    f" {over}, but its size {n} is no multiple of {parts}. Pad it to {-(-n // parts) * parts}, or write None for"
+                    " this axis.",
+                )
             )
 
 
@@ -337,7 +345,12 @@ def _resolved(where: Any, what: str) -> Any:
             return NamedSharding(mesh, where)
         except ValueError as error:
             raise type(error)(f"{what}: {error}") from None
-    raise ValueError(f"{what}: expected a device, a sharding or a PartitionSpec, got {where!r} of type {type(where)}")
+    raise ValueError(
+        coded(
+            "BX-DEVICE-PUT",
+            f"{what}: expected a device, a sharding or a PartitionSpec, got {where!r} of type {type(where)}",
+        )
+    )
 
 
 @functools.lru_cache(4096)
@@ -387,6 +400,8 @@ class NamedSharding(runtime.NamedShardingBase):
       >>> where.shard_shape((4, 3))
       (4, 3)
     """
+
+    _repr_html_ = offers.shown("sharding")
 
     def _to_xla_hlo_sharding(self, ndim: int) -> runtime.HloSharding:
         return _named_hlo(self.mesh, self.spec, ndim)
@@ -574,6 +589,8 @@ class GSPMDSharding(runtime.GSPMDShardingBase):
       (True, (4, 2))
     """
 
+    _repr_html_ = offers.shown("sharding")
+
     def __eq__(self, other: object) -> bool:
         return self is other or (
             isinstance(other, GSPMDSharding)
@@ -702,7 +719,11 @@ def make_mesh(
     count = math.prod(axis_sizes)
     found = list(clients.devices() if devices is None else np.asarray(devices, object).flat)
     if len(found) < count:
-        raise ValueError(f"a mesh of shape {tuple(axis_sizes)} needs {count} devices, there are {len(found)}")
+        raise ValueError(
+            coded(
+                "BX-MESH-DEVICES", f"a mesh of shape {tuple(axis_sizes)} needs {count} devices, there are {len(found)}"
+            )
+        )
     if axis_types is None:
         axis_types = (AxisType.Explicit,) * len(axis_names)
     array = np.empty(count, object)

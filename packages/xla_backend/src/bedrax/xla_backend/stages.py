@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from bedrax import pytree
-from bedrax.core import avals, effects, ir, staging
+from bedrax.core import avals, effects, ir, offers, staging
 from bedrax.core.array import Array
 from bedrax.core.ir import Jaxpr
 from bedrax.core.jitting import TracedCall
@@ -76,6 +76,7 @@ class Stage:
 
     args_info: Any
     out_tree: Any
+    _repr_html_ = offers.shown("stage")
 
     def _stage_of(self, traced: Traced) -> None:
         """Copy the common parts of the first stage."""

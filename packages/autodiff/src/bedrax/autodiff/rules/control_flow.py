@@ -28,6 +28,7 @@ from bedrax.autodiff.tables import (
 )
 from bedrax.core import dead_code, staging
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached, fact
 from bedrax.core.holders import settled
@@ -319,8 +320,11 @@ def _while_split(tape, prim, args, params):
 @transpose_rules.rule(while_p, kind="error")
 def _while_transpose(cts, *args, **_):
     raise ValueError(
-        "a loop whose number of rounds is not known when it is traced has no reverse-mode derivative: while_loop, and"
-        " fori_loop with traced bounds. Use scan, or fori_loop with known bounds."
+        coded(
+            "BX-GRAD-LOOP",
+            "a loop whose number of rounds is not known when it is traced has no reverse-mode derivative: while_loop,"
+            " and fori_loop with traced bounds. Use scan, or fori_loop with known bounds.",
+        )
     )
 
 

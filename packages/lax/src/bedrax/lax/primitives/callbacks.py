@@ -13,6 +13,7 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import dims, dtypes, effects, executors
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.tables import effect_rules, families_on_bases
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike
@@ -131,13 +132,15 @@ class FlatCallback:
             return []
         leaves, tree = pytree.tree_flatten(out)
         if tree != self.result_tree:
-            raise ValueError(f"{self} returned {tree}; its result_shape_dtypes have structure {self.result_tree}")
+            text = f"{self} returned {tree}; its result_shape_dtypes have structure {self.result_tree}"
+            raise ValueError(coded("BX-CALLBACK", text))
         results = []
         for i, (x, aval) in enumerate(zip(leaves, self.result_avals, strict=True)):
             x = np.asarray(x)
             batch = x.ndim - len(aval.shape)
             if batch < 0 or (dims.is_constant_shape(aval.shape) and x.shape[batch:] != aval.shape):
-                raise ValueError(f"result {i} of {self} has shape {x.shape}; result_shape_dtypes has {aval.shape}")
+                text = f"result {i} of {self} has shape {x.shape}; result_shape_dtypes has {aval.shape}"
+                raise ValueError(coded("BX-CALLBACK", text))
             results.append(x if x.dtype == aval.dtype else x.astype(aval.dtype))
         return results
 

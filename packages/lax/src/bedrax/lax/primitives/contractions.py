@@ -20,6 +20,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike
@@ -286,7 +287,10 @@ def check_dot_dimensions(
         xs, ys = tuple(lhs.shape[d] for d in ls), tuple(rhs.shape[d] for d in rs)
         if xs != ys:
             raise TypeError(
-                f"{name} requires {what} dimensions to have the same shape, got {list(xs)} and {list(ys)}, of lhs and rhs"
+                coded(
+                    "BX-DOT",
+                    f"{name} requires {what} dimensions to have the same shape, got {list(xs)} and {list(ys)}, of lhs and rhs",
+                )
             )
 
 
@@ -400,7 +404,9 @@ def dot(
     if dimension_numbers is None:
         xs, ys = aval_of(lhs).shape, aval_of(rhs).shape
         if not (1 <= len(xs) <= 2 and 1 <= len(ys) <= 2 and xs[-1] == ys[0]):
-            raise ValueError(f"lax.dot: shapes {xs} and {ys} do not fit as matrices; give dimension_numbers")
+            raise ValueError(
+                coded("BX-DOT", f"lax.dot: shapes {xs} and {ys} do not fit as matrices; give dimension_numbers")
+            )
         dimension_numbers = (((len(xs) - 1,), (0,)), ((), ()))
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 

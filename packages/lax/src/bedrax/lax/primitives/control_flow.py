@@ -15,6 +15,7 @@ import numpy as np
 from bedrax import lax, pytree
 from bedrax.core import config, dims, dtypes, effects, offers, staging
 from bedrax.core.avals import abstractify, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.facts import cached, fact
 from bedrax.core.ir import Jaxpr, Var, eval_jaxpr
@@ -246,7 +247,7 @@ def scan(
         parts = out_tree.children()
         if len(parts) != 2 or out_tree.node_data()[0] is not tuple:
             got = pytree.tree_unflatten(out_tree, jaxpr.out_avals)
-            raise TypeError(f"scan: f returns a pair (carry, y), got {short(got)}")
+            raise TypeError(coded("BX-SCAN-RESULT", f"scan: f returns a pair (carry, y), got {short(got)}"))
         carry_tree, y_tree = parts
         num_carry = carry_tree.num_leaves
         if carry_tree == init_tree:
@@ -292,7 +293,11 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
     for path, leaf in pytree.tree_flatten_with_path(xs)[0]:
         shape = aval_of(leaf).shape
         if not shape:
-            raise ValueError(f"scan: xs{pytree.keystr(path)} has no leading axis to scan over, it is {leaf!r}")
+            raise ValueError(
+                coded(
+                    "BX-SCAN-LENGTH", f"scan: xs{pytree.keystr(path)} has no leading axis to scan over, it is {leaf!r}"
+                )
+            )
         sizes.append(shape[0])
     if length is not None:
         if isinstance(length, Tracer):
@@ -300,15 +305,28 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
         length = length if dims.is_symbolic(length) else operator.index(length)
         for n in sizes:
             if not dims.same_dim(n, length):
-                raise ValueError(f"scan: length={length}, but the leading axes have lengths {sizes}; make them equal")
+                raise ValueError(
+                    coded(
+                        "BX-SCAN-LENGTH",
+                        f"scan: length={length}, but the leading axes have lengths {sizes}; make them equal",
+                    )
+                )
     elif not sizes:
-        raise ValueError("scan: the number of steps is unknown: xs has no arrays and length is None; pass length")
+        raise ValueError(
+            coded(
+                "BX-SCAN-LENGTH",
+                "scan: the number of steps is unknown: xs has no arrays and length is None; pass length",
+            )
+        )
     else:
         length = sizes[0]
         for n in sizes:
             if not dims.same_dim(n, length):
                 raise ValueError(
-                    f"scan: leading axes have lengths {', '.join([str(n) for n in sizes])}; they must be equal"
+                    coded(
+                        "BX-SCAN-LENGTH",
+                        f"scan: leading axes have lengths {', '.join([str(n) for n in sizes])}; they must be equal",
+                    )
                 )
     return length
 
@@ -393,10 +411,14 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
                 continue
         break
     if not pytree.treedef_is_leaf(cond_tree) or len(cond_jaxpr.outvars) != 1:
-        raise TypeError(f"while_loop: cond_fun returns one boolean scalar, got the structure {cond_tree}")
+        raise TypeError(
+            coded(
+                "BX-LOOP-CONDITION", f"while_loop: cond_fun returns one boolean scalar, got the structure {cond_tree}"
+            )
+        )
     (pred,) = cond_jaxpr.out_avals
     if pred.shape or pred.dtype != np.bool_:
-        raise TypeError(f"while_loop: cond_fun returns one boolean scalar, got {pred}")
+        raise TypeError(coded("BX-LOOP-CONDITION", f"while_loop: cond_fun returns one boolean scalar, got {pred}"))
     _check_effects("while_loop", cond_jaxpr, body_jaxpr)
     check_carry("while_loop", tree, types, body_tree, body_jaxpr.out_avals, body_fun)
     body_jaxpr = _match_weak_types(body_jaxpr, len(body_consts), len(leaves))
@@ -581,7 +603,9 @@ def switch(
     operands = _operands("switch", operands, operand)
     aval = _scalar("Branch index", index)
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"switch: the index is an integer scalar, got {index} of dtype {aval.dtype}")
+        raise TypeError(
+            coded("BX-SWITCH-INDEX", f"switch: the index is an integer scalar, got {index} of dtype {aval.dtype}")
+        )
     branches = tuple(branches)
     if not branches:
         raise ValueError("switch: branches is empty; there must be one at least")
@@ -610,9 +634,9 @@ def _scalar(what: str, x):
     try:
         aval = aval_of(x)
     except TypeError:
-        raise TypeError(f"{what} must be a scalar, got {x!r} of type {type(x)}") from None
+        raise TypeError(coded("BX-PREDICATE", f"{what} must be a scalar, got {x!r} of type {type(x)}")) from None
     if aval.shape:
-        raise TypeError(f"{what} must be a scalar, got {x} of shape {aval.shape}")
+        raise TypeError(coded("BX-PREDICATE", f"{what} must be a scalar, got {x} of shape {aval.shape}"))
     return aval
 
 

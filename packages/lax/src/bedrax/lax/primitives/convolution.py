@@ -16,6 +16,7 @@ import numpy as np
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
@@ -266,8 +267,11 @@ def _conv_shape(
         raise ValueError(f"{name}: features or the batch have groups; got {feature_group_count=}, {batch_group_count=}")
     if not dims.definitely_equal(x[1], k[1] * feature_group_count):
         raise ValueError(
-            f"{name}: {x[1]} features of lhs in feature_group_count={feature_group_count} groups do not fit rhs,"
-            f" which takes {k[1]}"
+            coded(
+                "BX-CONVOLUTION",
+                f"{name}: {x[1]} features of lhs in feature_group_count={feature_group_count} groups do not fit rhs,"
+                f" which takes {k[1]}",
+            )
         )
     for what, count in (("feature_group_count", feature_group_count), ("batch_group_count", batch_group_count)):
         if not dims.definitely_equal(k[0] % count, 0):

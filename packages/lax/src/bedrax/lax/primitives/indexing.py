@@ -18,6 +18,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.defining import named
 from bedrax.core.staging import program_of
 from bedrax.core.tables import pure_shapes
@@ -330,7 +331,9 @@ def _dynamic_slice_shape(operand, *starts, slice_sizes):
         raise TypeError(f"dynamic_slice: slice_sizes {slice_sizes} for shape {shape}; one per axis is needed")
     for size, bound in zip(slice_sizes, shape, strict=True):
         if not dims.at_least(bound, size):
-            raise TypeError(f"dynamic_slice: slice_sizes {tuple(slice_sizes)} do not fit into shape {shape}")
+            raise TypeError(
+                coded("BX-SLICE", f"dynamic_slice: slice_sizes {tuple(slice_sizes)} do not fit into shape {shape}")
+            )
         if not dims.at_least(size, 0):
             raise TypeError(f"dynamic_slice: slice_sizes are not negative, got {slice_sizes}")
     return shaping.like(operand, tuple(slice_sizes))

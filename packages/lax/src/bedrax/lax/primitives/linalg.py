@@ -17,6 +17,7 @@ import numpy as np
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
@@ -169,7 +170,7 @@ def _square(name: str, a: ShapedArray) -> tuple:
     """(batch shape, n) of square matrices."""
     batch, m, n = _matrix(name, a)
     if not dims.definitely_equal(m, n):
-        raise ValueError(f"{name} takes square matrices, got shape {(m, n)}")
+        raise ValueError(coded("BX-SQUARE", f"{name} takes square matrices, got shape {(m, n)}"))
     return batch, n
 
 
@@ -756,7 +757,7 @@ def _triangular_solve_shape(a, b, *, left_side, lower, transpose_a, conjugate_a,
     _check("triangular_solve", a, b, ranks=(2, 2))
     m, n = a.shape[-2:]
     if not dims.definitely_equal(m, n):
-        raise ValueError(f"triangular_solve takes square matrices first, got shape {(m, n)}")
+        raise ValueError(coded("BX-SQUARE", f"triangular_solve takes square matrices first, got shape {(m, n)}"))
     if not dims.definitely_equal(n, b.shape[-2 if left_side else -1]):
         raise ValueError(f"triangular_solve: a of shape {(m, n)} does not fit b of shape {b.shape[-2:]}")
     return b

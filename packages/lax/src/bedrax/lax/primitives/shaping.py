@@ -15,6 +15,7 @@ import numpy as np
 from bedrax.core import dims, dtypes, positions
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike, Shape
@@ -63,7 +64,7 @@ def check_same_dtypes(name: str, *avals: ShapedArray, tip: bool = False) -> None
         if aval.dtype != first:
             names = ", ".join(a.dtype.name for a in avals)
             hint = f"; jnp.{name} converts them" if tip else ""
-            raise TypeError(f"lax.{name} takes operands of one dtype, got {names}{hint}")
+            raise TypeError(coded("BX-DTYPES", f"lax.{name} takes operands of one dtype, got {names}{hint}"))
 
 
 def _join(avals: Sequence[ShapedArray], shape: tuple) -> ShapedArray:
@@ -92,14 +93,17 @@ def _broadcast_in_dim_shape(operand, *, shape, broadcast_dimensions):
             )
         if not (dims.same_dim(size, shape[axis]) or dims.same_dim(size, 1)):
             raise TypeError(
-                f"broadcast_in_dim: axes have length 1 or that of the result, got shape {operand.shape} for {shape} with"
-                f" dimensions {broadcast_dimensions}"
+                coded(
+                    "BX-BROADCAST-TO",
+                    f"broadcast_in_dim: axes have length 1 or that of the result, got shape {operand.shape} for {shape} with"
+                    f" dimensions {broadcast_dimensions}",
+                )
             )
         if axis <= last:
             raise TypeError(f"broadcast_in_dim: dimensions are strictly increasing, got {broadcast_dimensions}")
         last = axis
     if any(dims.is_constant_dim(n) and n < 0 for n in shape):
-        raise TypeError(f"an array cannot be broadcast to sizes below 0, got shape {shape}")
+        raise TypeError(coded("BX-NEGATIVE-SIZE", f"an array cannot be broadcast to sizes below 0, got shape {shape}"))
     return like(operand, shape)
 
 
@@ -214,7 +218,9 @@ def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
             if known is size or dims.same_dim(known, size) or dims.same_dim(size, 1):
                 continue
             if not dims.same_dim(known, 1):
-                raise ValueError(f"Incompatible shapes for broadcasting: shapes={list(map(tuple, shapes))}")
+                raise ValueError(
+                    coded("BX-BROADCAST", f"Incompatible shapes for broadcasting: shapes={list(map(tuple, shapes))}")
+                )
             out[i] = size
     return dims.canonical_shape(out)
 
@@ -251,10 +257,13 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 def _reshape_shape(operand, *, new_sizes, dimensions):
     for size in new_sizes:
         if dims.is_constant_dim(size) and size < 0:
-            raise TypeError(f"reshape: lengths are not negative, got new_sizes {new_sizes}")
+            raise TypeError(coded("BX-NEGATIVE-SIZE", f"reshape: lengths are not negative, got new_sizes {new_sizes}"))
     if not dims.same_dim(dims.size(operand.shape), dims.size(new_sizes)):
         raise TypeError(
-            f"reshape: {operand.shape} has {dims.size(operand.shape)} elements, {new_sizes} {dims.size(new_sizes)}"
+            coded(
+                "BX-RESHAPE",
+                f"reshape: {operand.shape} has {dims.size(operand.shape)} elements, {new_sizes} {dims.size(new_sizes)}",
+            )
         )
     if dimensions is not None and sorted(dimensions) != list(range(len(operand.shape))):
         raise TypeError(f"reshape: dimensions={dimensions} is no order of the axes of shape {operand.shape}")
@@ -311,7 +320,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 def _transpose_shape(operand, *, permutation):
     shape = operand.shape
     if sorted(permutation) != list(range(len(shape))):
-        raise TypeError(f"transpose: {permutation} is no order of the axes of shape {shape}")
+        raise TypeError(coded("BX-TRANSPOSE", f"transpose: {permutation} is no order of the axes of shape {shape}"))
     return like(operand, tuple([shape[i] for i in permutation]))
 
 
@@ -338,7 +347,9 @@ def _squeeze_shape(operand, *, dimensions):
     shape = operand.shape
     for d in dimensions:
         if not dims.same_dim(shape[d], 1):
-            raise ValueError(f"squeeze drops axes of length 1, got dimensions {dimensions} of shape {shape}")
+            raise ValueError(
+                coded("BX-SQUEEZE", f"squeeze drops axes of length 1, got dimensions {dimensions} of shape {shape}")
+            )
     return like(operand, tuple([n for i, n in enumerate(shape) if i not in dimensions]))
 
 
@@ -400,7 +411,9 @@ def _slice_shape(operand, *, start_indices, limit_indices, strides=None):
         if not dims.at_least(lo, 0):
             raise TypeError(f"slice: start_indices are not negative, got {start_indices}")
         if not dims.at_least(size, hi):
-            raise TypeError(f"slice: limit_indices {limit_indices} are beyond the operand, of shape {shape}")
+            raise TypeError(
+                coded("BX-SLICE", f"slice: limit_indices {limit_indices} are beyond the operand, of shape {shape}")
+            )
         if not dims.at_least(hi, lo):
             raise TypeError(f"slice: limit_indices {limit_indices} lie before start_indices {start_indices}")
         out.append(hi - lo if step == 1 else (hi - lo + step - 1) // step)
@@ -541,13 +554,20 @@ def _concatenate_shape(*operands, dimension):
     check_same_dtypes("concatenate", *operands, tip=True)
     shapes = [a.shape for a in operands]
     if any(len(s) != rank for s in shapes):
-        raise TypeError(f"concatenate: the arrays have one rank, got shapes {', '.join(map(str, shapes))}")
+        raise TypeError(
+            coded("BX-CONCATENATE", f"concatenate: the arrays have one rank, got shapes {', '.join(map(str, shapes))}")
+        )
     if not 0 <= dimension < rank:
         raise TypeError(f"concatenate: dimension {dimension} is no axis of arrays of shape {shape}")
     total: Any = 0
     for s in shapes:
         if s is not shape and not all(i == dimension or dims.same_dim(a, b) for i, (a, b) in enumerate(zip(s, shape))):
-            raise TypeError(f"concatenate along {dimension}: the other axes have equal lengths, got shapes {shapes}")
+            raise TypeError(
+                coded(
+                    "BX-CONCATENATE",
+                    f"concatenate along {dimension}: the other axes have equal lengths, got shapes {shapes}",
+                )
+            )
         total = total + s[dimension]
     return _join(operands, (*shape[:dimension], total, *shape[dimension + 1 :]))
 
@@ -674,7 +694,7 @@ def _iota_shape(*, dtype, shape, dimension):
     if not (dtypes.issubdtype(dtype, np.number)):
         raise TypeError(f"iota counts in a dtype of numbers, got {dtype}")
     if any(dims.is_constant_dim(n) and n < 0 for n in shape):
-        raise TypeError(f"iota: lengths are not negative, got shape {shape}")
+        raise TypeError(coded("BX-NEGATIVE-SIZE", f"iota: lengths are not negative, got shape {shape}"))
     if not 0 <= dimension < len(shape):
         raise ValueError(f"iota: dimension={dimension} is no axis of shape {shape}")
     return ShapedArray(shape, dtype)

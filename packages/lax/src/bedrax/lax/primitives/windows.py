@@ -15,6 +15,7 @@ import numpy as np
 from bedrax import pytree
 from bedrax.core import dims, staging
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.codes import coded
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, Shape
@@ -137,7 +138,7 @@ def padtype_to_pads(
     if name == "VALID":
         return [(0, 0)] * len(in_shape)
     if name not in ("SAME", "SAME_LOWER"):
-        raise RuntimeError(f"padding is 'VALID', 'SAME', 'SAME_LOWER' or pairs, got {padding!r}")
+        raise RuntimeError(coded("BX-PADDING", f"padding is 'VALID', 'SAME', 'SAME_LOWER' or pairs, got {padding!r}"))
     if any(dims.is_constant_dim(s) and s < 1 for s in window_strides):
         raise ValueError(f"window_strides are positive, got {tuple(window_strides)}")
     out = []

@@ -11,6 +11,7 @@ from bedrax import lax
 from bedrax.autodiff import jvp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
+from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.matrices import adjoint
@@ -73,7 +74,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     """
     (A,) = matrices("expm", A)
     if not dims.definitely_equal(*A.shape[-2:]):
-        raise ValueError(f"expm takes square matrices, got shape {A.shape}")
+        raise ValueError(coded("BX-SQUARE", f"expm takes square matrices, got shape {A.shape}"))
     dtype = A.dtype
     if dtypes.finfo(dtype).bits < 32:
         return expm(A.astype(np.float32), upper_triangular=upper_triangular, max_squarings=max_squarings).astype(dtype)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bedrax.core import dims
+from bedrax.core.codes import coded
 from bedrax.xla_backend import platforms
 from bedrax.xla_backend.door import kernels
 from bedrax.xla_backend.lowering import types
@@ -169,7 +170,10 @@ def _checked_callback(function: Callable, wanted: Sequence[Any], takes_token: bo
             value = np.asarray(value)
             if value.shape != shape or value.dtype != dtype:
                 raise ValueError(
-                    f"result {i} of a callback is {value.dtype}{list(value.shape)}, {dtype}{list(shape)} is expected"
+                    coded(
+                        "BX-CALLBACK",
+                        f"result {i} of a callback is {value.dtype}{list(value.shape)}, {dtype}{list(shape)} is expected",
+                    )
                 )
             checked.append(value)
         return (None, *checked) if takes_token else tuple(checked)

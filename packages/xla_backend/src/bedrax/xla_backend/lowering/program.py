@@ -18,6 +18,7 @@ from bedrax.core.context import trace_context
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
 from bedrax.core.staging import trace_to_jaxpr
+from bedrax.core.tracing import current
 from bedrax.lax import element_types
 from bedrax.xla_backend import flags, tables
 from bedrax.xla_backend.lowering import hints, types
@@ -447,7 +448,7 @@ class LoweringContext(Caller):
         """
         avals = map(element_types.base_aval, self.avals_in) if avals is None else avals
         jaxpr, single = traced(fun, tuple(avals), kwargs)
-        out = inline(self.block, jaxpr, operands)
+        out = inline(self.block, jaxpr, operands, call=self.line)
         return out[0] if single else out
 
     # ---- effects, callbacks, dimensions ----
@@ -528,6 +529,7 @@ def traced(fun: Callable[..., Any], avals: tuple[Any, ...], kwargs: dict[str, An
         return found
 
     def flat(*args):
+        current.trace.places = False  # equations of different lines share the program
         out = fun(*args, **kwargs)
         many = isinstance(out, (list, tuple))
         return (list(out) if many else [out]), not many
