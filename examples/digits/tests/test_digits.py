@@ -76,7 +76,7 @@ def test_the_last_python_with_wheels_is_that_of_the_declarations():
         (ROOT / "packages/jax2tf/pyproject.toml").read_text(encoding="utf-8"),
     )
     root, bridge = map(tomllib.loads, texts)
-    declared = [*root["tool"]["uv"]["override-dependencies"], *bridge["project"]["dependencies"]]
+    declared = [*root["tool"]["uv"]["override-dependencies"], *bridge["project"]["optional-dependencies"]["tf"]]
     for module, (major, minor) in parts.NEWEST_PYTHON.items():
         assert [r for r in declared if r.startswith(module) and f"python_version < '{major}.{minor + 1}'" in r]
 

@@ -5,42 +5,24 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 needs_terminal = pytest.mark.skipif(
     importlib.util.find_spec("pty") is None or importlib.util.find_spec("rich") is None, reason="needs rich and pty"
 )
-SLOW = """
-import sys
-from bedrax.inspect import progress
-with progress.waiting("adding", after={after}):
-    sys.stdin.read()  # until the test ends it
-"""
-COMPILATION = """
-import sys
-import jax
-from bedrax.inspect import progress
-from bedrax.xla_backend import compile as compiling
-
-original = compiling.backend_compile_and_load
-def slow(*args):
-    sys.stdin.read()
-    return original(*args)
-compiling.backend_compile_and_load = slow
-jax.config.update("jax_show_progress", {shown})
-jax.jit(lambda x: x + {number})(1.0)
-"""
+PROGRAM = Path(__file__).with_name("programs") / "slow_work.py"
 
 
-def on_terminal(program, until=None):
-    """The output of a program on a terminal. Its standard input ends when the output has the text `until`."""
+def on_terminal(*arguments, until=None):
+    """The output of the program on a terminal. Its standard input ends when the output has the text `until`."""
     import pty
 
     outer, inner = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "JAX_ENABLE_COMPILATION_CACHE": "0"}
     process = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stderr=inner, stdout=inner, env=environment
+        [sys.executable, PROGRAM, *arguments], stdin=subprocess.PIPE, stderr=inner, stdout=inner, env=environment
     )
     os.close(inner)
     if until is None:
@@ -63,24 +45,22 @@ def on_terminal(program, until=None):
 
 @needs_terminal
 def test_long_work_is_shown_on_a_terminal():
-    assert "adding: " in on_terminal(SLOW.format(after=0.1), until="adding: ")
+    assert "adding: " in on_terminal("wait", "0.1", until="adding: ")
 
 
 @needs_terminal
 def test_short_work_is_not_shown():
-    assert on_terminal(SLOW.format(after=10**6)) == ""
+    assert on_terminal("wait", "1000000") == ""
 
 
 @needs_terminal
 def test_a_long_compilation_shows_its_progress():
-    shown = COMPILATION.format(shown=True, number=17)
-    assert "compiling <lambda>" in on_terminal(shown, until="compiling <lambda>")
-    assert on_terminal(COMPILATION.format(shown=False, number=18)) == ""
+    assert "compiling <lambda>" in on_terminal("compile", "shown", until="compiling <lambda>")
+    assert on_terminal("compile", "hidden") == ""
 
 
 def test_nothing_is_shown_in_a_pipe():
-    program = SLOW.format(after=0)
-    done = subprocess.run([sys.executable, "-c", program], input="", capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, PROGRAM, "wait", "0"], input="", capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

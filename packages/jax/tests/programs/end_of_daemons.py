@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+jax.config.update("jax_warn_jit_in_loop", False)  # one kind traces again and again
 x = jnp.ones((100, 100))
 f = jax.jit(lambda x: jnp.sin(x) @ x)
 batches = queue.Queue(2)

@@ -16,7 +16,7 @@ import numpy as np
 
 from bedrax import shape_poly
 from bedrax.autodiff import vjp
-from bedrax.core import dims, dtypes
+from bedrax.core import codes, dims, dtypes
 from bedrax.jax2tf import arguments
 from bedrax.jax2tf.call import Call, PolyShape
 from bedrax.jax2tf.options import Options
@@ -110,7 +110,7 @@ def _gradients(call, tensors, cts, options: Options, convert, derivative) -> lis
     try:
         found = _pulled_back(call, tensors, cts, dataclasses.replace(options, gradients=None), convert, guarded=False)
     except (ValueError, NotImplementedError) as error:  # a program that only saves needs no derivative
-        why = f"jax2tf: '{call.name}' has no gradient: {str(error).strip().splitlines()[-1]}"
+        why = f"jax2tf: '{call.name}' has no gradient: {codes.plain(error).strip().splitlines()[-1]}"
         return [_refused(t, why) for t, a in zip(tensors, call.avals, strict=True) if _differentiable(a)]
     return [_with_shape_of(_last(x.dtype)(x), x) for x in found]
 

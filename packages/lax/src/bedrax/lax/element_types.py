@@ -86,6 +86,18 @@ def eqns_that_move_elements(jaxpr: Jaxpr) -> frozenset[Any]:
     )
 
 
+def runs_on_bases(jaxpr: Jaxpr) -> bool:
+    """Whether each operation on arrays of an extended dtype moves elements, holds programs, or is defined on bases."""
+    moving = eqns_that_move_elements(jaxpr)
+    return all(
+        eqn in moving
+        or programs.states(eqn.primitive)
+        or decompositions.states(eqn.primitive)
+        or not any(is_extended(v.aval) for v in (*eqn.invars, *eqn.outvars))
+        for eqn in jaxpr.eqns
+    )
+
+
 def run_on_bases(jaxpr: Jaxpr, *args: Array) -> list[Any]:
     """The results of a program, under the current trace, with bases in place of arrays of an extended dtype."""
     if not meets_extended(jaxpr):

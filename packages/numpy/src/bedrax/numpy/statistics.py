@@ -166,7 +166,8 @@ def cov(
         factor = np.asarray(max(factor, 0), dtypes.to_real_dtype(x.dtype))  # as in NumPy, the divisor is 0 or more
     else:
         factor = jnp.maximum(factor, 0)
-    return jnp.squeeze(out / factor)
+    # An axis of unknown size stays: the number of variables is unknown, and not one.
+    return jnp.squeeze(out / factor, tuple(i for i, d in enumerate(out.shape) if dims.is_constant_dim(d) and d == 1))
 
 
 def _observation_weights(name: str, weights: Array, x: Array) -> Array:

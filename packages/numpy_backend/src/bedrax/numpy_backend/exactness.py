@@ -1,8 +1,8 @@
 """Programs that NumPy evaluates with the bits that every backend gives, or the parts of them.
 
 The column `exact_rules` has the exactness of one operation. A program is exact if all its operations are, and at most
-one of them rounds: compilers contract and reorder several, and compute with constants in other ways. Values that an operation requires to be normal are checked
-while the program is evaluated.
+one of them rounds: compilers contract and reorder several, and compute with constants in other ways. Values that an
+operation requires to be normal are checked while the program is evaluated.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def parts(jaxpr: Jaxpr, largest: int) -> Parts:
 
 
 def _plain(jaxpr: Jaxpr) -> Jaxpr:
-    """The program on bases, without calls."""
+    """The program without calls, and on bases if it has such a form."""
     program = inline(jaxpr, _CALLS)
-    if element_types.meets_extended(program):
+    if element_types.meets_extended(program) and element_types.runs_on_bases(program):
         types = [element_types.base_aval(v.aval) for v in program.invars]
         program = inline(program_of(lambda *bases: element_types.run_on_bases(program, *bases), types), _CALLS)
     return program
