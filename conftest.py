@@ -143,7 +143,7 @@ LIBRARIES = {
         "bedrax.tf",
         (
             "examples/digits/tests/test_web.py",
-            "examples/zoo/tests",
+            "tests/zoo/tests",
             "packages/call_tf/tests",
             "packages/jax2tf/tests",
             "packages/jax/tests/test_round_trip.py",

@@ -447,7 +447,7 @@ def flax_with_wheels(session, version, python, house):
     ask = "import importlib.metadata as m; print('flax', m.version('flax'), 'with jax', m.version('jax'))"
     session.run(there, "-c", ask, external=True)
     for program in ("flax_nnx", "flax_linen"):  # -P: a file in that folder may have the name of a library
-        session.run(there, "-P", f"examples/ecosystem/programs/{program}.py", external=True)
+        session.run(there, "-P", f"tests/ecosystem/programs/{program}.py", external=True)
     return True
 
 
@@ -566,7 +566,7 @@ def differential(session):
 def ecosystem(session):
     """Run libraries from PyPI on this `jax`; `-- --suites` shares of their own tests, `--suites --whole` all; `--page`
     also on upstream, and writes the page."""
-    requirements = ["-r", "examples/ecosystem/requirements.txt"]
+    requirements = ["-r", "tests/ecosystem/requirements.txt"]
     sync(session, "--package=jax")
     session.install(*requirements)  # our `jax` is there, so theirs is not installed
     if "--page" in session.posargs:
@@ -574,7 +574,7 @@ def ecosystem(session):
         session.posargs.append(f"--peer={peer}")
     if taken(session, "--suites"):
         session.posargs.append(f"--suites={Path(session.create_tmp(), 'sources').resolve()}")
-    session.run("python", "-m", "examples.ecosystem", *session.posargs, env=QUIET)
+    session.run("python", "-m", "tests.ecosystem", *session.posargs, env=QUIET)
 
 
 @nox.session(default=False)
@@ -688,7 +688,7 @@ def demo(session):
     sync(session, *EVERYTHING)
     session.run("python", "-m", "examples.digits", *session.posargs, env=QUIET)
     session.run("python", "-m", "examples.parallel", env=QUIET)
-    session.run("python", "-m", "examples.zoo", env=QUIET)
+    session.run("python", "-m", "tests.zoo", env=QUIET)
 
 
 @nox.session(default=False)

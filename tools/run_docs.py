@@ -46,6 +46,7 @@ def main(arguments):
         *sorted(ROOT.glob("packages/*/README.md")),
         ROOT / "benchmarks/README.md",
         *sorted(ROOT.glob("examples/*/README.md")),
+        *sorted(ROOT.glob("tests/*/README.md")),
         ROOT / "examples/digits/web/README.md",
         *sorted(ROOT.glob("docs/**/*.md")),
     ]

@@ -51,7 +51,7 @@ PROMISES = {
         ("`tf.data` pipelines map converted functions", HOLDS, f"{WORLD}::test_pipeline"),
         ("TFLite runs them", HOLDS, f"{CONVERT}::test_tflite_runs_the_network"),
         ("TFLite draws random numbers", "better: with known sizes, the same numbers as here", f"{COMPOSED}::test_tflite_draws_the_same_random_numbers"),
-        ("TFLite and TF.js run scans, scattered sums and small triangular systems (`examples/zoo`)", HOLDS, f"{COMPOSED}::test_operations_that_tfjs_does_without"),
+        ("TFLite and TF.js run scans, scattered sums and small triangular systems (`tests/zoo`)", HOLDS, f"{COMPOSED}::test_operations_that_tfjs_does_without"),
         ("TF.js runs graphs without assertions and without gradients that raise (`examples/digits/web`)", HOLDS, f"{WEB}::test_two_graphs_are_the_network"),
         ("constants that a function closes over are stored once", "better: the documents expect them twice", f"{GRAPHS}::test_large_constants_are_held_once"),
     ],

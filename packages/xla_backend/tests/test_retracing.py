@@ -1,5 +1,6 @@
 """The reasons for which functions are traced again, and the warnings about known traps."""
 
+import inspect
 import logging
 import os
 import pathlib
@@ -141,6 +142,16 @@ def test_an_eager_loop_warns_once(warned):
     grow()
     (text,) = [w for w in warned() if "concatenate" in w]
     assert "jax_warn_eager_loop=False" in text and HERE in text
+
+
+def test_loops_of_installed_libraries_do_not_warn(warned, tmp_path):
+    file = tmp_path / "site-packages" / "library.py"
+    program = f"{inspect.getsource(grow)}\n{inspect.getsource(loop)}"
+    library = {"jnp": jnp, "jit": jit, "np": np}
+    exec(compile(program, file, "exec"), library)
+    library["grow"]()
+    library["loop"]()
+    assert warned() == []
 
 
 def test_a_compiled_loop_does_not_warn(warned):

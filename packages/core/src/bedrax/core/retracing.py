@@ -172,7 +172,7 @@ def _once(option: config.Flag, trap: str, where: Any, text: str) -> None:
 
 def _made_anew(key: tuple[Any, ...], raw: tuple[Any, ...]) -> None:
     _, code, place, _ = raw
-    if code is None or place is None or not config.warn_jit_in_loop.value:
+    if code is None or place is None or _is_installed(place) or not config.warn_jit_in_loop.value:
         return
     # Not the code objects: to hash one takes as long as to look at the whole code.
     where = (code.co_filename, code.co_firstlineno, place[0].co_filename, place[0].co_firstlineno, place[1], *key[:2])
@@ -225,9 +225,14 @@ def _differ_in(a: Any, b: Any, axis: int) -> bool:
     return one[:axis] == two[:axis] and one[axis + 1 :] == two[axis + 1 :]
 
 
+def _is_installed(place: Any) -> bool:
+    """Whether a line is of an installed library, whose user cannot change it."""
+    return "site-packages" in place[0].co_filename or "dist-packages" in place[0].co_filename
+
+
 def eagerly_compiled(name: str) -> None:
     """Note that an operation outside of `jit` is compiled."""
-    if (place := source.user_frame(2)) is not None:
+    if (place := source.user_frame(2)) is not None and not _is_installed(place):
         _eager(place, name)
 
 

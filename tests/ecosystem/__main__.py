@@ -1,6 +1,6 @@
 """Run each program of `programs/` in its own process, and print a row of the table for each.
 
-`python -m examples.ecosystem [--suites FOLDER] [--page] [--peer PYTHON] [NAME ...]`: `--suites` runs the libraries' own
+`python -m tests.ecosystem [--suites FOLDER] [--page] [--peer PYTHON] [NAME ...]`: `--suites` runs the libraries' own
 tests instead, from source distributions in a folder (missing ones are downloaded): shares of them, all with `--whole`, or
 every Nth file with `--every N`;
 a name is that of a library, or of a file in it, such as `flax/tests/struct_test.py`. `--peer` is the Python of a second

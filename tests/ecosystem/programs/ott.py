@@ -22,7 +22,7 @@ value, plan = cost(x, y)
 np.testing.assert_allclose(plan.sum(1), 1 / 8, atol=1e-3)
 centred = np.asarray(y) - np.asarray(x).mean(0)
 shifts = np.square(np.asarray(x)[:, None] - np.asarray(y)[None]).sum(-1)
-import scipy.optimize as so  # noqa: E402
+import scipy.optimize as so
 
 rows, columns = so.linear_sum_assignment(shifts)
 np.testing.assert_allclose(jnp.sum(plan * shifts), shifts[rows, columns].mean(), rtol=1e-2)

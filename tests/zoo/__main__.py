@@ -1,12 +1,12 @@
-"""Measure all models and write the page: ``python -m examples.zoo``."""
+"""Measure all models and write the page: ``python -m tests.zoo``."""
 
 from __future__ import annotations
 
 import pathlib
 import sys
 
-from examples.zoo.measure import Result, in_javascript, measure
-from examples.zoo.models import ZOO
+from tests.zoo.measure import Result, in_javascript, measure
+from tests.zoo.models import ZOO
 
 START = "<!-- measured -->\n"
 HEAD = """| model | plain graph | native | nodes | saved, kB | converted, s | TFLite | quantized | TF.js | TFLite's operations |

@@ -64,7 +64,7 @@ class Variants(chex.TestCase):
         np.testing.assert_allclose(self.variant(lambda x: x.sum())(jnp.arange(4.0)), 6.0)
 
 
-import unittest  # noqa: E402
+import unittest
 
 result = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loadTestsFromTestCase(Variants))
 assert result.wasSuccessful() and result.testsRun == 4, result

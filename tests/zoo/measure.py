@@ -20,7 +20,7 @@ import tensorflow as tf
 from jax.experimental import jax2tf
 
 from examples import tfjs
-from examples.zoo.models import Record
+from tests.zoo.models import Record
 
 KNOWN = "known sizes"
 

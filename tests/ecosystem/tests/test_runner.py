@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from examples.ecosystem import __main__ as runner
-from examples.ecosystem import suites
+from tests.ecosystem import __main__ as runner
+from tests.ecosystem import suites
 
 
 @pytest.mark.parametrize(

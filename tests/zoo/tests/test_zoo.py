@@ -8,8 +8,8 @@ import pytest
 if find_spec("flax") is None:
     pytest.skip("the example needs flax", allow_module_level=True)
 
-from examples.zoo.measure import measure
-from examples.zoo.models import ZOO
+from tests.zoo.measure import measure
+from tests.zoo.models import ZOO
 
 BY_NAME = {record.name: record for record in ZOO}
 
