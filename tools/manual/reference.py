@@ -25,7 +25,7 @@ from bedrax.core.signatures import signature_of
 # Caption -> the modules in it, most used first. A module without an entry stands in the group of its parent.
 GROUPS = {
     "Every day": "jax jax.numpy jax.numpy.fft jax.numpy.linalg jax.lax jax.lax.linalg jax.random jax.nn"
-    " jax.nn.initializers jax.tree jax.typing jax.errors jax.debug",
+    " jax.nn.initializers jax.tree jax.typing jax.errors jax.debug jax.explain",
     "Devices, compiling, export": "jax.sharding jax.stages jax.export jax.distributed jax.profiler jax.monitoring"
     " jax.dlpack jax.ffi jax.ref jax.dtypes",
     "SciPy, images, segments": "jax.scipy jax.image jax.ops",
