@@ -239,14 +239,14 @@ def eagerly_compiled(name: str) -> None:
 def _eager(place: Any, name: str) -> None:
     if not config.warn_eager_loop.value:
         return
-    where = (place[0].co_filename, place[0].co_firstlineno, place[1])
+    where = (name, place[0].co_filename, place[0].co_firstlineno, place[1])
     _made[where] += 1
     if _made[where] == _COMPILED:
         _once(
             config.warn_eager_loop,
             "eager",
             where,
-            f"the operations at {source.describe(place)} were compiled {_COMPILED} times (the last is {name}): they run one by"
-            " one, with other shapes or constants each time. Put the loop into a function under jit (with lax.fori_loop or"
-            " lax.scan), or give its arrays one shape.",
+            f"the operation {name} at {source.describe(place)} was compiled {_COMPILED} times: it runs outside of jit, with"
+            " other shapes or constants each time. Put the loop into a function under jit (with lax.fori_loop or lax.scan),"
+            " or give its arrays one shape.",
         )

@@ -36,8 +36,8 @@ from bedrax.xla_backend.placement import NOTHING_REQUESTED, Placement
 from bedrax.xla_backend.sharding import SingleDeviceSharding, make_single_device_sharding
 
 _LARGEST: Final = 1 << 22  # bytes of a value
-_SECONDS: Final = 0.01  # until an exact program is compiled: about the time of a compilation
-_SECONDS_BY_BLOCKS: Final = 0.05  # such a program is larger
+_SECONDS: Final = 0.003  # until an exact program is compiled: a fraction of a compilation, some fifty calls
+_SECONDS_BY_BLOCKS: Final = 0.012  # such a program is larger
 _SECONDS_OF_A_CALL: Final = 3e-5  # outside of the evaluation; C++ dispatch would not call Python
 _PATIENCE: Final = 0.01  # seconds; a compilation would block the caller as long as this
 _BLOCK: Final = 4096  # elements
