@@ -172,6 +172,17 @@ def test_extras_name_what_they_lack(site):
     assert installation.extras().facts == {"bedrax-core[absl]": "installed"}
 
 
+def test_extras_of_extras_are_missing_too(site):
+    for name, requirement in (("bedrax-jax2tf", "tensorflow-cpu>=2.21"), ("jax", "bedrax-jax2tf[tf]")):
+        version = "0.12.0.1+bedrax.0.1.0" if name == "jax" else "0.1.0"
+        site.install(name, version, {f"{name}.py": ""}, [f"{requirement}; extra == 'tf'"])
+    for info in site.path.glob("*.dist-info"):
+        file = info / "METADATA"
+        file.write_text(file.read_text(encoding="utf-8") + "Provides-Extra: tf\n", encoding="utf-8")
+    lack = {"missing": ["tensorflow-cpu>=2.21"]}
+    assert installation.extras().facts == {"bedrax-jax2tf[tf]": lack, "jax[tf]": lack}
+
+
 def test_an_old_processor(tmp_path, monkeypatch):
     monkeypatch.setattr(installation.platform, "machine", lambda: "x86_64")
     file = tmp_path / "cpuinfo"

@@ -17,7 +17,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any, Final
@@ -353,9 +353,21 @@ def extras() -> Result:
         if not ours(name) or (name == "jax" and LOCAL not in some[0].version):
             continue
         for extra in some[0].metadata.get_all("Provides-Extra") or ():
-            missing = [str(r) for r in _of_extra(some[0], extra) if normal(r.name) not in found]
+            missing = _missing(found, some[0], extra)
             facts[f"{name}[{extra}]"] = {"missing": missing} if missing else "installed"
     return Result(facts, [])
+
+
+def _missing(found: Mapping[str, Sequence[Distribution]], dist: Distribution, extra: str) -> list[str]:
+    """The requirements of an extra that are not installed, and those of the extras that it requires."""
+    missing: dict[str, None] = {}
+    for requirement in _of_extra(dist, extra):
+        some = found.get(normal(requirement.name))
+        if not some:
+            missing[str(requirement)] = None
+        for inner in requirement.extras if some else ():
+            missing.update(dict.fromkeys(_missing(found, some[0], inner)))
+    return list(missing)
 
 
 def _of_extra(dist: Distribution, extra: str) -> Iterator[Any]:
