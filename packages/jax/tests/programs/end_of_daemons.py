@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-jax.config.update("jax_warn_jit_in_loop", False)  # one kind traces again and again
+for option in ("jax_warn_jit_in_loop", "jax_warn_eager_loop"):  # some kinds compile again and again
+    jax.config.update(option, False)
 x = jnp.ones((100, 100))
 f = jax.jit(lambda x: jnp.sin(x) @ x)
 batches = queue.Queue(2)
