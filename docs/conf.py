@@ -12,7 +12,9 @@ sys.path.insert(0, str(ROOT / "tools" / "manual"))
 project = "Bedrax"
 author = "the Bedrax contributors"
 project_copyright = author
-version = release = tomllib.loads((ROOT / "packages/bedrax/pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+version = release = tomllib.loads((ROOT / "packages/bedrax/pyproject.toml").read_text(encoding="utf-8"))["project"][
+    "version"
+]
 
 extensions = ["myst_parser", "sphinx_design", "sphinx_copybutton", "extension"]
 exclude_patterns = ["pictures/**"]
