@@ -49,7 +49,7 @@ COMPLEX_PART = ("float32", "float64")
 CONJUGABLE = ("float32", "complexfloating", "float64")
 
 
-class _Accepted(dict):
+class _Accepted(dict[np.dtype, bool]):
     """`dtype -> whether it is in one of the categories`, filled on demand."""
 
     def __init__(self, categories: tuple[str, ...]) -> None:

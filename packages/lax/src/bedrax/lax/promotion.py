@@ -321,7 +321,7 @@ def _check_rank_promotion(name: str, shapes: Sequence[tuple]) -> None:
         report_rank_promotion(name, shapes)
 
 
-def report_rank_promotion(name: str, shapes: Sequence[tuple]) -> None:
+def report_rank_promotion(name: str, shapes: Sequence[tuple[Any, ...]]) -> None:
     """Warn of operands of these shapes, or raise ValueError, unless `jax_numpy_rank_promotion` is 'allow'."""
     mode = flags.numpy_rank_promotion.value
     if mode == "allow":

@@ -27,7 +27,7 @@ class _CallbackEffect(effects.Effect):
     __slots__ = ("name",)
 
     def __init__(self, name: str = "") -> None:
-        self.name = name or type(self).__name__.removesuffix("Effect")
+        self.name: str = name or type(self).__name__.removesuffix("Effect")
 
     def __repr__(self) -> str:
         return self.name
