@@ -55,6 +55,13 @@ RIGHT = {
         lambda x, i: lax.scan(lambda c, v: (c ^ v, c), np.int8(0), x, reverse=True)[1][0],
         lambda x, i: np.bitwise_xor.reduce(x[1:]),
     ),
+    "repeat": (
+        lambda x, i: jnp.repeat(x, (x > 3).astype(np.int8) + np.int8(1), total_repeat_length=x.size)[-2:],
+        lambda x, i: np.repeat(x, 1 + (x > 3))[: x.size][-2:],
+    ),
+    "insert": (lambda x, i: jnp.insert(x, x.size - 2, 7)[-4:], lambda x, i: np.insert(x, x.size - 2, np.int8(7))[-4:]),
+    "delete": (lambda x, i: jnp.delete(x, x.size - 2)[-3:], lambda x, i: np.delete(x, x.size - 2)[-3:]),
+    "delete traced": (lambda x, i: jnp.delete(x, -1 - i[1])[-3:], lambda x, i: np.delete(x, -1 - i[1])[-3:]),
     "roll": (lambda x, i: jnp.roll(x, -i[1])[-2:], lambda x, i: np.roll(x, -i[1])[-2:]),
     "triangle": (lambda x, i: jnp.tril(jnp.stack([x, x]))[1, :3], lambda x, i: np.tril(np.stack([x, x]))[1, :3]),
     "diagonal": (
@@ -91,9 +98,21 @@ def example(seed, n):
     return np.random.default_rng(seed).integers(0, 9, n).astype(np.int8)
 
 
+def equations(jaxpr):
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in jax.extend.core.jaxprs_in_params(eqn.params):
+            yield from equations(inner)
+
+
 @pytest.mark.parametrize("name", RIGHT)
 def test_positions_are_computed_in_64_bits(name):
-    jax.jit(RIGHT[name][0]).lower(jax.ShapeDtypeStruct((N,), np.int8), NUMBERS)
+    """The data is int8, so an int32 array as long as the axis holds positions or counts."""
+    traced = jax.jit(RIGHT[name][0]).trace(jax.ShapeDtypeStruct((N,), np.int8), NUMBERS)
+    traced.lower()
+    for eqn in equations(traced.jaxpr.jaxpr):
+        for var in eqn.outvars:
+            assert var.aval.dtype != np.int32 or max(var.aval.shape, default=0) < N, eqn
 
 
 @pytest.mark.parametrize("jitted", [True, False], ids=["jit", "eager"])
@@ -124,6 +143,12 @@ def test_functions_that_return_positions_under_x64(name, monkeypatch):
     with jax.enable_x64(True):
         np.testing.assert_array_equal(function(jnp.asarray(x)), expected(x))
         jax.jit(function).lower(jax.ShapeDtypeStruct((N,), np.int8))
+
+
+def test_a_histogram_counts_beyond_the_integers_of_its_dtype():
+    """float16 has the integers up to 2048, as float32 has those up to 2^24."""
+    counts, _ = jnp.histogram(jnp.zeros(5001, np.float16), bins=2, range=(0, 1))
+    np.testing.assert_array_equal(counts, np.float16([5001, 0]))
 
 
 def test_narrow_positions_are_refused():

@@ -421,6 +421,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         if count == 1 and given.ndim == x.ndim:
             count = given.shape[0]
     total = size + count
+    index = positions.dtype_for(size)
+    places = lax.convert_element_type(places, np.promote_types(places.dtype, index))
     places = choose_where(places < 0, places + size, places)
     places = lax.broadcast_in_dim(lax.reshape(places, (places.size,)), (count,), (0,)) if places.size == 1 else places
     order = argsort(places)
@@ -429,8 +431,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     dtype = x.dtype
     new = broadcast_to(lax.convert_element_type(given, dtype), (count, *x.shape[1:]))
     is_old = lax.full((total,), True, np.dtype(bool)).at[target].set(False, mode="drop")
-    last = lax.convert_element_type(dims.dim_as_value(dims.non_negative(size - 1)), np.int32)
-    old = lax.clamp(np.int32(0), cumsum(lax.convert_element_type(is_old, np.int32), 0) - 1, last)
+    last = lax.convert_element_type(dims.dim_as_value(dims.non_negative(size - 1)), index)
+    old = lax.clamp(index.type(0), cumsum(lax.convert_element_type(is_old, index), 0) - 1, last)
     out = x[old] if not dims.definitely_equal(size, 0) else lax.full((total, *x.shape[1:]), 0, dtype)
     return moveaxis(out.at[target].set(new, mode="drop"), 0, axis)
 
@@ -477,6 +479,11 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
             )
             return x.at[(slice(None),) * axis + (keep + before,)].get(mode="promise_in_bounds")
     known = _known_places("delete", obj, size)
+    if known.ndim == 0 and known.dtype != bool and -size <= known < size:
+        cut = int(known) % size
+        return concatenate(
+            [lax.slice_in_dim(x, 0, cut, axis=axis), lax.slice_in_dim(x, cut + 1, size, axis=axis)], axis
+        )
     keep = np.ones(size, bool)
     if known.dtype == bool:
         if known.shape != (size,):
@@ -488,7 +495,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
                 raise IndexError(f"index {int(known)} is out of bounds for axis {axis} with size {size}")
             known = known[(known < size) & (known >= -size)]
         keep[known.astype(int)] = False
-    return _take_known(x, np.flatnonzero(keep).astype(np.int32), axis)
+    return _take_known(x, np.flatnonzero(keep).astype(positions.dtype_for(size)), axis)
 
 
 def _different(places: Array) -> Array:

@@ -510,7 +510,7 @@ def repeat(
                 "The repeats decide the shape of the result of jnp.repeat. Pass known repeats, or their sum as"
                 " total_repeat_length.",
             )
-        places = np.repeat(np.arange(size, dtype=np.int32), known.astype(int))
+        places = np.repeat(np.arange(size, dtype=positions.dtype_for(size)), known.astype(int))
         return place(_take_known(x, places, axis), None, out_sharding)
     counts = (
         lax.broadcast_in_dim(lax.reshape(lax.asarray(counts), (1,)), (size,), (0,))
@@ -519,11 +519,14 @@ def repeat(
     )
     total = dims.canonical_dim(total_repeat_length)
     # Element i starts at the sum of the counts before it; the number of starts up to a place is the element's index.
-    ends = cumsum(lax.convert_element_type(counts, np.int32), 0)
-    marks = lax.full((total,), 0, np.int32).at[ends].add(1, mode="drop")
-    last = lax.convert_element_type(dims.dim_as_value(dims.non_negative(size - 1)), np.int32)
-    which = lax.clamp(np.int32(0), cumsum(marks, 0), last)
-    return place(x.at[(slice(None),) * axis + (which,)].get(mode="promise_in_bounds"), None, out_sharding)
+    index = positions.dtype_for(size, total)
+    with positions.scope(size, total):
+        ends = cumsum(lax.convert_element_type(counts, index), 0)
+        marks = lax.full((total,), 0, index).at[ends].add(1, mode="drop")
+        last = lax.convert_element_type(dims.dim_as_value(dims.non_negative(size - 1)), index)
+        which = lax.clamp(index.type(0), cumsum(marks, 0), last)
+        out = x.at[(slice(None),) * axis + (which,)].get(mode="promise_in_bounds")
+    return place(out, None, out_sharding)
 
 
 def _take_known(x: Array, places: np.ndarray, axis: int) -> Array:

@@ -628,18 +628,23 @@ def histogram(
     """
     if weights is None:
         (a,) = inexact("histogram", a)
-        weights = jnp.ones_like(a)
     else:
         a, weights = inexact("histogram", a, weights)
         if a.shape != weights.shape:
             raise ValueError("weights should have the same shape as a.")
     edges = histogram_bin_edges(a, bins, range)
-    return lax.placed_result(out_sharding, _counts, a, weights, edges, density=density), edges
+    operands = (a, edges) if weights is None else (a, edges, weights)
+    return lax.placed_result(out_sharding, _counts, *operands, density=density), edges
 
 
-def _counts(a, weights, edges, density):
+def _counts(a, edges, weights=None, *, density):
     at = jnp.ravel(_bins_of(a, edges))
-    counts = jnp.zeros(edges.shape, weights.dtype).at[at].add(jnp.ravel(weights), mode="drop")[1:]
+    if weights is None:  # integers: a float32 counts to 2^24
+        with positions.scope(a.size):
+            counts = jnp.zeros(edges.shape, positions.dtype_for(a.size)).at[at].add(1, mode="drop")[1:]
+        counts = lax.convert_element_type(counts, a.dtype)
+    else:
+        counts = jnp.zeros(edges.shape, weights.dtype).at[at].add(jnp.ravel(weights), mode="drop")[1:]
     return counts / jnp.diff(edges) / jnp.sum(counts) if density else counts
 
 
