@@ -1,23 +1,20 @@
 """Sizes of a graph's arguments: the values of its dimension variables, and errors for sizes that do not fit.
 
-Sizes that are known while a graph is made are checked then. For the others the graph gets one ``Case``. Its other
-branch
-is the empty program of these arguments as a native module: its assertions fail with the message. TensorFlow's XLA
-compiles
-only the branch that is taken, because sizes are constants there, so compiled graphs fail with the same message.
+Sizes that are known while a graph is made are checked then. For the others the graph gets one conditional of plain
+operations. One branch does nothing. The other one has two operations for each condition. ``Assert`` fails while the graph
+runs, and its error states the sizes. TensorFlow's XLA ignores ``Assert``, and compiles both branches with known sizes. So
+the second operation is a reshape or a slice of an array that has one of the two sizes: it fails in the compiler if the
+condition is not met. The error of the compiler states the name of the operation, so the name is the message.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from bedrax import shape_poly
 from bedrax.core import dims
-from bedrax.core.staging import program_of
 from bedrax.jax2tf import graph
 from bedrax.tf import tensorflow as tf
 from bedrax.xla_backend.export import DisabledSafetyCheck
@@ -56,11 +53,7 @@ def checked_sizes(call: Any, tensors: Sequence[Any], options: Any) -> tuple[dict
     with tf.name_scope("check_sizes"):
         holds = [_holds(*check[:3]) for check in found]
         fits = holds[0] if len(holds) == 1 else tf.reduce_all(tf.stack(holds))
-        fine = lambda: tf.constant(0)
-        if options.enable_xla:  # XLA compiles one branch of a case, but both of a conditional
-            done = tf.switch_case(tf.cast(fits, tf.int32), [_refusing_module(call, tensors), fine])
-        else:
-            done = tf.cond(fits, fine, _asserting(found, holds))
+        done = tf.cond(fits, lambda: tf.constant(0), lambda: _refused(found, holds))
         with tf.control_dependencies([done]):
             symbolic = [not dims.is_constant_shape(a.shape) for a in call.avals]
             return env, [tf.identity(t) if s else t for t, s in zip(tensors, symbolic, strict=True)]
@@ -74,32 +67,25 @@ def _holds(relation: str, x: Any, y: Any) -> Any:
     return tf.equal(_tensor(x), _tensor(y)) if relation == "==" else tf.greater_equal(_tensor(x), _tensor(y))
 
 
-def _refusing_module(call, tensors) -> Callable:
-    """A branch that fails: the assertions of a native module, which TensorFlow's XLA evaluates during compilation."""
-    from bedrax.jax2tf import native  # StableHLO is loaded at first use
+def _refused(found, holds) -> Any:
+    """Operations of which one fails if a condition is not met. The first failure is reported."""
+    done = tf.constant(0)
+    for (relation, x, y, message, values), fits in zip(found, holds, strict=True):
+        with tf.control_dependencies([done]), tf.name_scope(_name(message)):
+            words = [_tensor(values[int(w)]) if i % 2 else w for i, w in enumerate(_HOLES.split(message)) if w]
+            # No operation on texts joins the words, because XLA has none.
+            asserted = tf.raw_ops.Assert(condition=fits, data=words, summarize=1)
+            with tf.control_dependencies([asserted]):
+                elements, size = tf.zeros([_tensor(x)], tf.int32), [_tensor(y)]
+                taken = tf.reshape(elements, size) if relation == "==" else tf.slice(elements, [0], size)
+            done = done + tf.reduce_sum(taken)  # TensorFlow removes operations without uses
+    return done
 
-    kept = [i for i, a in enumerate(call.avals) if not dims.is_constant_shape(a.shape)]
-    nothing = program_of(lambda *_: (np.int32(0),), [call.avals[i] for i in kept])
-    module = native.portable(nothing, call.name, ("cpu",), tuple(range(len(kept))), [f"args[{i}]" for i in kept])
-    anywhere = [DisabledSafetyCheck.platform()]
-    given = [tensors[i] for i in kept]
-    return lambda: native.call_module(module, given, nothing.out_avals, ("cpu",), anywhere)[0]
 
-
-def _asserting(found, holds) -> Callable:
-    """A branch that fails by TensorFlow's plain assertions, which TFLite and TF.js remove."""
-
-    def refuse():
-        done: list[Any] = []
-        for (_, _, _, message, values), fits in zip(found, holds, strict=True):
-            with tf.control_dependencies(done):  # the first failure is reported
-                given = [_tensor(values[int(i)]) for i in _HOLES.findall(message)]
-                text = tf.strings.format(_HOLES.sub("{}", message), given)
-                done = [tf.raw_ops.Assert(condition=fits, data=[text], summarize=1)]
-        with tf.control_dependencies(done):
-            return tf.constant(0)
-
-    return refuse
+def _name(message: str) -> str:
+    """The beginning of the message as a name of operations."""
+    return _ILLEGAL.sub("_", _HOLES.sub("", message)).strip("_.-")[:200]
 
 
 _HOLES = re.compile(r"\{(\d+)\}")
+_ILLEGAL = re.compile(r"[^A-Za-z0-9.-]+")
