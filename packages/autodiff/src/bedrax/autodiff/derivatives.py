@@ -25,6 +25,7 @@ from bedrax.autodiff.tables import Zero
 from bedrax.core import dtypes, source
 from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
+from bedrax.core.names import JVP
 from bedrax.core.source import api_boundary
 from bedrax.core.typing import P, R, S
 
@@ -252,7 +253,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         raise TypeError(coded("BX-TANGENT", f"jvp: tangents are structured like primals, {tree}, got {tangent_tree}"))
     pushed = [_checked_tangent(p, t) for p, t in zip(leaves, tangent_leaves, strict=True)]
     flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)
-    outs, out_tangents, (out_tree, aux_tree, n) = jvp_flat_with_aux(flat, leaves, pushed)
+    outs, out_tangents, (out_tree, aux_tree, n) = jvp_flat_with_aux(flat, leaves, pushed, JVP)
     result = pytree.tree_unflatten(out_tree, outs[:n])
     typed = [
         (as_typed if dtypes.is_python_scalar(x) else as_array)(t, aval_of(x).to_tangent_aval())

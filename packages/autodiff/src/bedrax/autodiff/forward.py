@@ -12,6 +12,7 @@ from bedrax.core.avals import ShapedArray, aval_functions, aval_of
 from bedrax.core.dead_code import kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
+from bedrax.core.names import Transform
 from bedrax.core.tracing import Primitive, Trace, Tracer, checks_leaks, current, entered, inputs_of
 from bedrax.core.typing import ArrayLike
 
@@ -168,9 +169,12 @@ class JVPTrace(Differentiating):
 
 @checks_leaks
 def jvp_flat_with_aux(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], transform: Transform | None = None
 ) -> tuple[list[Any], list[Any], Any]:
     """Push tangents (values or `Zero`) through a function that returns (list of values, anything else).
+
+    Args:
+      transform: among the names in force while the function runs.
 
     Returns:
       (results, tangents of the results; `Zero` if they do not depend on the inputs' tangents, the other return value).
@@ -187,7 +191,7 @@ def jvp_flat_with_aux(
         return primal
 
     moves = [type(t) is not Zero for t in tangents]
-    with inputs_of(trace, primals, moves, dual, put_back) as inputs, entered(trace):
+    with inputs_of(trace, primals, moves, dual, put_back) as inputs, entered(trace, transform):
         outs, aux = fun(*inputs)
     pairs = [trace.split(x) for x in outs]
     return [p for p, _ in pairs], [t for _, t in pairs], aux

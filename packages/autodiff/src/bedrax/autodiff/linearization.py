@@ -30,6 +30,7 @@ from bedrax.core.dead_code import dce, dead_code_rules, kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, run
 from bedrax.core.jitting import jit_p
+from bedrax.core.names import JVP, TRANSPOSE, scopes
 from bedrax.core.passes import all_equations, inline, programs_in
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import (
@@ -95,11 +96,9 @@ class Entry:
         self.source_info: Any = None  # the line of the operation whose derivative it is
 
 
-def _named(entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequence[Any]:
-    """The cotangents that a rule returns, computed under the names of the entry; eager operations have no names."""
-    if current.trace is eval_trace:
-        return rule(ct, *args, **entry.params)
-    saved, current.names = current.names, entry.names
+def _named(names: tuple[Any, ...], entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequence[Any]:
+    """The cotangents that a rule returns, computed under names."""
+    saved, current.names = current.names, names
     try:
         return rule(ct, *args, **entry.params)
     finally:
@@ -132,7 +131,7 @@ def _recording(trace: Any) -> Any:
 class Tape(Trace):
     """Records operations on its nodes; everything else runs in the parent."""
 
-    __slots__ = ("entries", "follows", "replays")
+    __slots__ = ("entries", "follows", "outside", "replays")
     sees_constants = False
     splits_loops = True
 
@@ -141,6 +140,7 @@ class Tape(Trace):
         self.alive = True
         self.entries: list[Entry] = []
         self.follows: bool = False  # whether each operation is recorded just after the one whose derivative it is
+        self.outside: int | None = None  # the number of names in force around the function that is differentiated
         self.replays: bool = (
             False  # whether the operations are equations of a program, and their transposes are recorded
         )
@@ -180,7 +180,8 @@ class Tape(Trace):
     def add(self, entry: Entry) -> None:
         """Append an entry, with the line of its equation, or of the last one of the program that is recorded."""
         if self.follows and type(self.parent) is staging.StagingTrace and (eqns := self.parent.eqns):
-            entry.source_info = eqns[-1].source_info
+            where = eqns[-1].source_info
+            entry.source_info = where if self.outside is None else where[:2]  # the names are those of the entry
         elif self.replays:
             entry.source_info = source.user_frame(3)
         self.entries.append(entry)
@@ -222,6 +223,7 @@ class Tape(Trace):
         add(outs, cts)
         recording = _recording(current.trace)
         line = recording and recording.line
+        outside, around = self.outside, TRANSPOSE(current.names)
         try:
             for entry in reversed(self.entries):
                 if needed is not None and id(entry) not in needed:
@@ -244,7 +246,12 @@ class Tape(Trace):
                 args = entry.args
                 marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
                 rule = transpose_rules[prim]
-                add(args, _named(entry, rule, ct, marked) if entry.names else rule(ct, *marked, **entry.params))
+                if recording is None or (outside is None and not entry.names):
+                    arrived = rule(ct, *marked, **entry.params)
+                else:
+                    names = entry.names if outside is None else (*around, *entry.names[outside:])
+                    arrived = _named(names, entry, rule, ct, marked)
+                add(args, arrived)
         finally:
             if recording is not None:
                 recording.line = line
@@ -297,7 +304,10 @@ class Tape(Trace):
                 var = variables[id(n)] = Var(n.aval)
                 outvars.append(var)
             effects = frozenset(effect_rules[entry.prim](*(v.aval for v in invars), **entry.params))
-            eqns.append(Eqn(entry.prim, invars, outvars, entry.params, effects, entry.source_info))
+            where = entry.source_info
+            if where and self.outside is not None and entry.names:
+                where = (*where, *scopes(entry.names))
+            eqns.append(Eqn(entry.prim, invars, outvars, entry.params, effects, where))
         outvars = [atom(n) for n in outs]
         jaxpr = Jaxpr(list(residual_vars.values()) + [variables[id(n)] for n in inputs], outvars, eqns)
         return jaxpr, residuals
@@ -427,6 +437,9 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
     parent = current.trace
     trace = LinearizeTrace(parent)
     tape = trace.tape
+    transform = None  # an operation on programs has no name of its own
+    if type(fun) is not Jaxpr:
+        transform, tape.outside = JVP, len(current.names)
     inputs = []
 
     def variable(i, x):
@@ -436,7 +449,7 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
         inputs.append(node)
         return LinearizeTracer(trace, x, node)
 
-    with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace):
+    with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace, transform):
         outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
     pairs = [trace.split(x) for x in outs]
     return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)

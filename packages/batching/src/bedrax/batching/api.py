@@ -14,6 +14,7 @@ from bedrax.core import avals
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.codes import coded
+from bedrax.core.names import VMAP
 from bedrax.core.signatures import leaf_names, signature_of
 from bedrax.core.source import api_boundary, describe_function
 from bedrax.core.staging import function_name
@@ -91,7 +92,7 @@ def vmap(
 
         split = _split_of_axis(leaves, dims, call) if avals.any_split else None
         axis = AxisData(axis_name, size, spmd_axis_name, split)
-        outs, out_dims, out_tree = batch_flat_with_aux(flat, axis, leaves, dims)
+        outs, out_dims, out_tree = batch_flat_with_aux(flat, axis, leaves, dims, VMAP)
         if type(out_axes) is int:
             wanted: list[Any] = [out_axes] * len(outs)
         else:

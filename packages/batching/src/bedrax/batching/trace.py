@@ -18,6 +18,7 @@ from bedrax.core.columns import Column
 from bedrax.core.composites import name_batched
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, eval_jaxpr
+from bedrax.core.names import Transform
 from bedrax.core.passes import axes_of
 from bedrax.core.tables import named_axes, programs
 from bedrax.core.tracing import (
@@ -183,9 +184,16 @@ def holds_axis(prim: Primitive, params: dict[str, Any], name: Any) -> bool:
 
 @checks_leaks
 def batch_flat_with_aux(
-    fun: Callable[..., Any], axis: AxisData, vals: Sequence[Any], dims: Sequence[int | None]
+    fun: Callable[..., Any],
+    axis: AxisData,
+    vals: Sequence[Any],
+    dims: Sequence[int | None],
+    transform: Transform | None = None,
 ) -> tuple[list[Any], list[Any], Any]:
     """Run a function that returns (list of values, anything else) on batches.
+
+    Args:
+      transform: among the names in force while the function runs.
 
     Returns:
       (results, mapped axis of each result or None, the other return value).
@@ -193,7 +201,7 @@ def batch_flat_with_aux(
     trace = BatchTrace(current.trace, axis)
     mapped = [d is not None for d in dims]
     put_back = lambda i, x: place(*trace.split(x), dims[i], axis.size)
-    with inputs_of(trace, vals, mapped, lambda i, x: BatchTracer(trace, x, dims[i]), put_back) as args, entered(trace):
+    with inputs_of(trace, vals, mapped, lambda i, x: BatchTracer(trace, x, dims[i]), put_back) as args, entered(trace, transform):
         if axis.name is None:
             outs, aux = fun(*args)
         else:

@@ -18,7 +18,6 @@ from bedrax import pytree
 from bedrax.core import avals, caches, config, executors, monitoring, objects, retracing, source, staging
 from bedrax.core.codes import coded
 from bedrax.core.ir import Jaxpr, eval_jaxpr
-from bedrax.core.names import apart
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, families_on_bases, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
@@ -263,12 +262,11 @@ class Jitted:
         call = self.signature.bound(self.fun, static_key)
         info = staging.described(self.fun, in_tree, [n for n, _ in static_key if type(n) is int])
         flat, types = objects.with_held(staging.flat_fun(call, in_tree), types)
-        with apart():
-            if objects.kinds:
-                jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(_with_changes(flat), types, info)
-            else:  # one frame less: nested functions reach Python's limit later
-                jaxpr, out_tree = staging.trace_to_jaxpr(flat, types, info)
-                changes, seen = None, ()
+        if objects.kinds:
+            jaxpr, (out_tree, changes, seen) = staging.trace_to_jaxpr(_with_changes(flat), types, info)
+        else:  # one frame less: nested functions reach Python's limit later
+            jaxpr, out_tree = staging.trace_to_jaxpr(flat, types, info)
+            changes, seen = None, ()
         jaxpr, consts = staging.close_over(jaxpr, every=False)
         monitoring.record_event_duration_secs("/jax/core/compile/jaxpr_trace_duration", time.monotonic() - started)
         return _Traced(staging.without_references(jaxpr), consts, out_tree, changes, seen)

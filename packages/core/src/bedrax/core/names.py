@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from bedrax.core.tracing import current
@@ -62,14 +62,44 @@ def without_last(names: tuple[Any, ...], name: Any) -> tuple[Any, ...]:
     return names
 
 
-@contextlib.contextmanager
-def apart() -> Iterator[None]:
-    """Start without scopes: each caller adds its own to a function that is called by name."""
-    saved, current.names = current.names, tuple(n for n in current.names if type(n) is not str)
-    try:
-        yield
-    finally:
-        current.names = saved
+class Transform:
+    """A transformation that is running, among the names in force. It encloses the next scope: ``jvp(model)/layer``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, names: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the names in force while the transformation runs inside `names`."""
+        return (*names, self)
+
+
+JVP, TRANSPOSE, VMAP = map(Transform, ("jvp", "transpose", "vmap"))
+
+
+def hints_of(names: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the names in force for a program that is recorded: hints for the compiler, without scopes.
+
+    The scopes around a program are those of the operation that holds it.
+    """
+    return tuple([n for n in names if type(n) is tuple])
+
+
+def path(names: Iterable[Any], inner: str = "") -> str:
+    """Return the path of the names in force, and of the path `inner` within them."""
+    parts = []
+    opened = closed = ""
+    for name in names:
+        if type(name) is Transform:
+            opened, closed = f"{opened}{name.name}(", closed + ")"
+        elif type(name) is not tuple:
+            parts.append(f"{opened}{name}{closed}")
+            opened = closed = ""
+    first, slash, rest = inner.partition("/")
+    if first or opened:
+        parts.append(f"{opened}{first}{closed}{slash}{rest}")
+    return "/".join(parts)
 
 
 class NameStack(tuple[str, ...]):
@@ -131,14 +161,25 @@ class Place(tuple[Any, ...]):
         return NameStack(self[2].split("/") if len(self) > 2 and self[2] else ())
 
 
-def scopes(names: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the names in force for an equation: their path, and pairs for the compiler."""
-    try:
-        return ("/".join(names),)
-    except TypeError:  # not only names
-        path = "/".join([n for n in names if type(n) is str])
-    pairs = tuple({k: v for n in names if type(n) is not str for k, v in n}.items())
-    return (path, pairs) if pairs else (path,)
+def scopes(names: tuple[Any, ...], recorded: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+    """Return the names in force for an equation: their path, and pairs for the compiler.
+
+    Args:
+      recorded: the same of the equation that runs again; its path is within the names.
+    """
+    key = (names, recorded)
+    found = _scopes.get(key)
+    if found is None:
+        if len(_scopes) >= _MOST_SCOPES:
+            _scopes.clear()
+        where, *more = recorded or ("",)
+        pairs = dict(pair for hint in (*hints_of(names), *more) for pair in hint)
+        found = _scopes[key] = (path(names, where), *([tuple(pairs.items())] if pairs else []))
+    return found
+
+
+_scopes: dict[Any, tuple[Any, ...]] = {}
+_MOST_SCOPES = 4096
 
 
 def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:

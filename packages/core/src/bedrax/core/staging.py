@@ -22,7 +22,7 @@ from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.exact import same_bits
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, eval_jaxpr, no_effects
-from bedrax.core.names import scopes
+from bedrax.core.names import hints_of, scopes
 from bedrax.core.signatures import Signature, leaf_names, plain_code
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Primitive, Trace, Tracer, current
@@ -263,8 +263,8 @@ class StagingTrace(Trace):
             effects = frozenset(effects_of(*types, **params))
             self.has_effects = self.has_effects or bool(effects)
         where = (self.line or source.user_frame(3)) if self.places else None  # skips `record`, `process` and the caller
-        if (names := current.names) and where is not None and len(where) == 2:
-            where = (*where, *scopes(names))
+        if (names := current.names) and where is not None:
+            where = (*where[:2], *scopes(names, where[2:]))
         if prim.multiple_results:
             outvars = [Var(a) for a in out]
             self.eqns.append(Eqn(prim, invars, outvars, params, effects, where))
@@ -323,7 +323,7 @@ def trace_to_jaxpr(
     """
     trace = (ShapeTrace if types_only else kind)(current.trace, debug_info)
     tracers = [trace.input(a) for a in in_avals]
-    with tracing.entered(trace):
+    with tracing.entered(trace, hints_of):
         outs, aux = fun(*tracers)
         if trace.objects is not None:
             trace.objects.refuse_changes()

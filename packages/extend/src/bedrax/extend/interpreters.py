@@ -31,6 +31,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.ir import Jaxpr, run
+from bedrax.core.names import JVP
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.axes import broadcast_axis, move_axis
 from bedrax.lax.choices import refuse_options
@@ -444,7 +445,7 @@ def jvp(
     """
     call = getattr(fun, "call_wrapped", fun)
     flat = call if has_aux else lambda *xs: (call(*xs), None)
-    outs, moved, aux = jvp_flat_with_aux(flat, primals, tangents)
+    outs, moved, aux = jvp_flat_with_aux(flat, primals, tangents, JVP)
     moved = [instantiate_zeros(t) for t in moved] if instantiate else moved
     return (outs, moved, aux) if has_aux else (outs, moved)
 

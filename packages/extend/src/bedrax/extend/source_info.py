@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from bedrax.core import source
-from bedrax.core.names import NameStack, named_scope
+from bedrax.core.names import NameStack, hints_of, named_scope, path
 from bedrax.core.source import register_exclusion
 from bedrax.core.tracing import current as _current
 
@@ -52,7 +52,8 @@ def current_name_stack() -> NameStack:
       ...     print(util.current_name_stack())
       encoder/attention
     """
-    return NameStack(n for n in _current.names if type(n) is str)  # the tuple also has hints for the compiler
+    where = path(_current.names)
+    return NameStack(where.split("/") if where else ())
 
 
 def current() -> SourceInfo:
@@ -142,7 +143,7 @@ def set_name_stack(name_stack: NameStack) -> Iterator[None]:
       encoder
     """
     saved = _current.names
-    _current.names = (*(n for n in saved if type(n) is not str), *name_stack)
+    _current.names = (*hints_of(saved), *name_stack)
     try:
         yield
     finally:

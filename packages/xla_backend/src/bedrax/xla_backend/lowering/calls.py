@@ -9,14 +9,14 @@ from bedrax.xla_backend.tables import lowering_rules
 @lowering_rules.rule(jit_p)
 def _jit(ctx, *operands, jaxpr, name, inline, **_):
     if inline in (Inline.JAX_EARLY, Inline.JAX_LATE):
-        return ctx.inline_jaxpr(jaxpr, *operands)
+        return ctx.inline_jaxpr(jaxpr, *operands, part=f"jit({name})", called=True)
     pairs = () if inline is Inline.AUTO else (("inlineable", inline.value),)
     return ctx.call_jaxpr(name, jaxpr, *operands, pairs=pairs)
 
 
 @lowering_rules.rule(p.closed_call_p, p.core_call_p)
 def _call(ctx, *operands, jaxpr, **_):
-    return ctx.inline_jaxpr(jaxpr, *operands)
+    return ctx.inline_jaxpr(jaxpr, *operands, part=ctx.prim.name)
 
 
 @lowering_rules.rule(p.xla_metadata_call_p)
@@ -30,7 +30,7 @@ def _checkpoint(ctx, *operands, jaxpr, prevent_cse=True, differentiated=False, *
     prevent = any(prevent_cse) if isinstance(prevent_cse, tuple) else prevent_cse
     if differentiated and prevent and operands:
         operands = ctx.emit("stablehlo.optimization_barrier", operands, [v.type for v in operands])
-    return ctx.inline_jaxpr(jaxpr, *operands)
+    return ctx.inline_jaxpr(jaxpr, *operands, part="checkpoint")
 
 
 @lowering_rules.rule(p.optimization_barrier_p)

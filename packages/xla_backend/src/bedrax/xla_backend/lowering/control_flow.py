@@ -56,14 +56,14 @@ def _while(ctx, *operands, cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts):
     first = c + known  # of the carried values
 
     def holds(constants, carry):
-        return ctx.inline_jaxpr(cond_jaxpr, *constants, *carry)
+        return ctx.inline_jaxpr(cond_jaxpr, *constants, *carry, part="while/cond")
 
     def cond(*values):
         return [values[c]] if known else holds(values[:a], values[first:])
 
     def body(*values):
         def round_of_loop():
-            out = ctx.inline_jaxpr(body_jaxpr, *values[a:b], *values[first:])
+            out = ctx.inline_jaxpr(body_jaxpr, *values[a:b], *values[first:], part="while/body")
             return [*holds(values[:a], out), *out] if known else out
 
         successors, out = _with_tokens(ctx, of, values[b:c], round_of_loop)
@@ -88,16 +88,18 @@ def _cond(ctx, index, *operands, branches, branches_platforms=None):
     of = ordered(*branches)
     tokens = [ctx.token(e) for e in of]
 
-    def region(jaxpr, platform):
+    def region(number, jaxpr, platform):
+        run = lambda: ctx.inline_jaxpr(jaxpr, *operands, part=f"cond/branch_{number}_fun")
+
         def body():
             with ctx.only_platform(platform) if platform is not None else contextlib.nullcontext():
-                successors, out = _with_tokens(ctx, of, tokens, lambda: ctx.inline_jaxpr(jaxpr, *operands))
+                successors, out = _with_tokens(ctx, of, tokens, run)
             return [*successors, *out]
 
         return (), body
 
     types = [ctx.token_type] * len(of) + [ctx.type_of(a) for a in ctx.avals_out]
-    regions = list(map(region, branches, targets or [None] * len(branches)))
+    regions = list(map(region, itertools.count(), branches, targets or [None] * len(branches)))
     results = ctx.emit("stablehlo.case", (index,), types, regions=regions)
     _set_tokens(ctx, of, results)
     return results[len(of) :]
@@ -156,7 +158,8 @@ def _scan(ctx, *operands, jaxpr, num_consts, num_carry, length, reverse, unroll=
         """One step at position `index`. Returns tokens, carry and ys."""
         zero = ctx.constant(0, counting)
         rows = [_row(ctx, x, index, a, zero) for x, a in zip(xs, x_avals)]
-        tokens, out = _with_tokens(ctx, of, tokens, lambda: ctx.inline_jaxpr(jaxpr, *consts, *carry, *rows))
+        run = lambda: ctx.inline_jaxpr(jaxpr, *consts, *carry, *rows, part="while/body/closed_call")
+        tokens, out = _with_tokens(ctx, of, tokens, run)
         written = [_with_row(ctx, stack, y, index, zero) for stack, y in zip(ys, out[num_carry:])]
         return tokens, out[:num_carry], written
 

@@ -47,7 +47,7 @@ def lower(ctx: LoweringContext, values: Sequence[Any], run: Callable[..., Any]) 
     inner = [[_on_device(a) for a in avals] for avals in (ctx.avals_in, ctx.avals_out)]
 
     def part(block, arguments, whole=()):
-        own = LoweringContext(block, prim, *inner, ctx.params, ctx.location, ctx.effects, ctx.line)
+        own = LoweringContext(block, prim, *inner, ctx.params, ctx.location, ctx.effects, ctx.line, ctx.scope)
         return run(own, [_on_first(own, v, parts) if i in whole else v for i, v in enumerate(arguments)])
 
     if not axes or not all(getattr(a, "size", 1) for a in ctx.avals_in):

@@ -159,7 +159,12 @@ def _symbol_name(name: str) -> str:
 
 
 def inline(
-    block: Block, jaxpr: Jaxpr, operands: Sequence[Any], consts: Sequence[Any] | None = None, call: Any = None
+    block: Block,
+    jaxpr: Jaxpr,
+    operands: Sequence[Any],
+    consts: Sequence[Any] | None = None,
+    call: Any = None,
+    scope: str = "",
 ) -> list[Any]:
     """Append the equations of `jaxpr` to `block`.
 
@@ -167,6 +172,7 @@ def inline(
       operands: a value per invar.
       consts: a value per constvar; by default the program's constants are embedded.
       call: the line of the call, for equations that have no line of their own.
+      scope: a path: the names of the operations are within it.
 
     Returns:
       A value per outvar.
@@ -201,16 +207,17 @@ def inline(
                 )
             else:
                 values.append(env[v])
-        where = eqn.source_info or call
+        where = eqn.source_info or call or ()
         ctx = LoweringContext(
             block,
             prim,
             [v.aval for v in eqn.invars],
             [v.aval for v in eqn.outvars],
             eqn.params,
-            _location(prim, eqn.params.get("name"), where),
+            _location(prim, eqn.params.get("name"), where, scope),
             eqn.effects,
             where,
+            scope,
         )
         try:
             if moving and eqn in moving:
@@ -292,6 +299,7 @@ def _lowering_bug(ctx: LoweringContext, error) -> Exception:
 
 
 _locations: dict[Any, Any] = {}
+_NAMES = {"scan": "while"}  # names of operations that differ from those of their primitives
 
 
 @config.on_change(flags.hlo_source_file_canonicalization_regex)
@@ -299,27 +307,34 @@ def _forget_locations(_: config.Flag) -> None:
     _locations.clear()
 
 
-def _location(prim, called: Any, source_info) -> Any:
+def path_within(scope: str, source_info: tuple[Any, ...], name: str, called: bool = False) -> str:
+    """The path of an equation's operation. A transformation of a called function encloses its name: ``jvp(jit(f))``."""
+    scope = "/".join(filter(None, (scope, *source_info[2:3])))
+    if called and (at := scope.find("()", scope.rfind("/") + 1)) >= 0:
+        return f"{scope[: at + 1]}{name}{scope[at + 1 :]}"
+    return f"{scope}/{name}" if scope else name
+
+
+def _location(prim, called: Any, source_info, scope: str) -> Any:
     """The source location of an equation, under the name of the primitive and of the function that it calls."""
     if not source_info:
-        key: Any = (prim, called)
+        key: Any = (prim, called, scope)
     else:  # hashing a code object reads all of it; the entry keeps it alive, so its id is enough
-        key = (prim, called, id(source_info[0]), *source_info[1:])
+        key = (prim, called, scope, id(source_info[0]), *source_info[1:])
     found = _locations.get(key)
     if found is None:
         if len(_locations) > 20000:
             _locations.clear()
-        name, child, code = prim.name, None, None
+        name, child, code = _NAMES.get(prim.name, prim.name), None, None
         if isinstance(called, str):
             name = f"{name}({called})"
         if source_info:
             code = source_info[0]
-            if len(source_info) > 2 and source_info[2]:
-                name = f"{source_info[2]}/{name}"
             file, line, _, column, *_ = source.position_of(source_info[:2])
             if unwanted := flags.hlo_source_file_canonicalization_regex.value:
                 file = re.sub(unwanted, "", file)
             child = ir.Location.file(file, line, column, _context)
+        name = path_within(scope, source_info, name, isinstance(called, str))
         found = _locations[key] = (ir.Location.name(name, child, _context), code)
     return found[0]
 
@@ -330,10 +345,11 @@ class LoweringContext(Caller):
     Attributes:
       prim, params, effects: the primitive, its parameters, the equation's effects.
       avals_in, avals_out: types of operands and results.
-      line: the user's line, as in `Eqn.source_info`, or None.
+      line: the user's line, as in `Eqn.source_info`, or empty.
+      scope: the path in which the equation's names are.
     """
 
-    __slots__ = ("avals_in", "avals_out", "effects", "line", "params", "prim")
+    __slots__ = ("avals_in", "avals_out", "effects", "line", "params", "prim", "scope")
 
     def __init__(
         self,
@@ -344,7 +360,8 @@ class LoweringContext(Caller):
         params: dict[str, Any],
         location: Any = types.unknown,
         effects: frozenset[DebugEffect] = frozenset(),
-        line: Any = None,
+        line: Any = (),
+        scope: str = "",
     ) -> None:
         self.block = block
         self.program: Any = block.program
@@ -355,6 +372,7 @@ class LoweringContext(Caller):
         self.params: Any = params
         self.effects: frozenset[Any] = effects
         self.line: Any = line
+        self.scope: str = scope
 
     inline_in: staticmethod[..., Any] = staticmethod(inline)
 
@@ -380,7 +398,9 @@ class LoweringContext(Caller):
         """A copy for other avals or parameters, at the same insertion point."""
         fields = dict(prim=self.prim, avals_in=self.avals_in, avals_out=self.avals_out, params=self.params)
         fields.update(changes)
-        return LoweringContext(self.block, location=self.location, effects=self.effects, line=self.line, **fields)
+        return LoweringContext(
+            self.block, location=self.location, effects=self.effects, line=self.line, scope=self.scope, **fields
+        )
 
     def jaxpr_region(self, jaxpr: Jaxpr) -> tuple[Any, ...]:
         """A region whose body is `jaxpr`, on its arguments."""
@@ -399,9 +419,22 @@ class LoweringContext(Caller):
 
     # ---- nested programs ----
 
-    def inline_jaxpr(self, jaxpr: Jaxpr, *operands: Any) -> list[Any]:
-        """Append the equations of `jaxpr` here. Returns a value per result."""
-        return inline(self.block, jaxpr, operands, call=self.line)
+    def inline_jaxpr(
+        self, jaxpr: Jaxpr, *operands: Any, part: str | None = None, called: bool = False
+    ) -> list[Any]:
+        """Append the equations of `jaxpr` here. Returns a value per result.
+
+        Args:
+          part: a path, such as ``"while/body"``, for the names of the operations within those of the equation. None: the
+            operations stand for the equation, and their names are within the scopes around it.
+          called: whether `part` names a function.
+        """
+        scope = path_within(self.scope, self.line, part, called) if part else self.within()
+        return inline(self.block, jaxpr, operands, call=self.line[:2], scope=scope)
+
+    def within(self) -> str:
+        """The path of the scopes around the equation."""
+        return "/".join(filter(None, (self.scope, *self.line[2:3])))
 
     def call_jaxpr(self, name: str, jaxpr: Jaxpr, *operands: Any, pairs: Sequence[tuple[str, str]] = ()) -> list[Any]:
         """Call `jaxpr` as a private function of the module, made once per program. Returns a value per result.
@@ -448,7 +481,7 @@ class LoweringContext(Caller):
         """
         avals = map(element_types.base_aval, self.avals_in) if avals is None else avals
         jaxpr, single = traced(fun, tuple(avals), kwargs)
-        out = inline(self.block, jaxpr, operands, call=self.line)
+        out = inline(self.block, jaxpr, operands, call=self.line[:2], scope=self.within())
         return out[0] if single else out
 
     # ---- effects, callbacks, dimensions ----
@@ -488,6 +521,8 @@ def add_main(
     hoisted = hoisted or (False,) * len(jaxpr.constvars)
     const_vars = [v for v, h in zip(jaxpr.constvars, hoisted) if h]
     taken = [*const_vars, *(jaxpr.invars[i] for i in kept)]
+    name = program.name.removeprefix("jit_")
+    scope = name if name == program.name else f"jit({name})"
 
     def body(block, values):
         values = values if begin is None else begin(block, values)
@@ -497,7 +532,7 @@ def add_main(
             env[v] if h else array_constant(block, c, v.aval)
             for v, c, h in zip(jaxpr.constvars, jaxpr.consts, hoisted, strict=True)
         ]
-        out = inline(block, jaxpr, [env.get(v) for v in jaxpr.invars], consts)
+        out = inline(block, jaxpr, [env.get(v) for v in jaxpr.invars], consts, scope=scope)
         return [*(block.tokens[e] for e in ordered), *out]
 
     tokens = [types.token_type() for _ in ordered]
