@@ -83,8 +83,8 @@ def _refused(found, holds) -> Any:
 
 
 def _name(message: str) -> str:
-    """The beginning of the message as a name of operations."""
-    return _ILLEGAL.sub("_", _HOLES.sub("", message)).strip("_.-")[:200]
+    """The message as a name of operations."""
+    return _ILLEGAL.sub("_", _HOLES.sub("", message)).strip("_.-")
 
 
 _HOLES = re.compile(r"\{(\d+)\}")
