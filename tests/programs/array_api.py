@@ -55,7 +55,10 @@ def elements(dtype, low=None, high=None):
         return st.booleans()
     if "int" in dtype:
         least, most = (0, 9) if dtype.startswith("uint") else (-9, 9)
-        return st.integers(max(least, math.ceil(low)) if low is not None else least, min(most, math.floor(high)) if high is not None else most)
+        return st.integers(
+            max(least, math.ceil(low)) if low is not None else least,
+            min(most, math.floor(high)) if high is not None else most,
+        )
     reals = st.integers(-24, 24).map(lambda n: n / 8)
     if low is not None or high is not None:
         reals = reals.map(lambda x: min(max(x, -3 if low is None else low), 3 if high is None else high))
@@ -303,7 +306,11 @@ def matrices(draw, kind="floating", square=False, hermitian=False, regular=False
         scale = strict.asarray([10.0 * (i + 1) for i in range(n)], dtype=strict.float64)
         x = strict.astype(strict.eye(n, dtype=strict.float64) * scale, x.dtype) + x / 8
     if hermitian:
-        x = (x + strict.conj(strict.matrix_transpose(x))) / 2 if "complex" in dtype_name(x) else (x + strict.matrix_transpose(x)) / 2
+        x = (
+            (x + strict.conj(strict.matrix_transpose(x))) / 2
+            if "complex" in dtype_name(x)
+            else (x + strict.matrix_transpose(x)) / 2
+        )
     return (x,), {k: draw(v) for k, v in more.items() if draw(st.booleans())}
 
 
@@ -469,19 +476,50 @@ CALLS = {
     "can_cast": calls(dtypes(), dtypes()),
     "result_type": calls(dtypes("numeric"), dtypes("numeric")),
     "isdtype": calls(
-        dtypes(), st.sampled_from(["bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric", ("bool", "integral")])
+        dtypes(),
+        st.sampled_from(
+            [
+                "bool",
+                "signed integer",
+                "unsigned integer",
+                "integral",
+                "real floating",
+                "complex floating",
+                "numeric",
+                ("bool", "integral"),
+            ]
+        ),
     ),
     "finfo": calls(dtypes("floating")),
     "iinfo": calls(dtypes("integer")),
-    "arange": calls(st.integers(-3, 3), maybe(st.integers(-3, 6)).map(lambda x: 5 if x is ... else x), st.sampled_from([1, 2, 0.5]), dtype=_FLOAT_OR_NONE),
-    "linspace": calls(st.integers(-3, 3), st.floats(-3, 3, width=16), st.integers(0, 5), endpoint=maybe(st.booleans()), dtype=_FLOAT_OR_NONE),
-    "eye": calls(st.integers(0, 3), st.none() | st.integers(0, 3), k=st.integers(-3, 3), dtype=maybe(dtypes("numeric"))),
+    "arange": calls(
+        st.integers(-3, 3),
+        maybe(st.integers(-3, 6)).map(lambda x: 5 if x is ... else x),
+        st.sampled_from([1, 2, 0.5]),
+        dtype=_FLOAT_OR_NONE,
+    ),
+    "linspace": calls(
+        st.integers(-3, 3),
+        st.floats(-3, 3, width=16),
+        st.integers(0, 5),
+        endpoint=maybe(st.booleans()),
+        dtype=_FLOAT_OR_NONE,
+    ),
+    "eye": calls(
+        st.integers(0, 3), st.none() | st.integers(0, 3), k=st.integers(-3, 3), dtype=maybe(dtypes("numeric"))
+    ),
     **{name: calls(shapes(), dtype=maybe(dtypes())) for name in ("zeros", "ones")},
     **{f"{name}_like": calls(arrays("all"), dtype=maybe(dtypes("numeric"))) for name in ("zeros", "ones")},
     "full": calls(shapes(), st.booleans() | st.integers(0, 9) | st.floats(-3, 3, width=16)),
     "full_like": calls(arrays("numeric"), st.integers(0, 9)),
-    **{name: calls(shapes(2).flatmap(lambda s: arrays("all", shape=s)), k=st.integers(-2, 2)) for name in ("tril", "triu")},
-    "asarray": calls(st.lists(st.integers(-9, 9)) | st.lists(st.floats(-3, 3, width=16)) | st.booleans(), dtype=maybe(dtypes("floating"))),
+    **{
+        name: calls(shapes(2).flatmap(lambda s: arrays("all", shape=s)), k=st.integers(-2, 2))
+        for name in ("tril", "triu")
+    },
+    "asarray": calls(
+        st.lists(st.integers(-9, 9)) | st.lists(st.floats(-3, 3, width=16)) | st.booleans(),
+        dtype=maybe(dtypes("floating")),
+    ),
     "linalg.cholesky": matrices(hermitian=True, upper=st.booleans()),
     "linalg.cross": vectors(length=3),
     "linalg.det": matrices(square=True),
@@ -489,7 +527,9 @@ CALLS = {
     "linalg.eigvalsh": matrices(hermitian=True),
     "linalg.inv": matrices(regular=True),
     "linalg.matmul": products(),
-    "linalg.matrix_norm": matrices(ord=st.sampled_from(["fro", "nuc", 1, -1, 2, math.inf, -math.inf]), keepdims=st.booleans()),
+    "linalg.matrix_norm": matrices(
+        ord=st.sampled_from(["fro", "nuc", 1, -1, 2, math.inf, -math.inf]), keepdims=st.booleans()
+    ),
     "linalg.matrix_power": powers(),
     "linalg.matrix_rank": matrices(regular=True),
     "linalg.matrix_transpose": matrices("all"),
@@ -512,7 +552,10 @@ CALLS = {
     "fft.ifftn": transformed("complex", several=True),
     "fft.rfftn": transformed("float", several=True),
     "fft.irfftn": transformed("complex", several=True, real=True),
-    **{f"fft.{name}freq": calls(st.integers(1, 5), d=st.sampled_from([1.0, 0.5]), dtype=_FLOAT_OR_NONE) for name in ("fft", "rfft")},
+    **{
+        f"fft.{name}freq": calls(st.integers(1, 5), d=st.sampled_from([1.0, 0.5]), dtype=_FLOAT_OR_NONE)
+        for name in ("fft", "rfft")
+    },
     **{f"fft.{name}shift": along("floating", axis=False) for name in ("fft", "ifft")},
 }
 _OPERATORS = {
@@ -621,7 +664,17 @@ def _info():
     assert ours.capabilities().keys() >= theirs.capabilities().keys()
     names = lambda found: {k: np.dtype(str(v).rpartition(".")[2]).name for k, v in found.items()}
     assert names(ours.default_dtypes()) == names(theirs.default_dtypes())
-    for kind in (None, "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric", ("bool", "integral")):
+    for kind in (
+        None,
+        "bool",
+        "signed integer",
+        "unsigned integer",
+        "integral",
+        "real floating",
+        "complex floating",
+        "numeric",
+        ("bool", "integral"),
+    ):
         assert names(ours.dtypes(kind=kind)) == names(theirs.dtypes(kind=kind)), kind
     assert ours.default_device() in ours.devices()
     for device in ours.devices():  # None: where the array is made is left open
@@ -742,7 +795,9 @@ def cases():
     for name, strategy in OPERATORS.items():
         call = functools.partial(lambda name, x, *y: getattr(x, name)(*y), name)
         found[f"operator {name}"] = functools.partial(_drawn, _compared(call, call), strategy)
-    found["operator __getitem__"] = functools.partial(_drawn, _compared(lambda x, i: x[i], lambda x, i: x[i]), indexed())
+    found["operator __getitem__"] = functools.partial(
+        _drawn, _compared(lambda x, i: x[i], lambda x, i: x[i]), indexed()
+    )
     for name, (check, strategy) in PROPERTIES.items():
         own = functools.partial(lambda check, a, k: check(*_convert(a), **_convert(k)), check)
         found[name] = functools.partial(_drawn, own, strategy)

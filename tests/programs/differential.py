@@ -9,6 +9,7 @@ that list as the table of `docs/differences.md`.
 
 import collections
 import contextlib
+import inspect
 import pickle
 import re
 import signal
@@ -36,8 +37,26 @@ def _floats(change):
     return lambda x: change(x) if x.dtype.kind == "f" else x
 
 
+class Holder:
+    """An object that is an array only by its method."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __jax_array__(self):
+        return jax.numpy.asarray(self.x)
+
+
+class Subclass(np.ndarray):
+    """A class of NumPy arrays that changes nothing."""
+
+
+def _keys(x):
+    return jax.random.split(jax.random.key(0), x.shape) if x.dtype.kind == "f" and x.size else x
+
+
 # name -> array of the record -> its replacement
-KINDS = {
+ARRAYS = {
     "given": lambda x: x,
     "0-d": lambda x: np.asarray(_first(x)) if x.size else x,
     "empty": lambda x: x[:0] if x.ndim else x,
@@ -48,7 +67,94 @@ KINDS = {
     "bool": _floats(lambda x: x > 0.5),
     "float16": _floats(lambda x: x.astype(np.float16)),
     "bfloat16": _floats(lambda x: x.astype(jax.numpy.bfloat16)),
+    "object": Holder,
+    "subclass": lambda x: x.view(Subclass) if isinstance(x, np.ndarray) else x,
+    "list": lambda x: x.tolist(),
+    "keys": _keys,
 }
+
+
+def _first_array(replaced):
+    """A change of a call: its first array is another value."""
+
+    def change(function, args, kwargs):
+        for i, x in enumerate(args):
+            if isinstance(x, np.ndarray | np.generic):
+                return (*args[:i], replaced, *args[i + 1 :]), kwargs
+        return None
+
+    return change
+
+
+def _parameters(function):
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:
+        return {}
+
+
+def _with(name, value):
+    """A change of a call: it has one more argument, if the function takes it. `value` gets the first array."""
+
+    def change(function, args, kwargs):
+        if name not in _parameters(function) or name in kwargs or list(_parameters(function)).index(name) < len(args):
+            return None
+        arrays = [x for x in jax.tree.leaves(args) if isinstance(x, np.ndarray | np.generic)]
+        return args, {**kwargs, name: value(arrays[0] if arrays else np.ones(3, np.float32))}
+
+    return change
+
+
+def _by_keyword(function, args, kwargs):
+    """The arguments that may be keywords are keywords."""
+    names = list(_parameters(function).values())[: len(args)]
+    first = next((i for i, p in enumerate(names) if p.kind is p.POSITIONAL_OR_KEYWORD), len(args))
+    if first == len(args) or any(p.kind is p.VAR_POSITIONAL for p in names):
+        return None
+    return args[:first], {**{p.name: x for p, x in zip(names[first:], args[first:], strict=False)}, **kwargs}
+
+
+def _by_position(function, args, kwargs):
+    """The keyword arguments that may be positional are positional, as far as none is left out."""
+    left = dict(kwargs)
+    for p in list(_parameters(function).values())[len(args) :]:
+        if p.kind is not p.POSITIONAL_OR_KEYWORD or p.name not in left:
+            break
+        args = (*args, left.pop(p.name))
+    return None if len(left) == len(kwargs) else (args, left)
+
+
+def _mask(x):
+    return np.arange(x.size).reshape(x.shape) % 3 > 0
+
+
+def _whole(_):
+    return jax.sharding.NamedSharding(jax.make_mesh((1,), ("x",)), jax.P())
+
+
+# name -> function, arguments and keyword arguments of the record -> the others; None: the kind is not for the function
+CALLS = {
+    "none": _first_array(None),
+    "text": _first_array("text"),
+    "type": _first_array(float),
+    "where": _with("where", _mask),
+    "device": _with("device", lambda _: jax.devices()[0]),
+    "out_sharding": _with("out_sharding", _whole),
+    "dtype": _with("dtype", lambda _: np.float16),
+    "wrong axis": _with("axis", lambda x: x.ndim + 1),
+    "keepdims": _with("keepdims", lambda _: True),
+    "more": lambda function, args, kwargs: (args, {**kwargs, "no_such_argument": 1}),
+    "fewer": lambda function, args, kwargs: (args[:-1], kwargs) if args else None,
+    "by keyword": _by_keyword,
+    "by position": _by_position,
+}
+# name -> the options in force
+OPTIONS = {
+    "rank promotion": lambda: jax.numpy_rank_promotion("raise"),
+    "strict": lambda: jax.numpy_dtype_promotion("strict"),
+    "x64": lambda: jax.enable_x64(True),
+}
+KINDS = [*ARRAYS, *CALLS, *OPTIONS]
 
 
 def _described(x):
@@ -82,18 +188,28 @@ def run(out, *chosen):
                 continue
             if (record := records.record(name, function)) is not None:
                 for kind in kinds:
-                    pickle.dump(((name, kind), _result(record, KINDS[kind])), file)
+                    if (result := _result(record, function, kind)) is not None:
+                        pickle.dump(((name, kind), result), file)
                 file.flush()
 
 
-def _result(record, change):
-    """("ok", structure, leaves), or ("error", type, text, names of the type and its bases)."""
-    args, kwargs = jax.tree.map(
-        lambda x: change(x) if isinstance(x, np.ndarray | np.generic) else x, (record.args, record.kwargs)
-    )
+def _result(record, function, kind):
+    """("ok", structure, leaves), or ("error", type, text, names of the type and its bases); None: there is no call."""
+    args, kwargs = record.args, record.kwargs
+    if kind in ARRAYS:
+        change = ARRAYS[kind]
+        args, kwargs = jax.tree.map(
+            lambda x: change(x) if isinstance(x, np.ndarray | np.generic) else x, (args, kwargs)
+        )
+    elif kind in CALLS:
+        changed = CALLS[kind](function, args, kwargs) if record.function is function else None
+        if changed is None:
+            return None
+        args, kwargs = changed
     signal.alarm(30)
     try:
-        leaves, tree = jax.tree.flatten(record.function(*args, **kwargs))
+        with OPTIONS.get(kind, contextlib.nullcontext)():
+            leaves, tree = jax.tree.flatten(record.function(*args, **kwargs))
         return "ok", str(tree), [_described(x) for x in leaves]
     except Exception as e:
         return "error", type(e).__name__, " ".join(str(e)[:120].split()), [c.__name__ for c in type(e).__mro__]

@@ -186,3 +186,10 @@ def test_a_token_orders_calls():
 
     text = jit(f).lower(np.ones(2, np.float32)).as_text()
     assert "@first(%arg0)" in text and "-> !stablehlo.token" in text and "@second(%0, %arg0)" in text
+
+
+def test_results_have_the_described_dtypes_without_x64():
+    described = tuple(ShapeDtypeStruct((2,), t) for t in (np.float64, np.int64, np.complex128))
+    call = ffi.ffi_call("writes_64_bits", described)
+    assert [v.aval.dtype for v in make_jaxpr(call)(np.float32(1)).outvars] == [np.float64, np.int64, np.complex128]
+    assert "-> (tensor<2xf64>, tensor<2xi64>, tensor<2xcomplex<f64>>)" in jit(call).lower(np.float32(1)).as_text()

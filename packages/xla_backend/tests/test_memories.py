@@ -66,6 +66,28 @@ def test_memories_of_jit():
     assert f.lower(X).as_text().count('mhlo.memory_kind = "pinned_host"') == 2
 
 
+@pytest.mark.parametrize("serialized", [False, True])
+def test_memories_of_exported_programs(serialized):
+    there = device_put(X, device()).sharding.with_memory_kind("pinned_host")
+    f = jit(
+        lambda x: (lax.sin(x), device_put(x, Space.Host), lax.cos(x)),
+        in_shardings=there,
+        out_shardings=(there, None, None),
+    )
+    exported = export.export(f)(X)
+    assert exported.mlir_module().count('mhlo.memory_kind = "pinned_host"') == 3
+    if serialized:
+        exported = export.deserialize(exported.serialize(vjp_order=1))
+    for call in (exported.call, jit(exported.call)):
+        for x in (X, device_put(X, there)):
+            results = call(x)
+            assert [r.sharding.memory_kind for r in results] == ["pinned_host", "pinned_host", "device"]
+            np.testing.assert_allclose(results[0], np.sin(X), rtol=1e-6)
+    gradient = grad(lambda x: lax.reduce_sum(exported.call(x)[0], axes=(0,)))(device_put(X, there))
+    np.testing.assert_allclose(gradient, np.cos(X), rtol=1e-6)
+    assert gradient.sharding.memory_kind == "pinned_host"
+
+
 M = np.arange(6, dtype=np.float32).reshape(2, 3)
 TURNED = Layout((1, 0))
 

@@ -21,6 +21,7 @@ from bedrax.core.avals import abstractify, aval_of
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.jitting import jit_p
+from bedrax.core.names import scopes
 from bedrax.core.signatures import Static, leaf_names, normalized, positions_of
 from bedrax.core.source import api_boundary
 from bedrax.core.typing import ArrayLike, Decorator, P, R
@@ -250,7 +251,9 @@ def _recompute_and_push(lin: LinearizedJaxpr, saved, away, rerun: list[Eqn], pre
 
     for e in rerun:
         outs = [Var(v.aval) for v in e.outvars]
-        eqns.append(e.replace(invars=[read(v) for v in e.invars], outvars=outs))
+        where = e.source_info
+        where = where and (*where[:2], *scopes(("rematted_computation",), tuple(where[2:])))
+        eqns.append(e.replace(invars=[read(v) for v in e.invars], outvars=outs, source_info=where))
         value.update((v, new) for v, new in zip(e.outvars, outs, strict=True) if v not in value)
     residuals = lin.residual_atoms()
     count = len(residuals)

@@ -529,8 +529,9 @@ def backward_pass(
     Returns:
       A cotangent or `Zero` per `UndefinedPrimal`, in order.
     """
+    recording = _recording(current.trace)
     tape = Tape(current.trace)
-    tape.replays = _recording(current.trace) is not None
+    tape.replays = recording is not None
     inputs = []
     values = []
     for x in args:
@@ -538,8 +539,15 @@ def backward_pass(
             x = Node(tape, x.aval)
             inputs.append(x)
         values.append(x)
-    with entered(tape):
-        outs = run(jaxpr, *values)
+    line = recording and recording.line
+    try:
+        if recording is not None:
+            recording.line = None  # what is computed again has its own lines and names
+        with entered(tape):
+            outs = run(jaxpr, *values)
+    finally:
+        if recording is not None:
+            recording.line = line
     return tape.backward(outs, cts, inputs, wanted)
 
 

@@ -201,7 +201,10 @@ def batch_flat_with_aux(
     trace = BatchTrace(current.trace, axis)
     mapped = [d is not None for d in dims]
     put_back = lambda i, x: place(*trace.split(x), dims[i], axis.size)
-    with inputs_of(trace, vals, mapped, lambda i, x: BatchTracer(trace, x, dims[i]), put_back) as args, entered(trace, transform):
+    with (
+        inputs_of(trace, vals, mapped, lambda i, x: BatchTracer(trace, x, dims[i]), put_back) as args,
+        entered(trace, transform),
+    ):
         if axis.name is None:
             outs, aux = fun(*args)
         else:

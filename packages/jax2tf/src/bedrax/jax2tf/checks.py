@@ -17,7 +17,6 @@ from bedrax import shape_poly
 from bedrax.core import dims
 from bedrax.jax2tf import graph
 from bedrax.tf import tensorflow as tf
-from bedrax.xla_backend.export import DisabledSafetyCheck
 
 SHAPE_ASSERTIONS = "shape_assertions"  # TensorFlow's name of the check of sizes
 

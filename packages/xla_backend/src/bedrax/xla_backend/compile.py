@@ -303,13 +303,14 @@ def lower(
             mark_sharding(attrs, placement.arguments[i], jaxpr.invars[i].aval, program.partitioner)
         for attrs, s, v in zip(res_attrs, placement.results, jaxpr.outvars):
             mark_sharding(attrs, s, v.aval, program.partitioner)
-    _mark_memories(
-        arg_attrs,
-        res_attrs,
-        [placement.arguments[i] for i in kept] if placement.several else [None] * len(kept),
-        [placement.results[k] if placement.several else None for k in range(len(jaxpr.outvars))],
-        jaxpr,
-    )
+    nowhere: tuple[Any, ...] = (None,) * len(jaxpr.invars), (None,) * len(jaxpr.outvars)
+    places = (placement.arguments, placement.results) if placement.several else nowhere
+    of_arguments, of_results = memories(jaxpr, *places)
+    mark_memories([arg_attrs, res_attrs], [[of_arguments[i] for i in kept], of_results])
+    inside = _placed_inside(jaxpr)
+    for attrs, where, v in zip(res_attrs, places[1], jaxpr.outvars):
+        if inside and where is None and type(v) is not Literal and getattr(inside.get(v), "layout", None) is not None:
+            attrs["mhlo.layout_mode"] = "auto"  # as in the constraint
     in_layouts, out_layouts = placement.layouts or ((None,) * len(jaxpr.invars), (None,) * len(jaxpr.outvars))
     for attrs, layout in [*zip(arg_attrs, [in_layouts[i] for i in kept]), *zip(res_attrs, out_layouts)]:
         if layout is not None:
@@ -442,23 +443,32 @@ def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dic
         )
 
 
-def _mark_memories(arg_attrs, res_attrs, arguments, results, jaxpr: Jaxpr) -> None:
-    """Mark the arguments and results in other memories, and the results that an equation places there."""
-    made = {}
-    if reshard_p in map(primitive_of, jaxpr.eqns):
-        made = {eqn.outvars[0]: eqn.params["to"] for eqn in jaxpr.eqns if eqn.primitive is reshard_p}
-    elif not any(arguments) and not any(results):
-        return
-    for k, (attrs, v) in enumerate(zip(res_attrs, jaxpr.outvars, strict=True)):
-        to = results[k] or (made.get(v) if type(v) is not Literal else None)
-        kind = getattr(to, "memory_kind", None)
-        if kind not in (None, "device"):
-            attrs["mhlo.memory_kind"] = kind
-        if results[k] is None and getattr(to, "layout", None) is not None:
-            attrs["mhlo.layout_mode"] = "auto"  # as in the constraint
-    for attrs, to in zip(arg_attrs, arguments, strict=True):
-        if getattr(to, "memory_kind", None) not in (None, "device"):
-            attrs["mhlo.memory_kind"] = to.memory_kind
+def _placed_inside(jaxpr: Jaxpr) -> dict[Any, Any]:
+    """The place of each result of an equation that places a value."""
+    if reshard_p not in map(primitive_of, jaxpr.eqns):
+        return {}
+    return {eqn.outvars[0]: eqn.params["to"] for eqn in jaxpr.eqns if eqn.primitive is reshard_p}
+
+
+def memories(jaxpr: Jaxpr, arguments: Sequence[Any], results: Sequence[Any]) -> tuple[tuple[str | None, ...], ...]:
+    """The memories of arguments and results, by their shardings or by the equations that place them.
+
+    None: that of the device.
+    """
+    inside = _placed_inside(jaxpr)
+    places = [
+        to or (None if type(v) is Literal else inside.get(v)) for to, v in zip(results, jaxpr.outvars, strict=True)
+    ]
+    kinds = ([getattr(to, "memory_kind", None) for to in each] for each in (arguments, places))
+    return tuple([tuple([None if k == "device" else k for k in each]) for each in kinds])
+
+
+def mark_memories(attributes: Sequence[Any], kinds: Sequence[Any]) -> None:
+    """Write the memories of arguments and results into their attributes."""
+    for all_attrs, each in zip(attributes, kinds, strict=True):
+        for attrs, kind in zip(all_attrs, each, strict=True):
+            if kind is not None:
+                attrs["mhlo.memory_kind"] = kind
 
 
 def _form(aval: Any) -> tuple:

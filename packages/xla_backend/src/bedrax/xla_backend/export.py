@@ -26,6 +26,7 @@ from bedrax.core.staging import program_of
 from bedrax.core.tables import device_rules, effect_rules
 from bedrax.core.tracing import Primitive
 from bedrax.lax import element_types
+from bedrax.lax.primitives.placement import moved
 from bedrax.numpy_backend.tables import numpy_rules
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_dim_bounds, symbolic_shape
 from bedrax.xla_backend import (
@@ -163,6 +164,8 @@ class Exported:
     out_avals: tuple[Any, ...]
     _in_named_shardings: tuple[Any, ...]
     _out_named_shardings: tuple[Any, ...]
+    _in_memories: tuple[str | None, ...]  # by flat argument: its memory, if it is not that of the device
+    _out_memories: tuple[str | None, ...]
     in_shardings_hlo: tuple[Any, ...]
     out_shardings_hlo: tuple[Any, ...]
     nr_devices: int
@@ -267,8 +270,16 @@ class Exported:
                 f"'{self.fun_name}' was exported for arguments of one structure and is called with another:\n"
                 f"expected {self.in_tree}\ngot      {tree}"
             )
-        outs = _differentiable(self)(*[_operand(x, a) for x, a in zip(leaves, self.in_avals, strict=True)])
-        return pytree.tree_unflatten(self.out_tree, outs)
+        given = [_operand(x, a) for x, a in zip(leaves, self.in_avals, strict=True)]
+        outs = _differentiable(self)(*_in_memories(given, self._in_memories))
+        return pytree.tree_unflatten(self.out_tree, _in_memories(outs, self._out_memories))
+
+
+def _in_memories(values: Sequence[Any], memories: Sequence[str | None]) -> Sequence[Any]:
+    """Values in memories (None: unchanged)."""
+    if not any(memories):
+        return values
+    return [x if m is None else moved(x, sharding.Memory(m)) for x, m in zip(values, memories, strict=True)]
 
 
 def _operand(x: Any, aval) -> Any:
@@ -453,15 +464,18 @@ def export_program(
         raise ValueError(
             f"export: '{name}' is for {devices} devices and has the ordered effects {alone}, which one device has"
         )
+    memories = compile_module.memories(jaxpr, arguments, results)
     if devices == 1:  # the call chooses the device
         arguments, results = (None,) * len(in_avals), (None,) * len(out_avals)
     kept = modules.solvable_arguments(jaxpr, compile_module.kept_arguments(jaxpr))
 
     def mark(arg_attrs, res_attrs, partitioner):
-        for attrs, i in zip(arg_attrs, kept, strict=True):
-            compile_module.mark_sharding(attrs, arguments[i], in_avals[i], partitioner)
-        for attrs, s, aval in zip(res_attrs, results, out_avals, strict=True):
-            compile_module.mark_sharding(attrs, s, aval, partitioner)
+        if devices > 1:
+            for attrs, i in zip(arg_attrs, kept, strict=True):
+                compile_module.mark_sharding(attrs, arguments[i], in_avals[i], partitioner)
+            for attrs, s, aval in zip(res_attrs, results, out_avals, strict=True):
+                compile_module.mark_sharding(attrs, s, aval, partitioner)
+        compile_module.mark_memories([arg_attrs, res_attrs], [[memories[0][i] for i in kept], memories[1]])
 
     lowered = modules.lower(
         jaxpr,
@@ -471,7 +485,7 @@ def export_program(
         num_partitions=devices,
         names=names,
         result_names=result_names,
-        mark_shardings=mark if devices > 1 else None,
+        mark_shardings=mark,
         ordered=ordered,
     )
     if lowered.program.host_callbacks or lowered.program.keepalives:
@@ -499,6 +513,8 @@ def export_program(
         out_avals=out_avals,
         _in_named_shardings=named(arguments),
         _out_named_shardings=named(results),
+        _in_memories=memories[0],
+        _out_memories=memories[1],
         in_shardings_hlo=tuple([hlo(s, a) for s, a in zip(arguments, in_avals, strict=True)]),
         out_shardings_hlo=tuple([hlo(s, a) for s, a in zip(results, out_avals, strict=True)]),
         nr_devices=devices,

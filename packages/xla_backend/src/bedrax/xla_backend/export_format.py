@@ -79,6 +79,8 @@ FIELDS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "out_avals": (_each(write_aval), _same),
     "in_shardings_hlo": (_each(_sharding), lambda x: tuple(map(_read_sharding, x))),
     "out_shardings_hlo": (_each(_sharding), lambda x: tuple(map(_read_sharding, x))),
+    "_in_memories": (list, tuple),
+    "_out_memories": (list, tuple),
     "nr_devices": (_same, _same),
     "platforms": (list, tuple),
     "ordered_effects": (_each(export_words.name_of_effect), lambda x: tuple(map(export_words.effect_named, x))),
@@ -142,7 +144,8 @@ def _read(blob: bytes) -> list[dict[str, Any]]:
     fields = {name: read(data[name]) for name, (_, read) in FIELDS.items() if read is not None and name in data}
     for name in ("in_avals", "out_avals"):
         fields[name] = tuple([read_aval(a, scope) for a in fields[name]])
-    fields = {**export_public.NAMED, **fields, "mlir_module_serialized": module}
+    absent = {**export_public.NAMED, "_in_memories": (), "_out_memories": ()}  # in older programs
+    fields = {**absent, **fields, "mlir_module_serialized": module}
     return [fields, *(_read(derivative) if derivative else ())]
 
 

@@ -91,7 +91,7 @@ DTYPES = (
     "key<rbg>",
     "key<urbg>",
 )
-MEMORIES = {None: 1, "device": 1, "pinned_host": 2, "unpinned_host": 2}
+MEMORIES = {None: 1, "pinned_host": 2, "unpinned_host": 2}
 AXES = (AxisType.Auto, AxisType.Explicit)  # counted from 1
 
 
@@ -143,13 +143,13 @@ def _read_tree(table: dict | None) -> list:
     return [kind, children]
 
 
-def _aval(aval: ShapedArray, sharding: Any) -> dict:
+def _aval(aval: ShapedArray, memory: str | None) -> dict:
     if not aval.is_array:
         raise ValueError(f"exported programs cannot have values of type {aval} among their arguments and results")
     return {
         "shape": [str(d) for d in aval.shape],
         "dtype": _position(export_words.name_of_dtype(aval.dtype), DTYPES, "dtype"),
-        "memory": MEMORIES.get(getattr(sharding, "memory_kind", None), 1),
+        "memory": MEMORIES.get(memory, 1),
     }
 
 
@@ -282,8 +282,9 @@ def _shardings(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _program(levels: list[dict[str, Any]]) -> dict[str, Any]:
     fields, sides = levels[0], ("in", "out")
-    placed = {s: fields[f"_{s}_named_shardings"] or (None,) * len(fields[f"{s}_avals"]) for s in sides}
-    avals = {s: [_aval(a, p) for a, p in zip(fields[f"{s}_avals"], placed[s], strict=True)] for s in sides}
+    avals = {
+        s: [_aval(a, m) for a, m in zip(fields[f"{s}_avals"], fields[f"_{s}_memories"], strict=True)] for s in sides
+    }
     different, index = _unique([*avals["in"], *avals["out"]])
     checks = [c.removeprefix("custom_call:") if ":" in c else None for c in fields["disabled_safety_checks"]]
     return {
@@ -398,6 +399,9 @@ def _read_program(table: dict[str, Any], more: dict) -> list[dict[str, Any]]:
         fields[f"{side}_avals"] = avals
         fields[f"{side}_shardings_hlo"] = tuple(
             [_read_hlo(s, len(a.shape), devices) for s, a in zip(given, avals, strict=True)]
+        )
+        fields[f"_{side}_memories"] = tuple(
+            ["pinned_host" if a["memory"] == MEMORIES["pinned_host"] else None for a in table[f"{side}_avals"] or ()]
         )
         fields[f"_{side}_named_shardings"] = tuple([s["named"] and _read_named(s["named"], devices) for s in given])
         named += [s["named"] is not None or not s["hlo"] for s in given]

@@ -246,7 +246,10 @@ def ffi_call(
     avals = [_type_of(x) for x in leaves]
     # The function writes elements of the described dtype, whether x64 is on or off.
     result_avals = tuple(
-        [ShapedArray(a.shape, dtypes.as_dtype(x.dtype)) if a.is_array else a for a, x in zip(avals, leaves, strict=True)]
+        [
+            ShapedArray(a.shape, dtypes.as_dtype(x.dtype)) if a.is_array else a
+            for a, x in zip(avals, leaves, strict=True)
+        ]
     )
     if output_layouts is None:
         out_layouts: tuple[Any, ...] = (None,) * len(result_avals)

@@ -419,9 +419,7 @@ class LoweringContext(Caller):
 
     # ---- nested programs ----
 
-    def inline_jaxpr(
-        self, jaxpr: Jaxpr, *operands: Any, part: str | None = None, called: bool = False
-    ) -> list[Any]:
+    def inline_jaxpr(self, jaxpr: Jaxpr, *operands: Any, part: str | None = None, called: bool = False) -> list[Any]:
         """Append the equations of `jaxpr` here. Returns a value per result.
 
         Args:
