@@ -48,6 +48,30 @@ def test_only_unexpected_differences_fail(tmp_path, theirs, ours, fails):
     assert ("numpy.f (float)" in done.stdout) == fails
 
 
+GIVEN = ("numpy.f", "given")
+
+
+@pytest.mark.parametrize(
+    ("kind", "theirs", "ours", "given", "fails"),
+    [
+        ("object", REFUSED, SAME, SAME, False),
+        ("object", REFUSED, SAME, _array("float32", 2.0), True),
+        ("object", REFUSED, SAME, None, True),
+        ("object", _array("float32", 2.0), SAME, SAME, True),
+        ("none", REFUSED, ("error", "TypeError", "no", ["TypeError"]), SAME, False),
+        ("none", REFUSED, SAME, SAME, True),
+    ],
+)
+def test_an_expected_difference_has_a_property(tmp_path, kind, theirs, ours, given, fails):
+    for name, result in (("theirs", theirs), ("ours", ours)):
+        with open(tmp_path / name, "wb") as file:
+            pickle.dump((("numpy.f", kind), result), file)
+            if given is not None:
+                pickle.dump((GIVEN, given), file)
+    done = _run("compare", tmp_path / "theirs", tmp_path / "ours")
+    assert (done.returncode, done.stderr) == (int(fails), "")
+
+
 def test_the_page_shows_the_table():
     table = _run("page").stdout
     assert table in (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")

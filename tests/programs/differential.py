@@ -246,9 +246,47 @@ def _difference(theirs, ours):
     return None
 
 
-def expected(line: str) -> expected_differences.Difference | None:
-    """The expected difference that a printed line belongs to, or None."""
-    return next((d for d in expected_differences.EXPECTED if any(re.match(p, line) for p in d.patterns)), None)
+def _as_given(key, theirs, ours):
+    """The result is that of the arrays of the record; upstream raises an error."""
+    given = ours.get((key[0], "given"))
+    return theirs[0] == "error" and given is not None and given[0] == "ok" and _difference(given, ours[key]) is None
+
+
+def _type_error(key, theirs, ours):
+    return ours[key][0] == "error" and "TypeError" in ours[key][3]
+
+
+def _moved_keys(key, theirs, ours):
+    """Each element is an element of the arguments, or a key of zeros; upstream raises an error."""
+    import records
+
+    record = next(records.record(n, f) for n, f in records.public_functions() if n == key[0])
+    leaves = [
+        x for x in jax.tree.leaves((record.args, record.kwargs)) if isinstance(x, np.ndarray) and x.dtype.kind == "f"
+    ]
+    known = [np.asarray(jax.random.key_data(_keys(x))).reshape(-1, 2) for x in leaves if x.size]
+    words = {(0, 0), *(tuple(row) for array in known for row in array.tolist())}
+    found = [x for x in ours[key][2] if x[0] == "key"] if ours[key][0] == "ok" else []
+    moved = {tuple(row) for x in found for row in x[4].reshape(-1, 2).tolist()}
+    return theirs[0] == "error" and bool(found) and moved <= words
+
+
+PROPERTIES = {"as given": _as_given, "TypeError": _type_error, "moved keys": _moved_keys}
+
+
+def expected(line, key, theirs, ours) -> expected_differences.Difference | None:
+    """The expected difference that a printed line belongs to, or None.
+
+    Args:
+      key, theirs: the call, and its result on upstream.
+      ours: all results here.
+    """
+    for difference in expected_differences.EXPECTED:
+        if any(re.match(p, line) for p in difference.patterns):
+            return difference
+        if key[1] in difference.kinds and PROPERTIES[difference.property](key, theirs, ours):
+            return difference
+    return None
 
 
 def compare(theirs, ours):
@@ -263,7 +301,8 @@ def compare(theirs, ours):
         if found is None:
             continue
         line = f"{key[0]} ({key[1]}): {found[0]}: {found[1]}"
-        if (difference := expected(line)) is None:
+        both = key in first and key in second
+        if (difference := expected(line, key, first[key], second) if both else None) is None:
             unexpected += 1
             print(line)
         else:

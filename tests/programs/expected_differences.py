@@ -1,5 +1,5 @@
-"""The expected differences from upstream: rows of a page for users, each with patterns for `differential.py
-compare`."""
+"""The expected differences from upstream: rows of a page for users. `differential.py compare` finds their calls by
+patterns, or by a property of the results here, which it checks."""
 
 from typing import NamedTuple
 
@@ -17,16 +17,52 @@ class Difference(NamedTuple):
       upstream: the behaviour of upstream.
       why: the reason of the difference.
       patterns: regular expressions; each matches the beginning of printed lines of `differential.py compare`.
+      kinds: in place of patterns: the kinds of arguments that have this difference, if the property holds.
+      property: a name in `differential.PROPERTIES`.
     """
 
     subject: str
     here: str
     upstream: str
     why: str
-    patterns: tuple[str, ...]
+    patterns: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    property: str = ""
 
 
 EXPECTED = (
+    Difference(
+        "objects that are arrays only by their method `__jax_array__`",
+        "the result of the array",
+        "`ValueError` or `TypeError` of most functions of `numpy`",
+        "An array can stand wherever an array is expected.",
+        kinds=("object",),
+        property="as given",
+    ),
+    Difference(
+        "None, texts, types and lists in place of arrays",
+        "`TypeError`",
+        "`ValueError`, `AttributeError` or a result of some functions",
+        "None of them is an array.",
+        kinds=("none", "text", "type", "list"),
+        property="TypeError",
+    ),
+    Difference(
+        "keys in place of numbers",
+        "`TypeError`",
+        "`ValueError` of some functions",
+        "The type of the argument is wrong, not its value.",
+        kinds=("keys",),
+        property="TypeError",
+    ),
+    Difference(
+        "`numpy.compress`, `diag`, `extract` and others of keys",
+        "the keys, and keys of zeros where NumPy has zeros",
+        "`ValueError` or an error of the compiler",
+        "The functions move elements.",
+        kinds=("keys",),
+        property="moved keys",
+    ),
     Difference(
         "functions of Python numbers only, or of booleans and Python numbers",
         "weakly typed results",
@@ -287,7 +323,7 @@ EXPECTED = (
         "`jax.Array`",
         "NumPy arrays from some functions",
         "All results have one type.",
-        (r".*: class: \('(ndarray|TypedNdArray|TypedFloat|TypedInt)', .* / \('array', ",),
+        (r".*: class: \('(ndarray|Subclass|TypedNdArray|TypedFloat|TypedInt)', .* / \('array', ",),
     ),
     Difference(
         "the class of the dtypes of keys",
@@ -340,7 +376,24 @@ EXPECTED = (
         "the dtypes of the arrays are promoted",
         "`TypeError`",
         "An array has a dtype.",
-        (r"numpy\.promote_types .*: error: theirs raises TypeError: Cannot construct a dtype from an array",),
+        (
+            r"numpy\.promote_types .*: error: theirs raises TypeError: Cannot construct a dtype from an array",
+            r"numpy\.promote_types \(keys\): error: theirs raises ValueError: Could not convert ",
+        ),
+    ),
+    Difference(
+        "`numpy.iscomplexobj` and `isrealobj` of types",
+        "NumPy's results",
+        "`TypeError`",
+        "NumPy computes them.",
+        (r"numpy\.is(complex|real)obj \(type\): error: theirs raises TypeError",),
+    ),
+    Difference(
+        "keyword arguments for the function of `numpy.fromfunction`",
+        "passed to it as they are",
+        "mapped over the first axis",
+        "They are no positions.",
+        (r"numpy\.fromfunction \(more\): error type: ValueError: vmap was requested",),
     ),
     Difference(
         "`lax.broadcast_shapes` of objects with a `shape`",

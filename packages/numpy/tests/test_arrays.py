@@ -463,3 +463,16 @@ def test_asarray_refuses_to_copy(why):
     with pytest.raises(ValueError, match=f"a copy is needed: .*{why}"):
         jnp.asarray(x, dtype, copy=False)
     assert jnp.asarray(x, dtype, copy=None).shape == jnp.asarray(x, dtype, copy=True).shape == np.shape(x)
+
+
+def test_stored_elements_of_python_types_have_the_width_of_numpy():
+    for dtype in (float, int):
+        stored = np.arange(3).astype(dtype).tobytes()
+        np.testing.assert_array_equal(jnp.frombuffer(stored, dtype=dtype), [0, 1, 2])
+    np.testing.assert_array_equal(jnp.frombuffer(np.arange(3.0).tobytes()), [0, 1, 2])
+    assert jnp.fromstring("16777217", sep=" ", dtype=int) == 16777217
+
+
+def test_full_of_none_is_a_type_error():
+    with pytest.raises(TypeError, match="fill_value is an array or a number, got None"):
+        jnp.full((2,), None)

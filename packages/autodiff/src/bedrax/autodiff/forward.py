@@ -180,6 +180,7 @@ def jvp_flat_with_aux(
       (results, tangents of the results; `Zero` if they do not depend on the inputs' tangents, the other return value).
     """
     trace = JVPTrace(current.trace)
+    names = None if transform is None else (*current.names, transform)
 
     def dual(i, x):
         t = tangents[i]
@@ -191,7 +192,7 @@ def jvp_flat_with_aux(
         return primal
 
     moves = [type(t) is not Zero for t in tangents]
-    with inputs_of(trace, primals, moves, dual, put_back) as inputs, entered(trace, transform):
+    with inputs_of(trace, primals, moves, dual, put_back) as inputs, entered(trace, names):
         outs, aux = fun(*inputs)
     pairs = [trace.split(x) for x in outs]
     return [p for p, _ in pairs], [t for _, t in pairs], aux

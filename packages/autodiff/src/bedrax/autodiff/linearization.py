@@ -96,15 +96,6 @@ class Entry:
         self.source_info: Any = None  # the line of the operation whose derivative it is
 
 
-def _named(names: tuple[Any, ...], entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequence[Any]:
-    """The cotangents that a rule returns, computed under names."""
-    saved, current.names = current.names, names
-    try:
-        return rule(ct, *args, **entry.params)
-    finally:
-        current.names = saved
-
-
 def _at_home(ct: Any, aval: Any) -> Any:
     """A cotangent with the sharding of those of its primal's type."""
     split, have = getattr(cotangent_type(aval), "split", None), getattr(aval_of(ct), "split", None)
@@ -223,7 +214,8 @@ class Tape(Trace):
         add(outs, cts)
         recording = _recording(current.trace)
         line = recording and recording.line
-        outside, around = self.outside, TRANSPOSE(current.names)
+        here, outside, last = current.names, self.outside, None
+        around = (*here, TRANSPOSE)
         try:
             for entry in reversed(self.entries):
                 if needed is not None and id(entry) not in needed:
@@ -231,6 +223,9 @@ class Tape(Trace):
                 prim = entry.prim
                 if recording is not None:  # a user's rule has lines of its own
                     recording.line = line if prim.family == "custom_rules" else entry.source_info or line
+                    if entry.names is not last:
+                        last = entry.names
+                        current.names = (last or here) if outside is None else (*around, *last[outside:])
                 if prim.multiple_results:
                     arriving = [cotangents.pop(id(n), None) for n in entry.outs]
                     if all(ct is None for ct in arriving):
@@ -246,15 +241,10 @@ class Tape(Trace):
                 args = entry.args
                 marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
                 rule = transpose_rules[prim]
-                if recording is None or (outside is None and not entry.names):
-                    arrived = rule(ct, *marked, **entry.params)
-                else:
-                    names = entry.names if outside is None else (*around, *entry.names[outside:])
-                    arrived = _named(names, entry, rule, ct, marked)
-                add(args, arrived)
+                add(args, rule(ct, *marked, **entry.params))
         finally:
             if recording is not None:
-                recording.line = line
+                recording.line, current.names = line, here
         return [
             _at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(cotangent_type(n.aval)) for n in inputs
         ]
@@ -437,9 +427,10 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
     parent = current.trace
     trace = LinearizeTrace(parent)
     tape = trace.tape
-    transform = None  # an operation on programs has no name of its own
+    names = None  # an operation on programs has no name of its own
     if type(fun) is not Jaxpr:
-        transform, tape.outside = JVP, len(current.names)
+        names = (*current.names, JVP)
+        tape.outside = len(names) - 1
     inputs = []
 
     def variable(i, x):
@@ -449,7 +440,7 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
         inputs.append(node)
         return LinearizeTracer(trace, x, node)
 
-    with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace, transform):
+    with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace, names):
         outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
     pairs = [trace.split(x) for x in outs]
     return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)

@@ -199,11 +199,12 @@ def batch_flat_with_aux(
       (results, mapped axis of each result or None, the other return value).
     """
     trace = BatchTrace(current.trace, axis)
+    names = None if transform is None else (*current.names, transform)
     mapped = [d is not None for d in dims]
     put_back = lambda i, x: place(*trace.split(x), dims[i], axis.size)
     with (
         inputs_of(trace, vals, mapped, lambda i, x: BatchTracer(trace, x, dims[i]), put_back) as args,
-        entered(trace, transform),
+        entered(trace, names),
     ):
         if axis.name is None:
             outs, aux = fun(*args)

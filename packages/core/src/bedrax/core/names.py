@@ -70,10 +70,6 @@ class Transform:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __call__(self, names: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the names in force while the transformation runs inside `names`."""
-        return (*names, self)
-
 
 JVP, TRANSPOSE, VMAP = map(Transform, ("jvp", "transpose", "vmap"))
 

@@ -124,8 +124,10 @@ class StagingTrace(Trace):
         "has_effects",
         "invars",
         "line",
+        "names",
         "objects",
         "places",
+        "scopes",
     )
 
     def __init__(self, parent: Trace, debug_info: DebugInfo | None = None) -> None:
@@ -141,6 +143,8 @@ class StagingTrace(Trace):
         self.facts: dict[Any, Any] = {}  # of the program; see `bedrax.core.facts`
         self.objects: objects.UsedObjects | None = None
         self.places: bool = getattr(parent, "places", True)  # whether equations keep the user's lines
+        self.names: tuple[Any, ...] = ()  # those of the last equation, and what `scopes` makes of them
+        self.scopes: tuple[Any, ...] = ()
         self.line: Any = getattr(parent, "line", None)  # the line of all equations, in place of that of their call
 
     def input(self, aval: AbstractValue) -> StagedTracer:
@@ -264,7 +268,9 @@ class StagingTrace(Trace):
             self.has_effects = self.has_effects or bool(effects)
         where = (self.line or source.user_frame(3)) if self.places else None  # skips `record`, `process` and the caller
         if (names := current.names) and where is not None:
-            where = (*where[:2], *scopes(names, where[2:]))
+            if names is not self.names:
+                self.names, self.scopes = names, scopes(names)
+            where = where + self.scopes if len(where) == 2 else (*where[:2], *scopes(names, where[2:]))
         if prim.multiple_results:
             outvars = [Var(a) for a in out]
             self.eqns.append(Eqn(prim, invars, outvars, params, effects, where))
@@ -323,7 +329,8 @@ def trace_to_jaxpr(
     """
     trace = (ShapeTrace if types_only else kind)(current.trace, debug_info)
     tracers = [trace.input(a) for a in in_avals]
-    with tracing.entered(trace, hints_of):
+    names = current.names
+    with tracing.entered(trace, hints_of(names) if names else None):
         outs, aux = fun(*tracers)
         if trace.objects is not None:
             trace.objects.refuse_changes()

@@ -217,20 +217,20 @@ class set_trace:
 class entered:
     """Context manager: the run of a transformation. Its `trace` is current inside, and dead afterwards.
 
-    `rename` is applied to the names in force, for the block.
+    Names are in force inside, if they are given.
 
     Every new trace is entered this way. A backend that dispatches calls of jitted functions is notified that the
     kernel must see them; `checks_leaks` gets the trace to watch.
     """
 
-    __slots__ = ("names", "notice", "rename", "saved", "seen", "trace")
+    __slots__ = ("names", "notice", "outside", "saved", "seen", "trace")
     saved: Trace
     seen: Any
 
-    def __init__(self, trace: Trace, rename: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None) -> None:
+    def __init__(self, trace: Trace, names: tuple[Any, ...] | None = None) -> None:
         self.trace: Trace = trace
-        self.rename: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = rename
-        self.names: tuple[Any, ...] | None = None
+        self.names: tuple[Any, ...] | None = names
+        self.outside: tuple[Any, ...] | None = None
         self.notice: Callable[..., Any] | None = executors.must_see_calls if trace.sees_constants else None
 
     def __enter__(self) -> Any:
@@ -242,9 +242,9 @@ class entered:
         try:
             if self.notice is not None:
                 self.seen = self.notice(True)
-            if self.rename is not None:
-                self.names = names = current.names
-                current.names = self.rename(names)
+            if self.names is not None:
+                self.outside = current.names
+                current.names = self.names
             current.trace = trace
             return trace
         except BaseException:  # interrupted: the block is not entered, and __exit__ is not called
@@ -253,8 +253,8 @@ class entered:
 
     def _end(self):
         current.trace = self.saved
-        if self.names is not None:
-            current.names = self.names
+        if self.outside is not None:
+            current.names = self.outside
         self.trace.alive = False
         if self.notice is not None:
             self.notice(self.seen)
@@ -262,8 +262,8 @@ class entered:
     def __exit__(self, *_: Any) -> None:
         try:
             current.trace = self.saved
-            if self.names is not None:
-                current.names = self.names
+            if self.outside is not None:
+                current.names = self.outside
             self.trace.alive = False
             if self.notice is not None:
                 self.notice(self.seen)

@@ -326,6 +326,8 @@ def full(
     shape = dims.canonical_shape(shape)
     if dtype is not None:
         dtype = dtypes.explicit_dtype(dtype, "full")
+    if fill_value is None:
+        raise TypeError("jnp.full: fill_value is an array or a number, got None")
     if type(fill_value) in _SCALARS:
         out = lax.full(shape, fill_value, dtype)
     else:
@@ -467,12 +469,19 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """The bytes of a buffer as an array of rank 1; arguments as in `numpy.frombuffer`.
 
+    As there, an element of the dtype `float` or `int` has 64 bits. Without x64, the result is converted to 32 bits.
+
     Examples:
 
       >>> jnp.frombuffer(b"\\x01\\x02\\x03", dtype=jnp.uint8)
       Array([1, 2, 3], dtype=uint8)
     """
-    return asarray(np.frombuffer(buffer=buffer, dtype=dtypes.as_dtype(dtype), count=count, offset=offset))
+    return asarray(np.frombuffer(buffer=buffer, dtype=_stored(dtype), count=count, offset=offset))
+
+
+def _stored(dtype: DTypeLike) -> Any:
+    """The dtype of stored elements: those of Python's types have NumPy's width, whether x64 is on or off."""
+    return np.dtype(dtype) if isinstance(dtype, type) and dtype in _SCALARS else dtypes.as_dtype(dtype)
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
@@ -483,7 +492,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
       >>> jnp.fromstring("1 2 3", sep=" ", dtype=int)
       Array([1, 2, 3], dtype=int32)
     """
-    return asarray(np.fromstring(string=string, dtype=dtypes.as_dtype(dtype), count=count, sep=sep))
+    return asarray(np.fromstring(string=string, dtype=_stored(dtype), count=count, sep=sep))
 
 
 def fromfile(*args: Any, **kwargs: Any) -> None:

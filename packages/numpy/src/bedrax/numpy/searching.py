@@ -146,7 +146,7 @@ def where(
     if x is None and y is None:
         return nonzero(array("where", condition), size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise ValueError("jnp.where takes a condition alone, or with both x and y")
+        raise TypeError("jnp.where takes a condition alone, or with both x and y")
     if size is not None or fill_value is not None:
         raise ValueError("jnp.where: size and fill_value go with a condition alone, not with x and y")
     return choose_where(condition, x, y)

@@ -277,6 +277,8 @@ def _scatter_shape(
     window, inserted, index_map, operand_batch, indices_batch = dimension_numbers
     if operand.dtype != updates.dtype:
         raise TypeError(f"{name}: operand and updates have one dtype, got {operand.dtype} and {updates.dtype}")
+    if name != "scatter" and dtypes.is_extended(operand.dtype):
+        raise TypeError(f"{name} combines numbers, got dtype {operand.dtype}, whose elements can only be replaced")
     if operand.dtype == np.bool_ and name in ("scatter_add", "scatter_sub", "scatter_mul"):
         raise TypeError(f"{name} combines numbers, got dtype bool; convert them, or use scatter_max for 'or'")
     _check_numbers(
