@@ -328,3 +328,16 @@ def test_a_network_counts():
     found = collections.Counter(_operations(_concrete(attention, X)))
     assert found["Softmax"] == 1 and found["BiasAdd"] == 3 and found["MatMul"] == 4 and found["BatchMatMulV2"] == 2
     assert sum(found.values()) <= 17
+
+
+def test_a_network_of_ten_dropouts():
+    weights = np.ones((6, 6), np.float32)
+
+    def network(x, words):
+        for key in random.split(random.wrap_key_data(words, impl="unsafe_rbg"), 10):
+            x = nn.relu(x @ weights)
+            x = jnp.where(random.bernoulli(key, 0.9, x.shape), x / 0.9, 0)
+        return x
+
+    concrete = _concrete(network, X, np.arange(4, dtype=np.uint32))
+    assert len(concrete.graph.get_operations()) <= 300
