@@ -396,6 +396,13 @@ EXPECTED = (
         (r"numpy\.fromfunction \(more\): error type: ValueError: vmap was requested",),
     ),
     Difference(
+        "`random.choice` of a number, with an axis that numbers do not have",
+        "`ValueError`",
+        "the axis is not used",
+        "The choices have one axis.",
+        (r"random\.choice \(wrong axis\): error: .* ours raises ValueError: axis 2 is out of bounds",),
+    ),
+    Difference(
         "`lax.broadcast_shapes` of objects with a `shape`",
         "their shapes are used",
         "`AssertionError`",

@@ -530,3 +530,33 @@ def test_the_type_of_keys():
     assert typing.get_type_hints(draw)["key"] is random.Key
     key = random.key(0)
     assert random.Key(key) is key and isinstance(key, random.Key.__supertype__)
+
+
+class Holder:
+    """An array by its method alone."""
+
+    def __init__(self, x):
+        self.x = np.asarray(x, np.float32)
+
+    def __jax_array__(self):
+        return self.x
+
+
+PROBABILITIES = {
+    "categorical": lambda p: random.categorical(random.key(0), p),
+    "choice": lambda p: random.choice(random.key(0), p),
+    "choice by p": lambda p: random.choice(random.key(0), 2, p=p),
+    "dirichlet": lambda p: random.dirichlet(random.key(0), p),
+    "multinomial": lambda p: random.multinomial(random.key(0), 10.0, p),
+    "multivariate_normal": lambda p: random.multivariate_normal(random.key(0), p, np.eye(2, dtype=np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", PROBABILITIES)
+def test_parameters_are_arrays(name):
+    draw, p = PROBABILITIES[name], [0.25, 0.75]
+    np.testing.assert_array_equal(draw(Holder(p)), draw(np.float32(p)))
+    for wrong in (p, "text", None, float):
+        if not (wrong is None and name == "choice by p"):
+            with pytest.raises(TypeError, match=f"{name.split()[0]}: an array or a number is needed as a parameter"):
+                draw(wrong)

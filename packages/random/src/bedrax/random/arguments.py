@@ -70,6 +70,23 @@ def joint_shape(shape: Any, *parameters: Any) -> tuple[Any, ...]:
     return shape
 
 
+def parameter(name: str, x: Any) -> Any:
+    """A parameter of a sampler: an array, or a number.
+
+    Raises:
+      TypeError: it is neither.
+    """
+    if hasattr(x, "__jax_array__"):
+        x = x.__jax_array__()
+    try:
+        aval_of(x)
+    except TypeError:
+        raise TypeError(
+            f"{name}: an array or a number is needed as a parameter, got {type(x)}; make lists arrays with jnp.array"
+        ) from None
+    return x
+
+
 def as_dtype(x: Any, dtype: np.dtype) -> Array:
     """A parameter as an array (or NumPy scalar) of `dtype`."""
     if isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):

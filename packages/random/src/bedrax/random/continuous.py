@@ -23,7 +23,7 @@ from bedrax.lax.choices import one_of
 from bedrax.lax.primitives import linalg
 from bedrax.lax.primitives.placement import placed
 from bedrax.random import flags
-from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, inexact_dtype, shape_of
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, inexact_dtype, parameter, shape_of
 from bedrax.random.keys import single_key
 from bedrax.random.sampling import sampler
 from bedrax.random.uniforms import signs, split_keys, uniform_floats, unit_floats
@@ -458,7 +458,7 @@ def multivariate_normal(
     """
     key, _ = single_key("multivariate_normal", key)
     one_of("multivariate_normal", "method", method, ("svd", "eigh", "cholesky"))
-    mean, cov = (x if hasattr(x, "shape") else np.asarray(x) for x in (mean, cov))
+    mean, cov = (parameter("multivariate_normal", x) for x in (mean, cov))
     if dtype is None:
         dtype = dtypes.to_inexact_dtype(lattice.result_type(mean, cov))
     dtype = float_dtype("multivariate_normal", dtype)

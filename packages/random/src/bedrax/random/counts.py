@@ -19,7 +19,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, DTypeLike
-from bedrax.random.arguments import as_dtype, broadcast_to, int_dtype, joint_shape
+from bedrax.random.arguments import as_dtype, broadcast_to, int_dtype, joint_shape, parameter
 from bedrax.random.continuous import normals, scalar
 from bedrax.random.keys import single_key
 from bedrax.random.primitives import random_clone_p, random_split_p
@@ -377,7 +377,7 @@ def multinomial(
     """
     key, _ = single_key("multinomial", key)
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "multinomial")
-    n, p = (x if hasattr(x, "shape") else np.asarray(x) for x in (n, p))
+    n, p = (parameter("multinomial", x) for x in (n, p))
     n_shape, p_shape = aval_of(n).shape, aval_of(p).shape
     if not p_shape:
         raise ValueError("multinomial: p has an axis at least, that of the categories; got a scalar")

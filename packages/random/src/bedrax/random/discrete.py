@@ -17,7 +17,7 @@ from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.placement import placed, placed_call
 from bedrax.numpy import searchsorted
-from bedrax.random.arguments import as_dtype, broadcast_to, shape_of
+from bedrax.random.arguments import as_dtype, broadcast_to, parameter, shape_of
 from bedrax.random.continuous import gumbel_function
 from bedrax.random.keys import raw_bits, single_key
 from bedrax.random.uniforms import randint, split_keys, unit_floats
@@ -171,8 +171,7 @@ def categorical(
       Array([1, 2, 2, 1, 2, 2], dtype=int32)
     """
     key, _ = single_key("categorical", key)
-    if not isinstance(logits, (Array, np.ndarray)):
-        logits = np.asarray(logits)
+    logits = parameter("categorical", logits)
     logits_shape = aval_of(logits).shape
     axis = _axis(axis, len(logits_shape))
     batch = tuple(n for i, n in enumerate(logits_shape) if i != axis)
@@ -262,8 +261,8 @@ def choice(
     if not isinstance(replace, (bool, np.bool_)):
         raise TypeError(f"choice: replace is a bool, got {replace!r}")
     shape = shape_of(shape)
-    if not _is_size(a) and not isinstance(a, (Array, np.ndarray)):
-        a = np.asarray(a)
+    if not _is_size(a):
+        a = parameter("choice", a)
     rank = 0 if _is_size(a) else len(aval_of(a).shape)
     axis = _axis(axis, rank or 1)
     members = aval_of(a).shape[axis] if rank else dims.canonical_dim(a)
@@ -286,8 +285,7 @@ def choice(
         drawn = lax.slice_in_dim(permutation(key, a, axis), 0, draws, axis=axis)
         own = aval_of(a).shape
         return lax.reshape(drawn, (*own[:axis], *shape, *own[axis + 1 :]))
-    if not isinstance(p, (Array, np.ndarray)):
-        p = np.asarray(p)
+    p = parameter("choice", p)
     found = aval_of(p)
     if not dims.definitely_equal_shape(found.shape, (members,)):
         raise ValueError(f"choice: p has one probability per member, shape ({members},), got shape {found.shape}")

@@ -25,7 +25,7 @@ from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.primitives.placement import placed
 from bedrax.lax.tables import decompositions
-from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, shape_of
+from bedrax.random.arguments import as_dtype, broadcast_to, float_dtype, parameter, shape_of
 from bedrax.random.continuous import exponentials, normals, scalar
 from bedrax.random.key_array import FAMILY, KeyDType
 from bedrax.random.keys import single_key
@@ -286,11 +286,10 @@ def dirichlet(
     """
     key, _ = single_key("dirichlet", key)
     dtype = float_dtype("dirichlet", dtype)
-    own = np.shape(alpha) if not hasattr(alpha, "shape") else alpha.shape
+    alpha = parameter("dirichlet", alpha)
+    own = aval_of(alpha).shape
     if not own:
         raise ValueError("dirichlet: alpha has an axis at least, that of the categories; got a scalar")
-    if not hasattr(alpha, "shape"):
-        alpha = np.asarray(alpha)
     batch = tuple(own[:-1])
     shape = batch if shape is None else shape_of(shape)
     if lax.broadcast_shapes(shape, batch) != shape:
