@@ -330,7 +330,7 @@ EXPECTED = (
         "another name",
         "`KeyTy`",
         "The class is not public.",
-        (r"random\.key_dtype .*: class: \('KeyTy', ",),
+        (r"(random\.key_dtype|lax\.dtype) .*: class: \('KeyTy', ",),
     ),
     Difference(
         "`scipy.stats.mode` of an empty array",

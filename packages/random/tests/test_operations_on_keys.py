@@ -6,6 +6,9 @@ import pytest
 import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.core import dtypes
+from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.staging import make_jaxpr
+from bedrax.testing.records import all_cases
 
 ERRORS = {
     "add": (lambda k: k + 1, TypeError),
@@ -13,6 +16,12 @@ ERRORS = {
     "multiply": (lambda k: k * k, TypeError),
     "negative": (lambda k: -k, TypeError),
     "shift": (lambda k: k << 1, TypeError),
+    "dot": (lambda k: jnp.dot(random.split(k), random.split(k)), TypeError),
+    "convolution": (
+        lambda k: lax.conv(random.split(k, (1, 1, 4)), random.split(k, (1, 1, 2)), (1,), "SAME"),
+        TypeError,
+    ),
+    "top_k": (lambda k: lax.top_k(random.split(k), 1), TypeError),
     "sum": (lambda k: jnp.sum(random.split(k)), TypeError),
     "max": (lambda k: jnp.max(random.split(k)), TypeError),
     "scatter_add": (lambda k: random.split(k).at[0].add(k), TypeError),
@@ -44,3 +53,42 @@ def test_keys_are_filled_with_a_number(value):
     assert (random.key_data(jnp.ones_like(key)) == 1).all()
     with pytest.raises(TypeError, match="fill_value"):
         jnp.full_like(key, 1.5)
+
+
+# Primitives that may meet keys: they move elements, compare whole keys, or hold programs.
+MOVING = {
+    "indexing",
+    "shaping",
+    "control_flow",
+    "calls",
+    "custom_rules",
+    "markers",
+    "placement",
+    "references",
+    "callbacks",
+}
+OTHERS = {"add_any", "copy", "copy_p", "eq", "ne", "select_n", "stop_gradient", "sort", "convert_element_type"}
+
+
+def test_primitives_that_compute_refuse_keys():
+    """Every record of a primitive, with keys in place of floats."""
+    key_type, met = random.key(0).dtype, set()
+    for case in all_cases():
+        dtypes_of = [np.dtype(a.dtype) for a in case.args]
+        types = [
+            ShapeDtypeStruct(a.shape, key_type if dtype.kind == "f" else dtype)
+            for a, dtype in zip(case.args, dtypes_of, strict=True)
+        ]
+        if not any(dtype.kind == "f" for dtype in dtypes_of):
+            continue
+        try:
+            program = make_jaxpr(case.fun)(*types)
+        except Exception:  # the function around the primitive computes, too
+            continue
+        for eqn in program.eqns:
+            if eqn.primitive is case.primitive and any(
+                isinstance(v.aval.dtype, dtypes.ExtendedDType) for v in (*eqn.invars, *eqn.outvars)
+            ):
+                met.add(case.primitive)
+    assert {p.name for p in met if p.family not in MOVING} <= OTHERS
+    assert {"gather", "scatter", "reshape", "concatenate"} <= {p.name for p in met}

@@ -136,6 +136,17 @@ def dtype_refused(name: str, dtype: Any, categories: tuple[str, ...], position: 
     )
 
 
+def check_numbers(name: str, *avals: ShapedArray) -> None:
+    """Check that the operands of a primitive that computes have numbers as elements, not keys.
+
+    Raises:
+      TypeError: one of them has an extended dtype.
+    """
+    for position, aval in enumerate(avals):
+        if dtypes.is_extended(aval.dtype):
+            raise dtype_refused(name, aval.dtype, ("integer", "floating", "complex", "bool"), position)
+
+
 def joined(
     avals: tuple[ShapedArray, ...], shape: tuple[Any, ...], dtype: np.dtype[Any], weak_type: bool
 ) -> ShapedArray:

@@ -25,6 +25,7 @@ from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax import flags
+from bedrax.lax.elementwise_kinds import check_numbers
 from bedrax.lax.primitives.placement import placed_result
 
 pure_shapes.add(__name__)
@@ -318,6 +319,7 @@ def _result_dtype(lhs, rhs, preferred) -> np.dtype:
 
 @dot_general_p.abstract
 def _dot_general_shape(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
+    check_numbers("dot_general", lhs, rhs)
     check_dot_dimensions("dot_general", lhs, rhs, dimension_numbers)
     return ShapedArray(_dot_shape(lhs, rhs, dimension_numbers), _result_dtype(lhs, rhs, preferred_element_type))
 
@@ -484,6 +486,7 @@ def ragged_kind(lhs_ndim: int, numbers: RaggedDotDimensionNumbers) -> tuple[str,
 def _ragged_dot_shape(
     lhs, rhs, group_sizes, *offset, ragged_dot_dimension_numbers, precision=None, preferred_element_type=None
 ):
+    check_numbers("ragged_dot_general", lhs, rhs)
     name, numbers = "ragged_dot_general", ragged_dot_dimension_numbers
     if not dtypes.issubdtype(group_sizes.dtype, np.integer):
         raise TypeError(f"{name}: group_sizes are integers, got dtype {group_sizes.dtype}")
@@ -614,6 +617,7 @@ def ragged_dot(
 
 @scaled_dot_p.abstract
 def _scaled_dot_shape(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
+    check_numbers("scaled_dot", lhs, rhs, lhs_scale, rhs_scale)
     check_dot_dimensions("scaled_dot", lhs, rhs, dimension_numbers)
     (lc, rc), _ = dimension_numbers
     for side, aval, scale, contract in (("LHS", lhs, lhs_scale, lc), ("RHS", rhs, rhs_scale, rc)):

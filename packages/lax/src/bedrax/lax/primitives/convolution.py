@@ -21,6 +21,7 @@ from bedrax.core.one_program import one_program
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike, Shape
+from bedrax.lax.elementwise_kinds import check_numbers
 from bedrax.lax.primitives import conversions, elementwise, shaping
 from bedrax.lax.primitives.contractions import PrecisionLike, canonical_precision, dot_general, product_dtype
 from bedrax.lax.primitives.placement import placed_result
@@ -241,6 +242,7 @@ def _conv_shape(
     precision=None,
     preferred_element_type=None,
 ):
+    check_numbers("conv_general_dilated", lhs, rhs)
     name = "conv_general_dilated"
     if lhs.ndim != rhs.ndim:
         raise TypeError(f"convolution: lhs and rhs have one rank, got shapes {lhs.shape} and {rhs.shape}")

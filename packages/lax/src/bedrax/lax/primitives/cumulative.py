@@ -22,6 +22,7 @@ from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.dynamic_slices import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+from bedrax.lax.elementwise_kinds import check_numbers
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.control_flow import while_loop
@@ -255,6 +256,7 @@ linear_recurrence_p: Final = Primitive("linear_recurrence", "cumulative")
 
 @linear_recurrence_p.abstract
 def _linear_recurrence_shape(a, b, *, axis, reverse):
+    check_numbers("linear_recurrence", a, b)
     if not dims.same_shape(a.shape, b.shape) or a.dtype != b.dtype:
         raise TypeError(f"linear_recurrence needs operands of one type, got {a.str_short()} and {b.str_short()}")
     return b

@@ -162,7 +162,7 @@ def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> 
              [1, 2]], dtype=int32)
     """
     sizes = dims.canonical_shape(sizes)
-    shape = np.shape(operand) if not isinstance(operand, Array) else operand.shape
+    shape = aval_of(operand).shape
     new = len(sizes)
     return broadcast_in_dim(operand, (*sizes, *shape), range(new, new + len(shape)), out_sharding=out_sharding)
 

@@ -20,6 +20,7 @@ from bedrax.core.defining import named
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, T
+from bedrax.lax.elementwise_kinds import check_numbers
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, gather
 from bedrax.lax.primitives.shaping import canonical_axis, expand_dims, like
 
@@ -99,6 +100,7 @@ def _check_int32_positions(name: str, shape: Any, axis: int) -> None:
 
 @top_k_p.abstract
 def _top_k_shape(operand, *, k, axis, is_stable=True):
+    check_numbers("top_k", operand)
     shape = operand.shape
     if dtypes.issubdtype(operand.dtype, np.complexfloating):
         raise ValueError(f"top_k takes real numbers, got {operand.dtype}")

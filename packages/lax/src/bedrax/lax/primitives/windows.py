@@ -19,6 +19,7 @@ from bedrax.core.codes import coded
 from bedrax.core.tables import pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, Shape
+from bedrax.lax.elementwise_kinds import check_numbers
 from bedrax.lax.filling import full
 from bedrax.lax.primitives import elementwise, reductions
 from bedrax.lax.primitives.elementwise import ANY, NUMBER
@@ -288,6 +289,7 @@ def _whole_axes(x, prim, windows: Windows):
 
 @select_and_scatter_add_p.abstract
 def _select_and_scatter_add_shape(source, operand, *, select_prim, window_dimensions, window_strides, padding):
+    check_numbers("select_and_scatter_add", source, operand)
     windows = Windows.of(window_dimensions, window_strides, padding)
     expected = check_windows("select_and_scatter_add", operand.shape, windows)
     if not dims.same_shape(source.shape, expected):
@@ -299,6 +301,7 @@ def _select_and_scatter_add_shape(source, operand, *, select_prim, window_dimens
 def _select_and_gather_add_shape(
     tangents, operand, *, select_prim, window_dimensions, window_strides, padding, base_dilation, window_dilation
 ):
+    check_numbers("select_and_gather_add", tangents, operand)
     if not dims.same_shape(tangents.shape, operand.shape):
         raise TypeError(f"select_and_gather_add: tangents are of shape {operand.shape}, got {tangents.shape}")
     windows = Windows(window_dimensions, window_strides, padding, base_dilation, window_dilation)
