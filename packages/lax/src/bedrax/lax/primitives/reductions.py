@@ -393,6 +393,8 @@ def reduce(
 
 def typed_scalar(init: Any, aval: ShapedArray) -> Any:
     """A Python number, as an initial value, is of the operand's dtype."""
+    if hasattr(init, "__jax_array__"):
+        init = init.__jax_array__()
     if isinstance(init, (bool, int, float, complex)) and not isinstance(init, np.generic):
         return np.asarray(init).astype(aval.dtype)
     return init
