@@ -403,6 +403,13 @@ EXPECTED = (
         (r"random\.choice \(wrong axis\): error: .* ours raises ValueError: axis 2 is out of bounds",),
     ),
     Difference(
+        "`numpy.argsort(dtype=)` of a float dtype",
+        "`ValueError`",
+        "positions as floats",
+        "Positions are integers.",
+        (r"numpy\.argsort \(dtype\): error: .* ours raises ValueError: Invalid integer data type",),
+    ),
+    Difference(
         "`numpy.minmax`, `numpy.top_k`, `lax.log2`, `lax.one_minus_square`, `lax.polynomial`, `lax.psum_scatter_start`",
         "present",
         "absent",
