@@ -18,11 +18,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from bedrax.autodiff import steps
 from bedrax.autodiff.dependence import dependents
 from bedrax.autodiff.forward import Differentiating, DualTracer
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.autodiff.tables import instantiate as materialize
-from bedrax.core import avals, executors, source, staging
+from bedrax.autodiff.steps import SCALARS
+from bedrax.autodiff.steps import known as known_steps
+from bedrax.core import avals, context, executors, source, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
@@ -66,11 +69,12 @@ class Node(Tracer):
       [False, True]
     """
 
-    __slots__ = ("aval",)
+    __slots__ = ("aval", "entry")
 
-    def __init__(self, trace: Tape, aval: AbstractValue) -> None:
+    def __init__(self, trace: Tape, aval: AbstractValue, entry: Any = None) -> None:
         self._trace = trace
         self.aval: AbstractValue = aval
+        self.entry: Any = entry  # (step, operands that it keeps, its other residuals, nodes) if the node is an entry
 
     def __repr__(self) -> str:
         return f"LinearTracer({self.aval.short()})"
@@ -129,17 +133,35 @@ def _recording(trace: Any) -> Any:
     return trace
 
 
+def _array(host: Any, value: Any, aval: Any) -> Any:
+    """A cotangent as an array, where steps are recorded: the value of a step (of type `aval`), or one of a user's rule."""
+    if host is None or type(value) is not np.ndarray:
+        return value
+    return executors.get().asarray(value) if aval is None else host(value, aval.weak_type)
+
+
+def _step_back(node: Node, ct: Any, cotangents: dict[int, Any]) -> None:
+    """Add what a step contributes to the cotangents, as NumPy arrays. The step is in `node`, its cotangent is `ct`."""
+    step, kept, rest, nodes = node.entry
+    values = [steps.value_of(x, dtype) for x, (_, dtype) in zip(kept, step.kept)]
+    for i, part in zip(step.places, step.backward(*values, *rest, steps.value_of(ct, step.aval.dtype))):
+        key = id(nodes[i])
+        known = cotangents.get(key)
+        cotangents[key] = part if known is None else steps.sum_of(known, part)
+
+
 class Tape(Trace):
     """Records operations on its nodes; everything else runs in the parent."""
 
-    __slots__ = ("entries", "follows", "replays")
+    __slots__ = ("entries", "follows", "host", "replays")
     sees_constants = False
     splits_loops = True
 
     def __init__(self, parent: Trace) -> None:
         self.parent: Trace = parent
         self.alive = True
-        self.entries: list[Entry] = []
+        self.entries: list[Entry | Node] = []  # a node is the entry of a step
+        self.host: Any = None  # the type of arrays whose operations may be steps
         self.follows: bool = False  # whether each operation is recorded just after the one whose derivative it is
         self.replays: bool = (
             False  # whether the operations are equations of a program, and their transposes are recorded
@@ -207,11 +229,16 @@ class Tape(Trace):
         # The transpose of a broadcast sums its cotangent, wherever that is: parts of the whole array are never made.
         repeated = {id(e.outs[0]) for e in self.entries if e.prim is broadcast_in_dim_p} if splits else ()
 
+        host = self.host
+        at_once = host is not None and current.trace is eval_trace and executors.get().host_type is host
+
         def add(nodes, arriving):
             for x, ct in zip(nodes, arriving, strict=True):
                 if ct is not None and type(x) is Node and x._trace is self and type(ct) is not Zero:
                     key = id(x)
                     known = cotangents.get(key)
+                    if host is not None:
+                        known, ct = _array(host, known, x.aval), _array(host, ct, None)
                     if splits and key in repeated:
                         if known is not None and aval_of(known) != aval_of(ct):
                             known, ct = _at_home(known, x.aval), _at_home(ct, x.aval)
@@ -225,6 +252,17 @@ class Tape(Trace):
         try:
             for entry in reversed(self.entries):
                 if needed is not None and id(entry) not in needed:
+                    continue
+                if type(entry) is Node:
+                    ct = cotangents.pop(id(entry), None)
+                    if ct is not None:
+                        if at_once:
+                            _step_back(entry, ct, cotangents)
+                        else:
+                            step, kept, rest, nodes = entry.entry
+                            saved = [host(x, v.weak_type) for x, v in zip(rest, step.transposed.in_avals[len(kept) :])]
+                            ct = host(ct, entry.aval.weak_type) if type(ct) is np.ndarray else ct
+                            add([nodes[i] for i in step.places], run(step.transposed, *kept, *saved, ct))
                     continue
                 prim = entry.prim
                 if recording is not None:  # a user's rule has lines of its own
@@ -249,15 +287,19 @@ class Tape(Trace):
             if recording is not None:
                 recording.line = line
         return [
-            _at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(cotangent_type(n.aval)) for n in inputs
+            _at_home(_array(host, cotangents[id(n)], n.aval), n.aval)
+            if id(n) in cotangents
+            else Zero(cotangent_type(n.aval))
+            for n in inputs
         ]
 
     def _reached(self, nodes: Sequence[Node]) -> set[int]:
         """The ids of the entries that depend on `nodes`."""
         reached, entries = set(map(id, nodes)), set()
         for entry in self.entries:
-            if not reached.isdisjoint(map(id, entry.args)):
-                reached.update(map(id, entry.outs))
+            step = type(entry) is Node
+            if not reached.isdisjoint(map(id, entry.entry[3] if step else entry.args)):
+                reached.update((id(entry),) if step else map(id, entry.outs))
                 entries.add(id(entry))
         return entries
 
@@ -268,9 +310,13 @@ class Tape(Trace):
           (program whose arguments are the residuals, then `inputs`; the residuals' values).
         """
         needed = {id(n) for n in outs}
-        kept: list[Entry] = []
+        kept: list[Entry | Node] = []
         for entry in reversed(self.entries):
-            if any(id(n) in needed for n in entry.outs):
+            if type(entry) is Node:
+                if id(entry) in needed:
+                    kept.append(entry)
+                    needed.update(map(id, entry.entry[3]))
+            elif any(id(n) in needed for n in entry.outs):
                 kept.append(entry)
                 needed.update(id(x) for x in entry.args if type(x) is Node and x._trace is self)
         kept.reverse()
@@ -291,6 +337,18 @@ class Tape(Trace):
 
         eqns = []
         for entry in kept:
+            if type(entry) is Node:
+                step, operands, rest, nodes = entry.entry
+                inner = step.linear.invars
+                saved = [self.host(x, v.aval.weak_type) for x, v in zip(rest, inner[len(operands) :])]
+                residuals.extend(saved)  # keeps them alive: their ids are keys
+                env = dict(zip(inner, [*map(atom, (*operands, *saved)), *map(atom, nodes)], strict=True))
+                for eqn in step.linear.eqns:
+                    outvars = [env.setdefault(v, Var(v.aval)) for v in eqn.outvars]
+                    invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
+                    eqns.append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects))
+                variables[id(entry)] = env[step.linear.outvars[0]]
+                continue
             invars = [atom(x) for x in entry.args]
             outvars = []
             for n in entry.outs:
@@ -351,9 +409,67 @@ class LinearizeTrace(Differentiating):
         self.alive = True
         self.tape: Tape = Tape(parent)
         self.tape.follows = True
+        if parent is eval_trace:
+            self.tape.host = executors.get().host_type
 
     def process(self, prim: Primitive, args: list[ArrayLike] | tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run the primitive's linearize or jvp rule, with the tape current, where an operand has a tangent."""
+        """Take the step of an operation if it is known; else run the primitive's rule, with the tape current."""
+        host = self.tape.host
+        if host is None or executors.observers:
+            return self._by_rule(prim, args, params)
+        key = [prim, context.thread.context, context.epoch]
+        primals, values, nodes = [], [], []
+        for x in args:
+            kind = type(x)
+            if kind is LinearizeTracer and x._trace is self:
+                nodes.append(x.tangent)
+                key.append(True)
+                x = x.primal
+                kind = type(x)
+            if kind is host:
+                key.append(x.aval.token)
+                primals.append(x)
+                values.append(x._value)
+            elif kind in SCALARS:
+                key.append(kind)
+                primals.append(x)
+                values.append(x)
+            elif kind is np.ndarray:
+                x = steps.array_of(x)
+                key.append(x.aval.token)
+                primals.append(x)
+                values.append(x._value)
+            else:
+                return self._by_rule(prim, args, params)
+        if not nodes:
+            return self._by_rule(prim, args, params)
+        if params:
+            key.append(steps.key_of(params))
+        key = tuple(key)
+        step = known_steps.get(key, 0)
+        if type(step) is int:
+            step = self._counted(key, prim, args, primals, params)
+        if step is None:
+            return self._by_rule(prim, args, params)
+        for i, dtype in step.scalars:
+            values[i] = np.asarray(values[i], dtype)
+        found = step.forward(*values)
+        out = host(found[0], step.aval.weak_type, step.aval)
+        if step.backward is None:
+            if step.through is None:
+                return out
+            return LinearizeTracer(self, out, nodes[step.through])
+        del found[0]
+        node = Node(self.tape, step.tangent, (step, [primals[i] for i, _ in step.kept], found, nodes))
+        self.tape.entries.append(node)
+        return LinearizeTracer(self, out, node)
+
+    def _counted(self, key, prim, args, primals, params):
+        active = [type(x) is LinearizeTracer and x._trace is self for x in args]
+        with set_trace(self.parent):
+            return steps.count(key, prim, primals, active, params, (linearize_jaxpr, transpose_jaxpr))
+
+    def _by_rule(self, prim, args, params):
         primals = []
         tangents = []
         active = False
