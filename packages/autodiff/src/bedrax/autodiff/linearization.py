@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from marshal import dumps
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from bedrax.core import avals, context, executors, source, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
+from bedrax.core.exact import exact_items
 from bedrax.core.dead_code import dce, dead_code_rules, kept
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, run
@@ -143,8 +145,11 @@ def _array(host: Any, value: Any, aval: Any) -> Any:
 def _step_back(node: Node, ct: Any, cotangents: dict[int, Any]) -> None:
     """Add what a step contributes to the cotangents, as NumPy arrays. The step is in `node`, its cotangent is `ct`."""
     step, kept, rest, nodes = node.entry
-    values = [steps.value_of(x, dtype) for x, (_, dtype) in zip(kept, step.kept)]
-    for i, part in zip(step.places, step.backward(*values, *rest, steps.value_of(ct, step.aval.dtype))):
+    host = node._trace.host
+    values = [x._value if type(x) is host else np.asarray(x, dtype) for x, dtype in zip(kept, step.dtypes)]
+    if type(ct) is not np.ndarray:
+        ct = steps.value_of(ct)
+    for i, part in zip(step.places, step.backward(*values, *rest, ct)):
         key = id(nodes[i])
         known = cotangents.get(key)
         cotangents[key] = part if known is None else steps.sum_of(known, part)
@@ -287,9 +292,9 @@ class Tape(Trace):
             if recording is not None:
                 recording.line = line
         return [
-            _at_home(_array(host, cotangents[id(n)], n.aval), n.aval)
-            if id(n) in cotangents
-            else Zero(cotangent_type(n.aval))
+            Zero(cotangent_type(n.aval))
+            if (ct := _array(host, cotangents.get(id(n)), n.aval)) is None
+            else (_at_home(ct, n.aval) if splits else ct)
             for n in inputs
         ]
 
@@ -335,13 +340,13 @@ class Tape(Trace):
                 residuals.append(x)
             return var
 
-        eqns = []
+        eqns, alive = [], []
         for entry in kept:
             if type(entry) is Node:
                 step, operands, rest, nodes = entry.entry
                 inner = step.linear.invars
                 saved = [self.host(x, v.aval.weak_type) for x, v in zip(rest, inner[len(operands) :])]
-                residuals.extend(saved)  # keeps them alive: their ids are keys
+                alive.append(saved)  # their ids are keys
                 env = dict(zip(inner, [*map(atom, (*operands, *saved)), *map(atom, nodes)], strict=True))
                 for eqn in step.linear.eqns:
                     outvars = [env.setdefault(v, Var(v.aval)) for v in eqn.outvars]
@@ -374,7 +379,13 @@ split_rules: Final = Column(
 class LinearizeTracer(DualTracer):
     """A primal value and the tape node of its tangent (or a tangent that is constant in the inputs' tangents)."""
 
-    __slots__ = ()
+    __slots__ = ("aval",)
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any, aval: Any = None) -> None:
+        self._trace = trace
+        self.primal: Any = primal
+        self.tangent: Any = tangent
+        self.aval: Any = aval_of(primal) if aval is None else aval
 
     def __repr__(self) -> str:
         return f"LinearizeTracer(primal={self.primal!r})"
@@ -427,24 +438,24 @@ class LinearizeTrace(Differentiating):
                 x = x.primal
                 kind = type(x)
             if kind is host:
-                key.append(x.aval.token)
-                primals.append(x)
+                key.append(x.aval.token or steps.token_of(x))
                 values.append(x._value)
             elif kind in SCALARS:
                 key.append(kind)
-                primals.append(x)
                 values.append(x)
             elif kind is np.ndarray:
-                x = steps.array_of(x)
-                key.append(x.aval.token)
-                primals.append(x)
-                values.append(x._value)
+                key.append(aval_of(x).token)
+                values.append(steps.value_of(x))
             else:
                 return self._by_rule(prim, args, params)
+            primals.append(x)
         if not nodes:
             return self._by_rule(prim, args, params)
         if params:
-            key.append(steps.key_of(params))
+            try:
+                key.append(dumps(params, 2))
+            except ValueError:  # values that `marshal` does not support
+                key.append(exact_items(params))
         key = tuple(key)
         step = known_steps.get(key, 0)
         if type(step) is int:
@@ -458,11 +469,12 @@ class LinearizeTrace(Differentiating):
         if step.backward is None:
             if step.through is None:
                 return out
-            return LinearizeTracer(self, out, nodes[step.through])
+            return LinearizeTracer(self, out, nodes[step.through], step.aval)
         del found[0]
-        node = Node(self.tape, step.tangent, (step, [primals[i] for i, _ in step.kept], found, nodes))
+        kept = [x if type(x := primals[i]) is host else steps.kept(x, values[i]) for i in step.kept]
+        node = Node(self.tape, step.tangent, (step, kept, found, nodes))
         self.tape.entries.append(node)
-        return LinearizeTracer(self, out, node)
+        return LinearizeTracer(self, out, node, step.aval)
 
     def _counted(self, key, prim, args, primals, params):
         active = [type(x) is LinearizeTracer and x._trace is self for x in args]
@@ -548,9 +560,10 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
     def variable(i, x):
         if type(x) is np.ndarray and parent is eval_trace:
             x = executors.get().asarray(x)  # computed once, not at every use
-        node = Node(tape, aval_of(x).to_tangent_aval())
+        aval = aval_of(x)
+        node = Node(tape, aval.to_tangent_aval())
         inputs.append(node)
-        return LinearizeTracer(trace, x, node)
+        return LinearizeTracer(trace, x, node, aval)
 
     with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace):
         outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)

@@ -14,15 +14,13 @@ and the order in which contributions are added, are those of the rules, so the r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from marshal import dumps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bedrax.core import avals, executors
+from bedrax.core import avals, dtypes, executors
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce
-from bedrax.core.exact import exact_items
 from bedrax.core.ir import Eqn, Jaxpr, Var
 from bedrax.core.tables import eval_rules, programs, pure_shapes
 from bedrax.lax.primitives.elementwise import add_jaxvals_p
@@ -48,10 +46,9 @@ class Step(NamedTuple):
       aval: the type of the result.
       tangent: the type of its tangent; None if it has none.
       through: the number among the tangents of the operands of the one that is the tangent of the result, or None.
-      kept: the positions of the operands that are residuals, and their dtypes.
+      kept, dtypes: the positions of the operands that are residuals, and their dtypes.
       backward: values of the kept operands, values of the other residuals, cotangent -> contributions.
       places: the number among the tangents of the operands for each contribution, in the order in which they are added.
-      types: the type of each contribution.
       linear: the program residuals, tangents -> tangent.
       transposed: the program residuals, cotangent -> contributions.
     """
@@ -61,7 +58,8 @@ class Step(NamedTuple):
     aval: ShapedArray
     tangent: ShapedArray | None
     through: int | None = None
-    kept: tuple[tuple[int, Any], ...] = ()
+    kept: tuple[int, ...] = ()
+    dtypes: tuple[Any, ...] = ()
     backward: Callable[..., list[Any]] | None = None
     places: tuple[int, ...] = ()
     linear: Jaxpr | None = None
@@ -72,12 +70,11 @@ known: dict[Any, Step | int | None] = {}
 """Operation and types -> its step, None if it has none, or how often it was linearized by its rules."""
 
 
-def key_of(params: dict[str, Any]) -> Any:
-    """Return the key of the params of an operation."""
-    try:
-        return dumps(params, 2)
-    except ValueError:  # values that `marshal` does not support
-        return exact_items(params)
+def token_of(x: Any) -> int:
+    """Return the token of the type of an array; its type becomes the object that all equal ones are."""
+    aval = x.aval
+    x.aval = avals.plain_aval(aval.shape, aval.dtype, aval.weak_type)
+    return x.aval.token
 
 
 def count(
@@ -136,7 +133,7 @@ def _derived(
         return Step(function_of(dce(forward)), (), out, tangent.aval, tangents.index(tangent))
     # The operands among the residuals come first: their arrays are kept, the others are values.
     order = sorted(range(count), key=lambda n: split.sources[n][0] != "in")
-    kept = tuple((i, types[i].dtype) for kind, i in (split.sources[n] for n in order) if kind == "in")
+    kept = tuple(i for kind, i in (split.sources[n] for n in order) if kind == "in")
     atoms = split.residual_atoms()
     forward = primal.replace(outvars=[primal.outvars[0], *[atoms[n] for n in order[len(kept) :]]])
     linear = split.linear.replace(invars=[*[split.linear.invars[n] for n in order], *tangents])
@@ -149,6 +146,7 @@ def _derived(
         tangent.aval,
         None,
         kept,
+        tuple(types[i].dtype for i in kept),
         function_of(dce(transposed)),
         tuple(p for p, g in zip(places, given, strict=True) if g),
         linear,
@@ -180,17 +178,27 @@ def _each_use_apart(linear: Jaxpr, count: int) -> tuple[Jaxpr, list[int]]:
     return program, [place for _, place in found]
 
 
-def value_of(x: Any, dtype: Any) -> np.ndarray:
-    """Return an array of the backend, a scalar, or the value of a step as a NumPy array."""
+def value_of(x: Any) -> np.ndarray:
+    """Return an array, a scalar, or a value of a step, as a NumPy array of the dtype that it has here."""
     kind = type(x)
     if kind is np.ndarray:
-        return x
-    return x._value if kind is executors.get().host_type else np.asarray(x, dtype)
+        dtype = dtypes.canonicalize_dtype(x.dtype)
+    elif kind is executors.get().host_type:
+        return x._value
+    else:
+        dtype = aval_of(x).dtype
+    value = np.asarray(x)
+    if value.dtype is dtype:
+        return value
+    with np.errstate(all="ignore"):  # float64 beyond float32 becomes infinite
+        return value.astype(dtype)
 
 
-def array_of(x: np.ndarray) -> Any:
-    """Return a NumPy array of the user as an array of the backend, which the step does not keep."""
-    return executors.get().asarray(x)
+def kept(x: Any, value: Any) -> Any:
+    """Return an operand that a step keeps, with the value that it read: a later write to the operand has no effect."""
+    if type(x) is not np.ndarray:
+        return x  # a scalar
+    return executors.get().asarray(x) if value is x else executors.get().host_type(value)
 
 
 _sums: dict[Any, Callable[..., list[Any]]] = {}
@@ -205,4 +213,4 @@ def sum_of(x: Any, y: np.ndarray) -> np.ndarray:
         a, b, c = Var(kind), Var(kind), Var(kind)
         program = Jaxpr([a, b], [c], [Eqn(add_jaxvals_p, [a, b], [c], {})])
         add = _sums[dtype] = executors.get().function_of(program)  # the same for all shapes
-    return add(value_of(x, dtype), y)[0]
+    return add(x if type(x) is np.ndarray else value_of(x), y)[0]

@@ -672,7 +672,8 @@ def checks_leaks(run: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(run)
     def watched(*args, **kwargs):
-        if not config.check_tracer_leaks.value:
+        flag = config.check_tracer_leaks
+        if not (flag.value if flag.may_be_local else flag.global_value):
             return run(*args, **kwargs)
         saved, current.watched = current.watched, []
         try:

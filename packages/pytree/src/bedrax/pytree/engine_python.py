@@ -204,6 +204,7 @@ class PyTreeRegistry:
         self._rules: dict[type, _Rule] = {t: rule for name, (t, rule) in _BUILTIN_RULES.items() if enabled[name]}
         self._namedtuples = enable_namedtuple
         self._leaves: set[type] = set()  # types that were leaves lately
+        self._leaf: PyTreeDef = PyTreeDef._of(self, (_LEAF_NODE,), 1)
 
     def register_node(
         self,
@@ -255,6 +256,8 @@ class PyTreeRegistry:
         if leaf_predicate is not None:
             return self._flatten_until(tree, leaf_predicate)
         find, known = self._rules.get, self._leaves
+        if type(tree) in known:
+            return [tree], self._leaf
         nodes: list[_Node] = []
         leaves: list[Any] = []
         stack = [tree]
