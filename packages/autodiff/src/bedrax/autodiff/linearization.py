@@ -444,8 +444,9 @@ class LinearizeTrace(Differentiating):
                 key.append(kind)
                 values.append(x)
             elif kind is np.ndarray:
-                key.append(aval_of(x).token)
-                values.append(steps.value_of(x))
+                aval = aval_of(x)
+                key.append(aval.token)
+                values.append(x if x.dtype is aval.dtype else steps.value_of(x))
             else:
                 return self._by_rule(prim, args, params)
             primals.append(x)
