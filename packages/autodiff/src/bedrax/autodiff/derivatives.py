@@ -183,7 +183,7 @@ def value_and_grad(
                 )
             )
         check_outputs("grad", outs, holomorphic=holomorphic)
-        found = iter((recorded.first(1) if has_aux else recorded).backward([_one(aval)]))
+        found = iter((recorded.first(1) if has_aux else recorded).backward([_one(aval)], once=True))
         gradients = [
             as_array(next(found) if a else Zero.of(x), kind.to_tangent_aval())
             for a, x, kind in zip(active, chosen.leaves, chosen.types, strict=True)

@@ -142,10 +142,9 @@ def _array(host: Any, value: Any, aval: Any) -> Any:
     return executors.get().asarray(value) if aval is None else host(value, aval.weak_type)
 
 
-def _step_back(node: Node, ct: Any, cotangents: dict[int, Any]) -> None:
-    """Add what a step contributes to the cotangents, as NumPy arrays. The step is in `node`, its cotangent is `ct`."""
-    step, kept, rest, nodes = node.entry
-    host = node._trace.host
+def _step_back(entry: Any, host: Any, ct: Any, cotangents: dict[int, Any]) -> None:
+    """Add what a step, whose cotangent is `ct`, contributes to the cotangents, as NumPy arrays."""
+    step, kept, rest, nodes = entry
     values = [x._value if type(x) is host else np.asarray(x, dtype) for x, dtype in zip(kept, step.dtypes)]
     if type(ct) is not np.ndarray:
         ct = steps.value_of(ct)
@@ -216,7 +215,12 @@ class Tape(Trace):
         return type(x) is Node and x._trace is self
 
     def backward(
-        self, outs: Sequence[Any], cts: Sequence[Any], inputs: Sequence[Node], wanted: Sequence[bool] | None = None
+        self,
+        outs: Sequence[Any],
+        cts: Sequence[Any],
+        inputs: Sequence[Node],
+        wanted: Sequence[bool] | None = None,
+        once: bool = False,
     ) -> list[Any]:
         """Cotangents of `inputs`, given those of `outs`; runs in the current trace.
 
@@ -224,6 +228,7 @@ class Tape(Trace):
           outs: nodes, or values and `Zero` that depend on no input.
           cts: one cotangent (or `Zero`) per result.
           wanted: the inputs whose cotangents are needed (None: all); operations for others alone are left out.
+          once: whether the tape is not read again. Then it drops each operation, with its residuals, once it is read.
 
         Returns:
           One cotangent per input, `Zero` where none arrives.
@@ -255,16 +260,21 @@ class Tape(Trace):
         recording = _recording(current.trace)
         line = recording and recording.line
         try:
-            for entry in reversed(self.entries):
+            entries = self.entries
+            for n in range(len(entries) - 1, -1, -1):
+                entry = entries.pop() if once else entries[n]
                 if needed is not None and id(entry) not in needed:
                     continue
                 if type(entry) is Node:
                     ct = cotangents.pop(id(entry), None)
+                    taken = entry.entry
+                    if once:
+                        entry.entry = None  # later nodes hold this one
                     if ct is not None:
                         if at_once:
-                            _step_back(entry, ct, cotangents)
+                            _step_back(taken, host, ct, cotangents)
                         else:
-                            step, kept, rest, nodes = entry.entry
+                            step, kept, rest, nodes = taken
                             saved = [host(x, v.weak_type) for x, v in zip(rest, step.transposed.in_avals[len(kept) :])]
                             ct = host(ct, entry.aval.weak_type) if type(ct) is np.ndarray else ct
                             add([nodes[i] for i in step.places], run(step.transposed, *kept, *saved, ct))
@@ -532,9 +542,9 @@ class Recorded(NamedTuple):
         """The same, for the first n results."""
         return Recorded(self.outs[:n], self.tangents[:n], self.tape, self.inputs, self.aux)
 
-    def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None) -> list[Any]:
-        """A cotangent or `Zero` per input, for one per result."""
-        return self.tape.backward(self.tangents, cts, self.inputs, wanted)
+    def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None, once: bool = False) -> list[Any]:
+        """A cotangent or `Zero` per input, for one per result. See `Tape.backward`."""
+        return self.tape.backward(self.tangents, cts, self.inputs, wanted, once)
 
     def program(self) -> tuple[Jaxpr, tuple[bool, ...], list[Any]]:
         """The tape as a program ``residuals, tangents of the inputs -> tangents that are not zero``.

@@ -278,7 +278,10 @@ def _integer_pow(x, *, y):
 
 @source_rules.rule(p.integer_pow_p)
 def _integer_pow_source(write, eqn, x):
-    return f"{x} * {x}" if eqn.params["y"] == 2 and eqn.invars[0].aval.dtype.isbuiltin == 1 else None
+    if eqn.params["y"] != 2 or eqn.invars[0].aval.dtype.isbuiltin != 1:
+        return None
+    write.is_new = True
+    return f"{x} * {x}"
 
 
 def _power_by_squaring(x, n: int):
