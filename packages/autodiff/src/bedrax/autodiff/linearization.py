@@ -15,7 +15,7 @@ import functools
 import operator
 from collections.abc import Callable, Sequence
 from marshal import dumps
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.passes import all_equations, inline, programs_in
+from bedrax.core.quiet import quiet, quietly
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import (
     Primitive,
@@ -46,6 +47,7 @@ from bedrax.core.tracing import (
     entered,
     eval_trace,
     inputs_of,
+    mutable_among,
     set_trace,
 )
 from bedrax.core.typing import ArrayLike
@@ -145,10 +147,16 @@ def _array(host: Any, value: Any, aval: Any) -> Any:
 def _step_back(entry: Any, host: Any, ct: Any, cotangents: dict[int, Any]) -> None:
     """Add what a step, whose cotangent is `ct`, contributes to the cotangents, as NumPy arrays."""
     step, kept, rest, nodes = entry
-    values = [x._value if type(x) is host else np.asarray(x, dtype) for x, dtype in zip(kept, step.dtypes)]
+    values = []
+    for x, dtype in zip(kept, step.dtypes):
+        values.append(x._value if type(x) is host else np.asarray(x, dtype))
     if type(ct) is not np.ndarray:
         ct = steps.value_of(ct)
-    for i, part in zip(step.places, step.backward(*values, *rest, ct)):
+    try:
+        parts = quiet.run(step.backward, *values, *rest, ct)
+    except RuntimeError:
+        parts = quietly(step.backward, *values, *rest, ct)
+    for i, part in zip(step.places, parts):
         key = id(nodes[i])
         known = cotangents.get(key)
         cotangents[key] = part if known is None else steps.sum_of(known, part)
@@ -275,9 +283,9 @@ class Tape(Trace):
                             _step_back(taken, host, ct, cotangents)
                         else:
                             step, kept, rest, nodes = taken
-                            saved = [host(x, v.weak_type) for x, v in zip(rest, step.transposed.in_avals[len(kept) :])]
-                            ct = host(ct, entry.aval.weak_type) if type(ct) is np.ndarray else ct
-                            add([nodes[i] for i in step.places], run(step.transposed, *kept, *saved, ct))
+                            types = step.transposed.in_avals
+                            values = [_array(host, x, a) for x, a in zip((*kept, *rest, ct), types, strict=True)]
+                            add([nodes[i] for i in step.places], run(step.transposed, *values))
                     continue
                 prim = entry.prim
                 if recording is not None:  # a user's rule has lines of its own
@@ -350,14 +358,16 @@ class Tape(Trace):
                 residuals.append(x)
             return var
 
-        eqns, alive = [], []
+        eqns: list[Eqn] = []
+        arrays: dict[int, Any] = {}  # the arrays of the values that steps keep, by the values' ids
         for entry in kept:
             if type(entry) is Node:
                 step, operands, rest, nodes = entry.entry
                 inner = step.linear.invars
-                saved = [self.host(x, v.aval.weak_type) for x, v in zip(rest, inner[len(operands) :])]
-                alive.append(saved)  # their ids are keys
-                env = dict(zip(inner, [*map(atom, (*operands, *saved)), *map(atom, nodes)], strict=True))
+                saved = [
+                    arrays.setdefault(id(x), _array(self.host, x, v.aval)) for x, v in zip((*operands, *rest), inner)
+                ]
+                env = dict(zip(inner, map(atom, (*saved, *nodes)), strict=True))
                 for eqn in step.linear.eqns:
                     outvars = [env.setdefault(v, Var(v.aval)) for v in eqn.outvars]
                     invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
@@ -389,13 +399,23 @@ split_rules: Final = Column(
 class LinearizeTracer(DualTracer):
     """A primal value and the tape node of its tangent (or a tangent that is constant in the inputs' tangents)."""
 
-    __slots__ = ("aval",)
+    __slots__ = ("aval", "value")
 
-    def __init__(self, trace: Trace, primal: Any, tangent: Any, aval: Any = None) -> None:
+    def __init__(self, trace: Trace, primal: Any, tangent: Any, aval: Any = None, value: Any = None) -> None:
         self._trace = trace
-        self.primal: Any = primal
+        if value is None:
+            self.primal = primal
         self.tangent: Any = tangent
         self.aval: Any = aval_of(primal) if aval is None else aval
+        self.value: Any = value  # the result of a step. An array is made of it when it is read
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "primal":
+                return super().__getattr__(name)
+            found = self.primal = self._trace.tape.host(self.value, self.aval.weak_type, self.aval)
+            return found
 
     def __repr__(self) -> str:
         return f"LinearizeTracer(primal={self.primal!r})"
@@ -431,7 +451,7 @@ class LinearizeTrace(Differentiating):
         self.tape: Tape = Tape(parent)
         self.tape.follows = True
         if parent is eval_trace:
-            self.tape.host = executors.get().host_type
+            self.tape.host = (executors.active or executors.get()).host_type
 
     def process(self, prim: Primitive, args: list[ArrayLike] | tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Take the step of an operation if it is known; else run the primitive's rule, with the tape current."""
@@ -445,6 +465,12 @@ class LinearizeTrace(Differentiating):
             if kind is LinearizeTracer and x._trace is self:
                 nodes.append(x.tangent)
                 key.append(True)
+                value = x.value
+                if value is not None:
+                    key.append(x.aval.token)
+                    values.append(value)
+                    primals.append(value)
+                    continue
                 x = x.primal
                 kind = type(x)
             if kind is host:
@@ -475,17 +501,23 @@ class LinearizeTrace(Differentiating):
             return self._by_rule(prim, args, params)
         for i, dtype in step.scalars:
             values[i] = np.asarray(values[i], dtype)
-        found = step.forward(*values)
-        out = host(found[0], step.aval.weak_type, step.aval)
+        try:
+            found = quiet.run(step.forward, *values)
+        except RuntimeError:
+            found = quietly(step.forward, *values)
+        aval = step.aval
         if step.backward is None:
             if step.through is None:
-                return out
-            return LinearizeTracer(self, out, nodes[step.through], step.aval)
-        del found[0]
-        kept = [x if type(x := primals[i]) is host else steps.kept(x, values[i]) for i in step.kept]
+                return host(found[0], aval.weak_type, aval)
+            return LinearizeTracer(self, None, nodes[step.through], aval, found[0])
+        out = found.pop(0)
+        kept = []
+        for i in step.kept:
+            x = primals[i]
+            kept.append(steps.kept(x, values[i]) if x is args[i] and type(x) is np.ndarray else x)
         node = Node(self.tape, step.tangent, (step, kept, found, nodes))
         self.tape.entries.append(node)
-        return LinearizeTracer(self, out, node, step.aval)
+        return LinearizeTracer(self, None, node, aval, out)
 
     def _counted(self, key, prim, args, primals, params):
         active = [type(x) is LinearizeTracer and x._trace is self for x in args]
@@ -576,8 +608,14 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
         inputs.append(node)
         return LinearizeTracer(trace, x, node, aval)
 
-    with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace):
-        outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
+    # Written twice: deeply nested programs need few frames each.
+    if mutable_among(primals) is None:
+        args = [variable(i, x) if a else x for i, (x, a) in enumerate(zip(primals, active, strict=True))]
+        with entered(trace):
+            outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
+    else:
+        with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace):
+            outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
     pairs = [trace.split(x) for x in outs]
     return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)
 

@@ -22,6 +22,7 @@ from bedrax.core import avals, dtypes, executors
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce
 from bedrax.core.ir import Eqn, Jaxpr, Var
+from bedrax.core.quiet import quietly
 from bedrax.core.tables import eval_rules, programs, pure_shapes
 from bedrax.lax.primitives.elementwise import add_jaxvals_p
 
@@ -190,15 +191,15 @@ def value_of(x: Any) -> np.ndarray:
     value = np.asarray(x)
     if value.dtype is dtype:
         return value
-    with np.errstate(all="ignore"):  # float64 beyond float32 becomes infinite
-        return value.astype(dtype)
+    return quietly(value.astype, dtype)  # float64 beyond float32 becomes infinite
 
 
 def kept(x: Any, value: Any) -> Any:
     """Return an operand that a step keeps, with the value that it read: a later write to the operand has no effect."""
     if type(x) is not np.ndarray:
         return x  # a scalar
-    return executors.get().asarray(x) if value is x else executors.get().host_type(value)
+    host = executors.get().host_type
+    return host(value.copy() if value is x and (x.base is not None or x.flags.writeable) else value)
 
 
 _sums: dict[Any, Callable[..., list[Any]]] = {}
@@ -213,4 +214,4 @@ def sum_of(x: Any, y: np.ndarray) -> np.ndarray:
         a, b, c = Var(kind), Var(kind), Var(kind)
         program = Jaxpr([a, b], [c], [Eqn(add_jaxvals_p, [a, b], [c], {})])
         add = _sums[dtype] = executors.get().function_of(program)  # the same for all shapes
-    return add(x if type(x) is np.ndarray else value_of(x), y)[0]
+    return quietly(add, x if type(x) is np.ndarray else value_of(x), y)[0]

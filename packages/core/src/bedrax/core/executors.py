@@ -70,7 +70,10 @@ class Executor:
         raise NotImplementedError(f"the {self.name} executor does not say how it runs programs")
 
     def function_of(self, jaxpr: Jaxpr) -> Callable[..., list[Any]]:
-        """Return a program as a function of NumPy arrays that returns a list of them; if there is a `host_type`."""
+        """Return a program as a function of NumPy arrays that returns a list of them, if there is a `host_type`.
+
+        It is called by `bedrax.core.quiet.quietly`.
+        """
         raise NotImplementedError(f"the {self.name} executor does not say how it compiles programs to functions")
 
     def run_jit(self, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:

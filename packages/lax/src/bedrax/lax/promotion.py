@@ -19,6 +19,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
+from bedrax.core.quiet import quietly
 from bedrax.core.staging import StagingTrace
 from bedrax.core.tracing import cast_together, current, eval_trace
 from bedrax.lax import flags, lattice
@@ -275,8 +276,7 @@ def convert(x: Any, aval: Any, dtype: np.dtype, weak: bool = False) -> Any:
     if isinstance(x, (np.ndarray, np.generic)):
         if x.dtype == dtype or (kind is np.ndarray and aval.dtype == dtype and isinstance(current.trace, StagingTrace)):
             return x  # a trace converts and copies each array once
-        with np.errstate(all="ignore"):  # float64 beyond float32 becomes infinite
-            return np.asarray(x).astype(dtype)
+        return quietly(np.asarray(x).astype, dtype)  # float64 beyond float32 becomes infinite
     if aval.dtype == dtype:
         return x  # a weak operand needs no change: a strong operand makes the result strong
     return conversions.convert_to(x, dtype, weak)

@@ -162,6 +162,8 @@ sum: Final = _fold(
     Array(109, dtype=int32)
     """,
 )
+_sum: Final = sum.__wrapped__  # without the test whether it is one program
+
 prod: Final = _fold(
     "prod",
     "product",
@@ -455,7 +457,7 @@ def mean(
     target = _float_target("mean", dtype, own)
     axes = normalize_axes(axis, len(aval.shape))
     work = _accumulation(target) if dtypes.is_inexact(target) else dtypes.default_float_dtype()
-    total = sum(x, axes, dtype=None if work is own else work, keepdims=keepdims, where=where)
+    total = _sum(x, axes, None if work is own else work, None, keepdims, where=where)
     result = true_divide(total, _count(x, axes, where, work, keepdims))
     return result if work == target else lax.convert_element_type(result, target)
 

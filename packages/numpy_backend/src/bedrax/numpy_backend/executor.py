@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,7 +14,6 @@ from bedrax.core.executors import Executor
 from bedrax.lax import element_types
 from bedrax.numpy_backend.host_array import HostArray, apart, owned, to_numpy
 from bedrax.numpy_backend.program_source import compiled, evaluate, on_bases
-from bedrax.numpy_backend.quiet import quietly
 from bedrax.numpy_backend.tables import numpy_rules
 
 if TYPE_CHECKING:
@@ -75,8 +73,8 @@ class NumpyExecutor(Executor):
         return wrap_all(evaluate(jaxpr, *(to_numpy(x)[0] for x in args)), jaxpr.out_avals, args)
 
     def function_of(self, jaxpr: Jaxpr) -> Callable[..., list[Any]]:
-        """Return a program as a function of NumPy arrays, without the warnings of NumPy."""
-        return functools.partial(quietly, compiled(jaxpr).function)
+        """Return a program as a function of NumPy arrays. The caller turns off the warnings of NumPy."""
+        return compiled(jaxpr).function
 
     def asarray(self, x: Any) -> Array:
         """Return a concrete value as this executor's array. A writable NumPy array is copied."""

@@ -16,7 +16,7 @@ from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, scalar_aval
 from bedrax.lax.primitives import elementwise as p
 from bedrax.numpy_backend.numbers import convert, narrow, native
-from bedrax.numpy_backend.quiet import quietly
+from bedrax.core.quiet import quietly
 from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules, source_rules
 
 if TYPE_CHECKING:
