@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from marshal import dumps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -482,17 +481,14 @@ class LinearizeTrace(Differentiating):
             elif kind is np.ndarray:
                 aval = aval_of(x)
                 key.append(aval.token)
-                values.append(x if x.dtype is aval.dtype else steps.value_of(x))
+                values.append(x if x.dtype is aval.dtype else quietly(x.astype, aval.dtype))
             else:
                 return self._by_rule(prim, args, params)
             primals.append(x)
         if not nodes:
             return self._by_rule(prim, args, params)
         if params:
-            try:
-                key.append(dumps(params, 2))
-            except ValueError:  # values that `marshal` does not support
-                key.append(exact_items(params))
+            key.append(exact_items(params) if prim in steps.special else steps.key_of(prim, params))
         key = tuple(key)
         step = known_steps.get(key, 0)
         if type(step) is int:
@@ -514,7 +510,10 @@ class LinearizeTrace(Differentiating):
         kept = []
         for i in step.kept:
             x = primals[i]
-            kept.append(steps.kept(x, values[i]) if x is args[i] and type(x) is np.ndarray else x)
+            if type(x) is np.ndarray and x is args[i]:  # a later write of the user has no effect
+                value = values[i]
+                x = host(value.copy() if value is x and (x.base is not None or x.flags.writeable) else value)
+            kept.append(x)
         node = Node(self.tape, step.tangent, (step, kept, found, nodes))
         self.tape.entries.append(node)
         return LinearizeTracer(self, None, node, aval, out)

@@ -14,6 +14,7 @@ and the order in which contributions are added, are those of the rules, so the r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from marshal import dumps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from bedrax.core import avals, dtypes, executors
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce
+from bedrax.core.exact import exact_items
 from bedrax.core.ir import Eqn, Jaxpr, Var
 from bedrax.core.quiet import quietly
 from bedrax.core.tables import eval_rules, programs, pure_shapes
@@ -76,6 +78,19 @@ def token_of(x: Any) -> int:
     aval = x.aval
     x.aval = avals.plain_aval(aval.shape, aval.dtype, aval.weak_type)
     return x.aval.token
+
+
+special: set[Primitive] = set()
+"""The primitives with params that `marshal` does not support."""
+
+
+def key_of(prim: Primitive, params: dict[str, Any]) -> Any:
+    """Return the key of the params of an operation."""
+    try:
+        return dumps(params, 2)
+    except ValueError:
+        special.add(prim)
+        return exact_items(params)
 
 
 def count(
@@ -192,14 +207,6 @@ def value_of(x: Any) -> np.ndarray:
     if value.dtype is dtype:
         return value
     return quietly(value.astype, dtype)  # float64 beyond float32 becomes infinite
-
-
-def kept(x: Any, value: Any) -> Any:
-    """Return an operand that a step keeps, with the value that it read: a later write to the operand has no effect."""
-    if type(x) is not np.ndarray:
-        return x  # a scalar
-    host = executors.get().host_type
-    return host(value.copy() if value is x and (x.base is not None or x.flags.writeable) else value)
 
 
 _sums: dict[Any, Callable[..., list[Any]]] = {}

@@ -458,7 +458,7 @@ def mean(
     axes = normalize_axes(axis, len(aval.shape))
     work = _accumulation(target) if dtypes.is_inexact(target) else dtypes.default_float_dtype()
     total = _sum(x, axes, None if work is own else work, None, keepdims, where=where)
-    result = true_divide(total, _count(x, axes, where, work, keepdims))
+    result = lax.div(total, _count(x, axes, where, work, keepdims))
     return result if work == target else lax.convert_element_type(result, target)
 
 
