@@ -492,7 +492,7 @@ class LinearizeTrace(Differentiating):
         key = tuple(key)
         step = known_steps.get(key, 0)
         if type(step) is int:
-            step = self._counted(key, prim, args, primals, params)
+            step = self._counted(key, prim, args, params)
         if step is None:
             return self._by_rule(prim, args, params)
         for i, dtype in step.scalars:
@@ -518,10 +518,10 @@ class LinearizeTrace(Differentiating):
         self.tape.entries.append(node)
         return LinearizeTracer(self, None, node, aval, out)
 
-    def _counted(self, key, prim, args, primals, params):
-        active = [type(x) is LinearizeTracer and x._trace is self for x in args]
+    def _counted(self, key, prim, args, params):
+        active = tuple(type(x) is LinearizeTracer and x._trace is self for x in args)
         with set_trace(self.parent):
-            return steps.count(key, prim, primals, active, params, (linearize_jaxpr, transpose_jaxpr))
+            return steps.count(key, prim, args, active, params, (linearize_jaxpr, transpose_jaxpr))
 
     def _by_rule(self, prim, args, params):
         primals = []

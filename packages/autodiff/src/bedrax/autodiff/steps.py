@@ -94,12 +94,12 @@ def key_of(prim: Primitive, params: dict[str, Any]) -> Any:
 
 
 def count(
-    key: Any, prim: Primitive, args: Sequence[Any], active: Sequence[bool], params: dict[str, Any], derive: Any
+    key: Any, prim: Primitive, args: Sequence[Any], active: tuple[bool, ...], params: dict[str, Any], derive: Any
 ) -> Step | None:
     """Count one use of an operation; return its step once it is used often.
 
     Args:
-      args: operands, none of which is a tracer.
+      args: the operands.
       active: which operands have a tangent.
       derive: the functions that linearize and transpose a program.
     """
@@ -115,12 +115,13 @@ def count(
         if uses + 1 < _OFTEN:
             return None
         try:
-            step = _derived(prim, [aval_of(x) for x in args], tuple(active), params, derive)
+            step = _derived(prim, list(map(aval_of, args)), active, params, derive)
         except Exception:  # the rules raise it again, for the user's values
             step = None
-        for i, x in enumerate(args):
-            if step is not None and type(x) in SCALARS:
-                step = step._replace(scalars=(*step.scalars, (i, aval_of(x).dtype)))
+        if step is not None:
+            primals = [getattr(x, "primal", x) for x in args]
+            scalars = [(i, aval_of(x).dtype) for i, x in enumerate(primals) if type(x) in SCALARS]
+            step = step._replace(scalars=tuple(scalars))
         known[key] = step
     return step
 
