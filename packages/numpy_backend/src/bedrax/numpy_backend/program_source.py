@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 _FOLDER = os.path.dirname(__file__)  # tracebacks leave out frames of this folder
-_KEPT = 1024  # bytes; smaller values are kept until the function returns
-_OVERWRITTEN = 16384  # bytes; the memory of larger values is used again
+_KEPT = 128  # elements; smaller values are kept until the function returns
+_OVERWRITTEN = 2048  # elements; the memory of larger values is used again
 
 
 class Program(NamedTuple):
@@ -157,7 +157,7 @@ def _is_large(var: Var, limit: int = _KEPT) -> bool:
     if not aval.is_array:
         return False
     size = element_types.base_aval(aval).size
-    return type(size) is not int or size * 8 > limit
+    return type(size) is not int or size > limit
 
 
 def _holds(var: Var, results: Sequence[Var]) -> bool:
