@@ -21,11 +21,11 @@ OFTEN = 8
 def _no_steps(monkeypatch):
     """Each test begins without steps, and soon makes them."""
     monkeypatch.setattr(steps, "_OFTEN", 4)
-    steps.known.clear()
+    steps.known().clear()
 
 
 def _made(prim):
-    return [step for key, step in steps.known.items() if key[0] is prim and isinstance(step, steps.Step)]
+    return [step for key, step in steps.known().items() if key[0] is prim and isinstance(step, steps.Step)]
 
 
 def _same(tree, other):
@@ -78,7 +78,7 @@ def test_steps_give_the_bits_of_the_rules(name, dtype):
     x = lax.convert_element_type(_vector(), dtype)
     first, again = _often(value_and_grad(FUNCTIONS[name]), x)
     assert _same(first, again)
-    assert any(isinstance(step, steps.Step) for step in steps.known.values())
+    assert any(isinstance(step, steps.Step) for step in steps.known().values())
 
 
 def test_steps_of_complex_numbers_and_of_64_bits():

@@ -101,6 +101,8 @@ class Chosen:
 
 
 def _chosen_positions(name: str, fun: Callable, argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
+    if type(argnums) is int and 0 <= argnums < count:
+        return (argnums,)
     try:
         return normalized(argnums, count, f"{name}: argnums", distinct=True)
     except ValueError as e:

@@ -24,7 +24,6 @@ from bedrax.autodiff.forward import Differentiating, DualTracer
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.autodiff.tables import instantiate as materialize
 from bedrax.autodiff.steps import SCALARS
-from bedrax.autodiff.steps import known as known_steps
 from bedrax.core import avals, context, executors, source, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
@@ -437,7 +436,7 @@ def _choose_rule(prim: Primitive) -> Callable:
 class LinearizeTrace(Differentiating):
     """Runs jvp rules with the tape current; prefers rules that split a primitive's programs."""
 
-    __slots__ = ("tape",)
+    __slots__ = ("context", "epoch", "known", "tape")
     splits_loops = True
 
     @property
@@ -449,15 +448,22 @@ class LinearizeTrace(Differentiating):
         self.alive = True
         self.tape: Tape = Tape(parent)
         self.tape.follows = True
+        self.context: Any = None  # the thread's record, for which `known` has the steps
+        self.epoch: int = -1
+        self.known: dict[Any, Any] = {}
         if parent is eval_trace:
             self.tape.host = (executors.active or executors.get()).host_type
 
     def process(self, prim: Primitive, args: list[ArrayLike] | tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Take the step of an operation if it is known; else run the primitive's rule, with the tape current."""
         host = self.tape.host
-        if host is None or executors.observers:
+        may = steps.may_have.get(prim)
+        if host is None or executors.observers or not (steps.decide(prim) if may is None else may):
             return self._by_rule(prim, args, params)
-        key = [prim, context.thread.context, context.epoch]
+        if context.thread.context is not self.context or context.epoch != self.epoch:
+            self.context, self.epoch = context.thread.context, context.epoch
+            self.known = steps.known()
+        key = [prim]
         primals, values, nodes = [], [], []
         for x in args:
             kind = type(x)
@@ -490,13 +496,14 @@ class LinearizeTrace(Differentiating):
         if params:
             key.append(exact_items(params) if prim in steps.special else steps.key_of(prim, params))
         key = tuple(key)
-        step = known_steps.get(key, 0)
+        step = self.known.get(key, 0)
         if type(step) is int:
             step = self._counted(key, prim, args, params)
         if step is None:
             return self._by_rule(prim, args, params)
-        for i, dtype in step.scalars:
-            values[i] = np.asarray(values[i], dtype)
+        if step.scalars:
+            for i, dtype in step.scalars:
+                values[i] = np.asarray(values[i], dtype)
         try:
             found = quiet.run(step.forward, *values)
         except RuntimeError:
@@ -521,7 +528,7 @@ class LinearizeTrace(Differentiating):
     def _counted(self, key, prim, args, params):
         active = tuple(type(x) is LinearizeTracer and x._trace is self for x in args)
         with set_trace(self.parent):
-            return steps.count(key, prim, args, active, params, (linearize_jaxpr, transpose_jaxpr))
+            return steps.count(self.known, key, prim, args, active, params, (linearize_jaxpr, transpose_jaxpr))
 
     def _by_rule(self, prim, args, params):
         primals = []

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bedrax.core import avals, dtypes, executors
+from bedrax.core import avals, context, dtypes, executors
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.dead_code import dce
 from bedrax.core.exact import exact_items
@@ -69,8 +69,17 @@ class Step(NamedTuple):
     transposed: Jaxpr | None = None
 
 
-known: dict[Any, Step | int | None] = {}
-"""Operation and types -> its step, None if it has none, or how often it was linearized by its rules."""
+def known() -> dict[Any, Step | int | None]:
+    """Return the steps for the options and rules in force in this thread.
+
+    Returns:
+      (primitive, types, params) -> its step, None if it has none, or how often it was linearized by its rules.
+    """
+    derived = context.thread.context.derived
+    found = derived.get(__name__)
+    if found is None or found[0] != context.epoch:
+        found = derived[__name__] = context.epoch, {}
+    return found[1]
 
 
 def token_of(x: Any) -> int:
@@ -80,8 +89,20 @@ def token_of(x: Any) -> int:
     return x.aval.token
 
 
+may_have: dict[Primitive, bool] = {}
+"""Primitives of the vocabulary -> whether their operations may have steps."""
+
+
+def decide(prim: Primitive) -> bool:
+    """Return whether operations of a primitive may have steps: it is of the vocabulary, and holds no programs."""
+    if prim.home not in pure_shapes:
+        return False
+    found = may_have[prim] = not prim.multiple_results and not programs.states(prim)
+    return found
+
+
 special: set[Primitive] = set()
-"""The primitives with params that `marshal` does not support."""
+"""The primitives, of those that may have steps, with params that `marshal` does not support."""
 
 
 def key_of(prim: Primitive, params: dict[str, Any]) -> Any:
@@ -94,11 +115,12 @@ def key_of(prim: Primitive, params: dict[str, Any]) -> Any:
 
 
 def count(
-    key: Any, prim: Primitive, args: Sequence[Any], active: tuple[bool, ...], params: dict[str, Any], derive: Any
+    known: dict[Any, Step | int | None], key: Any, prim: Primitive, args: Sequence[Any], active: tuple[bool, ...], params: dict[str, Any], derive: Any
 ) -> Step | None:
     """Count one use of an operation; return its step once it is used often.
 
     Args:
+      known: see `known`.
       args: the operands.
       active: which operands have a tangent.
       derive: the functions that linearize and transpose a program.
@@ -129,8 +151,8 @@ def count(
 def _derived(
     prim: Primitive, types: list[Any], active: tuple[bool, ...], params: dict[str, Any], derive: Any
 ) -> Step | None:
-    """Derive the programs of an operation; None if it holds programs, or has an evaluation of its own."""
-    if prim.multiple_results or prim.home not in pure_shapes or dict.get(eval_rules, prim) or programs[prim](params):
+    """Derive the programs of an operation; None if it has an evaluation of its own, or its result another kind of type."""
+    if dict.get(eval_rules, prim) is not None:
         return None
     linearize, transpose = derive
     function_of = executors.get().function_of

@@ -56,15 +56,17 @@ class Context:
     Attributes:
       values: the changed variables: name -> value.
       own: the key of the keyed ones among them; None if there are none.
+      derived: what was derived from the values in force, by whose owner's name; freed with the record.
     """
 
-    __slots__ = ("__weakref__", "_after", "_resolved", "own", "values")
+    __slots__ = ("__weakref__", "_after", "_resolved", "derived", "own", "values")
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values: dict[str, Any] = values
         keyed = {name: value for name, value in values.items() if _variables[name].keyed}
         self.own: TraceContext | None = _interned(_keys, TraceContext, keyed) if keyed else None
         self._resolved: tuple[int, Any] = (-1, None)
+        self.derived: dict[str, Any] = {}
         self._after: dict[Any, Context] = {}  # changes -> context, so that blocks that are entered again find theirs
 
     def changed(self, changes: dict[Variable, Any]) -> Context:
