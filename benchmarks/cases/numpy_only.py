@@ -68,10 +68,13 @@ STATEMENTS = {
     "recurrent network, 20 steps": "d_recurrent(w1, images[:20])",
     "slices and where": "d_indexing(vector)",
 }
-JITTED = PROGRAMS + """
+JITTED = (
+    PROGRAMS
+    + """
 d_mlp, d_scalar, d_elementwise, d2_scalar = jit(d_mlp), jit(d_scalar), jit(d_elementwise), jit(d2_scalar)
 d_logistic, d_recurrent, d_indexing = jit(d_logistic), jit(d_recurrent), jit(d_indexing)
 """
+)
 # The gradient of `elementwise`, as one writes it: a forward pass that keeps what the backward pass reads.
 MEMORY = """
 import tracemalloc
@@ -105,43 +108,49 @@ from bedrax.pytree import (
 )
 """
 
-CASES = [
-    Case(
-        f"NumPy-only gradients/{name}",
-        statement,
-        {"ours": OURS + PROGRAMS, "autograd": AUTOGRAD + PROGRAMS},
-        peers=("autograd",),
-        target=1.0,
-    )
-    for name, statement in STATEMENTS.items()
-] + [
-    Case(
-        f"NumPy-only jitted gradients/{name}",
-        statement,
-        {"ours": OURS + JITTED, "autograd": AUTOGRAD + JITTED},
-        peers=("autograd",),
-        target=0.35,
-    )
-    for name, statement in STATEMENTS.items()
-] + [
-    Case(
-        f"NumPy-only memory/elementwise gradient, {name}",
-        {"ours": statement, "autograd": "peak(by_hand, large)"},
-        {"ours": OURS + PROGRAMS + MEMORY, "autograd": AUTOGRAD + MEMORY},
-        peers=("autograd",),
-        target=1.0,
-        unit="MiB",
-    )
-    for name, statement in (
-        ("by grad", "peak(d_elementwise, large)"), ("by jit(grad)", "peak(jit(d_elementwise), large)")
-    )
-] + [
-    Case(
-        f"NumPy-only pytrees/{name}",
-        statement,
-        {"ours": PYTREE + pytrees.TREES, "optree": pytrees.OPTREE + pytrees.TREES},
-        peers=("optree",),
-        target=1.5,
-    )
-    for name, statement in pytrees.STATEMENTS.items()
-]
+CASES = (
+    [
+        Case(
+            f"NumPy-only gradients/{name}",
+            statement,
+            {"ours": OURS + PROGRAMS, "autograd": AUTOGRAD + PROGRAMS},
+            peers=("autograd",),
+            target=1.0,
+        )
+        for name, statement in STATEMENTS.items()
+    ]
+    + [
+        Case(
+            f"NumPy-only jitted gradients/{name}",
+            statement,
+            {"ours": OURS + JITTED, "autograd": AUTOGRAD + JITTED},
+            peers=("autograd",),
+            target=0.35,
+        )
+        for name, statement in STATEMENTS.items()
+    ]
+    + [
+        Case(
+            f"NumPy-only memory/elementwise gradient, {name}",
+            {"ours": statement, "autograd": "peak(by_hand, large)"},
+            {"ours": OURS + PROGRAMS + MEMORY, "autograd": AUTOGRAD + MEMORY},
+            peers=("autograd",),
+            target=1.0,
+            unit="MiB",
+        )
+        for name, statement in (
+            ("by grad", "peak(d_elementwise, large)"),
+            ("by jit(grad)", "peak(jit(d_elementwise), large)"),
+        )
+    ]
+    + [
+        Case(
+            f"NumPy-only pytrees/{name}",
+            statement,
+            {"ours": PYTREE + pytrees.TREES, "optree": pytrees.OPTREE + pytrees.TREES},
+            peers=("optree",),
+            target=1.5,
+        )
+        for name, statement in pytrees.STATEMENTS.items()
+    ]
+)

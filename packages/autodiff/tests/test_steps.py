@@ -33,7 +33,9 @@ def _same(tree, other):
     if isinstance(tree, tuple):
         return len(tree) == len(other) and all(map(_same, tree, other))
     a, b = np.asarray(tree), np.asarray(other)
-    return a.dtype == b.dtype and tree.weak_type == other.weak_type and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return (
+        a.dtype == b.dtype and tree.weak_type == other.weak_type and a.shape == b.shape and a.tobytes() == b.tobytes()
+    )
 
 
 def _often(function, *args):
@@ -166,7 +168,9 @@ def test_a_step_gives_way_to_a_rule_that_a_library_sets(monkeypatch):
     assert _made(lax.sin_p)
     old = jvp_rules[lax.sin_p]
     kind = jvp_rules.kinds[lax.sin_p]
-    jvp_rules.replace(lax.sin_p, lambda primals, tangents: (lax.sin_p.bind(*primals), lax.mul(tangents[0], np.float32(9))))
+    jvp_rules.replace(
+        lax.sin_p, lambda primals, tangents: (lax.sin_p.bind(*primals), lax.mul(tangents[0], np.float32(9)))
+    )
     try:
         assert f(np.float32(1)) == 9
     finally:

@@ -152,14 +152,14 @@ def check_inputs(
     name: str, chosen: Chosen, *, holomorphic: bool, allow_int: bool = False, forward: bool = False
 ) -> None:
     """Raises if an argument has no derivative of the requested kind."""
-    i, types = 0, []
+    types: list[Any] = []
     try:
-        for i, x in enumerate(chosen.leaves):
+        for x in chosen.leaves:
             aval = aval_of(x)
             _check_input(name, x, aval, holomorphic, allow_int, forward)
             types.append(aval)
     except TypeError as error:
-        codes.with_facts(error, [f"It is {chosen.name_of(i)}."])
+        codes.with_facts(error, [f"It is {chosen.name_of(len(types))}."])
         raise
     chosen._types = types
 

@@ -21,15 +21,15 @@ import numpy as np
 from bedrax.autodiff import steps
 from bedrax.autodiff.dependence import dependents
 from bedrax.autodiff.forward import Differentiating, DualTracer
+from bedrax.autodiff.steps import SCALARS
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.autodiff.tables import instantiate as materialize
-from bedrax.autodiff.steps import SCALARS
 from bedrax.core import avals, context, executors, source, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
-from bedrax.core.exact import exact_items
 from bedrax.core.dead_code import dce, dead_code_rules, kept
+from bedrax.core.exact import exact_items
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, run
 from bedrax.core.jitting import jit_p
@@ -457,8 +457,10 @@ class LinearizeTrace(Differentiating):
     def process(self, prim: Primitive, args: list[ArrayLike] | tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Take the step of an operation if it is known; else run the primitive's rule, with the tape current."""
         host = self.tape.host
+        if host is None or executors.observers:
+            return self._by_rule(prim, args, params)
         may = steps.may_have.get(prim)
-        if host is None or executors.observers or not (steps.decide(prim) if may is None else may):
+        if not (steps.decide(prim) if may is None else may):
             return self._by_rule(prim, args, params)
         if context.thread.context is not self.context or context.epoch != self.epoch:
             self.context, self.epoch = context.thread.context, context.epoch

@@ -36,7 +36,9 @@ SCALARS: Final = frozenset(
 )
 """The types of scalars that are operands of steps. The type of such a scalar follows from its class."""
 
-_OFTEN: Final = 32  # linearizations of an operation, after which its programs are made: they cost as much as about so many
+_OFTEN: Final = (
+    32  # linearizations of an operation, after which its programs are made: they cost as much as about so many
+)
 _MOST: Final = 4096  # operations that are known
 
 
@@ -115,7 +117,13 @@ def key_of(prim: Primitive, params: dict[str, Any]) -> Any:
 
 
 def count(
-    known: dict[Any, Step | int | None], key: Any, prim: Primitive, args: Sequence[Any], active: tuple[bool, ...], params: dict[str, Any], derive: Any
+    known: dict[Any, Step | int | None],
+    key: Any,
+    prim: Primitive,
+    args: Sequence[Any],
+    active: tuple[bool, ...],
+    params: dict[str, Any],
+    derive: Any,
 ) -> Step | None:
     """Count one use of an operation; return its step once it is used often.
 

@@ -43,7 +43,7 @@ class Executor:
       rank: the installed backend of the highest rank evaluates.
       compiles: whether a program of several operations runs faster than the operations one by one.
       shares_memory: whether `from_dlpack` uses the memory of the other library without a copy.
-      host_type: the class of its arrays if operations are evaluated in Python at once, and an array holds its elements as
+      host_type: the class of its arrays if operations are evaluated in Python immediately, and an array holds its elements as
         a NumPy array, the attribute `_value`; None for other backends.
       ready: looked up before `apply`: primitive -> {params as `marshal` writes them, or None: function of operands},
         or None.

@@ -13,7 +13,9 @@ import numpy as np
 class Quiet(threading.local):
     """NumPy keeps its error state in a context variable, so a context of our own can hold the quiet one."""
 
-    run: Callable[..., Any]  # ``(function, *args)``: without warnings. RuntimeError: NumPy was interrupted in this thread
+    run: Callable[
+        ..., Any
+    ]  # ``(function, *args)``: without warnings. RuntimeError: NumPy was interrupted in this thread
 
     def __init__(self) -> None:
         context = contextvars.Context()

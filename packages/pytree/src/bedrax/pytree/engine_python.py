@@ -453,7 +453,9 @@ class PyTreeDef:
         self._nodes = nodes
         self._hash = None
         self._builds, self._built = None, 0
-        self._up_to = self._paths = None  # a function for `flatten_up_to`, and the key paths, of treedefs that are expected
+        self._up_to = self._paths = (
+            None  # a function for `flatten_up_to`, and the key paths, of treedefs that are expected
+        )
         self._num_leaves = sum(n.type is LEAF for n in nodes) if num_leaves is None else num_leaves
         return self
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, scalar_aval
+from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import elementwise as p
 from bedrax.numpy_backend.numbers import convert, narrow, native
-from bedrax.core.quiet import quietly
 from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules, source_rules
 
 if TYPE_CHECKING:
