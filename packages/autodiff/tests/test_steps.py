@@ -13,6 +13,7 @@ from bedrax.batching import vmap
 from bedrax.core import config, executors
 from bedrax.core.jitting import jit
 from bedrax.core.tracing import Primitive
+from bedrax.numpy_backend.tables import numpy_rules
 
 OFTEN = 8
 
@@ -152,6 +153,24 @@ def test_later_writes_to_an_array_of_numpy_have_no_effect():
         _, pullback = vjp(lambda x: x * factor, x)
     factor[:] = 5
     np.testing.assert_array_equal(pullback(np.ones(7, np.float32))[0], np.ones(7))
+
+
+def test_results_of_steps_share_no_memory_with_arrays_of_numpy():
+    rules = [(lax.max_p, lambda x, y: y)]  # a rule that returns an operand
+    replaced = [(prim, numpy_rules[prim], numpy_rules.kinds[prim]) for prim, _ in rules]
+    other = np.ones(7, np.float32)
+    for prim, rule in rules:
+        numpy_rules.replace(prim, rule)
+    try:
+        for _ in range(OFTEN):
+            out, _ = vjp(lambda x: lax.max_p.bind(x, other), np.zeros(7, np.float32))
+        assert _made(lax.max_p)
+    finally:
+        for prim, rule, kind in replaced:
+            numpy_rules.replace(prim, rule)
+            numpy_rules.kinds[prim] = kind
+    other[:] = 5
+    np.testing.assert_array_equal(out, np.ones(7))
 
 
 def test_steps_do_not_warn():

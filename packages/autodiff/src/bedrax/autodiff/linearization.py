@@ -466,7 +466,7 @@ class LinearizeTrace(Differentiating):
             self.context, self.epoch = context.thread.context, context.epoch
             self.known = steps.known()
         key = [prim]
-        primals, values, nodes = [], [], []
+        primals, values, nodes, foreign = [], [], [], []
         for x in args:
             kind = type(x)
             if kind is LinearizeTracer and x._trace is self:
@@ -489,7 +489,11 @@ class LinearizeTrace(Differentiating):
             elif kind is np.ndarray:
                 aval = aval_of(x)
                 key.append(aval.token)
-                values.append(x if x.dtype is aval.dtype else quietly(x.astype, aval.dtype))
+                if x.dtype is aval.dtype:
+                    foreign.append(x)
+                    values.append(x)
+                else:
+                    values.append(quietly(x.astype, aval.dtype))
             else:
                 return self._by_rule(prim, args, params)
             primals.append(x)
@@ -510,6 +514,8 @@ class LinearizeTrace(Differentiating):
             found = quiet.run(step.forward, *values)
         except RuntimeError:
             found = quietly(step.forward, *values)
+        if foreign:
+            found = steps.apart(found, foreign)
         aval = step.aval
         if step.backward is None:
             if step.through is None:

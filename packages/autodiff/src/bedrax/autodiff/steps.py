@@ -240,6 +240,11 @@ def value_of(x: Any) -> np.ndarray:
     return quietly(value.astype, dtype)  # float64 beyond float32 becomes infinite
 
 
+def apart(results: list[np.ndarray], operands: list[np.ndarray]) -> list[np.ndarray]:
+    """Return the results of a step; copies of those that share memory with operands to which the user may write."""
+    return [x.copy() if any(np.may_share_memory(x, operand) for operand in operands) else x for x in results]
+
+
 _sums: dict[Any, Callable[..., list[Any]]] = {}
 
 
