@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.autodiff import grad, linearize, steps, value_and_grad, vjp
+from bedrax.autodiff import custom_jvp, grad, linearize, steps, value_and_grad, vjp
 from bedrax.autodiff.linearization import linearize_flat
 from bedrax.autodiff.tables import jvp_rules
 from bedrax.batching import vmap
@@ -102,6 +102,19 @@ def test_steps_of_python_scalars_have_weak_types():
     assert _same(first, again)
     assert again[1].weak_type
     assert _made(lax.mul_p)
+
+
+def test_tangents_that_are_constants():
+    @custom_jvp
+    def one(x):
+        return x
+
+    one.defjvp(lambda primals, tangents: (primals[0], np.float32(1)))
+    x = lax.asarray(np.float32(2))
+    first, again = _often(lambda x: linearize(lambda x: lax.mul(one(x), x), x)[1](x), x)
+    assert _same(first, again)
+    first, again = _often(grad(lambda x: lax.mul(lax.sin(one(x)), x)), x)
+    assert _same(first, again)
 
 
 def test_derivatives_of_derivatives():

@@ -470,7 +470,10 @@ class LinearizeTrace(Differentiating):
         for x in args:
             kind = type(x)
             if kind is LinearizeTracer and x._trace is self:
-                nodes.append(x.tangent)
+                node = x.tangent
+                if type(node) is not Node:  # a constant
+                    return self._by_rule(prim, args, params)
+                nodes.append(node)
                 key.append(True)
                 value = x.value
                 if value is not None:
@@ -481,7 +484,10 @@ class LinearizeTrace(Differentiating):
                 x = x.primal
                 kind = type(x)
             if kind is host:
-                key.append(x.aval.token or steps.token_of(x))
+                token = x.aval.token or steps.token_of(x)
+                if token is None:
+                    return self._by_rule(prim, args, params)
+                key.append(token)
                 values.append(x._value)
             elif kind in SCALARS:
                 key.append(kind)
@@ -502,7 +508,10 @@ class LinearizeTrace(Differentiating):
         if params:
             key.append(exact_items(params) if prim in steps.special else steps.key_of(prim, params))
         key = tuple(key)
-        step = self.known.get(key, 0)
+        try:
+            step = self.known.get(key, 0)
+        except TypeError:  # a parameter that is not hashable
+            return self._by_rule(prim, args, params)
         if type(step) is int:
             step = self._counted(key, prim, args, params)
         if step is None:
@@ -539,6 +548,7 @@ class LinearizeTrace(Differentiating):
             return steps.count(self.known, key, prim, args, active, params, (linearize_jaxpr, transpose_jaxpr))
 
     def _by_rule(self, prim, args, params):
+        """Run the linearize or jvp rule where an operand has a tangent; else pass the operation on."""
         primals = []
         tangents = []
         active = False

@@ -36,9 +36,8 @@ SCALARS: Final = frozenset(
 )
 """The types of scalars that are operands of steps. The type of such a scalar follows from its class."""
 
-_OFTEN: Final = (
-    32  # linearizations of an operation, after which its programs are made: they cost as much as about so many
-)
+# The number of linearizations of an operation after which its programs are made: these take about as long as so many.
+_OFTEN: Final = 32
 _MOST: Final = 4096  # operations that are known
 
 
@@ -84,9 +83,11 @@ def known() -> dict[Any, Step | int | None]:
     return found[1]
 
 
-def token_of(x: Any) -> int:
-    """Return the token of the type of an array; its type becomes the object that all equal ones are."""
+def token_of(x: Any) -> int | None:
+    """Return the token of the type of an array, which becomes the object that all equal ones are; None if it is not plain."""
     aval = x.aval
+    if aval.split is not None or aval.vma or aval.memory_space is not None or not isinstance(aval.dtype, np.dtype):
+        return None
     x.aval = avals.plain_aval(aval.shape, aval.dtype, aval.weak_type)
     return x.aval.token
 
@@ -135,11 +136,7 @@ def count(
     """
     if len(known) > _MOST:
         known.clear()
-    try:
-        uses = known.get(key, 0)
-    except TypeError:  # a parameter that is not hashable
-        return None
-    step = None
+    uses, step = known.get(key, 0), None
     if type(uses) is int:
         known[key] = uses + 1
         if uses + 1 < _OFTEN:
