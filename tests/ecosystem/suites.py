@@ -82,7 +82,7 @@ DEVICES = {"flax": 4}
 LIMIT, LIMIT_OF_A_TEST = 1800, 300  # seconds of one file, and of one test
 GRACE = 60  # seconds until a file is killed that did not end with its last test
 # Folders of a source distribution that have no tests of the library.
-NOT_THE_LIBRARY = {"examples", "docs", "docs_nnx", "benchmarks", "build", "integration_tests"}
+NOT_THE_LIBRARY = {"examples", "docs", "docs_nnx", "benchmark", "benchmarks", "build", "integration_tests"}
 _WORDS = "the wording of an error that is also raised here"
 # (Distribution, part of the name of a test): the reason of its failure here.
 KNOWN: dict[tuple[str, str], str] = {
@@ -125,7 +125,7 @@ def files(root: Path, share: str | None = None) -> list[str]:
     places = [root / part for part in share.split()] if share is not None else [root]
     found = {p for place in places for p in ([place] if place.is_file() else place.rglob("*.py"))}
     named = [p.relative_to(root) for p in found if p.stem.endswith("_test") or p.stem.startswith("test_")]
-    return sorted(p.as_posix() for p in named if p.parts[0] not in NOT_THE_LIBRARY)
+    return sorted(p.as_posix() for p in named if NOT_THE_LIBRARY.isdisjoint(p.parts))
 
 
 def identifiers(file: str, failed: Iterable[str]) -> list[str]:

@@ -61,6 +61,17 @@ def test_traces_of_libraries_define_process_primitive():
     assert isinstance(tracing.eval_trace, Trace) and not isinstance(tracing.eval_trace, Doubling)
     with tracing.entered(Doubling(tracing.current.trace)) as trace:
         assert int(lax.add(x, y)) == 10 and trace.full_raise(x) is x
+    seen = []
+
+    class Seeing(Trace):
+        def process_primitive(self, prim, args, params):
+            seen.append(dict(**params))
+            with tracing.set_trace(self.parent):
+                return prim.bind(*args, **params)
+
+    with tracing.entered(Seeing(tracing.current.trace)):
+        carry, _ = lax.scan(lambda c, x: (c + x, c), np.float32(1), np.ones(3, np.float32))
+    assert float(carry) == 4 and [len(group) for group in seen[-1]["ft_in"].unpack()] == [0, 1, 1]
     with (
         tracing.entered(Trace(tracing.current.trace)),
         pytest.raises(NotImplementedError, match="does not define process_primitive"),

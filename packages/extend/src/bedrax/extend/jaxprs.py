@@ -531,8 +531,10 @@ class Trace(tracing.Trace, metaclass=_AnyTrace):
 
     def process(self, prim: tracing.Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Process one operation. Inside, evaluation is current."""
+        if prim.further_params is not None:  # libraries unpack the params into arguments: all of them must be there
+            params = params | prim.further_params(params)
         with tracing.set_trace(tracing.eval_trace):
-            return self.process_primitive(prim, args, ir.described(prim, params))
+            return self.process_primitive(prim, args, params)
 
     def process_primitive(self, primitive: tracing.Primitive, tracers: Any, params: dict[str, Any]) -> Any:
         """The same as `process` of the system's traces."""
