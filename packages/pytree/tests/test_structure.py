@@ -450,3 +450,30 @@ def test_a_type_that_becomes_a_node_after_trees_with_it_were_flattened_often(tu)
         assert tu.tree_leaves(tree) == tree
     tu.register_pytree_node(Pair, lambda p: ((p.x, p.y), None), lambda _, xs: Pair(*xs))
     assert tu.tree_leaves(tree) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_paths_of_a_structure_whose_classes_look_at_their_leaves(tu, strict):
+    class Data:
+        pass
+
+    class LooksAtItsLeaves:
+        """Numbers and text are a part of the structure, as in the classes of Distrax; if strict, all that is no Data."""
+
+        def __init__(self, *fields):
+            self.fields = fields
+
+    def flatten(x):
+        data = [type(f) is Data if strict else not isinstance(f, int | str) for f in x.fields]
+        return [f for f, d in zip(x.fields, data) if d], tuple(None if d else f for f, d in zip(x.fields, data))
+
+    def unflatten(fields, data):
+        rest = iter(data)
+        return LooksAtItsLeaves(*(next(rest) if f is None else f for f in fields))
+
+    tu.register_pytree_node(LooksAtItsLeaves, flatten, unflatten)
+    structure = tu.tree_structure({"a": LooksAtItsLeaves("x", Data(), Data()), "b": [Data()]})
+    texts = ["['a'][<flat index 0>]", "['a'][<flat index 1>]", "['b'][0]"]
+    assert [tu.keystr(path) for path in tu.leaf_paths(structure)] == texts
+    assert type(tu.skeleton(structure)["b"][0]) is object
+    assert tu.leaf_paths(tu.tree_structure(1)) == [()] and tu.leaf_paths(tu.tree_structure(None)) == []

@@ -283,7 +283,7 @@ def per_leaf(prefix: Any, tree: PyTreeDef, what: str) -> list[Any]:
     """One sharding or device, or one option, per leaf of a structure, from a pytree prefix of it."""
     if is_place(prefix):
         return [prefix] * tree.num_leaves
-    full = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
+    full = pytree.skeleton(tree)
     try:
         return pytree.tree_broadcast_leaves(prefix, full, is_place)
     except ValueError as error:
