@@ -116,3 +116,13 @@ def test_traces_of_libraries_get_the_functions_of_a_custom_jvp_call(staged):
 
     assert float(tagged(np.float32(2))) == 40
     assert [float(x) for x in jvp(tagged, (np.float32(2),), (np.float32(1),))] == [40, 30]
+
+
+def test_tracers_of_libraries_are_made_of_a_trace_and_a_type():
+    class Named(tracing.Tracer):
+        def __init__(self, trace, value):
+            super().__init__(trace, aval_of(value))
+
+    trace = Doubling(tracing.current.trace)
+    x = Named(trace, np.ones(3, np.float32))
+    assert x._trace is trace and x.shape == (3,) and x.aval == aval_of(np.ones(3, np.float32))
