@@ -92,6 +92,14 @@ KNOWN: dict[tuple[str, str], str] = {
     ("flax", "test_vmap_and_cond_passthrough_error"): _WORDS,
     **dict.fromkeys([("dm-haiku", "branch_structure_error"), ("dm-haiku", "test_vmap_in_axes_different_size")], _WORDS),
     **dict.fromkeys([("keras", "test_associative_scan_invalid"), ("keras", "test_scan_invalid")], _WORDS),
+    ("dm-haiku", "test_rank_promotion_exception"): _WORDS,
+    ("quax", "test_negative_integer_pow_rejects_integer_dtype"): _WORDS,
+    ("quax", "test_while_vmap"): (
+        "vmap of a loop with a mapped condition chooses the new values in the body; there is no rule for this choice"
+    ),
+    ("optimistix", "test_compare"): (
+        "the line search of minimize visits other points; its approximation of the inverse Hessian differs by 2 %"
+    ),
 }
 
 
@@ -179,8 +187,10 @@ def run(
             process.wait()
         if not report.exists():
             return {"failed": {"the whole file": f"pytest wrote no report and ended with status {status}"}}
-        part = {"part": 1} if time.perf_counter() - start > limit else {}
-        return results(report.read_text(encoding="utf-8")) | part
+        found = results(report.read_text(encoding="utf-8"))
+        if only is not None and not found:  # names with dots or spaces: pytest did not find one of them
+            return run(python, root, file, limit, devices)
+        return found | ({"part": 1} if time.perf_counter() - start > limit else {})
 
 
 def results(report: str) -> dict:

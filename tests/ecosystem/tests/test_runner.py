@@ -99,6 +99,8 @@ def test_failed_tests_run_alone(tmp_path):
     whole = suites.run(sys.executable, tmp_path, "of/test_it.py", 60)
     assert whole["passed"] == 1 and [*whole["failed"]] == ["of.test_it.test_one[b.c]", "of.test_it.TestOf.test_two"]
     assert suites.run(sys.executable, tmp_path, "of/test_it.py", 60, only=whole["failed"]) == {"failed": whole["failed"]}
+    unknown = {"of.test_it.test.with.dots": ""}
+    assert suites.run(sys.executable, tmp_path, "of/test_it.py", 60, only=unknown) == whole
     assert suites.identifiers("of/test_it.py", {"the whole file": ""}) == ["of/test_it.py"]
 
 
