@@ -102,7 +102,9 @@ class Tagging(Trace):
 def test_traces_of_libraries_get_the_functions_of_a_custom_jvp_call(staged):
     attributes.install()
     f = custom_jvp(lambda x: lax.mul(x, x))
-    f.defjvp(lambda primals, tangents: (lax.mul(*primals, *primals), lax.mul(np.float32(3), *tangents)), symbolic_zeros=True)
+    f.defjvp(
+        lambda primals, tangents: (lax.mul(*primals, *primals), lax.mul(np.float32(3), *tangents)), symbolic_zeros=True
+    )
     program = staging.make_jaxpr(f)(np.float32(2))
     call = (lambda x: ir.run(program, x)[0]) if staged else f
 

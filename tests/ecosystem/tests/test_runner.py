@@ -93,12 +93,14 @@ def test_failed_tests_run_alone(tmp_path):
     (tmp_path / "of/test_it.py").write_text(
         "import pytest\n"
         "@pytest.mark.parametrize('n', ['a', 'b.c'])\ndef test_one(n): assert n == 'a'\n"
-        "class TestOf:\n    def test_two(self): assert 0\n",
+        "class TestAll:\n    def test_two(self): assert 0\n",
         encoding="utf-8",
     )
     whole = suites.run(sys.executable, tmp_path, "of/test_it.py", 60)
-    assert whole["passed"] == 1 and [*whole["failed"]] == ["of.test_it.test_one[b.c]", "of.test_it.TestOf.test_two"]
-    assert suites.run(sys.executable, tmp_path, "of/test_it.py", 60, only=whole["failed"]) == {"failed": whole["failed"]}
+    assert whole["passed"] == 1 and [*whole["failed"]] == ["of.test_it.test_one[b.c]", "of.test_it.TestAll.test_two"]
+    assert suites.run(sys.executable, tmp_path, "of/test_it.py", 60, only=whole["failed"]) == {
+        "failed": whole["failed"]
+    }
     unknown = {"of.test_it.test.with.dots": ""}
     assert suites.run(sys.executable, tmp_path, "of/test_it.py", 60, only=unknown) == whole
     assert suites.identifiers("of/test_it.py", {"the whole file": ""}) == ["of/test_it.py"]

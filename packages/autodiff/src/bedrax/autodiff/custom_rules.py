@@ -18,7 +18,7 @@ from bedrax.autodiff import flags
 from bedrax.autodiff.accumulators import GradAccum, NullAccum, ValAccum
 from bedrax.autodiff.tables import Zero, add_tangents, has_tangent, instantiate
 from bedrax.core import config, dtypes, staging
-from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
+from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.codes import coded
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import run

@@ -30,7 +30,9 @@ def _trace(what: str, fun: Callable, types: list, tree, has_aux: bool = False) -
     Returns:
       (program, its closed-over values, structure of the result, number of its leaves that are like the argument's).
     """
-    jaxpr, consts, out_tree = staging.trace_function(fun, pytree.tree_structure(((pytree.skeleton(tree),), {})), tuple(types))
+    jaxpr, consts, out_tree = staging.trace_function(
+        fun, pytree.tree_structure(((pytree.skeleton(tree),), {})), tuple(types)
+    )
     main = out_tree
     if has_aux:
         parts = out_tree.children()

@@ -7,10 +7,6 @@ __getattr__, __dir__, __all__ = attach(
     {},
     renamed={
         # Quax, examples.prng
-        "bedrax.random.threefry": {
-            "threefry_random_bits": "bits",
-            "threefry_seed": "seed",
-            "threefry_split": "split",
-        }
+        "bedrax.random.threefry": {"threefry_random_bits": "bits", "threefry_seed": "seed", "threefry_split": "split"}
     },
 )
