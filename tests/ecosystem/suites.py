@@ -97,6 +97,7 @@ KNOWN: dict[tuple[str, str], str] = {
     ("quax", "test_while_vmap"): (
         "vmap of a loop with a mapped condition chooses the new values in the body; there is no rule for this choice"
     ),
+    ("treescope", "test_build_qualified_type_name"): "the text has the module in which a class is defined, not `jax`",
     ("optimistix", "test_compare"): (
         "the line search of minimize visits other points; its approximation of the inverse Hessian differs by 2 %"
     ),
