@@ -534,6 +534,7 @@ class Trace(tracing.Trace, metaclass=_AnyTrace):
     """
 
     __slots__ = ()
+    process_custom_jvp_call: Callable[..., list[Any]]  # of subclasses
 
     def process(self, prim: tracing.Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Process one operation. Inside, evaluation is current."""
