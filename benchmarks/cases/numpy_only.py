@@ -1,4 +1,5 @@
-"""An installation without jaxlib: gradients compared with autograd's, pytrees with optree's."""
+"""An installation without jaxlib: gradients compared with autograd's, their memory with that of a program of NumPy
+functions, pytrees with optree's."""
 
 from ..case import Case
 from . import pytrees
@@ -10,12 +11,14 @@ import numpy as onp
 import bedrax.numpy as np
 from bedrax.autodiff import grad
 from bedrax.core import offers
+from bedrax.core.jitting import jit
 offers.name_all({})  # as if the packages that need jaxlib were not installed
 """
 AUTOGRAD = """
 import numpy as onp
 import autograd.numpy as np
 from autograd import grad
+jit = lambda f: f
 """
 PROGRAMS = """
 rng = onp.random.default_rng(0)
@@ -65,6 +68,38 @@ STATEMENTS = {
     "recurrent network, 20 steps": "d_recurrent(w1, images[:20])",
     "slices and where": "d_indexing(vector)",
 }
+JITTED = (
+    PROGRAMS
+    + """
+d_mlp, d_scalar, d_elementwise, d2_scalar = jit(d_mlp), jit(d_scalar), jit(d_elementwise), jit(d2_scalar)
+d_logistic, d_recurrent, d_indexing = jit(d_logistic), jit(d_recurrent), jit(d_indexing)
+"""
+)
+# The gradient of `elementwise`, as one writes it: a forward pass that keeps what the backward pass reads.
+MEMORY = """
+import tracemalloc
+
+large = onp.random.default_rng(0).normal(size=1_000_000).astype(onp.float32)
+
+def by_hand(x):
+    square = x * x
+    e, t, d = onp.exp(-square), onp.tanh(x), 1 + square
+    ratio = e * t / d
+    value = onp.sum(ratio)
+    d_product, d_d = 1 / d, -ratio / d
+    d_e, d_t = d_product * t, d_product * e
+    return -2 * x * e * d_e + (1 - t * t) * d_t + 2 * x * d_d
+
+def peak(function, *args):
+    "The most memory that NumPy has allocated in a call, in MiB. Caches are filled before."
+    for _ in range(50):
+        function(*args)
+    tracemalloc.start()
+    function(*args)
+    found = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    return found
+"""
 PYTREE = """
 import sys
 sys.modules["jaxlib"] = None
@@ -73,21 +108,49 @@ from bedrax.pytree import (
 )
 """
 
-CASES = [
-    Case(
-        f"NumPy-only gradients/{name}",
-        statement,
-        {"ours": OURS + PROGRAMS, "autograd": AUTOGRAD + PROGRAMS},
-        peers=("autograd",),
-        target=1.5,
-    )
-    for name, statement in STATEMENTS.items()
-] + [
-    Case(
-        f"NumPy-only pytrees/{name}",
-        statement,
-        {"ours": PYTREE + pytrees.TREES, "optree": pytrees.OPTREE + pytrees.TREES},
-        peers=("optree",),
-    )
-    for name, statement in pytrees.STATEMENTS.items()
-]
+CASES = (
+    [
+        Case(
+            f"NumPy-only gradients/{name}",
+            statement,
+            {"ours": OURS + PROGRAMS, "autograd": AUTOGRAD + PROGRAMS},
+            peers=("autograd",),
+            target=1.0,
+        )
+        for name, statement in STATEMENTS.items()
+    ]
+    + [
+        Case(
+            f"NumPy-only jitted gradients/{name}",
+            statement,
+            {"ours": OURS + JITTED, "autograd": AUTOGRAD + JITTED},
+            peers=("autograd",),
+            target=0.35,
+        )
+        for name, statement in STATEMENTS.items()
+    ]
+    + [
+        Case(
+            f"NumPy-only memory/elementwise gradient, {name}",
+            {"ours": statement, "autograd": "peak(by_hand, large)"},
+            {"ours": OURS + PROGRAMS + MEMORY, "autograd": AUTOGRAD + MEMORY},
+            peers=("autograd",),
+            target=1.0,
+            unit="MiB",
+        )
+        for name, statement in (
+            ("by grad", "peak(d_elementwise, large)"),
+            ("by jit(grad)", "peak(jit(d_elementwise), large)"),
+        )
+    ]
+    + [
+        Case(
+            f"NumPy-only pytrees/{name}",
+            statement,
+            {"ours": PYTREE + pytrees.TREES, "optree": pytrees.OPTREE + pytrees.TREES},
+            peers=("optree",),
+            target=1.5,
+        )
+        for name, statement in pytrees.STATEMENTS.items()
+    ]
+)

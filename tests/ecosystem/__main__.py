@@ -132,13 +132,22 @@ def own_suites(options: argparse.Namespace) -> list[str]:
         chosen = chosen or (everything[:: options.every] if whole else suites.files(root, suites.SHARES[name]))
         about = {"version": importlib.metadata.version(name), "of": len(everything)}
         about |= {"upstream": upstream} if upstream else {}
+        if options.budget:  # many small files first
+            chosen = sorted(chosen, key=lambda file: (root / file).stat().st_size)
+        begin = time.perf_counter()
         for file in chosen:
+            if options.budget and time.perf_counter() - begin > options.budget:
+                break
             sides = {"here": sys.executable} | ({"upstream": options.peer} if options.peer else {})
             done = suites.recorded(suites.read(), name, ours(), about).get(file, {})
             new = {}
             for side in [s for s in sides if not (options.missing and s in done)]:
-                start = time.perf_counter()
-                new[side] = suites.run(sides[side], root, file, options.limit, suites.DEVICES.get(name, 1))
+                failed = (done | new).get("here", {}).get("failed", {})
+                if side == "upstream" and not failed:
+                    continue
+                start, devices = time.perf_counter(), suites.DEVICES.get(name, 1)
+                only = failed if side == "upstream" else None
+                new[side] = suites.run(sides[side], root, file, options.limit, devices, only)
                 seconds = time.perf_counter() - start
                 print(f"{name}/{file} {side}: {suites.counts([new[side]])}, {seconds:.0f} s", flush=True)
                 for test, why in new[side].get("failed", {}).items():
@@ -168,6 +177,7 @@ def main() -> int:
     parser.add_argument("--whole", action="store_true", help="run all files of the suites")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run every Nth file of the suites")
     parser.add_argument("--missing", action="store_true", help="run only files that suites.json lacks")
+    parser.add_argument("--budget", type=float, help="seconds that a suite may take; its smallest files are first")
     parser.add_argument("--limit", type=float, default=suites.LIMIT, help="seconds that a file of a suite may take")
     parser.add_argument("--peer", help="the Python of another environment with the same libraries")
     parser.add_argument("--page", action="store_true", help="write the table into README.md")

@@ -1,5 +1,6 @@
 """`vmap` as users call it: axes in and out, names, sizes; and its errors if they do not fit."""
 
+import functools
 import re
 import subprocess
 import sys
@@ -214,11 +215,37 @@ def test_only_what_depends_on_the_batch_is_mapped():
 
 
 def test_effects_under_a_mapped_predicate_are_refused():
-    from bedrax.lax.primitives.callbacks import debug_callback
+    from bedrax.lax.primitives.callbacks import io_callback
 
-    f = lambda x: lax.cond(lax.gt(x, f32(1)), lambda: debug_callback(print, x), lambda: None)
+    f = lambda x: lax.cond(lax.gt(x, f32(1)), lambda: io_callback(print, None, x), lambda: None)
     with pytest.raises(NotImplementedError, match="computes every branch"):
         vmap(f)(X)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_debug_callbacks_run_for_each_element(ordered):
+    from bedrax.lax.primitives.callbacks import debug_callback
+
+    def run(f, *args):
+        seen = []
+        note = lambda x: debug_callback(lambda x: seen.append(float(x)), x, ordered=ordered)
+        out = vmap(functools.partial(f, note))(*args)
+        return seen, np.asarray(out).tolist()
+
+    xs = np.arange(3, dtype=f32)
+
+    def branches(note, x):
+        return lax.cond(lax.gt(x, f32(1)), lambda: (note(x), x)[1], lambda: (note(lax.neg(x)), f32(5))[1])
+
+    def loop(note, x):
+        return lax.while_loop(lambda c: lax.lt(c, f32(2)), lambda c: (note(c), lax.add(c, f32(1)))[1], x)
+
+    seen, out = run(lambda note, x: (note(x), x)[1], xs)
+    assert (seen, out) == ([0, 1, 2], [0, 1, 2])
+    seen, out = run(branches, xs)  # also those that do not take the branch
+    assert sorted(seen) == [-2, -1, 0, 0, 1, 2] and out == [5, 5, 2]
+    seen, out = run(loop, xs)
+    assert sorted(seen) == [0, 1, 1, 2, 2, 2] and out == [2, 2, 2]
 
 
 # ---- batching rules of users

@@ -414,3 +414,10 @@ def test_calls_of_a_function_of_the_library_have_lines_of_their_own():
         (place,) = re.findall(re.escape(f'loc("{path}/jit(log_softmax)/exp"(') + r"(#loc\d+)\)\)", text)
         lines += re.findall(rf'^{place} = loc\(".*":(\d+):', text, re.MULTILINE)
     assert int(lines[1]) - int(lines[0]) == 4  # as above
+
+
+def test_keys_stay_keys_on_the_way_to_the_host():
+    keys = jax.random.split(jax.random.key(0), 2)
+    found = jax.device_get({"keys": keys, "x": jnp.ones(2)})
+    assert type(found["x"]) is np.ndarray and found["keys"].dtype == keys.dtype
+    assert (jax.random.key_data(found["keys"]) == jax.random.key_data(keys)).all()

@@ -247,10 +247,33 @@ def test_functions_of_an_equation_with_a_jvp_rule():
     zeros = [jnp.zeros_like(c) for c in consts]
     assert fun.call_wrapped(*consts, 2.0) == [10]
     assert pushed.call_wrapped(*consts, 2.0, *zeros, 7.0) == [10, 21]
-    with pytest.raises(TypeError, match="subfuns are those that get_bind_params returned .* got function"):
+    with pytest.raises(TypeError, match="two functions with a method call_wrapped, .* got function"):
         eqn.primitive.bind(*consts, 2.0, subfuns=(lambda x: x,), symbolic_zeros=False)
     with pytest.raises(TypeError, match="the only other param is symbolic_zeros, unchanged"):
         eqn.primitive.bind(*consts, 2.0, **(params | {"symbolic_zeros": True}))
+
+
+@pytest.mark.parametrize("symbolic_zeros", [False, True])
+def test_functions_of_a_library_are_bound_as_a_function_with_a_jvp_rule(symbolic_zeros):
+    from jax.custom_derivatives import SymbolicZero
+    from jax.extend import linear_util
+
+    seen = []
+
+    def pushed(x, y, x_dot, y_dot):
+        seen.append(type(y_dot) is SymbolicZero)
+        return [x * y, y, 7 * x_dot, y_dot]
+
+    subfuns = tuple(map(linear_util.wrap_init, (lambda x, y: [x * y, y], pushed)))
+    bind = lambda x, y: jax.extend.core.primitives.custom_jvp_call_p.bind(
+        x, y, subfuns=subfuns, symbolic_zeros=symbolic_zeros
+    )
+    assert [float(v) for v in bind(2.0, 3.0)] == [6, 3]
+    for wrap in (lambda f: f, jax.jit, jax.checkpoint):
+        assert float(jax.grad(lambda x, wrap=wrap: sum(wrap(bind)(x, 3.0)))(2.0)) == 7
+    assert float(jax.jvp(lambda x: bind(x, 3.0)[1], (2.0,), (1.0,))[1]) == 0
+    assert set(seen) == {symbolic_zeros}
+    assert jax.vmap(bind, (0, None))(jnp.arange(3.0), 2.0)[0].tolist() == [0, 2, 4]
 
 
 def test_equations_are_bound_again_with_their_params():

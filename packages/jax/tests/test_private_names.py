@@ -84,3 +84,26 @@ def test_meshes_for_tests():
     with pytest.raises(unittest.SkipTest, match="4096 devices"):
         test_util.create_mesh((4096,), ("x",))
     assert test_util.check_grads is jax.test_util.check_grads
+
+
+def test_keys_of_threefry():
+    from jax._src.random import threefry2x32
+
+    key, seed = jax.random.key(7, impl="threefry2x32"), threefry2x32.threefry_seed(jnp.uint32(7))
+    assert seed.tolist() == jax.random.key_data(key).tolist()
+    keys = threefry2x32.threefry_split(seed, (2,))
+    assert keys.tolist() == jax.random.key_data(jax.random.split(key)).tolist()
+    assert threefry2x32.threefry_random_bits(seed, 8, (5,)).tolist() == jax.random.bits(key, (5,), "uint8").tolist()
+
+
+def test_the_error_about_values_that_a_function_with_a_rule_closes_over():
+    from jax._src.interpreters import ad
+
+    @jax.grad
+    def outer(y):
+        f = jax.custom_vjp(lambda x: x * y)
+        f.defvjp(lambda x: (x * y, None), lambda r, ct: (ct * y,))
+        return jax.jit(f)(2.0)
+
+    with pytest.raises(ad.CustomVJPException, match=r"#jax.errors.UnexpectedTracerError\n"):
+        outer(3.0)

@@ -40,6 +40,57 @@ def test_what_is_large_is_deleted_after_its_last_use():
     assert lines[1:] == ["b = np.cos(a)", "c = np.sin(b)", "del b", "d = c * a", "del c", "return [d]"]
 
 
+def test_exactly_rounded_operations_overwrite_large_operands_that_end():
+    f = lambda x: lax.exp(lax.mul(lax.add(x, x), lax.sub(x, lax.sin(x))))
+    text = numpy_backend.source_of(f)(np.ones(5000, np.float32))
+    lines = [line.split("  #")[0].strip() for line in text.splitlines()]
+    assert lines[1:] == [
+        "b = a + a",
+        "c = np.sin(a)",
+        "d = np.subtract(a, c, c)",
+        "del c",
+        "e = np.multiply(b, d, b)",
+        "del b, d",
+        "f = np.exp(e)",  # another loop of NumPy may give another last bit
+        "del e",
+        "return [f]",
+    ]
+
+
+LARGE = np.random.default_rng(0).normal(size=(50, 60)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: [x + x, x * x],
+        lambda x: [(y := x + x), y * x],  # a result
+        lambda x: [y := x + x, lax.neg(lax.reshape(y, (60, 50)))],
+        lambda x: [(v := lax.reshape(x + x, (60, 50))), lax.neg(v)],
+        lambda x: [v := lax.transpose((y := x + x), (1, 0)), y * x, lax.neg(v)],  # a view is used later
+        lambda x: [lax.neg(v := lax.slice((y := x * x), (0, 0), (40, 60))), v + 1.0, y + x],
+        lambda x: [(y := lax.sub(x, 1.0)) * y + y],
+        lambda x: [lax.stop_gradient(y := x + x) + 1.0, lax.neg(y)],
+        lambda x: [(y := x + x) * 2.0 - lax.reduce_sum(y, (0, 1))],
+        lambda x: [lax.convert_element_type(y := x + x, np.float16), lax.convert_element_type(y, np.int32) + 1],
+        lambda x: [lax.lt(y := x + x, x), lax.select(lax.lt(y, x), y, x) + y],
+        lambda x: [lax.add(lax.broadcast_in_dim(lax.exp(x[0]), (50, 60), (1,)), x + x)],
+        lambda x: [lax.complex(y := x + x, x) * 1j, y],
+        lambda x: lax.scan(lambda c, row: (c + row, c * row), x[0], x),
+        lambda x: [lax.fori_loop(0, 3, lambda i, c: (c + x) * c - x, x * x)],
+    ],
+)
+def test_values_that_are_used_again_are_not_overwritten(f):
+    x, given = LARGE, LARGE.copy()
+    eager = f(lax.asarray(x))
+    compiled = jit(f)(x)
+    for a, b in zip(eager, compiled, strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    np.testing.assert_array_equal(x, given)
+    again = jit(f)(lax.asarray(x))
+    np.testing.assert_array_equal(np.asarray(again[0]), np.asarray(compiled[0]))
+
+
 def test_programs_inside_are_functions():
     @jit
     def inner(x):

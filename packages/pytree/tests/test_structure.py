@@ -3,6 +3,7 @@
 import collections
 import copy
 import pickle
+import random
 import re
 
 import pytest
@@ -368,3 +369,111 @@ def test_a_type_that_was_a_leaf_can_become_a_node(tu):
     assert tu.tree_structure([Box(1), Box(2)]).num_leaves == 2
     tu.register_pytree_node(Box, lambda x: ((x.value, x.value), None), lambda _, xs: Box(xs[0]))
     assert tu.tree_leaves([Box(1), Box((2, 3))]) == [1, 1, 2, 3, 2, 3]
+
+
+# ---- trees of a structure that is often flattened: the Python engine reads them with a compiled function
+
+OFTEN = 100
+
+
+def _shuffled(tree, order):
+    """The tree with other orders of the entries of its dicts."""
+    if type(tree) is dict:
+        keys = list(tree)
+        order.shuffle(keys)
+        return {k: _shuffled(tree[k], order) for k in keys}
+    return type(tree)(_shuffled(x, order) for x in tree) if type(tree) in (list, tuple) else tree
+
+
+def test_often_flattened_trees_have_the_same_leaves_paths_and_structure(tu):
+    order = random.Random(0)
+    for tree in (
+        {"b": 1, "a": [2.0, (3, None)], "c": {"y": (), "x": {}}},
+        {f"layer{i}": {"kernel": i, "bias": -i} for i in range(20)},
+        [1, [2, [3, {"a": (4,)}]]],
+        (1, "two", 3.0),
+    ):
+        leaves, treedef = tu.tree_flatten(tree)
+        pairs, _ = tu.tree_flatten_with_path(tree)
+        for _ in range(OFTEN):
+            other = _shuffled(tree, order)
+            assert tu.tree_flatten(other) == (leaves, treedef)
+            assert tu.tree_flatten_with_path(other) == (pairs, treedef)
+            assert tu.tree_structure(other).flatten_up_to(tree) == leaves
+            assert tu.tree_unflatten(tu.tree_structure(other), leaves) == tree
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"a": (1, 2), "b": 3},  # a node in place of a leaf
+        {"a": 1, "b": (3, 4)},
+        {"a": [1], "b": [3]},
+        {"a": 1, "b": [3, 4]},
+        {"a": 1, "b": None},
+        {"a": 1, "b": {"c": 3}},
+    ],
+)
+def test_a_tree_that_differs_from_those_that_are_often_flattened(tu, other):
+    tree = {"a": 1, "b": [3]}
+    expected = tu.tree_flatten(other)
+    for _ in range(OFTEN):
+        tu.tree_flatten(tree)
+    assert tu.tree_flatten(other) == expected
+    treedef = tu.tree_structure(tree)
+    assert tu.tree_flatten(tree) == ([1, 3], treedef)
+    if type(other["b"]) is not list or len(other["b"]) != 1:
+        with pytest.raises(ValueError):
+            treedef.flatten_up_to(other)
+
+
+def test_keys_that_equal_those_of_trees_that_are_often_flattened(tu):
+    class Name(str):
+        __slots__ = ()
+
+    for _ in range(OFTEN):
+        tu.tree_flatten({"a": {"b": 1}})
+    for tree in ({"a": {Name("b"): 1}}, {Name("a"): {"b": 1}}):
+        again = tu.tree_unflatten(tu.tree_structure(tree), [2])
+        (outer,) = again
+        (inner,) = again["a"]
+        assert (type(outer), type(inner)) == (type(next(iter(tree))), type(next(iter(tree["a"]))))
+
+
+def test_a_type_that_becomes_a_node_after_trees_with_it_were_flattened_often(tu):
+    class Pair:
+        def __init__(self, x, y):
+            self.x, self.y = x, y
+
+    tree = [1, Pair(2, 3)]
+    for _ in range(OFTEN):
+        assert tu.tree_leaves(tree) == tree
+    tu.register_pytree_node(Pair, lambda p: ((p.x, p.y), None), lambda _, xs: Pair(*xs))
+    assert tu.tree_leaves(tree) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_paths_of_a_structure_whose_classes_look_at_their_leaves(tu, strict):
+    class Data:
+        pass
+
+    class LooksAtItsLeaves:
+        """Numbers and text are a part of the structure, as in the classes of Distrax; if strict, all that is no Data."""
+
+        def __init__(self, *fields):
+            self.fields = fields
+
+    def flatten(x):
+        data = [type(f) is Data if strict else not isinstance(f, int | str) for f in x.fields]
+        return [f for f, d in zip(x.fields, data) if d], tuple(None if d else f for f, d in zip(x.fields, data))
+
+    def unflatten(fields, data):
+        rest = iter(data)
+        return LooksAtItsLeaves(*(next(rest) if f is None else f for f in fields))
+
+    tu.register_pytree_node(LooksAtItsLeaves, flatten, unflatten)
+    structure = tu.tree_structure({"a": LooksAtItsLeaves("x", Data(), Data()), "b": [Data()]})
+    texts = ["['a'][<flat index 0>]", "['a'][<flat index 1>]", "['b'][0]"]
+    assert [tu.keystr(path) for path in tu.leaf_paths(structure)] == texts
+    assert type(tu.skeleton(structure)["b"][0]) is object
+    assert tu.leaf_paths(tu.tree_structure(1)) == [()] and tu.leaf_paths(tu.tree_structure(None)) == []

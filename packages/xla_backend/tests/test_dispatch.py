@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bedrax.xla_backend as xla
-from bedrax import lax
+from bedrax import lax, pytree
 from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
@@ -429,3 +429,27 @@ def test_a_traced_function_as_one_of_what_it_closes_over():
     np.testing.assert_allclose(again.lower().compile()(consts, const, k={"a": const}), expected, rtol=1e-6)
     with pytest.raises(TypeError, match="was traced for the arguments"):
         fun(consts, const)
+
+
+@pytree.register_pytree_node_class
+class Jittable:
+    """Numbers and text are a part of the structure, as in the classes of Distrax."""
+
+    def __init__(self, name, values):
+        self.name, self.values = name, values
+
+    def tree_flatten(self):
+        known = isinstance(self.values, int | float)
+        return [] if known else [self.values], (self.name, self.values if known else None)
+
+    @classmethod
+    def tree_unflatten(cls, data, children):
+        return cls(data[0], children[0] if children else data[1])
+
+
+def test_results_may_look_at_their_leaves():
+    more = xla.jit(lambda x: Jittable(x.name, lax.add(x.values, np.float32(1))))
+    for start in range(3):  # compiled, and run again
+        out = more(Jittable("a", np.full(5, start, np.float32)))
+        assert out.name == "a" and np.asarray(out.values).tolist() == [start + 1] * 5
+    assert "result[<flat index 0>]" in more.lower(out).as_text()

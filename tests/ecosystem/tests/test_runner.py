@@ -68,13 +68,42 @@ def test_results_of_a_file_of_a_suite(tmp_path, monkeypatch):
     "body, state",
     [
         ("import os; os.abort()", "pytest wrote no report and ended with status -6"),
-        ("import time; time.sleep(60)", "no end after 3 s"),
+        ("signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM}); time.sleep(60)", "no end after 4 s"),
     ],
 )
-def test_a_file_of_a_suite_that_does_not_end_well(tmp_path, body, state):
-    (tmp_path / "test_it.py").write_text(f"def test_it(): {body}", encoding="utf-8")
+def test_a_file_of_a_suite_that_does_not_end_well(tmp_path, monkeypatch, body, state):
+    monkeypatch.setattr(suites, "GRACE", 1)
+    (tmp_path / "test_it.py").write_text(f"import signal, time\ndef test_it(): {body}", encoding="utf-8")
     limit = 3 if "sleep" in body else 60
     assert suites.run(sys.executable, tmp_path, "test_it.py", limit) == {"failed": {"the whole file": state}}
+
+
+def test_a_file_of_a_suite_that_is_ended_keeps_its_results(tmp_path, monkeypatch):
+    monkeypatch.setattr(suites, "LIMIT_OF_A_TEST", 1)
+    body = "import time, pytest\ndef test_good(): pass\n@pytest.mark.parametrize('n', range(60))\ndef test_it(n): time.sleep(n)"
+    (tmp_path / "test_it.py").write_text(body, encoding="utf-8")
+    result = suites.run(sys.executable, tmp_path, "test_it.py", 5)
+    assert result["part"] == 1 and result["passed"] == 2 and 3 < len(result["failed"]) < 50
+    assert set(result["failed"].values()) == {"Failed: Timeout (>1.0s) from pytest-timeout."}
+    assert suites.counts([result]).endswith("failed (in part)")
+
+
+def test_failed_tests_run_alone(tmp_path):
+    (tmp_path / "of").mkdir()
+    (tmp_path / "of/test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('n', ['a', 'b.c'])\ndef test_one(n): assert n == 'a'\n"
+        "class TestAll:\n    def test_two(self): assert 0\n",
+        encoding="utf-8",
+    )
+    whole = suites.run(sys.executable, tmp_path, "of/test_it.py", 60)
+    assert whole["passed"] == 1 and [*whole["failed"]] == ["of.test_it.test_one[b.c]", "of.test_it.TestAll.test_two"]
+    assert suites.run(sys.executable, tmp_path, "of/test_it.py", 60, only=whole["failed"]) == {
+        "failed": whole["failed"]
+    }
+    unknown = {"of.test_it.test.with.dots": ""}
+    assert suites.run(sys.executable, tmp_path, "of/test_it.py", 60, only=unknown) == whole
+    assert suites.identifiers("of/test_it.py", {"the whole file": ""}) == ["of/test_it.py"]
 
 
 def test_files_of_a_suite(tmp_path):
@@ -97,11 +126,13 @@ def test_the_record_keeps_results_of_one_version():
     assert suites.recorded(record, "a", "3.11 / 0.8", about) == {
         "a_test.py": {"here": {"passed": 1}, "upstream": {"passed": 1}}
     }
-    assert suites.rows(record) == ["| a | 3.11 / 0.8 | 1.0 | 1 of 2 | 1 passed | 0.9: 1 passed |  |"]
-    suites.recorded(record, "a", "3.11 / 0.8", about)["b_test.py"] = {"here": {"failed": {"b_test.b": "it"}}}
-    assert suites.rows(record) == [
-        "| a | 3.11 / 0.8 | 1.0 | all 2 | 1 passed, 1 failed | 0.9: 1 passed (1 files) | 1: open |"
-    ]
+    row = "| a | 3.11 / 0.8 | 1.0 |"
+    assert suites.rows(record) == [f"{row} 1 of 2 | 1 | 0 | 0 |  |"]
+    both = {"here": {"passed": 2, "part": 1, "failed": {"b_test.b": "it", "b_test.c": "it"}}}
+    suites.recorded(record, "a", "3.11 / 0.8", about)["b_test.py"] = both
+    assert suites.rows(record) == [f"{row} all 2, 1 in part | 3 | 0 | 0 | 2: upstream has no result yet |"]
+    both["upstream"] = {"passed": 1, "failed": {"b_test.b": "it"}}
+    assert suites.rows(record) == [f"{row} all 2, 1 in part | 3 | 0 | 1 | 1: open |"]
     assert suites.recorded(record, "a", "3.11 / 0.8", about | {"version": "1.1"}) == {}
 
 

@@ -52,7 +52,7 @@ class Chosen:
     makes its tangent of the tangents of these leaves.
     """
 
-    __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "_tree", "leaves", "tree")
+    __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "_tree", "_types", "leaves", "tree")
 
     def __init__(
         self,
@@ -65,13 +65,20 @@ class Chosen:
         self._fun, self._args, self._kwargs = fun, args, kwargs
         self._positions = _chosen_positions(name, fun, argnums, len(args))
         self._single = isinstance(argnums, int)
-        values = tuple(args[n] for n in self._positions)
-        chosen = values[0] if self._single else values
+        chosen = args[self._positions[0]] if self._single else tuple([args[n] for n in self._positions])
+        self._types: list[Any] | None = None
         self.leaves: list[Any]
         self.leaves, self._tree = pytree.tree_flatten(_represented(chosen, lambda aval: aval))
         self.tree: Any = self._tree
         if objects.kinds:
             self.tree = pytree.tree_structure(_represented(chosen, lambda aval: aval.to_tangent_aval()))
+
+    @property
+    def types(self) -> list[Any]:
+        """The types of the leaves."""
+        if self._types is None:
+            self._types = list(map(aval_of, self.leaves))
+        return self._types
 
     def call(self, *leaves: Array) -> Any:
         """Call the function with other leaves of the chosen arguments. Returns its result."""
@@ -90,10 +97,12 @@ class Chosen:
 
     def active(self) -> tuple[bool, ...]:
         """One boolean per leaf: whether its dtype has tangents."""
-        return tuple([(a.is_array or a.mutable) and has_tangent(a.dtype) for a in map(aval_of, self.leaves)])
+        return tuple([(a.is_array or a.mutable) and has_tangent(a.dtype) for a in self.types])
 
 
 def _chosen_positions(name: str, fun: Callable, argnums: int | tuple[int, ...], count: int) -> tuple[int, ...]:
+    if type(argnums) is int and 0 <= argnums < count:
+        return (argnums,)
     try:
         return normalized(argnums, count, f"{name}: argnums", distinct=True)
     except ValueError as e:
@@ -143,16 +152,21 @@ def check_inputs(
     name: str, chosen: Chosen, *, holomorphic: bool, allow_int: bool = False, forward: bool = False
 ) -> None:
     """Raises if an argument has no derivative of the requested kind."""
-    for i, x in enumerate(chosen.leaves):
-        try:
-            _check_input(name, x, holomorphic, allow_int, forward)
-        except TypeError as error:
-            codes.with_facts(error, [f"It is {chosen.name_of(i)}."])
-            raise
+    types: list[Any] = []
+    try:
+        for x in chosen.leaves:
+            aval = aval_of(x)
+            _check_input(name, x, aval, holomorphic, allow_int, forward)
+            types.append(aval)
+    except TypeError as error:
+        codes.with_facts(error, [f"It is {chosen.name_of(len(types))}."])
+        raise
+    chosen._types = types
 
 
-def _check_input(name: str, x: ArrayLike, holomorphic: bool, allow_int: bool, forward: bool) -> None:
-    aval = aval_of(x)
+def _check_input(
+    name: str, x: ArrayLike, aval: AbstractValue, holomorphic: bool, allow_int: bool, forward: bool
+) -> None:
     if not aval.is_array:
         check_no_references(name, (x,))
         return
@@ -230,12 +244,18 @@ def flattened(call: Callable[..., Any], name: str, has_aux: bool) -> Callable[..
     """
 
     def flat(*values):
-        out, aux = with_aux(name, call(*values)) if has_aux else (call(*values), None)
+        if not has_aux:
+            leaves, out_tree = pytree.tree_flatten(call(*values))
+            return leaves, (out_tree, _no_aux, len(leaves))
+        out, aux = with_aux(name, call(*values))
         leaves, out_tree = pytree.tree_flatten(out)
         aux_leaves, aux_tree = pytree.tree_flatten(aux)
         return [*leaves, *aux_leaves], (out_tree, aux_tree, len(leaves))
 
     return flat
+
+
+_no_aux = pytree.tree_structure(None)
 
 
 def as_typed(t: Any, aval: AbstractValue) -> Any:

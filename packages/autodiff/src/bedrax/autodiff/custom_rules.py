@@ -18,7 +18,7 @@ from bedrax.autodiff import flags
 from bedrax.autodiff.accumulators import GradAccum, NullAccum, ValAccum
 from bedrax.autodiff.tables import Zero, add_tangents, has_tangent, instantiate
 from bedrax.core import config, dtypes, staging
-from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
+from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.codes import coded
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import run
@@ -31,6 +31,7 @@ from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives.conversions import asarray, convert_element_type
 from bedrax.lax.primitives.custom_rules import custom_jvp_call_p, custom_vjp_call_p, log
 from bedrax.lax.primitives.placement import cotangent_type
+from bedrax.lax.symbolic_zeros import SymbolicZero
 from bedrax.pytree import PyTreeDef
 
 __all__ = [
@@ -42,47 +43,6 @@ __all__ = [
     "custom_vjp_primal_tree_values",
     "zero_from_primal",
 ]
-
-
-class SymbolicZero:
-    """A tangent that is known to be zero, as rules with ``symbolic_zeros=True`` see it. `aval` is its type.
-
-    Examples:
-
-      >>> @jax.custom_jvp
-      ... def f(x, y):
-      ...     return x * y
-      ...
-      >>> def f_jvp(primals, tangents):
-      ...     print([type(t) is jax.custom_derivatives.SymbolicZero for t in tangents])
-      ...     (x, y), (t, _) = primals, tangents
-      ...     return x * y, t * y
-      ...
-      >>> _ = f.defjvp(f_jvp, symbolic_zeros=True)
-      >>> jax.grad(f)(2., 3.)
-      [False, True]
-      Array(3., dtype=float32, weak_type=True)
-    """
-
-    __slots__ = ("aval",)
-
-    def __init__(self, aval: ShapedArray) -> None:
-        self.aval: Any = aval
-
-    @property
-    def shape(self) -> Any:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.aval.shape)
-
-    def __repr__(self) -> str:
-        return f"SymbolicZero({self.aval.short()})"
 
 
 class CustomVJPPrimal:

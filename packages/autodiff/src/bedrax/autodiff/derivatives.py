@@ -184,10 +184,10 @@ def value_and_grad(
                 )
             )
         check_outputs("grad", outs, holomorphic=holomorphic)
-        found = iter(recorded.first(1).backward([_one(aval)]))
+        found = iter((recorded.first(1) if has_aux else recorded).backward([_one(aval)], once=True))
         gradients = [
-            as_array(next(found) if a else Zero.of(x), aval_of(x).to_tangent_aval())
-            for a, x in zip(active, chosen.leaves, strict=True)
+            as_array(next(found) if a else Zero.of(x), kind.to_tangent_aval())
+            for a, x, kind in zip(active, chosen.leaves, chosen.types, strict=True)
         ]
         gradient = pytree.tree_unflatten(chosen.tree, gradients)
         value = (outs[0], pytree.tree_unflatten(aux_tree, recorded.outs[1:])) if has_aux else outs[0]

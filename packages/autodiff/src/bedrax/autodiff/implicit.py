@@ -30,7 +30,9 @@ def _trace(what: str, fun: Callable, types: list, tree, has_aux: bool = False) -
     Returns:
       (program, its closed-over values, structure of the result, number of its leaves that are like the argument's).
     """
-    jaxpr, consts, out_tree = staging.trace_function(fun, pytree.tree_structure(((_dummy(tree),), {})), tuple(types))
+    jaxpr, consts, out_tree = staging.trace_function(
+        fun, pytree.tree_structure(((pytree.skeleton(tree),), {})), tuple(types)
+    )
     main = out_tree
     if has_aux:
         parts = out_tree.children()
@@ -43,10 +45,6 @@ def _trace(what: str, fun: Callable, types: list, tree, has_aux: bool = False) -
         if (got.shape, got.dtype) != (want.shape, want.dtype):
             raise TypeError(f"{what} must return the types of its argument: expected {want.short()}, got {got.short()}")
     return jaxpr, consts, out_tree, len(types)
-
-
-def _dummy(tree):
-    return pytree.tree_unflatten(tree, [0] * tree.num_leaves)
 
 
 def custom_linear_solve(

@@ -14,24 +14,28 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from bedrax.autodiff import steps
 from bedrax.autodiff.dependence import dependents
 from bedrax.autodiff.forward import Differentiating, DualTracer
+from bedrax.autodiff.steps import SCALARS
 from bedrax.autodiff.tables import UndefinedPrimal, Zero, add_tangents, jvp_rules, linearize_rules, transpose_rules
 from bedrax.autodiff.tables import instantiate as materialize
-from bedrax.core import avals, executors, source, staging
+from bedrax.core import avals, context, executors, source, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_functions, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.dead_code import dce, dead_code_rules, kept
+from bedrax.core.exact import exact_items
 from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, run
 from bedrax.core.jitting import jit_p
 from bedrax.core.names import JVP, TRANSPOSE, scopes
 from bedrax.core.passes import all_equations, inline, programs_in
+from bedrax.core.quiet import quiet, quietly
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import (
     Primitive,
@@ -42,6 +46,7 @@ from bedrax.core.tracing import (
     entered,
     eval_trace,
     inputs_of,
+    mutable_among,
     set_trace,
 )
 from bedrax.core.typing import ArrayLike
@@ -67,11 +72,12 @@ class Node(Tracer):
       [False, True]
     """
 
-    __slots__ = ("aval",)
+    __slots__ = ("aval", "entry")
 
-    def __init__(self, trace: Tape, aval: AbstractValue) -> None:
+    def __init__(self, trace: Tape, aval: AbstractValue, entry: Any = None) -> None:
         self._trace = trace
         self.aval: AbstractValue = aval
+        self.entry: Any = entry  # (step, operands that it keeps, its other residuals, nodes) if the node is an entry
 
     def __repr__(self) -> str:
         return f"LinearTracer({self.aval.short()})"
@@ -119,17 +125,43 @@ def _recording(trace: Any) -> Any:
     return trace
 
 
+def _array(host: Any, value: Any, aval: Any) -> Any:
+    """A cotangent as an array, where steps are recorded: the value of a step (of type `aval`), or one of a user's rule."""
+    if host is None or type(value) is not np.ndarray:
+        return value
+    return executors.get().asarray(value) if aval is None else host(value, aval.weak_type)
+
+
+def _step_back(entry: Any, host: Any, ct: Any, cotangents: dict[int, Any]) -> None:
+    """Add what a step, whose cotangent is `ct`, contributes to the cotangents, as NumPy arrays."""
+    step, kept, rest, nodes = entry
+    values = []
+    for x, dtype in zip(kept, step.dtypes):
+        values.append(x._value if type(x) is host else np.asarray(x, dtype))
+    if type(ct) is not np.ndarray:
+        ct = steps.value_of(ct)
+    try:
+        parts = quiet.run(step.backward, *values, *rest, ct)
+    except RuntimeError:
+        parts = quietly(step.backward, *values, *rest, ct)
+    for i, part in zip(step.places, parts):
+        key = id(nodes[i])
+        known = cotangents.get(key)
+        cotangents[key] = part if known is None else steps.sum_of(known, part)
+
+
 class Tape(Trace):
     """Records operations on its nodes; everything else runs in the parent."""
 
-    __slots__ = ("entries", "follows", "outside", "replays")
+    __slots__ = ("entries", "follows", "host", "outside", "replays")
     sees_constants = False
     splits_loops = True
 
     def __init__(self, parent: Trace) -> None:
         self.parent: Trace = parent
         self.alive = True
-        self.entries: list[Entry] = []
+        self.entries: list[Entry | Node] = []  # a node is the entry of a step
+        self.host: Any = None  # the type of arrays whose operations may be steps
         self.follows: bool = False  # whether each operation is recorded just after the one whose derivative it is
         self.outside: int | None = None  # the number of names in force around the function that is differentiated
         self.replays: bool = (
@@ -181,7 +213,12 @@ class Tape(Trace):
         return type(x) is Node and x._trace is self
 
     def backward(
-        self, outs: Sequence[Any], cts: Sequence[Any], inputs: Sequence[Node], wanted: Sequence[bool] | None = None
+        self,
+        outs: Sequence[Any],
+        cts: Sequence[Any],
+        inputs: Sequence[Node],
+        wanted: Sequence[bool] | None = None,
+        once: bool = False,
     ) -> list[Any]:
         """Cotangents of `inputs`, given those of `outs`; runs in the current trace.
 
@@ -189,6 +226,7 @@ class Tape(Trace):
           outs: nodes, or values and `Zero` that depend on no input.
           cts: one cotangent (or `Zero`) per result.
           wanted: the inputs whose cotangents are needed (None: all); operations for others alone are left out.
+          once: whether the tape is not read again. Then it drops each operation, with its residuals, once it is read.
 
         Returns:
           One cotangent per input, `Zero` where none arrives.
@@ -199,11 +237,16 @@ class Tape(Trace):
         # The transpose of a broadcast sums its cotangent, wherever that is: parts of the whole array are never made.
         repeated = {id(e.outs[0]) for e in self.entries if e.prim is broadcast_in_dim_p} if splits else ()
 
+        host = self.host
+        at_once = host is not None and current.trace is eval_trace and executors.get().host_type is host
+
         def add(nodes, arriving):
             for x, ct in zip(nodes, arriving, strict=True):
                 if ct is not None and type(x) is Node and x._trace is self and type(ct) is not Zero:
                     key = id(x)
                     known = cotangents.get(key)
+                    if host is not None:
+                        known, ct = _array(host, known, x.aval), _array(host, ct, None)
                     if splits and key in repeated:
                         if known is not None and aval_of(known) != aval_of(ct):
                             known, ct = _at_home(known, x.aval), _at_home(ct, x.aval)
@@ -217,8 +260,24 @@ class Tape(Trace):
         here, outside, last = current.names, self.outside, None
         around = (*here, TRANSPOSE)
         try:
-            for entry in reversed(self.entries):
+            entries = self.entries
+            for n in range(len(entries) - 1, -1, -1):
+                entry = entries.pop() if once else entries[n]
                 if needed is not None and id(entry) not in needed:
+                    continue
+                if type(entry) is Node:
+                    ct = cotangents.pop(id(entry), None)
+                    taken = entry.entry
+                    if once:
+                        entry.entry = None  # later nodes hold this one
+                    if ct is not None:
+                        if at_once:
+                            _step_back(taken, host, ct, cotangents)
+                        else:
+                            step, kept, rest, nodes = taken
+                            types = step.transposed.in_avals
+                            values = [_array(host, x, a) for x, a in zip((*kept, *rest, ct), types, strict=True)]
+                            add([nodes[i] for i in step.places], run(step.transposed, *values))
                     continue
                 prim = entry.prim
                 if recording is not None:  # a user's rule has lines of its own
@@ -246,15 +305,19 @@ class Tape(Trace):
             if recording is not None:
                 recording.line, current.names = line, here
         return [
-            _at_home(cotangents[id(n)], n.aval) if id(n) in cotangents else Zero(cotangent_type(n.aval)) for n in inputs
+            Zero(cotangent_type(n.aval))
+            if (ct := _array(host, cotangents.get(id(n)), n.aval)) is None
+            else (_at_home(ct, n.aval) if splits else ct)
+            for n in inputs
         ]
 
     def _reached(self, nodes: Sequence[Node]) -> set[int]:
         """The ids of the entries that depend on `nodes`."""
         reached, entries = set(map(id, nodes)), set()
         for entry in self.entries:
-            if not reached.isdisjoint(map(id, entry.args)):
-                reached.update(map(id, entry.outs))
+            step = type(entry) is Node
+            if not reached.isdisjoint(map(id, entry.entry[3] if step else entry.args)):
+                reached.update((id(entry),) if step else map(id, entry.outs))
                 entries.add(id(entry))
         return entries
 
@@ -265,9 +328,13 @@ class Tape(Trace):
           (program whose arguments are the residuals, then `inputs`; the residuals' values).
         """
         needed = {id(n) for n in outs}
-        kept: list[Entry] = []
+        kept: list[Entry | Node] = []
         for entry in reversed(self.entries):
-            if any(id(n) in needed for n in entry.outs):
+            if type(entry) is Node:
+                if id(entry) in needed:
+                    kept.append(entry)
+                    needed.update(map(id, entry.entry[3]))
+            elif any(id(n) in needed for n in entry.outs):
                 kept.append(entry)
                 needed.update(id(x) for x in entry.args if type(x) is Node and x._trace is self)
         kept.reverse()
@@ -286,8 +353,22 @@ class Tape(Trace):
                 residuals.append(x)
             return var
 
-        eqns = []
+        eqns: list[Eqn] = []
+        arrays: dict[int, Any] = {}  # the arrays of the values that steps keep, by the values' ids
         for entry in kept:
+            if type(entry) is Node:
+                step, operands, rest, nodes = entry.entry
+                inner = step.linear.invars
+                saved = [
+                    arrays.setdefault(id(x), _array(self.host, x, v.aval)) for x, v in zip((*operands, *rest), inner)
+                ]
+                env = dict(zip(inner, map(atom, (*saved, *nodes)), strict=True))
+                for eqn in step.linear.eqns:
+                    outvars = [env.setdefault(v, Var(v.aval)) for v in eqn.outvars]
+                    invars = [v if type(v) is Literal else env[v] for v in eqn.invars]
+                    eqns.append(Eqn(eqn.primitive, invars, outvars, eqn.params, eqn.effects))
+                variables[id(entry)] = env[step.linear.outvars[0]]
+                continue
             invars = [atom(x) for x in entry.args]
             outvars = []
             for n in entry.outs:
@@ -316,7 +397,23 @@ split_rules: Final = Column(
 class LinearizeTracer(DualTracer):
     """A primal value and the tape node of its tangent (or a tangent that is constant in the inputs' tangents)."""
 
-    __slots__ = ()
+    __slots__ = ("aval", "value")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any, aval: Any = None, value: Any = None) -> None:
+        self._trace = trace
+        if value is None:
+            self.primal = primal
+        self.tangent: Any = tangent
+        self.aval: Any = aval_of(primal) if aval is None else aval
+        self.value: Any = value  # the result of a step. An array is made of it when it is read
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "primal":
+                return super().__getattr__(name)
+            found = self.primal = self._trace.tape.host(self.value, self.aval.weak_type, self.aval)
+            return found
 
     def __repr__(self) -> str:
         return f"LinearizeTracer(primal={self.primal!r})"
@@ -339,7 +436,7 @@ def _choose_rule(prim: Primitive) -> Callable:
 class LinearizeTrace(Differentiating):
     """Runs jvp rules with the tape current; prefers rules that split a primitive's programs."""
 
-    __slots__ = ("tape",)
+    __slots__ = ("context", "epoch", "known", "tape")
     splits_loops = True
 
     @property
@@ -351,9 +448,107 @@ class LinearizeTrace(Differentiating):
         self.alive = True
         self.tape: Tape = Tape(parent)
         self.tape.follows = True
+        self.context: Any = None  # the thread's record, for which `known` has the steps
+        self.epoch: int = -1
+        self.known: dict[Any, Any] = {}
+        if parent is eval_trace:
+            self.tape.host = (executors.active or executors.get()).host_type
 
     def process(self, prim: Primitive, args: list[ArrayLike] | tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run the primitive's linearize or jvp rule, with the tape current, where an operand has a tangent."""
+        """Take the step of an operation if it is known; else run the primitive's rule, with the tape current."""
+        host = self.tape.host
+        if host is None or executors.observers:
+            return self._by_rule(prim, args, params)
+        may = steps.may_have.get(prim)
+        if not (steps.decide(prim) if may is None else may):
+            return self._by_rule(prim, args, params)
+        if context.thread.context is not self.context or context.epoch != self.epoch:
+            self.context, self.epoch = context.thread.context, context.epoch
+            self.known = steps.known()
+        key = [prim]
+        primals, values, nodes, foreign = [], [], [], []
+        for x in args:
+            kind = type(x)
+            if kind is LinearizeTracer and x._trace is self:
+                node = x.tangent
+                if type(node) is not Node:  # a constant
+                    return self._by_rule(prim, args, params)
+                nodes.append(node)
+                key.append(True)
+                value = x.value
+                if value is not None:
+                    key.append(x.aval.token)
+                    values.append(value)
+                    primals.append(value)
+                    continue
+                x = x.primal
+                kind = type(x)
+            if kind is host:
+                token = x.aval.token or steps.token_of(x)
+                if token is None:
+                    return self._by_rule(prim, args, params)
+                key.append(token)
+                values.append(x._value)
+            elif kind in SCALARS:
+                key.append(kind)
+                values.append(x)
+            elif kind is np.ndarray:
+                aval = aval_of(x)
+                key.append(aval.token)
+                if x.dtype is aval.dtype:
+                    foreign.append(x)
+                    values.append(x)
+                else:
+                    values.append(quietly(x.astype, aval.dtype))
+            else:
+                return self._by_rule(prim, args, params)
+            primals.append(x)
+        if not nodes:
+            return self._by_rule(prim, args, params)
+        if params:
+            key.append(exact_items(params) if prim in steps.special else steps.key_of(prim, params))
+        key = tuple(key)
+        try:
+            step = self.known.get(key, 0)
+        except TypeError:  # a parameter that is not hashable
+            return self._by_rule(prim, args, params)
+        if type(step) is int:
+            step = self._counted(key, prim, args, params)
+        if step is None:
+            return self._by_rule(prim, args, params)
+        if step.scalars:
+            for i, dtype in step.scalars:
+                values[i] = np.asarray(values[i], dtype)
+        try:
+            found = quiet.run(step.forward, *values)
+        except RuntimeError:
+            found = quietly(step.forward, *values)
+        if foreign:
+            found = steps.apart(found, foreign)
+        aval = step.aval
+        if step.backward is None:
+            if step.through is None:
+                return host(found[0], aval.weak_type, aval)
+            return LinearizeTracer(self, None, nodes[step.through], aval, found[0])
+        out = found.pop(0)
+        kept = []
+        for i in step.kept:
+            x = primals[i]
+            if type(x) is np.ndarray and x is args[i]:  # a later write of the user has no effect
+                value = values[i]
+                x = host(value.copy() if value is x and (x.base is not None or x.flags.writeable) else value)
+            kept.append(x)
+        node = Node(self.tape, step.tangent, (step, kept, found, nodes))
+        self.tape.entries.append(node)
+        return LinearizeTracer(self, None, node, aval, out)
+
+    def _counted(self, key, prim, args, params):
+        active = tuple(type(x) is LinearizeTracer and x._trace is self for x in args)
+        with set_trace(self.parent):
+            return steps.count(self.known, key, prim, args, active, params, (linearize_jaxpr, transpose_jaxpr))
+
+    def _by_rule(self, prim, args, params):
+        """Run the linearize or jvp rule where an operand has a tangent; else pass the operation on."""
         primals = []
         tangents = []
         active = False
@@ -403,9 +598,9 @@ class Recorded(NamedTuple):
         """The same, for the first n results."""
         return Recorded(self.outs[:n], self.tangents[:n], self.tape, self.inputs, self.aux)
 
-    def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None) -> list[Any]:
-        """A cotangent or `Zero` per input, for one per result."""
-        return self.tape.backward(self.tangents, cts, self.inputs, wanted)
+    def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None, once: bool = False) -> list[Any]:
+        """A cotangent or `Zero` per input, for one per result. See `Tape.backward`."""
+        return self.tape.backward(self.tangents, cts, self.inputs, wanted, once)
 
     def program(self) -> tuple[Jaxpr, tuple[bool, ...], list[Any]]:
         """The tape as a program ``residuals, tangents of the inputs -> tangents that are not zero``.
@@ -436,12 +631,19 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
     def variable(i, x):
         if type(x) is np.ndarray and parent is eval_trace:
             x = executors.get().asarray(x)  # computed once, not at every use
-        node = Node(tape, aval_of(x).to_tangent_aval())
+        aval = aval_of(x)
+        node = Node(tape, aval.to_tangent_aval())
         inputs.append(node)
-        return LinearizeTracer(trace, x, node)
+        return LinearizeTracer(trace, x, node, aval)
 
-    with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace, names):
-        outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
+    # Written twice: deeply nested programs need few frames each.
+    if mutable_among(primals) is None:
+        args = [variable(i, x) if a else x for i, (x, a) in enumerate(zip(primals, active, strict=True))]
+        with entered(trace, names):
+            outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
+    else:
+        with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace, names):
+            outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
     pairs = [trace.split(x) for x in outs]
     return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)
 

@@ -320,7 +320,7 @@ def _key(tree, index: int) -> str:
 
 def _numbered(tree) -> list:
     """The path and the number of each leaf of a structure."""
-    return pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, list(range(tree.num_leaves))))[0]
+    return [(path, i) for i, path in enumerate(pytree.leaf_paths(tree))]
 
 
 def _axis_size(leaves, dims, in_tree, call: _Call):

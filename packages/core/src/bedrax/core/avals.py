@@ -8,6 +8,7 @@ axes over which the value varies (`vma`), which stay at their defaults on one de
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -120,7 +121,7 @@ class ShapedArray(AbstractValue):
       (ShapedArray(int8[2,3]), 6, True)
     """
 
-    __slots__ = ("_hash", "dtype", "memory_space", "shape", "split", "vma", "weak_type")
+    __slots__ = ("_hash", "dtype", "memory_space", "shape", "split", "token", "vma", "weak_type")
     is_array = True
 
     def __init__(
@@ -153,6 +154,7 @@ class ShapedArray(AbstractValue):
             global any_split
             any_split = True
         self._hash = None
+        self.token: int | None = None  # see `plain_aval`
 
     layout: None = None  # see __init__
 
@@ -316,10 +318,18 @@ token: Final = Token()
 aval_functions: dict[type, Callable[[Any], AbstractValue]] = {}
 
 
+_tokens = itertools.count(2)  # True == 1
+
+
 @functools.lru_cache(4096)
 def plain_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
-    """Return the type of an array on one device. Equal types are mostly the same object, so comparisons are fast."""
-    return ShapedArray(shape, dtype, weak_type)
+    """Return the type of an array on one device. Equal types are mostly the same object, so comparisons are fast.
+
+    Its `token` stands for it in keys of caches: a number that no other type has, whose hash needs no call of Python.
+    """
+    found = ShapedArray(shape, dtype, weak_type)
+    found.token = next(_tokens)
+    return found
 
 
 def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:

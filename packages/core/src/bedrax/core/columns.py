@@ -12,6 +12,7 @@ import importlib.util
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bedrax.core import context
 from bedrax.core.codes import coded
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Column(dict[Any, Any]):
         self.absences.pop(prim, None)
         dict.__setitem__(self, prim, rule)
         self.kinds[prim] = "library"
+        context.globals_changed()  # programs that were derived from other rules are not used again
 
     def states(self, prim: Primitive) -> bool:
         """Return whether a rule or a reason for its absence is registered (a fall-back is not)."""

@@ -73,7 +73,7 @@ class Flag(Variable):
         "check",
         "settled",
         "users_only",
-        "_global",
+        "global_value",
         "_set_by",
         "__name__",
     )
@@ -109,11 +109,11 @@ class Flag(Variable):
         self.users_only: bool = users_only
         self.settled: str | None = None
         self.__name__: str = name.removeprefix("jax_")
-        self._global = default
+        self.global_value = default
         self._set_by = "default"
         text = os.environ.get(self.env)
         if text is not None:
-            self._global = self._from_text(text, f"the environment variable {self.env}")
+            self.global_value = self._from_text(text, f"the environment variable {self.env}")
             self._set_by = "environment"
         super().__init__(name, default, keyed=keyed)
 
@@ -130,12 +130,7 @@ class Flag(Variable):
     @property
     def value(self) -> Any:
         """The value in force in this thread."""
-        return thread.context.values.get(self.name, self._global) if self.may_be_local else self._global
-
-    @property
-    def global_value(self) -> Any:
-        """The value of threads that do not override it."""
-        return self._global
+        return thread.context.values.get(self.name, self.global_value) if self.may_be_local else self.global_value
 
     @property
     def origin(self) -> str:
@@ -145,11 +140,11 @@ class Flag(Variable):
     def set(self, value: Any) -> None:
         """Change the global value."""
         value = self.validate(value)
-        if self.settled is not None and value != self._global:
+        if self.settled is not None and value != self.global_value:
             raise RuntimeError(f"{self.name} cannot become {value!r} any more: {self.settled}")
         self._warn_if_inert(value)
         with _lock:
-            self._global, self._set_by = value, "code"
+            self.global_value, self._set_by = value, "code"
             if self.keyed:
                 context.globals_changed()
         _tell_of_global_value(self)

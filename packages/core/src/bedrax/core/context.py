@@ -56,15 +56,17 @@ class Context:
     Attributes:
       values: the changed variables: name -> value.
       own: the key of the keyed ones among them; None if there are none.
+      derived: what was derived from the values in force, by whose owner's name; freed with the record.
     """
 
-    __slots__ = ("__weakref__", "_after", "_resolved", "own", "values")
+    __slots__ = ("__weakref__", "_after", "_resolved", "derived", "own", "values")
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.values: dict[str, Any] = values
         keyed = {name: value for name, value in values.items() if _variables[name].keyed}
         self.own: TraceContext | None = _interned(_keys, TraceContext, keyed) if keyed else None
         self._resolved: tuple[int, Any] = (-1, None)
+        self.derived: dict[str, Any] = {}
         self._after: dict[Any, Context] = {}  # changes -> context, so that blocks that are entered again find theirs
 
     def changed(self, changes: dict[Variable, Any]) -> Context:
@@ -86,12 +88,12 @@ class Context:
 
     def key(self) -> TraceContext:
         """Return the key of the values in force in a thread with this context."""
-        epoch, key = self._resolved
-        if epoch != _epoch:
-            epoch = _epoch  # before the values are read: another thread may change a global value now
+        resolved, key = self._resolved
+        if resolved != epoch:
+            resolved = epoch  # before the values are read: another thread may change a global value now
             values = {v.name: self.values.get(v.name, v.global_value) for v in _keyed}
             key = _interned(_keys, TraceContext, {n: x for n, x in values.items() if not _variables[n].is_default(x)})
-            self._resolved = epoch, key
+            self._resolved = resolved, key
         return key
 
 
@@ -109,7 +111,7 @@ _keyed: list[Variable] = []
 _keys: weakref.WeakValueDictionary[Any, TraceContext] = weakref.WeakValueDictionary()
 _contexts: weakref.WeakValueDictionary[Any, Context] = weakref.WeakValueDictionary()
 _lock = threading.RLock()
-_epoch = 0  # counts changes of global values of keyed variables
+epoch: int = 0  # counts changes of global values of keyed variables, and of rules
 _unchanged: Context = _interned(_contexts, Context, {})
 
 
@@ -138,10 +140,10 @@ def global_trace_context() -> TraceContext:
 
 
 def globals_changed() -> None:
-    """Note that a global value of a keyed variable has changed."""
-    global _epoch
+    """Note that a global value of a keyed variable, or a rule that was registered before, has changed."""
+    global epoch
     with _lock:
-        _epoch += 1
+        epoch += 1
 
 
 def follow(callback: Callable[[Context], None]) -> None:

@@ -290,7 +290,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
       >>> jax.dtypes.canonicalize_dtype(np.float64)
       dtype('float32')
     """
-    table = _CANONICAL[_x64.value]
+    table = _CANONICAL[_x64.value if _x64.may_be_local else _x64.global_value]
     try:
         found = table.get(dtype)
     except TypeError:  # unhashable
@@ -344,6 +344,8 @@ def explicit_dtype(dtype: Any, where: str | None = None) -> Any:
 
     Under ``jax_explicit_x64_dtypes='allow'`` the dtype is kept. Extended dtypes are unchanged.
     """
+    if isinstance(dtype, np.dtype) and dtype in _KIND and dtype not in _NARROWED:
+        return dtype
     if not _x64.value:
         check_user_dtype_supported(dtype, where)
         if config.explicit_x64_dtypes.value == "allow":
@@ -522,8 +524,10 @@ def itemsize_bits(dtype: Any) -> int:
       >>> jax.dtypes.itemsize_bits(jnp.int4), jax.dtypes.itemsize_bits(jnp.float32)
       (4, 32)
     """
-    dtype = _numpy_dtype(dtype)
     bits = _BITS.get(dtype) if isinstance(dtype, np.dtype) else None
+    if bits is None:
+        dtype = _numpy_dtype(dtype)
+        bits = _BITS.get(dtype) if isinstance(dtype, np.dtype) else None
     if bits is None:
         raise ExtendedPromotionError(f"elements of dtype {dtype} have no size in bits")
     return bits
@@ -546,7 +550,7 @@ finfo = ml_dtypes.finfo
 def to_inexact_dtype(dtype: Any) -> Any:
     """Return `dtype` if it is floating or complex; for bool and integers, the default float type."""
     dtype = canonicalize_dtype(dtype, allow_extended_dtype=True)
-    if issubdtype(dtype, np.inexact):
+    if is_inexact(dtype) or issubdtype(dtype, np.inexact):
         return dtype
     if not isinstance(dtype, np.dtype) or dtype not in _KIND:
         raise TypeError(f"there is no inexact dtype for {dtype}")

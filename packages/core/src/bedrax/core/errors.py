@@ -15,7 +15,8 @@ from bedrax.core.codes import coded
 
 
 def _with_page(message: str, kind: Any) -> str:
-    text = f"{message}\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{kind.__name__}"
+    public = next((cls for cls in kind.__mro__ if cls.__module__ == "jax.errors"), kind)  # that page has no others
+    text = f"{message}\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{public.__name__}"
     return coded(kind.code, text) if kind.code else text
 
 

@@ -43,6 +43,8 @@ class Executor:
       rank: the installed backend of the highest rank evaluates.
       compiles: whether a program of several operations runs faster than the operations one by one.
       shares_memory: whether `from_dlpack` uses the memory of the other library without a copy.
+      host_type: the class of its arrays if operations are evaluated in Python immediately, and an array holds its elements as
+        a NumPy array, the attribute `_value`; None for other backends.
       ready: looked up before `apply`: primitive -> {params as `marshal` writes them, or None: function of operands},
         or None.
     """
@@ -56,6 +58,7 @@ class Executor:
     rank = 0
     compiles = False
     shares_memory = False
+    host_type: Any = None
     ready: dict[Any, dict[Any, Any] | None] = {}
 
     def apply(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -65,6 +68,13 @@ class Executor:
     def run_program(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         """Evaluate a whole program on flat arguments."""
         raise NotImplementedError(f"the {self.name} executor does not say how it runs programs")
+
+    def function_of(self, jaxpr: Jaxpr) -> Callable[..., list[Any]]:
+        """Return a program as a function of NumPy arrays that returns a list of them, if there is a `host_type`.
+
+        It is called by `bedrax.core.quiet.quietly`.
+        """
+        raise NotImplementedError(f"the {self.name} executor does not say how it compiles programs to functions")
 
     def run_jit(self, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         """Evaluate the `jit` primitive outside any trace."""

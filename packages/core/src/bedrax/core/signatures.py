@@ -304,9 +304,9 @@ def leaf_names(fun: Any, in_tree: PyTreeDef, static: Sequence[int] = ()) -> list
     else:
         named = parameter_names(fun)
         rest = next((p.name for p in _parameters(fun) or () if p.kind is p.VAR_POSITIONAL), None)
-    numbered, static = pytree.tree_unflatten(in_tree, list(range(in_tree.num_leaves))), sorted(static)
+    static = sorted(static)
     names = []
-    for (kind, which, *inner), _ in pytree.tree_flatten_with_path(numbered)[0]:
+    for kind, which, *inner in pytree.leaf_paths(in_tree):
         if kind.idx == 1:
             root = str(which.key)
         else:

@@ -379,6 +379,11 @@ class Tracer(array.Array):
     _trace: Trace
     aval: AbstractValue
 
+    def __init__(self, trace: Trace, aval: AbstractValue) -> None:
+        """For the tracers of libraries, which have a place for `aval`; those of the system set what they need."""
+        self._trace = trace
+        self.aval = aval
+
     def __getattr__(self, name: str) -> Any:  # the type may define attributes that arrays lack
         found = None if hasattr(type(self), name) or self.aval.is_array else getattr(self.aval, name, None)
         return found.of_value(self) if hasattr(found, "of_value") else super().__getattr__(name)
@@ -683,7 +688,8 @@ def checks_leaks(run: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(run)
     def watched(*args, **kwargs):
-        if not config.check_tracer_leaks.value:
+        flag = config.check_tracer_leaks
+        if not (flag.value if flag.may_be_local else flag.global_value):
             return run(*args, **kwargs)
         saved, current.watched = current.watched, []
         try:

@@ -24,7 +24,9 @@ from bedrax.core.context import end_entered, note_entered
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import user_frame
+from bedrax.extend import linear_util
 from bedrax.lax.choices import refuse_options
+from bedrax.lax.primitives.custom_rules import FunctionWithJVP, pushed
 
 
 class _ViewOf(type):
@@ -519,6 +521,10 @@ class _AnyTrace(type):
 class Trace(tracing.Trace, metaclass=_AnyTrace):
     """Base class for the traces of libraries (Quax). They define `process_primitive`, and set their parent in it.
 
+    They may also define ``process_custom_jvp_call(primitive, fun, jvp, tracers, *, symbolic_zeros)``. It gets two
+    wrapped functions: `fun` of the operands, and `jvp` of operands and tangents, which returns results and tangents.
+    Without it, `process_primitive` gets the call as one operation.
+
     Examples:
 
       >>> seen = []
@@ -528,11 +534,28 @@ class Trace(tracing.Trace, metaclass=_AnyTrace):
     """
 
     __slots__ = ()
+    process_custom_jvp_call: Callable[..., list[Any]]  # of subclasses
 
     def process(self, prim: tracing.Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Process one operation. Inside, evaluation is current."""
+        if type(prim) is FunctionWithJVP and hasattr(self, "process_custom_jvp_call"):
+            fun, jvp = (f.call_wrapped for f in prim.get_bind_params(params)["subfuns"])
+            return self._process_functions(prim, fun, jvp, args, params["rule"].symbolic_zeros)
+        if prim.further_params is not None:  # libraries unpack the params into arguments: all of them must be there
+            params = params | prim.further_params(params)
         with tracing.set_trace(tracing.eval_trace):
-            return self.process_primitive(prim, args, ir.described(prim, params))
+            return self.process_primitive(prim, args, params)
+
+    def call(self, prim: Any, rule: Any, args: Sequence[Any]) -> list[Any]:
+        """Apply a function with rules of its own that is not traced yet."""
+        if type(prim) is FunctionWithJVP and hasattr(self, "process_custom_jvp_call"):
+            return self._process_functions(prim, rule.primal, pushed(rule), args, rule.symbolic_zeros)
+        return super().call(prim, rule, args)
+
+    def _process_functions(self, prim, fun, jvp, args, symbolic_zeros) -> list[Any]:
+        wrapped = linear_util.wrap_init(fun), linear_util.wrap_init(jvp)
+        with tracing.set_trace(tracing.eval_trace):
+            return self.process_custom_jvp_call(prim, *wrapped, args, symbolic_zeros=symbolic_zeros)
 
     def process_primitive(self, primitive: tracing.Primitive, tracers: Any, params: dict[str, Any]) -> Any:
         """The same as `process` of the system's traces."""

@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = attach(
             "literals",
             "pjit",
             "public_test_util",
+            "random",
             "sharding_impls",
             "state",
             "test_util",

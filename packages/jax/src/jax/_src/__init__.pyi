@@ -22,6 +22,7 @@ from . import (
     literals as literals,
     pjit as pjit,
     public_test_util as public_test_util,
+    random as random,
     sharding_impls as sharding_impls,
     state as state,
     test_util as test_util,

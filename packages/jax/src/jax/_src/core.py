@@ -27,6 +27,7 @@ __getattr__, __dir__, __all__ = attach(
         "bedrax.lax.at_once": ("eval_context",),
     },
     renamed={
+        "bedrax.core.tracing": {"trace_ctx": "current"},  # Quax: its attribute `trace` is the current trace
         "bedrax.lax.primitives.calls": {"call_p": "core_call_p"},
         # Flax, linen.fp8_ops
         "bedrax.lax.element_types": {"physical_aval": "base_aval"},

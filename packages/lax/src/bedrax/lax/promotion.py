@@ -19,6 +19,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
+from bedrax.core.quiet import quietly
 from bedrax.core.staging import StagingTrace
 from bedrax.core.tracing import cast_together, current, eval_trace
 from bedrax.lax import flags, lattice
@@ -127,9 +128,9 @@ def pair_or_none(name: str, x: Any, y: Any) -> tuple[Any, Any]:
         # of the type: an object with `__jax_array__` may forward all attributes of its array
         a, b = x.aval if hasattr(kx, "aval") else None, y.aval if hasattr(ky, "aval") else None
         if a is None and isinstance(x, _NUMPY):
-            a = _numpy_aval(x)
+            a, x = _canonical(x)
         if b is None and isinstance(y, _NUMPY):
-            b = _numpy_aval(y)
+            b, y = _canonical(y)
         if a is not None and b is not None and a.dtype == b.dtype:
             if a.shape != b.shape and a.shape and b.shape and _are_one_program(x, y):
                 return None, None
@@ -167,10 +168,10 @@ def together(function: Callable[..., Any]) -> Callable[..., Any]:
 _NUMPY = (np.ndarray, np.generic)
 
 
-def _numpy_aval(x: np.ndarray | np.generic) -> Any:
-    """The type of a NumPy value; None if the value needs a conversion first."""
+def _canonical(x: np.ndarray | np.generic) -> tuple[Any, Any]:
+    """The type of a NumPy value, and the value with the dtype of this type."""
     aval = aval_of(x)
-    return aval if aval.dtype == x.dtype else None
+    return aval, x if aval.dtype == x.dtype else convert(x, aval, aval.dtype)
 
 
 @functools.lru_cache(4096)
@@ -221,6 +222,9 @@ def inexact(name: str, x: Any) -> Any:
     return promote_dtypes(name, (x,), True)[0]
 
 
+_operands: set[type] = {np.ndarray, bool, int, float, complex}  # others are added at first use
+
+
 def operand(name: str, x: Any, position: int = 0) -> Any:
     """`x` if it can be an operand: an array, a tracer, a NumPy value, or a Python scalar.
 
@@ -229,7 +233,10 @@ def operand(name: str, x: Any, position: int = 0) -> Any:
     Raises:
       TypeError: it cannot; lists and tuples are not converted implicitly.
     """
+    if type(x) in _operands:
+        return x
     if isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)):
+        _operands.add(type(x))
         return x
     if hasattr(x, "__jax_array__"):
         return x.__jax_array__()
@@ -269,8 +276,7 @@ def convert(x: Any, aval: Any, dtype: np.dtype, weak: bool = False) -> Any:
     if isinstance(x, (np.ndarray, np.generic)):
         if x.dtype == dtype or (kind is np.ndarray and aval.dtype == dtype and isinstance(current.trace, StagingTrace)):
             return x  # a trace converts and copies each array once
-        with np.errstate(all="ignore"):  # float64 beyond float32 becomes infinite
-            return np.asarray(x).astype(dtype)
+        return quietly(np.asarray(x).astype, dtype)  # float64 beyond float32 becomes infinite
     if aval.dtype == dtype:
         return x  # a weak operand needs no change: a strong operand makes the result strong
     return conversions.convert_to(x, dtype, weak)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bedrax.core.avals import AbstractValue, aval_of
+from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.lax.filling import zeros_of
 
 
@@ -64,6 +64,47 @@ class Zero(LazilyTyped):
             found = self._aval = aval_of(self._of).to_tangent_aval()
             self._of = None
         return found
+
+
+class SymbolicZero:
+    """A tangent that is known to be zero, as rules with ``symbolic_zeros=True`` see it. `aval` is its type.
+
+    Examples:
+
+      >>> @jax.custom_jvp
+      ... def f(x, y):
+      ...     return x * y
+      ...
+      >>> def f_jvp(primals, tangents):
+      ...     print([type(t) is jax.custom_derivatives.SymbolicZero for t in tangents])
+      ...     (x, y), (t, _) = primals, tangents
+      ...     return x * y, t * y
+      ...
+      >>> _ = f.defjvp(f_jvp, symbolic_zeros=True)
+      >>> jax.grad(f)(2., 3.)
+      [False, True]
+      Array(3., dtype=float32, weak_type=True)
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval: Any = aval
+
+    @property
+    def shape(self) -> Any:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval.short()})"
 
 
 def instantiate(tangent: Any) -> Any:

@@ -39,6 +39,8 @@ def normalize_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if type(axis) is int and -ndim <= axis < ndim:
         return (axis % ndim,)
+    if type(axis) is tuple and axis == tuple(range(ndim)):
+        return tuple(range(ndim))
     if isinstance(axis, (list, np.ndarray)):
         axis = tuple(axis)
     return tuple(sorted(axes_tuple(axis, ndim)))
@@ -56,9 +58,12 @@ def _masked(x: Any, where: Any, value: Any, name: str) -> Any:
     return choose_where(mask, x, np.asarray(value).astype(aval_of(x).dtype)[()])
 
 
+_ACCUMULATED = {d: np.dtype(np.float32) for d in dtypes.float_dtypes if dtypes.itemsize_bits(d) <= 16}
+
+
 def _accumulation(dtype: Any) -> Any:
     """The dtype in which sums of `dtype` are computed: float32 for half precision, which is too narrow."""
-    return np.dtype(np.float32) if dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) <= 16 else dtype
+    return _ACCUMULATED.get(dtype, dtype)
 
 
 def wide_integer(dtype: DTypeLike) -> Any:
@@ -85,7 +90,8 @@ def _fold(
         where: Any = None,
         promote_integers: bool = True,
     ) -> Array:
-        refuse_out(name, out)
+        if out is not None:
+            refuse_out(name, out)
         x = operand(name, a)
         aval = aval_of(x)
         own, weak = aval.dtype, aval.weak_type
@@ -156,6 +162,8 @@ sum: Final = _fold(
     Array(109, dtype=int32)
     """,
 )
+_sum: Final = sum.__wrapped__  # without the test whether it is one program
+
 prod: Final = _fold(
     "prod",
     "product",
@@ -397,6 +405,8 @@ argmin: Final = _position(
 
 
 def _float_target(name: str, dtype: Any, own: Any) -> Any:
+    if dtype is None and dtypes.is_inexact(own):
+        return own
     return dtypes.to_inexact_dtype(own) if dtype is None else dtypes.explicit_dtype(dtype, name)
 
 
@@ -406,7 +416,7 @@ def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
     if where is None:
         n = dims.size([shape[i] for i in axes])
         if dims.is_constant_dim(n):
-            return np.asarray(n).astype(dtype)[()]
+            return dtype.type(n)
         return lax.convert_element_type(dims.dim_as_value(n), dtype)
     mask = broadcast_to(as_bool(operand("mean", where)), shape)
     return sum(mask, axes, dtype=dtype, keepdims=keepdims)
@@ -439,14 +449,16 @@ def mean(
       >>> jnp.mean(x, where=x > 1)
       Array(3.3333333, dtype=float32)
     """
-    refuse_out("mean", out)
+    if out is not None:
+        refuse_out("mean", out)
     x = operand("mean", a)
-    own = aval_of(x).dtype
+    aval = aval_of(x)
+    own = aval.dtype
     target = _float_target("mean", dtype, own)
-    axes = normalize_axes(axis, len(aval_of(x).shape))
+    axes = normalize_axes(axis, len(aval.shape))
     work = _accumulation(target) if dtypes.is_inexact(target) else dtypes.default_float_dtype()
-    total = sum(x, axes, dtype=work, keepdims=keepdims, where=where)
-    result = true_divide(total, _count(x, axes, where, work, keepdims))
+    total = _sum(x, axes, None if work is own else work, None, keepdims, where=where)
+    result = lax.div(total, _count(x, axes, where, work, keepdims))
     return result if work == target else lax.convert_element_type(result, target)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from bedrax.core.avals import ShapedArray
 from bedrax.core.executors import Executor
 from bedrax.lax import element_types
 from bedrax.numpy_backend.host_array import HostArray, apart, owned, to_numpy
-from bedrax.numpy_backend.program_source import evaluate, on_bases
+from bedrax.numpy_backend.program_source import compiled, evaluate, on_bases
 from bedrax.numpy_backend.tables import numpy_rules
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class NumpyExecutor(Executor):
 
     array_types: tuple[type, ...] = (HostArray,)
     name = "numpy"
+    host_type = HostArray
 
     def apply(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Evaluate one operation eagerly; returns a `HostArray` or a list of them."""
@@ -70,6 +71,10 @@ class NumpyExecutor(Executor):
     def run_program(self, jaxpr: Jaxpr, args: tuple[Any, ...]) -> list[Any]:
         """Evaluate a whole program."""
         return wrap_all(evaluate(jaxpr, *(to_numpy(x)[0] for x in args)), jaxpr.out_avals, args)
+
+    def function_of(self, jaxpr: Jaxpr) -> Callable[..., list[Any]]:
+        """Return a program as a function of NumPy arrays. The caller turns off the warnings of NumPy."""
+        return compiled(jaxpr).function
 
     def asarray(self, x: Any) -> Array:
         """Return a concrete value as this executor's array. A writable NumPy array is copied."""

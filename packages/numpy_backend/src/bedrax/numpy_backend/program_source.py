@@ -6,7 +6,8 @@
         return [d]
 
 An equation becomes the expression that its primitive's row in `source_rules` gives, or a call of its
-NumPy rule. Large values are deleted after their last use. Inner programs become functions of their own.
+NumPy rule. Large values are deleted after their last use. An operation that NumPy rounds exactly writes its result into
+the memory of a very large operand that is not used again: `np.add(c, b, c)`. Inner programs become functions of their own.
 `source_of` returns the source.
 """
 
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 
 _FOLDER = os.path.dirname(__file__)  # tracebacks leave out frames of this folder
-_KEPT = 1024  # bytes; smaller values are kept until the function returns
+_KEPT = 128  # elements; smaller values are kept until the function returns
+_OVERWRITTEN = 2048  # elements; the memory of larger values is used again
 
 
 class Program(NamedTuple):
@@ -64,6 +66,9 @@ class Writer:
         self.taken: set[str] = {*keyword.kwlist, *self.namespace}
         self.names: dict[Any, str] = {}  # by variable, or by id of an object in the namespace
         self.scalars: set[str] = set()  # names of values that may be NumPy scalars; rules expect arrays
+        self.new: set[str] = set()  # names of arrays whose memory no other name has
+        self.ending: list[str] = []  # those of the result's type that are operands of this equation for the last time
+        self.is_new: bool = False  # whether the expression of this equation makes an array, or overwrites one that ends
         self.count: int = 0
 
     def bind(self, value: Any, hint: str) -> str:
@@ -86,7 +91,7 @@ class Writer:
         """Return the operands of a call, with NumPy scalars converted to arrays."""
         return ", ".join(f"asarray({x})" if x in self.scalars else x for x in operands)
 
-    def new(self, var: Var) -> str:
+    def name(self, var: Var) -> str:
         """Return a name for a variable: one letter or more."""
         while True:
             n, name = self.count, ""
@@ -147,12 +152,18 @@ def _expression(write: Writer, eqn: Eqn, operands: list[str], moves_elements: bo
     return f"{write.bind(rule, str(prim))}({', '.join(given)})", False
 
 
-def _is_large(var: Var) -> bool:
+def _is_large(var: Var, limit: int = _KEPT) -> bool:
     aval = var.aval
     if not aval.is_array:
         return False
     size = element_types.base_aval(aval).size
-    return type(size) is not int or size * 8 > _KEPT
+    return type(size) is not int or size > limit
+
+
+def _holds(var: Var, results: Sequence[Var]) -> bool:
+    """Return whether the memory of an array is that of one with the type of the only result."""
+    (result,) = results if len(results) == 1 else (None,)
+    return result is not None and var.aval.shape == result.aval.shape and var.aval.dtype == result.aval.dtype
 
 
 @cached
@@ -163,20 +174,32 @@ def compiled(program: Jaxpr) -> Program:
     write.taken.add(name)
     last = {v: eqn for eqn in program.eqns for v in (*eqn.outvars, *eqn.invars)}
     kept = {*program.invars, *program.constvars, *program.outvars}
-    args = [write.new(v) for v in program.invars]
+    args = [write.name(v) for v in program.invars]
     for v, value in zip(program.constvars, program.consts, strict=True):
         value = to_numpy(value)[0]
         if isinstance(value, np.ndarray):
             value = owned(value)  # later writes to a constant have no effect
-        write.names[v] = write.bind(value, f"{write.new(v)}_constant")
+        write.names[v] = write.bind(value, f"{write.name(v)}_constant")
     moving = element_types.eqns_that_move_elements(program)
     types = ", ".join(v.aval.short() for v in program.invars)
     lines = [f"def {name}({', '.join(args)}):" + (f"  # {types}" if types else "")]
     places = {}
     for eqn in program.eqns:
         operands = [write.read(v) for v in eqn.invars]
+        here = dict.fromkeys(v for v in (*eqn.invars, *eqn.outvars) if type(v) is not Literal)
+        gone = [v for v in here if last[v] is eqn and v not in kept and _is_large(v)]
+        write.is_new = False
+        write.ending = [
+            write.names[v]
+            for v in gone
+            if v in eqn.invars and write.names[v] in write.new and _is_large(v, _OVERWRITTEN) and _holds(v, eqn.outvars)
+        ]
         text, maybe_scalar = _expression(write, eqn, operands, eqn in moving)
-        targets = [write.new(v) for v in eqn.outvars]
+        targets = [write.name(v) for v in eqn.outvars]
+        if write.is_new:
+            write.new.update(targets)
+        else:  # a result may be a view of an operand
+            write.new.difference_update(operands)
         if maybe_scalar:
             write.scalars.update(
                 t for t, v in zip(targets, eqn.outvars, strict=True) if not getattr(v.aval, "shape", 0)
@@ -185,10 +208,8 @@ def compiled(program: Jaxpr) -> Program:
         shapes = ", ".join(v.aval.short() for v in eqn.outvars)
         lines.append(f"    {left if targets else ''}{text}" + (f"  # {shapes}" if shapes else ""))
         places[len(lines)] = eqn
-        here = dict.fromkeys(v for v in (*eqn.invars, *eqn.outvars) if type(v) is not Literal)
-        gone = [write.names[v] for v in here if last[v] is eqn and v not in kept and _is_large(v)]
         if gone:
-            lines.append(f"    del {', '.join(gone)}")
+            lines.append(f"    del {', '.join([write.names[v] for v in gone])}")
     lines.append(f"    return [{write.arrays([write.read(v) for v in program.outvars])}]")
     text = "\n".join(lines) + "\n"
     namespace = write.namespace

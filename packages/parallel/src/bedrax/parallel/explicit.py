@@ -580,7 +580,7 @@ def _moved_type(aval: AbstractValue, to: Any) -> AbstractValue:
 
 def _places(prefix: Any, tree) -> list:
     is_place = lambda p: p is None or isinstance(p, PartitionSpec)
-    return pytree.tree_broadcast_leaves(prefix, pytree.tree_unflatten(tree, [0] * tree.num_leaves), is_place)
+    return pytree.tree_broadcast_leaves(prefix, pytree.skeleton(tree), is_place)
 
 
 def auto_axes(

@@ -370,8 +370,7 @@ def _argument(f: Callable, args: tuple, index: int) -> str:
 
 
 def _result(f: Callable, tree: Any, index: int) -> str:
-    path = pytree.tree_flatten_with_path(pytree.tree_unflatten(tree, [0] * tree.num_leaves))[0][index][0]
-    return f"result{pytree.keystr(path)} of {function_name(f)}"
+    return f"result{pytree.keystr(pytree.leaf_paths(tree)[index])} of {function_name(f)}"
 
 
 def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Sequence[str], name: Callable) -> None:

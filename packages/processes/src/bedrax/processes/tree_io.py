@@ -225,7 +225,7 @@ def nonblocking_load(
     """
     folder = pathlib.Path(directory)
     tree = deserialize_pytreedef(json.loads((folder / _STRUCTURE).read_text(encoding="utf-8")))
-    whole = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
+    whole = pytree.skeleton(tree)
     places = pytree.tree_broadcast_leaves(shardings, whole)
     wanted = [True] * tree.num_leaves if mask is None else pytree.tree_broadcast_leaves(mask, whole)
     specs = _specs(folder, tree.num_leaves, ts_specs)

@@ -204,6 +204,8 @@ class PyTreeRegistry:
         self._rules: dict[type, _Rule] = {t: rule for name, (t, rule) in _BUILTIN_RULES.items() if enabled[name]}
         self._namedtuples = enable_namedtuple
         self._leaves: set[type] = set()  # types that were leaves lately
+        self._often: dict[Any, _Expected] = {}  # (type, keys or length) of trees -> what such trees were lately
+        self._leaf: PyTreeDef = PyTreeDef._of(self, (_LEAF_NODE,), 1)
 
     def register_node(
         self,
@@ -255,6 +257,15 @@ class PyTreeRegistry:
         if leaf_predicate is not None:
             return self._flatten_until(tree, leaf_predicate)
         find, known = self._rules.get, self._leaves
+        t = type(tree)
+        if t in known:
+            return [tree], self._leaf
+        often, key = self._often, (t, *tree) if t is dict else (t, len(tree)) if t is tuple or t is list else t
+        expected = often.get(key)
+        if expected is not None and expected.reads is not None:
+            leaves = expected.reads(tree, known)
+            if leaves is not None:
+                return leaves, expected.treedef
         nodes: list[_Node] = []
         leaves: list[Any] = []
         stack = [tree]
@@ -296,7 +307,26 @@ class PyTreeRegistry:
                 leaves.extend(children)
                 nodes.extend([_LEAF_NODE] * len(children))
                 add(node)
-        return leaves, PyTreeDef._of(self, tuple(nodes), len(leaves))
+        treedef = PyTreeDef._of(self, tuple(nodes), len(leaves))
+        return leaves, treedef if key is t else self._noted(key, expected, treedef)
+
+    def _noted(self, key: tuple[Any, ...], expected: _Expected | None, treedef: PyTreeDef) -> PyTreeDef:
+        """Note the structure of a tree. Returns the treedef, or an equal one that is expected for such trees."""
+        if expected is not None and expected.count > _OFTEN:  # there is a function that reads such trees, or none pays
+            return treedef
+        if not _is_readable(treedef):  # others hold objects of users, which are not kept
+            return treedef
+        if expected is None or expected.treedef._nodes != treedef._nodes:
+            if len(self._often) > 256:
+                self._often.clear()
+            self._often[key] = _Expected(treedef, 1 if expected is None else expected.count + 1)
+            return treedef
+        expected.count += 1
+        expected.equal += 1
+        if expected.equal == _OFTEN // 2:
+            expected.treedef._up_to = _reader(expected.treedef, False)
+            expected.reads = _reader(expected.treedef, True)
+        return expected.treedef
 
     def _flatten_until(self, tree: Any, leaf_predicate: Callable[..., Any]) -> tuple[list[Any], PyTreeDef]:
         """`flatten` with a predicate."""
@@ -331,6 +361,13 @@ class PyTreeRegistry:
         self, tree: Any, leaf_predicate: Callable[..., Any] | None = None
     ) -> tuple[list[Any], PyTreeDef]:
         known = self._leaves
+        t = type(tree)
+        key = (t, *tree) if t is dict else (t, len(tree)) if t is tuple or t is list else t
+        expected = self._often.get(key) if leaf_predicate is None else None
+        if expected is not None and expected.reads is not None and expected.treedef._paths is not None:
+            plain = expected.reads(tree, known)
+            if plain is not None:
+                return list(zip(expected.treedef._paths, plain)), expected.treedef
         nodes: list[_Node] = []
         leaves: list[Any] = []
         stack: list[tuple[Any, Any]] = [((), tree)]
@@ -363,7 +400,13 @@ class PyTreeRegistry:
                     continue
             stack.append((None, node))
             stack.extend([((*path, key), child) for key, child in pairs[::-1]])
-        return leaves, PyTreeDef._of(self, tuple(nodes), len(leaves))
+        treedef = PyTreeDef._of(self, tuple(nodes), len(leaves))
+        if leaf_predicate is not None or key is t:
+            return leaves, treedef
+        if expected is not None and expected.reads is not None and expected.treedef._nodes == treedef._nodes:
+            if _is_readable(treedef):
+                expected.treedef._paths = [path for path, _ in leaves]
+        return leaves, self._noted(key, expected, treedef)
 
     def _pairs(self, rule: _Rule, x) -> tuple[Sequence[tuple[Any, Any]], Any]:
         if not rule.custom:
@@ -398,7 +441,7 @@ class PyTreeRegistry:
 class PyTreeDef:
     """The shape of a tree: made by flattening, compared by value, hashable."""
 
-    __slots__ = ("_registry", "_nodes", "_num_leaves", "_hash", "_builds", "_built")
+    __slots__ = ("_registry", "_nodes", "_num_leaves", "_hash", "_builds", "_built", "_paths", "_up_to")
 
     def __init__(self) -> None:
         raise TypeError("PyTreeDef has no constructor; use tree_structure(tree) to make one.")
@@ -410,6 +453,9 @@ class PyTreeDef:
         self._nodes = nodes
         self._hash = None
         self._builds, self._built = None, 0
+        self._up_to = self._paths = (
+            None  # a function for `flatten_up_to`, and the key paths, of treedefs that are expected
+        )
         self._num_leaves = sum(n.type is LEAF for n in nodes) if num_leaves is None else num_leaves
         return self
 
@@ -422,6 +468,8 @@ class PyTreeDef:
         return len(self._nodes)
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if type(other) is not PyTreeDef:
             return NotImplemented
         try:
@@ -578,6 +626,10 @@ class PyTreeDef:
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` at this treedef's leaves."""
+        if self._up_to is not None:
+            found = self._up_to(tree, None)
+            if found is not None:
+                return found
         out: list[Any] = []
         agenda = [tree]
         pop, extend, add = agenda.pop, agenda.extend, out.append
@@ -706,6 +758,83 @@ def _builder(treedef: PyTreeDef) -> Callable[[list[Any]], Any] | None:
     arguments = "".join([f"a{i}, " for i in range(count)])
     exec(f"def build(leaves):\n    {arguments}= leaves\n    return {done[0][0]}\n", names)
     return names["build"]
+
+
+class _Expected:
+    """The structure that trees with certain keys, or a certain length, had lately.
+
+    Attributes:
+      reads: ``(tree, types of leaves) -> leaves``, or None for a tree of another structure.
+    """
+
+    __slots__ = ("count", "equal", "reads", "treedef")
+
+    def __init__(self, treedef: PyTreeDef, count: int) -> None:
+        self.treedef = treedef
+        self.count = count  # of trees with these keys, or this length, until there is `reads`
+        self.equal = 0  # trees of this structure
+        self.reads: Callable[[Any, Any], list[Any] | None] | None = None
+
+
+def _is_readable(treedef: PyTreeDef) -> bool:
+    """Whether a treedef has tuples, lists, None, and dicts with keys of class `str`: equal ones are then the same."""
+    for t, _, data in treedef._nodes:
+        if t is dict:
+            for key in data:
+                if type(key) is not str:
+                    return False
+        elif t is not LEAF and t is not tuple and t is not list and t is not _NONE:
+            return False
+    return 1 < len(treedef._nodes) <= 2000
+
+
+_NONE: Final = type(None)
+_STRINGS: Final = {str}
+
+
+def _reader(treedef: PyTreeDef, exact: bool) -> Callable[[Any, Any], list[Any] | None]:
+    """A function from a tree to the subtrees at the leaves of a readable treedef; None if the tree does not fit.
+
+    Args:
+      exact: whether the structure of the tree must be this one: the subtrees are leaves, and keys are strings. Otherwise
+        this one is a prefix of it.
+
+    def read(v0, known):
+        if type(v0) is not dict or len(v0) != 2: return
+        for k in v0:
+            if type(k) is not str: return
+        try: v2, v1 = v0['a'], v0['b']
+        except KeyError: return
+        leaves = [v2, v1]
+        return leaves if known.issuperset(map(type, leaves)) else None
+    """
+    lines, leaves, agenda, count = [], [], ["v0"], 1
+    for t, arity, data in reversed(treedef._nodes):
+        x = agenda.pop()
+        if t is LEAF:
+            leaves.append(x)
+            continue
+        if t is _NONE:
+            lines.append(f"if {x} is not None: return")
+            continue
+        parts = [f"v{count + i}" for i in range(arity)]
+        count += arity
+        agenda += parts
+        name = t.__name__
+        lines.append(f"if type({x}) is not {name} or len({x}) != {arity}: return")
+        if not arity:
+            continue
+        if t is not dict:
+            lines.append(f"{', '.join(parts)}, = {x}")
+            continue
+        if exact:
+            lines += [f"for k in {x}:", "    if type(k) is not str: return"]
+        lines += [f"try: {', '.join(parts)}, = {', '.join(f'{x}[{k!r}]' for k in data)},", "except KeyError: return"]
+    lines.append(f"leaves = [{', '.join(reversed(leaves))}]")
+    lines.append("return leaves if known.issuperset(map(type, leaves)) else None" if exact else "return leaves")
+    names: dict[str, Any] = {}
+    exec("def read(v0, known):\n" + "".join([f"    {line}\n" for line in lines]), names)
+    return names["read"]
 
 
 def _restore(registry: PyTreeRegistry, nodes: tuple[tuple[type, int, Hashable], ...]) -> PyTreeDef:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
-from .engine import PyTreeDef, default_registry, flatten_with_keys
+from .engine import FlattenedIndexKey, PyTreeDef, default_registry, flatten_with_keys
 from .sorting import UNSORTABLE
 
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
@@ -116,6 +116,48 @@ def tree_leaves_with_path(
       [('[0]', 1), ("[1]['a']", 2)]
     """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+
+
+_PLACE = object()
+
+
+def skeleton(treedef: PyTreeDef) -> Any:
+    """The tree of a structure with a bare ``object()`` for each leaf.
+
+    A class that looks at its leaves when it is flattened takes these for data, as it does in `vmap`. It would take a
+    number for a part of the structure.
+
+    Examples:
+
+      >>> from bedrax import pytree
+      >>> tree = pytree.skeleton(pytree.tree_structure({"a": [1, 2]}))
+      >>> [type(leaf) is object for leaf in tree["a"]]
+      [True, True]
+    """
+    return treedef.unflatten([_PLACE] * treedef.num_leaves)
+
+
+def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
+    """The key path of each leaf of a structure.
+
+    Below a class that finds other leaves in its `skeleton`, the keys are the positions of children.
+
+    Examples:
+
+      >>> from bedrax import pytree
+      >>> [pytree.keystr(path) for path in pytree.leaf_paths(pytree.tree_structure({"a": [1, 2]}))]
+      ["['a'][0]", "['a'][1]"]
+    """
+    whole = skeleton(treedef)
+    pairs, _ = tree_flatten_with_path(whole)
+    if len(pairs) == treedef.num_leaves:
+        return [path for path, _ in pairs]
+    children = treedef.children()
+    found = flatten_with_keys(whole)
+    keys = [] if found is None else [key for key, _ in found[0]]
+    if len(keys) != len(children):
+        keys = [FlattenedIndexKey(i) for i in range(len(children))]
+    return [(key, *path) for key, child in zip(keys, children, strict=True) for path in leaf_paths(child)]
 
 
 def explain_unflattenable(

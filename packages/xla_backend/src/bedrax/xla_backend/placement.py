@@ -283,7 +283,7 @@ def per_leaf(prefix: Any, tree: PyTreeDef, what: str) -> list[Any]:
     """One sharding or device, or one option, per leaf of a structure, from a pytree prefix of it."""
     if is_place(prefix):
         return [prefix] * tree.num_leaves
-    full = pytree.tree_unflatten(tree, [0] * tree.num_leaves)
+    full = pytree.skeleton(tree)
     try:
         return pytree.tree_broadcast_leaves(prefix, full, is_place)
     except ValueError as error:
@@ -353,7 +353,7 @@ def _check_constraint(split: Any, s: Any, aval: Any) -> None:
 
 @asks_for("explicit_device_get")
 def device_get(x: Any) -> Any:
-    """Copy to the host: a pytree of `numpy.ndarray` (Python scalars stay as they are).
+    """Copy to the host: a pytree of `numpy.ndarray`. Python scalars and arrays of keys stay as they are.
 
     The copies of all leaves start before the first is awaited.
 
@@ -373,9 +373,9 @@ def device_get(x: Any) -> Any:
 def _get_leaf(x):
     if isinstance(x, tracing.Tracer):
         return x.__array__()
-    if hasattr(x, "__array__"):
-        return np.asarray(x)
-    return x
+    if not hasattr(x, "__array__") or isinstance(getattr(x, "dtype", None), dtypes.ExtendedDType):
+        return x
+    return np.asarray(x)
 
 
 def block_until_ready(x: Any) -> Any:

@@ -249,8 +249,7 @@ def to_run(call: TracedCall) -> dict[Any, Any]:
 
 def result_names(out_tree: PyTreeDef) -> list[str]:
     """The names of the results in the module: ``result['a'][0]``."""
-    full = pytree.tree_unflatten(out_tree, [0] * out_tree.num_leaves)
-    return ["result" + pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(full)[0]]
+    return ["result" + pytree.keystr(path) for path in pytree.leaf_paths(out_tree)]
 
 
 class LazyNames:

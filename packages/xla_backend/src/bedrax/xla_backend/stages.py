@@ -462,7 +462,7 @@ class Compiled(Stage):
 
 
 def _structure_message(expected, given) -> str:
-    full = pytree.tree_unflatten(expected, [0] * expected.num_leaves)
+    full = pytree.skeleton(expected)
     lines = []
     for name, want, have in (("args", full[0], given[0]), ("kwargs", full[1], given[1])):
         want_tree, have_tree = pytree.tree_structure(want), pytree.tree_structure(have)

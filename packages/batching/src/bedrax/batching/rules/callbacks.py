@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from bedrax import lax
 from bedrax.batching.tables import AxisData, batch_rules, to_front
 from bedrax.batching.trace import unmapped_aval
-from bedrax.core import effects
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.axes import broadcast_axis
 from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
@@ -90,8 +89,6 @@ def _io(axis, args, dims, *, ordered, **params):
 
 @batch_rules.rule(debug_callback_p)
 def _debug(axis, args, dims, *, effect, **params):
-    if effect in effects.ordered_effects:
-        raise ValueError("a debug callback with ordered=True cannot be mapped: drop ordered, or print outside vmap")
     for i in range(axis.size):
         row = [x if d is None else lax.index_in_dim(x, i, d, keepdims=False) for x, d in zip(args, dims, strict=True)]
         debug_callback_p.bind(*row, effect=effect, **params)

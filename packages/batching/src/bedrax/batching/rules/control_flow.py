@@ -12,7 +12,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.facts import fact
 from bedrax.core.ir import run
 from bedrax.core.tables import programs
-from bedrax.lax.primitives.callbacks import io_effect
+from bedrax.lax.primitives.callbacks import DebugEffect, OrderedDebugEffect, io_effect
 from bedrax.lax.primitives.control_flow import cond_p, scan_p, while_p
 from bedrax.lax.primitives.elementwise import eq_p, ne_p, select_n_p, stop_gradient_p
 from bedrax.lax.primitives.reductions import reduce_or_p
@@ -111,7 +111,7 @@ def _cond(axis, args, dims, **params):
     branches = params["branches"]
     index, *operands = args
     operand_dims = dims[1:]
-    known = tuple(conditional_effects)
+    known = (*conditional_effects, DebugEffect, OrderedDebugEffect)  # debug callbacks run for all elements
     if found := sorted({str(e) for b in branches for e in b.effects if not isinstance(e, known)}):
         raise NotImplementedError(
             "vmap of cond with a mapped predicate computes every branch, so branches with effects are not allowed:"

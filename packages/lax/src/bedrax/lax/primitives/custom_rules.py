@@ -12,9 +12,9 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from bedrax.core import staging
+from bedrax.core import dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.dead_code import dead_code_rules
 from bedrax.core.errors import UnexpectedTracerError
@@ -22,7 +22,7 @@ from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, run
 from bedrax.core.tables import Use, calls, families_on_bases, print_rules, programs, varying_rules
 from bedrax.core.tracing import Primitive, current, mutable_among, varying_axes
 from bedrax.lax.primitives.calls import closed_call_p
-from bedrax.lax.symbolic_zeros import instantiate
+from bedrax.lax.symbolic_zeros import SymbolicZero, Zero, instantiate
 
 _FAMILY = "custom_rules"
 families_on_bases.add(_FAMILY)
@@ -69,8 +69,56 @@ class BoundFunction:
     params: dict[str, Any]
 
 
+def pushed(rule: Any, hidden: int = 0) -> Callable[..., list[Any]]:
+    """The function of operands and their tangents that computes results and their tangents by a rule.
+
+    Args:
+      hidden: the number of leading operands that the rule does not take.
+    """
+
+    def of_both(*args: Any) -> list[Any]:
+        half = len(args) // 2
+        outs, tangents = rule.jvp(args[hidden:half], args[half + hidden :])
+        return [*outs, *map(instantiate, tangents)]
+
+    return of_both
+
+
+@dataclass(frozen=True, eq=False)
+class RuleOfFunctions:
+    """The rule of a function that a library gives as two functions. They have the method ``call_wrapped``.
+
+    Attributes:
+      fun: from operands to the list of results.
+      pushed: from operands and their tangents to the list of results and their tangents.
+      symbolic_zeros: whether `pushed` takes a `SymbolicZero` for a tangent that is known to be zero.
+    """
+
+    fun: Any
+    pushed: Any
+    symbolic_zeros: bool
+    optimize_remat: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return getattr(self.fun, "__name__", "a function")
+
+    def primal(self, *args: Any) -> list[Any]:
+        return list(self.fun.call_wrapped(*args))
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        if self.symbolic_zeros:
+            tangents = [SymbolicZero(t.aval) if type(t) is Zero else t for t in tangents]
+        both = list(self.pushed.call_wrapped(*primals, *tangents))
+        outs, moved = both[: len(both) // 2], both[len(both) // 2 :]
+        return outs, [
+            Zero.of(x) if type(t) is SymbolicZero or aval_of(x).to_tangent_aval().dtype == dtypes.float0 else t
+            for x, t in zip(outs, moved, strict=True)
+        ]
+
+
 class FunctionWithJVP(FunctionWithRules):
-    """`custom_jvp_call`. Instead of its params, `bind` takes `subfuns` of `get_bind_params`."""
+    """`custom_jvp_call`. Instead of its params, `bind` takes two functions: `subfuns` of `get_bind_params`, or others."""
 
     __slots__ = ()
 
@@ -85,23 +133,20 @@ class FunctionWithJVP(FunctionWithRules):
         def primal(*args):
             return run_call(*args, **params)
 
-        def pushed(*args):
-            half = len(args) // 2
-            outs, tangents = rule.jvp(args[hidden:half], args[half + hidden :])
-            return [*outs, *map(instantiate, tangents)]
-
-        subfuns = (BoundFunction(primal, params), BoundFunction(pushed, params))
+        subfuns = (BoundFunction(primal, params), BoundFunction(pushed(rule, hidden), params))
         return {"subfuns": subfuns, "symbolic_zeros": rule.symbolic_zeros}
 
     def bind(self, *args: Any, subfuns: Sequence[Any] = (), **params: Any) -> Any:
         """Apply the function; see the class."""
         if not subfuns:
             return super().bind(*args, **params)
-        if not all(isinstance(f, BoundFunction) for f in subfuns):
+        if len(subfuns) != 2 or not all(hasattr(f, "call_wrapped") for f in subfuns):
             raise TypeError(
-                "custom_jvp_call: subfuns are those that get_bind_params returned for an equation, got"
-                f" {', '.join(type(f).__name__ for f in subfuns)}; give other functions to jax.custom_jvp"
+                "custom_jvp_call: subfuns are two functions with a method call_wrapped, as jax.extend.linear_util makes"
+                f" them, got {', '.join(type(f).__name__ for f in subfuns)}"
             )
+        if not all(isinstance(f, BoundFunction) for f in subfuns):
+            return self.call(RuleOfFunctions(*subfuns, **params), args)
         own = subfuns[0].params
         if params != {"symbolic_zeros": own["rule"].symbolic_zeros}:
             raise TypeError(

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import contractions as p
-from bedrax.numpy_backend.quiet import quietly
 from bedrax.numpy_backend.tables import numpy_rules, source_rules
 
 _float32 = np.dtype(np.float32)

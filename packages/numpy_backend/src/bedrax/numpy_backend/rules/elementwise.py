@@ -14,9 +14,9 @@ import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, scalar_aval
+from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import elementwise as p
 from bedrax.numpy_backend.numbers import convert, narrow, native
-from bedrax.numpy_backend.quiet import quietly
 from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules, source_rules
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Kernels(dict[Any, Any]):
     def source(self, write: Writer, eqn: Eqn, *operands: str) -> str:
         """Return an expression: one operation of NumPy if that is enough, else a call of the kernel."""
         dtype = eqn.invars[0].aval.dtype
-        text = ufunc_source(self.compute, dtype, eqn.outvars[0].aval.dtype, operands)
+        text = ufunc_source(self.compute, dtype, eqn.outvars[0].aval.dtype, operands, write)
         return text or f"{write.bind(self[dtype], str(self.prim))}({write.arrays(operands)})"
 
     def __missing__(self, dtype: np.dtype[Any]) -> Callable[..., Any]:
@@ -92,13 +92,23 @@ def _gives(compute, dtype: np.dtype, out: np.dtype) -> bool:
     return compute.resolve_dtypes((dtype,) * compute.nin + (None,) * compute.nout)[-1] == out
 
 
-def ufunc_source(compute: Callable[..., Any], dtype: np.dtype, out: np.dtype, operands: tuple[str, ...]) -> str | None:
-    """Return the expression if the operation is one of NumPy on `dtype`; else None."""
+def ufunc_source(
+    compute: Callable[..., Any], dtype: np.dtype, out: np.dtype, operands: tuple[str, ...], write: Writer | None = None
+) -> str | None:
+    """Return the expression if the operation is one of NumPy on `dtype`; else None.
+
+    Args:
+      write: of the function with the expression. Its arrays that end may be overwritten.
+    """
     if dtype.kind == "f":
         compute = _of_floats.get(compute, compute)
     if not _gives(compute, dtype, out):
         return None
     sign = _SIGNS.get(compute)
+    if write is not None:
+        write.is_new = True
+        if write.ending and sign is not None:  # the result does not depend on the loop that NumPy chooses
+            return f"np.{compute.__name__}({', '.join((*operands, write.ending[0]))})"
     if sign is None:
         return f"np.{compute.__name__}({', '.join(operands)})"
     return f"{sign}{operands[0]}" if compute.nin == 1 else f"{operands[0]} {sign} {operands[1]}"
@@ -268,7 +278,10 @@ def _integer_pow(x, *, y):
 
 @source_rules.rule(p.integer_pow_p)
 def _integer_pow_source(write, eqn, x):
-    return f"{x} * {x}" if eqn.params["y"] == 2 and eqn.invars[0].aval.dtype.isbuiltin == 1 else None
+    if eqn.params["y"] != 2 or eqn.invars[0].aval.dtype.isbuiltin != 1:
+        return None
+    write.is_new = True
+    return f"{x} * {x}"
 
 
 def _power_by_squaring(x, n: int):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bedrax.core import dtypes
+from bedrax.core.quiet import quietly
 from bedrax.lax.primitives import reductions
 from bedrax.numpy_backend.numbers import narrow
 from bedrax.numpy_backend.program_source import evaluate
-from bedrax.numpy_backend.quiet import quietly
 from bedrax.numpy_backend.tables import Exactness, exact_rules, numpy_rules, source_rules
 
 if TYPE_CHECKING:

@@ -136,6 +136,9 @@ class Program:
             "function_type": ir.TypeAttr.get(function_type, _context),
             "sym_visibility": types.string("public" if public else "private"),
         }
+        for what, attrs, types_ in (("arguments", arg_attrs, in_types), ("results", res_attrs, out_types)):
+            if attrs is not None and len(attrs) != len(types_):  # MLIR would crash
+                raise ValueError(f"{symbol} has {len(types_)} {what}, and was given attributes of {len(attrs)}")
         if arg_attrs is not None:
             attributes["arg_attrs"] = ir.ArrayAttr.get(arg_attrs, _context)
         if res_attrs is not None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 
-class _Quiet(threading.local):
+class Quiet(threading.local):
     """NumPy keeps its error state in a context variable, so a context of our own can hold the quiet one."""
+
+    run: Callable[
+        ..., Any
+    ]  # ``(function, *args)``: without warnings. RuntimeError: NumPy was interrupted in this thread
 
     def __init__(self) -> None:
         context = contextvars.Context()
@@ -19,16 +23,16 @@ class _Quiet(threading.local):
         self.run = context.run
 
     def __reduce__(self) -> str:
-        return "_quiet"
+        return "quiet"
 
 
-_quiet = _Quiet()
+quiet: Final = Quiet()
 
 
 def quietly(function: Callable[..., Any], *args: Any) -> Any:
     """Return ``function(*args)``, a NumPy computation, without warnings. It costs less than `numpy.errstate`."""
     try:
-        return _quiet.run(function, *args)
+        return quiet.run(function, *args)
     except RuntimeError:  # the context is entered already: the caller interrupted NumPy
         with np.errstate(all="ignore"):
             return function(*args)
