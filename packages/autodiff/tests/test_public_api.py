@@ -41,7 +41,7 @@ def total(x):
 
 
 def exactly(text):
-    facts = r"(\n(It is|The function is) .*)*(\nAt .* python -m jax.explain BX-[A-Z-]+)?"
+    facts = r"(\n(It is|The function is) .*)*(\nAt .* BX-[A-Z-]+)?"
     return "^" + re.escape(text) + facts + r"(\n\(Frames of the library are left out.*)?$"
 
 

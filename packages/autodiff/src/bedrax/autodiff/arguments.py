@@ -13,6 +13,7 @@ from bedrax.core import codes, dtypes, objects, source
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.codes import coded
+from bedrax.core.public import public
 from bedrax.core.signatures import is_position, leaf_names, normalized, positions_of
 from bedrax.core.staging import function_name
 from bedrax.core.typing import ArrayLike
@@ -137,8 +138,10 @@ def check_no_references(name: str, leaves: list[ArrayLike]) -> None:
         aval = aval_of(x)
         if aval.mutable:
             raise TypeError(
-                f"{name} is for arguments that are arrays, got a reference of type {aval.short()}: its gradient is kept in"
-                " a reference, too. Use jax.vjp, and say where with vjp_fun.with_refs(ref)."
+                public(
+                    f"{name} is for arguments that are arrays, got a reference of type {aval.short()}: its gradient is kept in"
+                    " a reference, too. Use jax.vjp, and say where with vjp_fun.with_refs(ref)."
+                )
             )
 
 

@@ -14,6 +14,7 @@ from bedrax.core import avals
 from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.codes import coded
+from bedrax.core.public import public
 from bedrax.core.signatures import leaf_names, signature_of
 from bedrax.core.source import api_boundary, describe_function
 from bedrax.core.staging import function_name
@@ -233,8 +234,10 @@ def _split_of_axis(leaves: Sequence, dims: Sequence, call: Any) -> Any:
             found = split.update(spec=split.spec.update((entry,), unreduced=(), reduced=()))
         elif found.spec[0] != entry:
             raise ValueError(
-                f"vmap maps axes that are split over {found.spec[0]!r} and over {entry!r}, in {call}; split them alike"
-                " with jax.sharding.reshard"
+                public(
+                    f"vmap maps axes that are split over {found.spec[0]!r} and over {entry!r}, in {call}; split them alike"
+                    " with jax.sharding.reshard"
+                )
             )
     return found
 

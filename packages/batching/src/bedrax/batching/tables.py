@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 
 batch_rules: Final = Column(
-    "batching", "bedrax.batching.rules", signature="rule(axis, args, dims, **params) -> (out, out_dim)"
+    "batching",
+    "bedrax.batching.rules",
+    signature="rule(axis, args, dims, **params) -> (out, out_dim)",
+    purpose="vmap, and for shard_map outside of jit",
+    interface=(
+        "jax.interpreters.batching",
+        "batching.primitive_batchers[primitive] = rule",
+        "rule(operands, batch axis or None per operand, **params) -> (result, its batch axis)",
+    ),
 )
 
 # Rules of effects, by class: `rule(program) -> program`. The new program takes one boolean scalar more, before its other

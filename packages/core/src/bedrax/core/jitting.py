@@ -19,6 +19,7 @@ from bedrax.core import avals, caches, config, executors, monitoring, objects, r
 from bedrax.core.codes import coded
 from bedrax.core.ir import Jaxpr, eval_jaxpr
 from bedrax.core.names import apart
+from bedrax.core.public import public
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, families_on_bases, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
@@ -90,7 +91,7 @@ def _checked_inline(inline: bool | Inline) -> Inline:
     if isinstance(inline, bool):
         return Inline.JAX_LATE if inline else Inline.AUTO
     if not isinstance(inline, Inline):
-        raise ValueError(f"jit: inline is a boolean or a jax.Inline, got {inline!r}")
+        raise ValueError(public(f"jit: inline is a boolean or a jax.Inline, got {inline!r}"))
     return inline
 
 

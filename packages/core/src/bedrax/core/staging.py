@@ -23,6 +23,7 @@ from bedrax.core.columns import Column
 from bedrax.core.exact import same_bits
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, eval_jaxpr, no_effects
 from bedrax.core.names import scopes
+from bedrax.core.public import public
 from bedrax.core.signatures import Signature, leaf_names, plain_code
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Primitive, Trace, Tracer, current
@@ -233,8 +234,10 @@ class StagingTrace(Trace):
         info = self.debug_info
         what = f"function {info.func_src_info}" if info is not None and info.func_src_info else "the function"
         return ValueError(
-            f"{what} returned a reference, of type {atom.aval.short()} (leaf {i} of its result). References cannot be"
-            " returned from what is traced: return the value (ref[...], or jax.freeze of a reference made inside)."
+            public(
+                f"{what} returned a reference, of type {atom.aval.short()} (leaf {i} of its result). References cannot be"
+                " returned from what is traced: return the value (ref[...], or jax.freeze of a reference made inside)."
+            )
         )
 
     def process(

@@ -442,7 +442,8 @@ def _conversion(name: str) -> str:
     if name in ("item", "tolist"):
         return f"The method {name} was called."
     return (
-        f"{name}(x) makes a Python number of it. To change the dtype, write x.astype({name}) or jnp.asarray(x, {name})."
+        f"{name}(x) makes a Python number of it. To change the dtype, write x.astype({name}) or"
+        f" lax.convert_element_type(x, {name})."
     )
 
 

@@ -23,6 +23,7 @@ from bedrax.numpy_backend.host_array import HostArray
 _INT32 = np.dtype(np.int32)
 
 
+@errors.public_error
 class NonConcreteBooleanIndexError(errors.JAXIndexError):
     """An array was indexed by a traced mask: the size of the result would depend on its values.
 
@@ -55,8 +56,6 @@ class NonConcreteBooleanIndexError(errors.JAXIndexError):
     """
 
     code = "BX-TRACED-MASK"
-
-    __module__ = "jax.errors"  # the public module
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(

@@ -270,7 +270,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
             known = concrete_value(indices_or_sections)
             if known is None:
                 raise errors.ConcretizationTypeError(
-                    indices_or_sections, f"in jax.numpy.{name} argument 1; the points to split at must be static"
+                    indices_or_sections, f"in jnp.{name} argument 1; the points to split at must be static"
                 )
             points = [int(i) for i in known.reshape(-1)]
             if not known.ndim:

@@ -17,6 +17,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.defining import with_example
 from bedrax.core.one_program import one_program
+from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import operators
 from bedrax.lax.operators import documentation, documented, inexact2
@@ -821,7 +822,7 @@ def signbit(x: Array, /) -> Array:
     if dtypes.is_integer(dtype):
         return lax.lt(x, _constant(x, 0))
     if not dtypes.is_floating(dtype):
-        raise ValueError(f"jax.numpy.signbit is not well defined for {dtype}")
+        raise ValueError(public(f"jax.numpy.signbit is not well defined for {dtype}"))
     bits = dtypes.itemsize_bits(dtype)
     if bits < 8:
         x, bits = lax.convert_to(x, np.dtype(np.float32), False), 32
@@ -1120,7 +1121,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Any:
 def _integers(name, x1, x2):
     x, y = promote(name, (x1, x2))
     if not dtypes.is_integer(aval_of(x).dtype):
-        raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
+        raise ValueError(public(f"Arguments to jax.numpy.{name} must be integers."))
     return _full_pair(x, y)
 
 

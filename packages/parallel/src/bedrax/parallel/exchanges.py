@@ -67,7 +67,7 @@ def _check_kind(old: PartitionSpec, new: PartitionSpec) -> None:
         return
     raise ValueError(
         f"reshard: parts of kind {new.unreduced_kind.name} over {sorted(map(str, new.unreduced))} are results of"
-        f" operations with out_sharding=P(..., unreduced={{...}}), such as jax.lax.reduce_max; a value with the spec {old}"
+        f" operations with out_sharding=P(..., unreduced={{...}}), such as lax.reduce_max; a value with the spec {old}"
         " can only become partial sums"
     )
 

@@ -25,6 +25,7 @@ from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.context import Variable
 from bedrax.core.ir import Jaxpr
+from bedrax.core.public import public
 from bedrax.core.tracing import Primitive, pvary_p
 from bedrax.lax.primitives import collectives, placement
 from bedrax.lax.primitives.placement import free, moved, reshard_p
@@ -93,8 +94,10 @@ class Operation:
         operands = ", ".join(t.short() for t in self.types)
         advice = advice or "Move an operand first, with jax.sharding.reshard(x, P(...))"
         return ShardingTypeError(
-            f"{self.name} of {operands}: {what}. {advice}, or let the compiler choose: jax.sharding.auto_axes(f,"
-            " out_sharding=P(...))."
+            public(
+                f"{self.name} of {operands}: {what}. {advice}, or let the compiler choose: jax.sharding.auto_axes(f,"
+                " out_sharding=P(...))."
+            )
         )
 
     def parts(self, entry: Any) -> int:
@@ -669,8 +672,10 @@ def _chosen(name: str, axes: Any) -> tuple[str, ...] | None:
     unknown = [n for n in names if n not in have]
     if unknown:
         raise ValueError(
-            f"{name}(axes={axes!r}): {unknown[0]!r} is no axis of the mesh in force, which has {have}; enter the"
-            " mesh with jax.set_mesh, or name one of its axes"
+            public(
+                f"{name}(axes={axes!r}): {unknown[0]!r} is no axis of the mesh in force, which has {have}; enter the"
+                " mesh with jax.set_mesh, or name one of its axes"
+            )
         )
     return None if set(names) == set(have) else names
 

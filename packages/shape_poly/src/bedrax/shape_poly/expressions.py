@@ -22,6 +22,7 @@ from bedrax import lax
 from bedrax.core import dims
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions
+from bedrax.core.public import public
 from bedrax.shape_poly.bounds import bounds, decide, replace
 from bedrax.shape_poly.terms import (
     DOCUMENTATION,
@@ -265,9 +266,11 @@ class SymbolicDim:
 
     def _constant_needed(self):
         raise dims.InconclusiveDimensionOperation(
-            f"Symbolic dimension '{self}' used in a context that requires a constant. Its value is not known while the"
-            " program is traced: use it as a dimension, or as an array (jnp.array makes one of it). See"
-            f" {DOCUMENTATION}#comparison-of-symbolic-dimensions-is-partially-supported"
+            public(
+                f"Symbolic dimension '{self}' used in a context that requires a constant. Its value is not known while the"
+                " program is traced: use it as a dimension, or as an array (jnp.array makes one of it). See"
+                f" {DOCUMENTATION}#comparison-of-symbolic-dimensions-is-partially-supported"
+            )
         )
 
     def __int__(self) -> int:

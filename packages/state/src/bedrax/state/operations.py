@@ -9,6 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
+from bedrax.core.public import public
 from bedrax.core.tracing import current
 from bedrax.state import primitives as prims
 from bedrax.state import views
@@ -136,7 +137,7 @@ def as_view(ref: Any) -> TransformedRef:
     if isinstance(ref, TransformedRef):
         return ref
     if not isinstance(ref, Ref):
-        raise TypeError(f"a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}")
+        raise TypeError(public(f"a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}"))
     return TransformedRef(ref)
 
 
@@ -162,8 +163,10 @@ def _value(ref: Ref, view: TransformedRef, value: Any) -> Any:
         return value
     if _rank(aval_of(value).dtype) > _rank(dtype):
         raise ValueError(
-            f"{value!r} is written to a reference to {dtype}, which would lose a part of it: convert it before,"
-            f" jnp.asarray(x).astype({str(dtype)!r})"
+            public(
+                f"{value!r} is written to a reference to {dtype}, which would lose a part of it: convert it before,"
+                f" jnp.asarray(x).astype({str(dtype)!r})"
+            )
         )
     if isinstance(value, (bool, int, float, complex)):
         scalar = dtype.type(value)  # a literal of the recorded program
@@ -286,7 +289,7 @@ def free_ref(ref: Ref) -> None:
 
 def _check_own(ref: Any, what: str) -> None:
     if not isinstance(ref, Ref):
-        raise TypeError(f"{what}: a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}")
+        raise TypeError(public(f"{what}: a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}"))
     if isinstance(ref, TransformedRef):
         raise TypeError(f"{what}: {ref!r} is a view; the reference that it is a part of is frozen")
     if ref._trace is current.trace and not (type(ref) is RefTracer and ref.variable in current.trace.invars):

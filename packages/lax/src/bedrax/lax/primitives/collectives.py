@@ -104,7 +104,7 @@ def _cast_sums(x: Any, axes: frozenset[Any]) -> tuple[Any, frozenset[Any]]:
     if parts := held.unreduced & axes:
         raise offers.offered("error of splits")(
             f"a value of type {aval_of(x).short()} is partial sums over {sorted(map(str, parts))}, and is used as one that"
-            " varies there. Sum it first, with jax.lax.psum or psum_scatter"
+            " varies there. Sum it first, with lax.psum or psum_scatter"
         )
     return cast(x, held.reduced & axes, "varying"), axes - held.reduced
 
@@ -124,7 +124,7 @@ def _combined(x: Any, axes: tuple[Any, ...], name: str) -> Any:
     if done := held.reduced.intersection(axes):
         raise ValueError(
             f"{name}: a value of type {x.aval.short()} is the sum over {sorted(map(str, done))} already, and is equal"
-            " there. For a sum of these equal values, cast it first: jax.lax.pcast(x, axis, to='varying')"
+            " there. For a sum of these equal values, cast it first: lax.pcast(x, axis, to='varying')"
         )
     own = held.unreduced.intersection(axes)
     if own and held.unreduced_kind.name != wanted:
@@ -643,8 +643,8 @@ def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
 _CASTS = {"varying": ("invarying", "reduced"), "unreduced": ("varying",), "reduced": ("invarying",)}
 _ADVICE = {
     ("invarying", "unreduced"): ". The sum of equal parts is another value: for that, cast it to 'varying' first",
-    ("unreduced", "varying"): ". Sum it, with jax.lax.psum or psum_scatter",
-    ("unreduced", "reduced"): ". Sum it with jax.lax.psum, then cast it",
+    ("unreduced", "varying"): ". Sum it, with lax.psum or psum_scatter",
+    ("unreduced", "reduced"): ". Sum it with lax.psum, then cast it",
 }
 
 
@@ -707,7 +707,7 @@ def ragged_all_to_all(
 def _one_sided(name: str, what: str) -> Callable[..., NoReturn]:
     def call(*_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(
-            f"jax.lax.{name} is not supported: it is one half of an exchange between devices, {what}, which XLA offers on"
+            f"lax.{name} is not supported: it is one half of an exchange between devices, {what}, which XLA offers on"
             " TPU alone and which has no derivative. Use ppermute: it sends and receives."
         )
 
