@@ -121,7 +121,7 @@ def test_errors_name_functions_by_the_packages_that_are_installed(folder):
         if owner(path) == folder
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Raise) and node.exc is not None
-        for text in texts(node.exc)
+        for text in texts(node)
         if re.search(r"(?<![\w.])jax\.[a-zA-Z]\w* ?\W?", text.value)
     ]
     assert not found, "\n".join(found)

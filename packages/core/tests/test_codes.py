@@ -16,7 +16,7 @@ def test_the_text_ends_with_the_users_line_and_the_code():
     line = test_the_text_ends_with_the_users_line_and_the_code.__code__.co_firstlineno + 1
     assert str(error) == (
         f"a key is needed\nIt is x.\nAt {__file__}:{line} (test_the_text_ends_with_the_users_line_and_the_code)."
-        f" {codes._page('BX-KEY')}"
+        f" {codes.page_of('BX-KEY')}"
     )
     assert code_of(error) == "BX-KEY"
     assert code_of(pickle.loads(pickle.dumps(error))) == "BX-KEY"

@@ -107,6 +107,11 @@ TITLES: Final[dict[str, str]] = {
     "BX-SHARD": "an axis cannot be cut into equal parts",
     "BX-DEVICES-DIFFER": "arguments of one program are on different devices",
     "BX-DEVICE-PUT": "an array is put on what is no device",
+    # symbolic dimensions
+    "BX-DIM-VALUE": "the value of a symbolic dimension is needed",
+    "BX-DIM-SCOPES": "symbolic dimensions of different scopes meet",
+    "BX-DIM-UNSOLVABLE": "no shape of an argument determines a symbolic dimension",
+    "BX-DIM-SHAPE": "the shape of an argument does not fit its symbolic shape",
     # other programs
     "BX-CALLBACK": "a callback returns another shape than it declares",
     "BX-EXPORT": "data are no exported program",
@@ -114,7 +119,7 @@ TITLES: Final[dict[str, str]] = {
 """Code -> title. `packages/inspect/src/bedrax/inspect/errors` has a page for each."""
 
 _LAST: Final = re.compile(
-    r"\nAt [^\n]*\. (?:To read more: python -m \S+|bedrax-inspect has the page of) (BX-[A-Z-]+)$", re.MULTILINE
+    r"\n(?:At [^\n]*\. )?(?:To read more: python -m \S+|bedrax-inspect has the page of) (BX-[A-Z-]+)$", re.MULTILINE
 )
 
 
@@ -125,10 +130,11 @@ def coded(code: str, message: str, facts: Sequence[str] = ()) -> str:
     """
     place = source.user_frame(2)
     where = source.describe(place) if place is not None else "an unknown line"
-    return f"{public(chr(10).join([message, *facts]))}\nAt {where}. {_page(code)}"
+    return f"{public(chr(10).join([message, *facts]))}\nAt {where}. {page_of(code)}"
 
 
-def _page(code: str) -> str:
+def page_of(code: str) -> str:
+    """Return the sentence that leads to the page of a code, for a text that does not come from a line of the user."""
     if has_interface():
         return f"To read more: python -m jax.explain {code}"
     if has_package("inspect"):
