@@ -45,7 +45,7 @@ def missing(fun, *args):
 
 @pytest.mark.parametrize("interface", [True, False], ids=["with jax", "alone"])
 def test_what_has_no_rule_says_what_to_write(monkeypatch, interface):
-    """The lines are those of `jax` if it is installed, and of the table's own module otherwise; they work as they are."""
+    """The lines are those of `jax` if it is installed, and of the table's own module otherwise. They work as they are."""
     monkeypatch.setattr(offers, "_all", offers.installed() if interface else {})
     if interface:
         pytest.importorskip("jax")

@@ -91,7 +91,8 @@ def checkpoint(
     if concrete:
         raise NotImplementedError(
             public(
-                "checkpoint: there is no option 'concrete'. Arguments that Python code of the function looks at are named by"
+                "checkpoint: there is no option 'concrete'. Arguments that Python code of the function looks at are"
+                " named by"
                 " static_argnums; what is to be computed while tracing goes under jax.ensure_compile_time_eval()."
             )
         )

@@ -68,7 +68,12 @@ def vmap(
       Array([10, 11, 12], dtype=int32)
     """
     if not callable(fun):
-        raise TypeError(coded("BX-NOT-CALLABLE", f"vmap needs a callable, got {fun!r} of type {type(fun)}"))
+        raise TypeError(
+            coded(
+                "BX-NOT-CALLABLE",
+                f"vmap needs a callable, got {fun!r} of type {type(fun)}; pass the function itself, without a call",
+            )
+        )
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     _check_axes(in_axes, out_axes)
 
@@ -235,7 +240,8 @@ def _split_of_axis(leaves: Sequence, dims: Sequence, call: Any) -> Any:
         elif found.spec[0] != entry:
             raise ValueError(
                 public(
-                    f"vmap maps axes that are split over {found.spec[0]!r} and over {entry!r}, in {call}; split them alike"
+                    f"vmap maps axes that are split over {found.spec[0]!r} and over {entry!r}, in {call}; split them"
+                    " alike"
                     " with jax.sharding.reshard"
                 )
             )
@@ -300,7 +306,9 @@ def _normalize(leaves, dims, in_tree, call) -> list:
             raise ValueError(
                 coded(
                     "BX-VMAP-AXIS",
-                    f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}",
+                    f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}. An entry"
+                    " None in"
+                    " in_axes passes an argument whole, to each call.",
                     [f"It is the argument {leaf_names(call.fun, in_tree)[i]} of {describe_function(call.fun)}."],
                 )
             )

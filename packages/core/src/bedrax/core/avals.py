@@ -140,7 +140,8 @@ class ShapedArray(AbstractValue):
         if layout is not None:
             raise NotImplementedError(
                 public(
-                    f"ShapedArray: types have no layouts, got {layout}; a jax.experimental.layout.Format gives the layout of an"
+                    f"ShapedArray: types have no layouts, got {layout}; a jax.experimental.layout.Format gives the"
+                    " layout of an"
                     " argument or a result, as in jit(f, in_shardings=...)"
                 )
             )

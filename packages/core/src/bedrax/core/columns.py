@@ -159,7 +159,7 @@ class Column(dict[Any, Any]):
         raise NotImplementedError(coded("BX-RULE-ABSENT", text))
 
     def _lines(self) -> str:
-        """Return the lines of a program that add a rule, by the interface `jax` if it is installed and has the table."""
+        """Return the lines of a program that add a rule: those of `jax` if it is installed and has the table."""
         if self.interface is not None:
             module, line, signature = self.interface
             package, _, name = module.rpartition(".")

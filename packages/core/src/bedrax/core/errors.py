@@ -33,7 +33,7 @@ def _again(kind: Any, args: tuple) -> BaseException:
 
 
 def public_error(kind: _Kind) -> _Kind:
-    """Decorate a class of `jax.errors`: messages show this module if it is there; pickles have that of the definition."""
+    """Decorate a class of `jax.errors`: messages show this module if it is there, pickles the module that defines it."""
     home = kind.__module__, kind.__qualname__
     copyreg.pickle(kind, lambda error: (_again, (home, error.args), error.__dict__ or None))  # type: ignore[arg-type]
     if "jax" in sys.modules:

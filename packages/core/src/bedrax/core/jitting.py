@@ -415,10 +415,19 @@ def jit(
     if fun is None:
         return lambda f: jit(f, **{**options, "compiler_options": compiler_options})
     if not callable(fun):
-        raise TypeError(coded("BX-NOT-CALLABLE", f"jit needs a callable, got {fun!r} of type {type(fun)}"))
+        raise TypeError(
+            coded(
+                "BX-NOT-CALLABLE",
+                f"jit needs a callable, got {fun!r} of type {type(fun)}; pass the function itself, without a call",
+            )
+        )
     if inspect.isgeneratorfunction(fun):
         raise TypeError(
-            coded("BX-JIT-GENERATOR", f"jit needs a function that returns its result, got the generator function {fun}")
+            coded(
+                "BX-JIT-GENERATOR",
+                f"jit needs a function that returns its result, got the generator function {fun}; return a tuple in"
+                " place of yield",
+            )
         )
     return _dispatched(Jitted(fun, options))
 

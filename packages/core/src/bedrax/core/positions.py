@@ -79,8 +79,10 @@ def check(name: str, size: Any, dtype: Any) -> None:
     if size - 1 > greatest:
         raise OverflowError(
             public(
-                f"{name}: positions among {size} elements are beyond {np.dtype(dtype).name}, which counts to {greatest}."
-                " Turn on jax_enable_x64, for instance by `with jax.enable_x64(True):`, or pass a wider integer dtype to a"
+                f"{name}: positions among {size} elements are beyond {np.dtype(dtype).name}, which counts to"
+                f" {greatest}."
+                " Turn on jax_enable_x64, for instance by `with jax.enable_x64(True):`, or pass a wider integer dtype"
+                " to a"
                 " function that takes one"
             )
         )

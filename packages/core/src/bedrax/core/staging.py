@@ -217,7 +217,7 @@ class StagingTrace(Trace):
             if atom.aval.mutable:
                 raise self.escaping(atom, i)
             return atom
-        except TypeError as e:
+        except TypeError:
             info = self.debug_info
             if info is None or isinstance(x, Tracer) or type(x) in _SCALARS:
                 raise
@@ -225,7 +225,9 @@ class StagingTrace(Trace):
                 codes.coded(
                     "BX-JIT-RESULT",
                     f"function {info.func_src_info} returned a value of type {type(x)} (leaf {i} of its result), which is not"
-                    f" a valid JAX type: {codes.plain(e)}",
+                    f" a valid JAX type: {x!r}. A traced function returns pytrees of arrays; other values are known"
+                    " before"
+                    " it is called",
                 )
             ) from None
 
@@ -235,7 +237,8 @@ class StagingTrace(Trace):
         what = f"function {info.func_src_info}" if info is not None and info.func_src_info else "the function"
         return ValueError(
             public(
-                f"{what} returned a reference, of type {atom.aval.short()} (leaf {i} of its result). References cannot be"
+                f"{what} returned a reference, of type {atom.aval.short()} (leaf {i} of its result). References cannot"
+                " be"
                 " returned from what is traced: return the value (ref[...], or jax.freeze of a reference made inside)."
             )
         )

@@ -307,7 +307,7 @@ def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list[Any]
             coded(
                 "BX-BROADCAST",
                 f"jnp.{name} got incompatible shapes for broadcasting: {listed}. Counted from the last, the axes of all"
-                " operands must have equal length or length 1.",
+                " operands must have equal length or length 1; x[:, None] adds an axis of length 1.",
                 errors.sources_of(args),
             )
         ) from None

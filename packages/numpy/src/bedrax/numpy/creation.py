@@ -341,7 +341,13 @@ def _broadcast_checked(x: Array, shape: tuple, name: str) -> Array:
         for a, b in zip(reversed(own), reversed(shape), strict=False)
     )
     if not fits:
-        raise ValueError(coded("BX-BROADCAST-TO", f"an array of shape {own} cannot be broadcast to shape {shape}"))
+        raise ValueError(
+            coded(
+                "BX-BROADCAST-TO",
+                f"an array of shape {own} cannot be broadcast to shape {shape}; counted from the last, its axes must"
+                " have the same length or length 1",
+            )
+        )
     return _broadcast(x, shape)
 
 

@@ -241,7 +241,11 @@ def _entry(i: Any, position: int) -> Any:
     if isinstance(i, np.ndarray) and i.size == 0 and dtype == np.float64:
         return i.astype(np.int32)  # np.asarray([])
     raise TypeError(
-        coded("BX-INDEX-DTYPE", f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}")
+        coded(
+            "BX-INDEX-DTYPE",
+            f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}; convert it with"
+            " x.astype(int)",
+        )
     )
 
 

@@ -263,7 +263,13 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
             raise ValueError("number sections must be larger than 0.")
         part, rest = divmod(size, sections)
         if rest != 0 and not uneven:
-            raise ValueError(coded("BX-SPLIT", f"array split does not result in an equal division: rest is {rest}"))
+            raise ValueError(
+                coded(
+                    "BX-SPLIT",
+                    f"array split does not result in an equal division: rest is {rest} of {x.shape[axis]} elements"
+                    f" along axis {axis}; jnp.array_split makes parts of unequal length",
+                )
+            )
         sizes = [part + 1] * rest + [part] * (sections - rest) if uneven and rest != 0 else [part] * sections
     else:
         if isinstance(indices_or_sections, (Array, np.ndarray)):

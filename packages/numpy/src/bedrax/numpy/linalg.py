@@ -340,10 +340,9 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     if vector:
         b = b[:, None]
     if not dims.definitely_equal(a.shape[-1], b.shape[-2]):
+        given, wanted = (b.shape[:-1], "[n]") if vector else (b.shape, "[..., n, m]")
         raise ValueError(
-            coded(
-                "BX-SOLVE", f"jnp.linalg.solve: shapes {a.shape} and {b.shape} do not fit: [..., n, n] and [..., n, m]"
-            )
+            coded("BX-SOLVE", f"jnp.linalg.solve: shapes {a.shape} and {given} do not fit: [..., n, n] and {wanted}")
         )
     a, b = _batched(a, b)
     lu, _, permutation = factor.lu(a)

@@ -282,7 +282,8 @@ def _mesh(mesh: Any) -> Mesh | AbstractMesh:
         if mesh.empty:
             raise ValueError(
                 public(
-                    "shard_map: no mesh was given and none is in force; pass mesh=..., or call it under jax.set_mesh(mesh)"
+                    "shard_map: no mesh was given and none is in force; pass mesh=..., or call it under"
+                    " jax.set_mesh(mesh)"
                 )
             )
     if not isinstance(mesh, Mesh | AbstractMesh):
@@ -398,7 +399,8 @@ def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Se
         if n in mesh.auto_axes and n not in names_in(spec):
             raise ValueError(
                 public(
-                    f"shard_map: {what} has {spec} for {name()}, but whole arrays have partial sums over axes of type Explicit"
+                    f"shard_map: {what} has {spec} for {name()}, but whole arrays have partial sums over axes of type"
+                    " Explicit"
                     f" only, and {n!r} is Auto; make the mesh with axis_types=(jax.sharding.AxisType.Explicit, ...)"
                 )
             )
@@ -413,7 +415,8 @@ def _check_sums(aval: Any, spec: PartitionSpec, mesh: Any, manual: Sequence[str]
     if (have.unreduced, have.reduced, have.unreduced_kind) != (spec.unreduced, spec.reduced, spec.unreduced_kind):
         raise ValueError(
             public(
-                f"shard_map: in_specs has {spec} for {name()}, of type {aval.str_short()}. Its partial sums and sums must be those"
+                f"shard_map: in_specs has {spec} for {name()}, of type {aval.str_short()}. Its partial sums and sums"
+                " must be those"
                 " of the type: leave in_specs out, or change the argument first, with jax.sharding.reshard(x, spec)"
             )
         )

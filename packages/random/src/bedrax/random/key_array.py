@@ -212,7 +212,8 @@ class KeyArray(Array):
     def __array__(self, dtype: DTypeLike | None = None, copy: Any = None) -> np.ndarray[Any, Any]:
         raise TypeError(
             public(
-                "an array of keys cannot be converted to a NumPy array; jax.random.key_data(keys) gives the numbers that they"
+                "an array of keys cannot be converted to a NumPy array; jax.random.key_data(keys) gives the numbers"
+                " that they"
                 " are made of"
             )
         )

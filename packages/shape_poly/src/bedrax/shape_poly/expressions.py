@@ -267,7 +267,8 @@ class SymbolicDim:
         raise dims.InconclusiveDimensionOperation(
             coded(
                 "BX-DIM-VALUE",
-                f"Symbolic dimension '{self}' used in a context that requires a constant. Its value is not known while the"
+                f"Symbolic dimension '{self}' used in a context that requires a constant. Its value is not known while"
+                " the"
                 " program is traced: use it as a dimension, or as an array (jnp.array makes one of it).",
             )
         )

@@ -221,7 +221,8 @@ def _check_value(what: str, part: ShapedArray, value: Any) -> None:
     if value.shape != part.shape:
         raise ValueError(
             public(
-                f"{what}: a value of shape {value.shape} is written to a part of a reference of shape {part.shape}; they are"
+                f"{what}: a value of shape {value.shape} is written to a part of a reference of shape {part.shape};"
+                " they are"
                 " equal. jnp.broadcast_to gives a value another shape."
             )
         )

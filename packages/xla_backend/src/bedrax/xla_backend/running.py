@@ -137,7 +137,12 @@ def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequen
         elif not any(program.lowered.donated):
             with tracing.set_trace(eval_trace):
                 eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        raise FloatingPointError(coded("BX-NAN", f"invalid value ({kind}) encountered in {name}")) from None
+        raise FloatingPointError(
+            coded(
+                "BX-NAN",
+                f"invalid value ({kind}) encountered in {name}; jnp.where on its operands keeps them in its domain",
+            )
+        ) from None
 
 
 def first_run(

@@ -310,7 +310,8 @@ def refuse_forward_mode(*args: float | list[Any], **_: Any) -> None:
     """Raise TypeError: `custom_lin` has no rule except its transposition."""
     raise TypeError(
         public(
-            "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only; give the"
+            "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only;"
+            " give the"
             " function a rule with jax.custom_jvp to use forward mode, too."
         )
     )

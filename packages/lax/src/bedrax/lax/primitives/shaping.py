@@ -320,7 +320,13 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 def _transpose_shape(operand, *, permutation):
     shape = operand.shape
     if sorted(permutation) != list(range(len(shape))):
-        raise TypeError(coded("BX-TRANSPOSE", f"transpose: {permutation} is no order of the axes of shape {shape}"))
+        raise TypeError(
+            coded(
+                "BX-TRANSPOSE",
+                f"transpose: {permutation} is no order of the axes of shape {shape}; name each axis from 0 to"
+                f" {len(shape) - 1} once",
+            )
+        )
     return like(operand, tuple([shape[i] for i in permutation]))
 
 
