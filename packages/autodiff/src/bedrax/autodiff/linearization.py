@@ -213,7 +213,7 @@ class Tape(Trace):
         """Append an entry, with the line of its equation, or of the last one of the program that is recorded."""
         if self.follows and type(self.parent) is staging.StagingTrace and (eqns := self.parent.eqns):
             entry.source_info = eqns[-1].source_info
-        elif self.replays:
+        elif self.replays and not current.shared:
             entry.source_info = source.user_frame(3)
         self.entries.append(entry)
 

@@ -141,7 +141,9 @@ class StagingTrace(Trace):
         self.debug_info: DebugInfo | None = debug_info
         self.facts: dict[Any, Any] = {}  # of the program; see `bedrax.core.facts`
         self.objects: objects.UsedObjects | None = None
-        self.places: bool = getattr(parent, "places", True)  # whether equations keep the user's lines
+        self.places: bool = (
+            getattr(parent, "places", True) and not current.shared
+        )  # whether equations keep the user's lines
         self.line: Any = getattr(parent, "line", None)  # the line of all equations, in place of that of their call
 
     def input(self, aval: AbstractValue) -> StagedTracer:

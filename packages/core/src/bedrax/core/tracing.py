@@ -189,6 +189,7 @@ class _Current(threading.local):
     axes: dict[Any, Any] = {}  # axis name -> size, of enclosing vmaps and shard_maps; never mutated
     varying: frozenset[Any] = frozenset()  # the axes for which types record whether values vary
     names: tuple[str, ...] = ()  # the enclosing named_scopes
+    shared: bool = False  # whether what is recorded is for calls in several lines, and so has no line
     watched: list[Any] | None = None  # weak references to the traces entered, while leaks are checked
 
 
