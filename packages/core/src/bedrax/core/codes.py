@@ -123,12 +123,15 @@ _LAST: Final = re.compile(
 )
 
 
-def coded(code: str, message: str, facts: Sequence[str] = ()) -> str:
+def coded(code: str, message: str, facts: Sequence[str] = (), place: source.Source | None = None) -> str:
     """Return the text of an error: the message, facts, the user's line, and the code at the end.
 
     The names in it are those that the user can write here (see `public`).
+
+    Args:
+      place: the user's line; by default, that which is running.
     """
-    place = source.user_frame(2)
+    place = place or source.user_frame(2)
     where = source.describe(place) if place is not None else "an unknown line"
     return f"{public(chr(10).join([message, *facts]))}\nAt {where}. {page_of(code)}"
 

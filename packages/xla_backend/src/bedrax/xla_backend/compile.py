@@ -778,13 +778,18 @@ class NonFinite(FloatingPointError):
 
 def check_finite(name: str, outs: Sequence[Any]) -> None:
     """Raise FloatingPointError if a result has a NaN (or an infinity) and the debug options forbid it."""
+    kinds = [kind for kind, option in (("nan", config.debug_nans), ("inf", config.debug_infs)) if option.value]
     for x in outs:
-        if not isinstance(x, ArrayImpl) or not dtypes.is_inexact(x.dtype):
-            continue
-        value = np.asarray(x)
-        if value.dtype.isbuiltin != 1:
-            value = value.astype(np.float32)
-        if config.debug_nans.value and np.isnan(value).any():
-            raise NonFinite("nan", name)
-        if config.debug_infs.value and np.isinf(value).any():
-            raise NonFinite("inf", name)
+        for kind in kinds:
+            if is_bad(kind, x):
+                raise NonFinite(kind, name)
+
+
+def is_bad(kind: str, x: Any) -> bool:
+    """Return whether an array has a NaN (kind ``"nan"``) or an infinity (``"inf"``)."""
+    if not isinstance(x, ArrayImpl) or not dtypes.is_inexact(x.dtype):
+        return False
+    value = np.asarray(x)
+    if value.dtype.isbuiltin != 1:
+        value = value.astype(np.float32)
+    return bool((np.isnan if kind == "nan" else np.isinf)(value).any())
