@@ -262,7 +262,7 @@ def test_back_to_upstream_with_a_configured_index(installer):
     installer.add("jax")
     installer.check()
     assert LOCAL not in installed(installer)["jax"]
-    run(installer.python, "-W", "ignore", "-P", PROGRAM, "upstream", cwd=installer.folder)
+    run(installer.python, "-W", "ignore", "-P", PROGRAM, "upstream_alone", cwd=installer.folder)
 
     installer.remove("jax")
     installer.configure()

@@ -400,7 +400,16 @@ def ones_like(
 def empty_like(
     prototype: Any, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Any = None
 ) -> Array:
-    """Zeros with the shape and dtype of `prototype` (or those given).
+    """Return an array of zeros like `prototype`. Memory is never left uninitialized, as NumPy leaves it.
+
+    Args:
+      prototype: an array, or an object with a shape and a dtype.
+      dtype: the dtype of the result. Default: that of `prototype`.
+      shape: the shape of the result. Default: that of `prototype`.
+      device: a device, or a sharding, of the result.
+
+    Returns:
+      An array of this shape and dtype.
 
     Examples:
 

@@ -425,7 +425,14 @@ def atleast_2d(*arys: Any) -> Array | list[Array]:
 
 
 def atleast_3d(*arys: Any) -> Array | list[Array]:
-    """Arrays of rank 3 at least: a vector becomes (1, n, 1), a matrix (m, n, 1).
+    """Return arrays with at least three axes.
+
+    Args:
+      arys: arrays or numbers.
+
+    Returns:
+      One array, or a list of arrays if several are given. A number gets the shape (1, 1, 1), an array of shape (n,) the
+      shape (1, n, 1), one of shape (m, n) the shape (m, n, 1). Arrays of higher rank are unchanged.
 
     Examples:
 

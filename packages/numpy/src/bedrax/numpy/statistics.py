@@ -46,7 +46,7 @@ def average(
     returned: bool = False,
     keepdims: bool = False,
 ) -> Array | tuple[Array, ...]:
-    """Weighted average.
+    """Return the average, in which elements may have weights: ``sum(a * weights) / sum(weights)``.
 
     Args:
       a: array.
@@ -54,6 +54,10 @@ def average(
       weights: of the shape of `a`, or with one axis for each averaged one (in the order of `axis`).
       returned: also return the sum of the weights.
       keepdims: keep averaged axes with length 1.
+
+    Returns:
+      The average, of a float or complex dtype, without the averaged axes. With `returned`, a pair: the average, and the sum
+      of the weights (without weights, the number of elements), of the same shape.
 
     Raises:
       ValueError: the shape of the weights does not fit.

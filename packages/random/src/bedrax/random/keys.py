@@ -180,10 +180,21 @@ def key(seed: ArrayLike, *, impl: KeyImplementation | str | None = None, dtype: 
 
 
 def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
-    """An untyped key: the numbers that `key` is made of, as a uint32 array.
+    """Make an untyped key: an array of uint32 with the numbers that a typed key (see `key`) is made of.
 
-    Functions of this module take untyped keys, too, and read them by ``jax_default_prng_impl``. New programs should use
-    `key`. With ``jax_enable_custom_prng`` this is `key`.
+    Functions of this module take untyped keys, too. They read them by the option ``jax_default_prng_impl``. New programs
+    should use `key`.
+
+    Args:
+      seed: an integer. Equal seeds give equal keys.
+      impl: the name of a generator. Default: that of ``jax_default_prng_impl``.
+
+    Returns:
+      An array of uint32, of shape (2,) for the default generator. With ``jax_enable_custom_prng``, a typed key.
+
+    Raises:
+      TypeError: the seed is no integer, or several.
+      OverflowError: the seed has more than 64 bits.
 
     Examples:
 

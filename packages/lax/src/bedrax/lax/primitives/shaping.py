@@ -302,7 +302,15 @@ def reshape(
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Merge the axes ``start_dimension:stop_dimension`` into one (as a Python slice reads them).
+    """Merge neighbouring axes into one.
+
+    Args:
+      operand: array.
+      start_dimension: the first axis to merge; negative ones count from the end.
+      stop_dimension: the axis after the last one to merge. Default: the rank.
+
+    Returns:
+      The array with one axis in place of these: its length is the product of theirs.
 
     Examples:
 
