@@ -27,7 +27,8 @@ class JaxException(Exception):
 
       >>> from jax.experimental import checkify
       >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "x is {}", x))(-1)
-      >>> isinstance(error.get_exception(), checkify.JaxException)
+      >>> from bedrax.checkify import JaxException
+      >>> isinstance(error.get_exception(), JaxException)
       True
     """
 
