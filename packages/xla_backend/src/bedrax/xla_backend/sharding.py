@@ -348,7 +348,8 @@ def _resolved(where: Any, what: str) -> Any:
     raise ValueError(
         coded(
             "BX-DEVICE-PUT",
-            f"{what}: expected a device, a sharding or a PartitionSpec, got {where!r} of type {type(where)}",
+            f"{what}: expected a device, a sharding or a PartitionSpec, got {where!r} of type {type(where)};"
+            " jax.devices('cpu')[0] is a device",
         )
     )
 
@@ -721,7 +722,9 @@ def make_mesh(
     if len(found) < count:
         raise ValueError(
             coded(
-                "BX-MESH-DEVICES", f"a mesh of shape {tuple(axis_sizes)} needs {count} devices, there are {len(found)}"
+                "BX-MESH-DEVICES",
+                f"a mesh of shape {tuple(axis_sizes)} needs {count} devices, there are {len(found)};"
+                " jax.config.update('jax_num_cpu_devices', n), before the first array, makes n of the CPU",
             )
         )
     if axis_types is None:
