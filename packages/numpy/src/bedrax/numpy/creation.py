@@ -281,7 +281,19 @@ def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
 
 
 def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of ones; arguments as in `zeros`.
+    """Return an array of ones.
+
+    Args:
+      shape: an int, or a sequence of ints.
+      dtype: the dtype. Default: the default float dtype.
+      device: a device, or a sharding, of the result.
+      out_sharding: a sharding of the result.
+
+    Returns:
+      An array of this shape and dtype.
+
+    Raises:
+      TypeError: a size is negative, or no known integer.
 
     Examples:
 
@@ -369,7 +381,17 @@ def zeros_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Zeros with the shape and dtype of `a` (or those given).
+    """Return an array of zeros like another array.
+
+    Args:
+      a: an array, or an object with a shape and a dtype.
+      dtype: the dtype of the result. Default: that of `a`.
+      shape: the shape of the result. Default: that of `a`.
+      device: a device, or a sharding, of the result.
+      out_sharding: a sharding of the result.
+
+    Returns:
+      An array of this shape and dtype.
 
     Examples:
 
@@ -387,7 +409,17 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Ones with the shape and dtype of `a` (or those given).
+    """Return an array of ones like another array.
+
+    Args:
+      a: an array, or an object with a shape and a dtype.
+      dtype: the dtype of the result. Default: that of `a`.
+      shape: the shape of the result. Default: that of `a`.
+      device: a device, or a sharding, of the result.
+      out_sharding: a sharding of the result.
+
+    Returns:
+      An array of this shape and dtype.
 
     Examples:
 
@@ -428,7 +460,18 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`fill_value` with the shape and dtype of `a` (or those given).
+    """Return an array like another array, in which each element is `fill_value`.
+
+    Args:
+      a: an array, or an object with a shape and a dtype.
+      fill_value: a number, or an array that is broadcast to the shape.
+      dtype: the dtype of the result. Default: that of `a`.
+      shape: the shape of the result. Default: that of `a`.
+      device: a device, or a sharding, of the result.
+      out_sharding: a sharding of the result.
+
+    Returns:
+      An array of this shape and dtype.
 
     Examples:
 

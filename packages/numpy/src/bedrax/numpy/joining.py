@@ -234,7 +234,14 @@ def block(arrays: Any) -> Array:
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """Join two arrays along an axis, or flattened.
+    """Join two arrays. Neither of them is changed.
+
+    Args:
+      arr, values: arrays. With `axis`, they have one rank, and equal lengths of all other axes.
+      axis: the axis to join along; None: both are flattened first.
+
+    Returns:
+      An array of the common dtype.
 
     Examples:
 
@@ -317,7 +324,15 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """`split` that allows parts that differ in length by one.
+    """Cut an array along one axis into parts. The lengths of the parts may differ by one.
+
+    Args:
+      ary: array.
+      indices_or_sections: the number of parts, or the positions to cut at.
+      axis: the axis.
+
+    Returns:
+      A list of arrays; the first ones are longer by one.
 
     Examples:
 

@@ -820,7 +820,7 @@ def signbit(x: Array, /) -> Array:
     """Return whether each element has its sign bit set. Negative numbers, -0.0 and some NaNs have it.
 
     Args:
-      x: array of integers or floats.
+      x: array of booleans, integers or floats.
 
     Returns:
       A boolean array of the shape of `x`.

@@ -219,7 +219,12 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
 
 def set(ref: Any, idx: Any, value: Any) -> None:
-    """``ref[idx] = value``. The arguments are those of `swap`.
+    """Write values to a part of a reference, as ``ref[idx] = value`` does.
+
+    Args:
+      ref: a reference, from ``jax.new_ref``.
+      idx: an index, or a tuple of indices: ints, slices, arrays of ints.
+      value: the values, of the shape and the dtype of the part.
 
     Examples:
 
@@ -234,7 +239,12 @@ def set(ref: Any, idx: Any, value: Any) -> None:
 
 
 def addupdate(ref: Any, idx: Any, x: Any) -> None:
-    """Add `x` at `idx`; a repeated index is added to repeatedly. The arguments are those of `swap`.
+    """Add values to a part of a reference. An index that stands there twice is added to twice.
+
+    Args:
+      ref: a reference, from ``jax.new_ref``.
+      idx: an index, or a tuple of indices: ints, slices, arrays of ints.
+      x: the values to add, of the shape and the dtype of the part.
 
     Examples:
 
