@@ -141,7 +141,7 @@ def test_errors_of_grad(f, x, text):
 def test_too_few_arguments():
     text = (
         "grad: argnums=2 names position 2, but the number of positional arguments is 2: add was called with too few"
-        " arguments"
+        " arguments; positions count from 0"
     )
     with pytest.raises(TypeError, match=exactly(text)):
         grad(lax.add, argnums=2)(1.0, 2.0)
