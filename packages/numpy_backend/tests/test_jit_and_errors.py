@@ -151,7 +151,7 @@ def test_disable_jit_runs_python():
             errors.TracerBoolConversionError,
             "Python needs the boolean value of a traced array of type float32[].",
         ),
-        (lambda x: not x, errors.TracerBoolConversionError, "jnp.where, lax.cond or lax.while_loop"),
+        (lambda x: not x, errors.TracerBoolConversionError, ", lax.cond or lax.while_loop"),
         (lambda x: float(x), errors.ConcretizationTypeError, "float(x) makes a Python number of it."),
         (lambda x: int(x), errors.ConcretizationTypeError, "write x.astype(int)"),
         (lambda x: complex(x), errors.ConcretizationTypeError, "complex(x) makes a Python number"),
