@@ -75,8 +75,8 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("call", "said"), MISTAKES.values(), ids=MISTAKES)
-def test_messages_name_what_is_installed(run, call, said):
+@pytest.mark.parametrize((("call", "sentences")), MISTAKES.values(), ids=MISTAKES)
+def test_messages_name_what_is_installed(run, call, sentences):
     program = f"""{START}
 own_p = Primitive("own")
 own_p.def_abstract_eval(lambda x: x)
@@ -88,7 +88,7 @@ jit(lambda x: kept.append(lax.sin(x)))(x)
 error({call})
 """
     text = run(program)
-    for sentence in said:
+    for sentence in sentences:
         assert sentence in text, text
     assert "jax." not in text.replace("_jax.", ""), text
 

@@ -153,7 +153,7 @@ def _install(requirement: str) -> str:
         return f'Run `pip install "{requirement}"`.'
     return (
         f'Run `pip install --extra-index-url INDEX "{requirement}"`. INDEX is the address of the index of Bedrax:'
-        f" {INSTALL_PAGE} says how to find it."
+        f" {INSTALL_PAGE} has the way to find it."
     )
 
 
