@@ -75,7 +75,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize((("call", "sentences")), MISTAKES.values(), ids=MISTAKES)
+@pytest.mark.parametrize(("call", "sentences"), MISTAKES.values(), ids=MISTAKES)
 def test_messages_name_what_is_installed(run, call, sentences):
     program = f"""{START}
 own_p = Primitive("own")
