@@ -116,7 +116,7 @@ def test_inline_leaves_no_call():
     assert [e.primitive.name for e in make_jaxpr(inner)(X).eqns] == ["sin"]
     for other in (True, False, Inline.XLA_EARLY):
         assert [e.primitive.name for e in make_jaxpr(jit(lax.sin, inline=other))(X).eqns] == ["jit"]
-    with pytest.raises(ValueError, match=r"boolean or a jax\.Inline, got 'auto'"):
+    with pytest.raises(ValueError, match=r"boolean or a (jax|bedrax.core)\.Inline, got 'auto'"):
         jit(lax.sin, inline="auto")
 
 
@@ -201,7 +201,7 @@ def test_a_leaked_tracer_says_where_it_was_made():
             use()
         message = str(raised.value)
         assert "a traced value of type float32[]" in message
-        assert "leaky at" in message and "(leaky)" in message and "jax.checking_leaks" in message
+        assert "leaky at" in message and "(leaky)" in message and ".checking_leaks" in message
 
 
 def test_checking_leaks_finds_them_at_once():

@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = attach(
         ".avals": ("ShapeDtypeStruct", "ShapedArray", "typeof"),
         ".config": ("debug_infs", "debug_nans", "disable_jit", "enable_x64"),
         ".ir": ("Jaxpr", "eval_jaxpr"),
-        ".jitting": ("jit",),
+        ".jitting": ("Inline", "jit"),
         ".staging": ("eval_shape", "make_jaxpr"),
         ".tracing": ("Primitive", "Tracer"),
     },

@@ -10,7 +10,7 @@ from .config import (
     enable_x64 as enable_x64,
 )
 from .ir import Jaxpr as Jaxpr, eval_jaxpr as eval_jaxpr
-from .jitting import jit as jit
+from .jitting import Inline as Inline, jit as jit
 from .staging import eval_shape as eval_shape, make_jaxpr as make_jaxpr
 from .tracing import Primitive as Primitive, Tracer as Tracer
 from .config import check_tracer_leaks as _check_tracer_leaks
