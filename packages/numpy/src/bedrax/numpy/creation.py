@@ -19,6 +19,13 @@ from bedrax.lax.promotion import operand
 _SCALARS = (bool, int, float, complex)
 
 
+def _placed(x: Array, source: Any, device: Any, out_sharding: Any) -> Array:
+    """A new array where the user says, or where the context has arrays of the host's data."""
+    if device is None and out_sharding is None:
+        return x if isinstance(source, Array) or not executors.any_offered() else executors.get().made_here(x)
+    return place(x, device, out_sharding)
+
+
 def place(x: ArrayLike, device: Any = None, out_sharding: Any = None) -> Any:
     """`x` on a device or with a sharding; unchanged if neither is given."""
     where = device if device is not None else out_sharding
@@ -70,7 +77,7 @@ def array(
     out = from_data(object, dtype, copy, "array")
     if ndmin and out.ndim < ndmin:
         out = lax.broadcast_to_rank(out, ndmin)
-    return place(out, device, out_sharding)
+    return _placed(out, object, device, out_sharding)
 
 
 def asarray(
@@ -108,7 +115,7 @@ def asarray(
     out = from_data(a, dtype, None if copy is None else bool(copy), "asarray")
     if copy is False and (why := _why_copied(a, out.dtype)) is not None:
         raise ValueError(f"jnp.asarray: a copy is needed: {why}. Use copy=None")
-    return place(out, device, out_sharding)
+    return _placed(out, a, device, out_sharding)
 
 
 def _why_copied(x: Any, dtype: Any) -> str | None:
@@ -500,7 +507,8 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
       >>> y is x
       False
     """
-    return array(operand("copy", a), copy=True, order=order)
+    operand("copy", a)
+    return array(a, copy=True, order=order)
 
 
 # ---- from other libraries, buffers, files ---------------------------------------------------------------------

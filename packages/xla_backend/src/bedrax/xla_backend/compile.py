@@ -362,11 +362,11 @@ def _sums(place: Any) -> Any:
 
 
 def _with_sums(place: Any, aval: Any) -> Any:
-    """A sharding of the compiler, with the partial sums that a type has."""
+    """A sharding of the compiler, with the partial sums and sums that a type has, and no others."""
     split = getattr(aval, "split", None)
-    if split is None or not split.partial or not isinstance(place, sharding.NamedSharding):
+    if not isinstance(place, sharding.NamedSharding) or not (place.partial or (split is not None and split.partial)):
         return place
-    spec = split.spec
+    spec = sharding.PartitionSpec() if split is None else split.spec
     full = place.spec.update(unreduced=spec.unreduced, reduced=spec.reduced, unreduced_kind=spec.unreduced_kind)
     return place.update(spec=full)
 
@@ -680,6 +680,8 @@ class LoadedProgram:
                     )
                     given = sharding.from_hlo(hlo, device_list, mesh, len(aval.shape), like.get(len(aval.shape)))
                     given = _with_sums(given, aval)
+                    if type(given) is sharding.NamedSharding and not {*given.spec_axes}.intersection(mesh.auto_axes):
+                        given = given.full(len(aval.shape))  # the split is that of the type
             self.out_shardings.append(given)
 
     def run(self, args: Sequence[Any]) -> list[Any]:

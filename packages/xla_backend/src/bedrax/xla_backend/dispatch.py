@@ -47,7 +47,7 @@ from bedrax.xla_backend.running import (
     to_run,
     tree_of_list,
 )
-from bedrax.xla_backend.sharding import NamedSharding, resolve
+from bedrax.xla_backend.sharding import NamedSharding, check_explicit, resolve
 
 # `clear_caches` empties these and C++'s cache.
 _runners: dict[Any, dict[Any, Any]] = {}  # runners of eager operations, by primitive and `exact_items` of params
@@ -68,9 +68,15 @@ class XlaExecutor(executors.Executor):
     shares_memory = True
     ready: dict[Any, dict[Any, Any] | None] = {}
 
-    def resolve(self, where: Any, what: str, aval: Any) -> Any:
-        """The sharding of a device, a sharding or a partition spec."""
+    def made_here(self, x: Any) -> Any:
+        """An array of the host's data, on all devices of the mesh that `set_mesh` made current."""
+        return placement.on_current_mesh(x)
+
+    def resolve(self, where: Any, what: str, aval: Any, typed: bool = False) -> Any:
+        """The sharding of a device, a sharding or a partition spec; if `typed`, over explicit axes only."""
         place = resolve(where, what, aval)
+        if typed and type(place) is NamedSharding:
+            check_explicit(place, what)
         return place.full(len(aval.shape)) if type(place) is NamedSharding else place
 
     def reshard(self, x: Any, to: Any) -> Any:

@@ -55,6 +55,14 @@ from bedrax.xla_backend.sharding import (
 _batched_device_put = runtime.batched_device_put
 
 
+def on_current_mesh(x: Any) -> Any:
+    """`x`, or a copy on all devices of the mesh that `set_mesh` made current; `x` itself in a function that is traced."""
+    mesh = meshes.get_mesh()
+    if mesh.empty or type(x) is not ArrayImpl or tracing.current.trace is not tracing.eval_trace:
+        return x
+    return to_sharding(x, NamedSharding(mesh, _WHOLE))
+
+
 def put_uncommitted(x: Any, weak_type: bool = False) -> Array:
     """A NumPy value on the default device, uncommitted."""
     return _put_host(x, make_single_device_sharding(clients.default_device()), False, weak_type)
@@ -341,12 +349,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 def _check_constraint(split: Any, s: Any, aval: Any) -> None:
     """Over explicit axes, a constraint moves no data. It only asserts the sharding."""
-    if split is None or not isinstance(s, NamedSharding) or not s.mesh.are_all_axes_explicit:
+    if not isinstance(s, NamedSharding) or not s.mesh.are_all_axes_explicit:
         return
-    have, wanted = ((*spec, *(None,) * (aval.ndim - len(spec))) for spec in (split.spec, s.spec))
+    spec = _WHOLE if split is None else split.spec
+    have, wanted = ((*spec, *(None,) * (aval.ndim - len(spec))) for spec in (spec, s.spec))
     if any(w is not UNCONSTRAINED and axes_of(h) != axes_of(w) for h, w in zip(have, wanted, strict=True)):
         raise AssertionError(
-            f"with_sharding_constraint over explicit axes: an array is split as {split.spec}, not as {s.spec}; use"
+            f"with_sharding_constraint over explicit axes: an array is split as {spec}, not as {s.spec}; use"
             " jax.sharding.reshard to have it moved"
         )
 

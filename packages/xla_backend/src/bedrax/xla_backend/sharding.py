@@ -293,6 +293,22 @@ def resolve(where: Any, what: str, aval: Any = None) -> Any:
     return place
 
 
+def check_explicit(place: NamedSharding, what: str) -> None:
+    """Raise ValueError if a place of a type names an axis that is not explicit."""
+    types = dict(zip(place.mesh.axis_names, place.mesh.axis_types, strict=True))
+    for axis in (a for entry in place.spec for a in axes_of(entry)):
+        if types[axis] is not AxisType.Explicit:
+            raise ValueError(
+                f"{what}: {place.spec} names the axis {axis!r}, which is {types[axis].name}. Only Explicit axes are in the types of"
+                " arrays. Constrain the compiler over automatic axes, with jax.lax.with_sharding_constraint(x, P(...)); or make"
+                f" the axis explicit, with jax.make_mesh or jax.sharding.explicit_axes(f, axes={axis!r})"
+            )
+
+
+class WithoutMesh(ValueError, RuntimeError):
+    """A partition spec is used, and no mesh is current."""
+
+
 def check_divides(place: NamedSharding, shape: tuple[Any, ...], what: str) -> None:
     """Raise ValueError, with axis and sizes, if a dimension of `shape` is not divisible."""
     if len(place.spec) > len(shape):
@@ -332,7 +348,7 @@ def _resolved(where: Any, what: str) -> Any:
     if isinstance(where, PartitionSpec):
         mesh = mesh_of_specs()
         if mesh.empty:
-            raise ValueError(
+            raise WithoutMesh(
                 f"{what}: {where} names axes of a mesh, and none is in force. Use jax.set_mesh, or give a NamedSharding"
             )
         manual = mesh.manual_axes

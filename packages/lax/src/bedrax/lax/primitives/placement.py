@@ -115,9 +115,11 @@ def placed(x: Any, where: Any, what: str = "out_sharding") -> Any:
     """`x` at a place that a user names: a device, a sharding, a partition spec...; itself for None.
 
     Args:
-      what: the name of the argument that holds the place, for messages.
+      what: the name of the argument that holds the place, for messages. The axes of an `out_sharding` are explicit.
     """
-    return x if where is None else moved(x, executors.get().resolve(where, what, aval_of(x)))
+    if where is None:
+        return x
+    return moved(x, executors.get().resolve(where, what, aval_of(x), typed=what == "out_sharding"))
 
 
 def moved(x: Any, to: Any) -> Any:
