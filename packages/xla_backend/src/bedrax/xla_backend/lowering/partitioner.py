@@ -53,6 +53,24 @@ def _as_equal(place: Any) -> Any:
     return place.update(spec=place.spec.update(unreduced=(), reduced=()))
 
 
+def annotated(point: Any, v: Any, target: str, place: Any, result: Any, free: Any = ()) -> Any:
+    """`v` through a custom call for GSPMD, inserted at a point. The partitioner may split the dimensions `free` further."""
+    attributes = {
+        "call_target_name": types.string(target),
+        "api_version": types.i32(1),
+        "mhlo.sharding": types.string(str(place)),
+        "backend_config": types.string(f"unspecified_dims=[{','.join(map(str, free))}]" if free else ""),
+    }
+    return types.ir.Operation.create(
+        "stablehlo.custom_call", results=[result], operands=[v], attributes=attributes, loc=types.unknown, ip=point
+    ).result
+
+
+def target_of(op: Any) -> str:
+    """The target of a custom call; "" for other operations."""
+    return types.ir.StringAttr(op.attributes["call_target_name"]).value if op.name == "stablehlo.custom_call" else ""
+
+
 class Gspmd:
     """Shardings in the form of HLO."""
 
