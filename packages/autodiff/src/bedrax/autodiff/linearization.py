@@ -51,7 +51,7 @@ from bedrax.core.tracing import (
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
 from bedrax.lax.primitives.custom_rules import collecting_logs, logging
-from bedrax.lax.primitives.placement import anywhere, cotangent_type, moved
+from bedrax.lax.primitives.placement import cotangent_type, moved
 from bedrax.lax.primitives.shaping import broadcast_in_dim_p
 
 
@@ -115,9 +115,9 @@ def _named(entry: Entry, rule: Callable, ct: Any, args: Sequence[Any]) -> Sequen
 def _at_home(ct: Any, aval: Any) -> Any:
     """A cotangent with the sharding of those of its primal's type."""
     split, have = getattr(cotangent_type(aval), "split", None), getattr(aval_of(ct), "split", None)
-    if split == have or (split is None and not have.partial):
+    if split == have:
         return ct
-    return moved(ct, anywhere if split is None else split)
+    return moved(ct, have.update(spec=type(have.spec)()) if split is None else split)
 
 
 def _elsewhere(ct: Any, aval: Any) -> bool:

@@ -110,7 +110,7 @@ def zeros_of(aval: ShapedArray) -> Any:
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.filled(aval.shape, 0)
     zeros = broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
-    return moved(zeros, aval.split) if aval.split is not None and aval.split.partial else zeros
+    return zeros if aval.split is None else moved(zeros, aval.split)
 
 
 def zeros_like(x: Any) -> Array:

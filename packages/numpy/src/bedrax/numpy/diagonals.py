@@ -220,9 +220,9 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         raise ValueError("diag input must be 1d or 2d")
     k = operator.index(k)
     zero = lax.full((), 0, x.dtype)
-    padded = lax.pad(x, zero, [(max(0, k), max(0, -k), 0)])
+    padded = lax.pad(x, zero, [(max(0, -k), max(0, k), 0)])
     n = padded.shape[0]
-    wide = lax.broadcast_in_dim(padded, (n, n), (1,))  # the column is the index of the element
+    wide = lax.broadcast_in_dim(padded, (n, n), (0,))  # the row is the index of the element
     return lax.select(_band((n, n), k, lax.eq), wide, lax.full_like(wide, 0))
 
 

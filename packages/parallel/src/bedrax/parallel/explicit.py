@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-class ShardingTypeError(Exception):
+class ShardingTypeError(ValueError):
     """Values have splits, or partial sums, that an operation cannot combine.
 
     Examples:

@@ -14,15 +14,19 @@ from bedrax.core.avals import aval_of
 from bedrax.lax.filling import zeros_like
 from bedrax.lax.primitives import windows as p
 from bedrax.lax.primitives.elementwise import ge_p, le_p, select
+from bedrax.lax.primitives.placement import placed_as
 from bedrax.lax.primitives.shaping import pad
 from bedrax.lax.primitives.windows import Windows
 
 
 def _sum_transpose(ct, x, **params):
+    return [placed_as(x.aval, _spread_sums, ct, shape=x.aval.shape, windows=Windows(**params))]
+
+
+def _spread_sums(ct, *, shape, windows):
     """A window sum again: of the cotangents at distance `stride`, over the reversed windows."""
-    w = Windows(**params)
-    config = []
-    for n, m, size, stride, (low, _), base, dilation in zip(x.aval.shape, aval_of(ct).shape, *w):
+    w, config = windows, []
+    for n, m, size, stride, (low, _), base, dilation in zip(shape, aval_of(ct).shape, *w):
         span = (size - 1) * dilation
         before = span - low
         after = dims.dilate_dim(n, base) + span - dims.dilate_dim(m, stride) - before
@@ -30,7 +34,7 @@ def _sum_transpose(ct, x, **params):
     spread = pad(ct, np.zeros((), aval_of(ct).dtype), config)
     none = ((0, 0),) * len(config)
     reverse = Windows(w.window_dimensions, w.base_dilation, none, (1,) * len(config), w.window_dilation)
-    return [p.reduce_window_sum_p.bind(spread, **reverse._asdict())]
+    return p.reduce_window_sum_p.bind(spread, **reverse._asdict())
 
 
 linear(p.reduce_window_sum_p, _sum_transpose)

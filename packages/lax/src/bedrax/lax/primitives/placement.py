@@ -166,6 +166,12 @@ def placed_result(where: Any, fun: Callable[..., Any], *operands: Any, **params:
     return _placed_program(fun, where, tuple(params.items()))(*operands)
 
 
+def placed_as(aval: AbstractValue, fun: Callable[..., Any], *operands: Any, **params: Any) -> Any:
+    """``fun(*operands, **params)`` with the split of a type. Values inside may have sizes that this split does not divide."""
+    split = getattr(aval, "split", None)
+    return placed_result(None if split is None or split.partial else split, fun, *operands, **params)
+
+
 @functools.lru_cache(1024)
 def _placed_program(fun: Callable, where: Any, params: tuple) -> Callable:
     return jit(lambda *operands: placed(fun(*map(free, operands), **dict(params)), where))

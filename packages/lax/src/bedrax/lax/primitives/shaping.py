@@ -19,7 +19,7 @@ from bedrax.core.codes import coded
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike, Shape
-from bedrax.lax.primitives.placement import placed, placed_result
+from bedrax.lax.primitives.placement import placed, placed_as, placed_result
 
 pure_shapes.add(__name__)
 
@@ -219,7 +219,8 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     own = aval_of(arr).shape
     if len(own) > len(shape):
         raise ValueError(f"shape {own} has more axes than the shape {shape} to broadcast to")
-    return broadcast_in_dim(arr, shape, range(len(shape) - len(own), len(shape)))
+    dimensions = tuple(range(len(shape) - len(own), len(shape)))
+    return placed_as(aval_of(like_arr), broadcast_in_dim, arr, shape=shape, broadcast_dimensions=dimensions)
 
 
 def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
