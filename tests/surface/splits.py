@@ -42,6 +42,21 @@ PLANS = {
 }
 
 
+# Differences from upstream, by the name of the record, with the reasons. `docs/differences.md` has them, too.
+EXPECTED = {
+    "Array.at[all].set": "the value is written everywhere, so the result has its split",
+    "lax.with_sharding_constraint": "a gradient has the type of its argument",
+    "numpy.frexp": "both results are split like the operand",
+    **dict.fromkeys(
+        ("random.dirichlet", "random.multivariate_normal"), "samples are split like the parameters, or an error"
+    ),
+    **dict.fromkeys(
+        ("numpy.poly", "numpy.polyval", "image.scale_and_translate"), "each device needs every coefficient: an error"
+    ),
+    "lax.scaled_dot": "contracted axes that are split in both operands are an error, as in `dot`",
+}
+
+
 def fits(shape, spec):
     """The spec without axes that do not divide the shape."""
     parts = [4 if isinstance(e, tuple) else 2 for e in spec]
@@ -106,16 +121,16 @@ def run(out, *prefixes):
     found = {}
     for name, plan, call, total, floats, arrays, specs in cases(*prefixes):
         types = types_of(arrays, specs)
-        with jax.set_mesh(mesh):
-            found[f"{name}: {plan}"] = attempt(call, *types)
-            if floats:
-                found[f"{name}: {plan}: gradient"] = attempt(jax.grad(total, floats), *types)
+        for what, fun in {"": call, ": gradient": jax.grad(total, floats) if floats else None}.items():
+            if fun is not None and type(attempt(fun, *types_of(arrays))) is list:
+                with jax.set_mesh(mesh):
+                    found[f"{name}: {plan}{what}"] = attempt(fun, *types)
     with open(out, "w") as file:
         json.dump(found, file)
 
 
 def compare(theirs, ours):
-    """Print differences. More than upstream computes is none, nor is a subclass of its error."""
+    """Print unexpected differences. Computing more than upstream is none; nor is a `ShardingTypeError` for another error."""
     with open(theirs) as a, open(ours) as b:
         theirs, ours = json.load(a), json.load(b)
     wrong = 0
@@ -125,8 +140,8 @@ def compare(theirs, ours):
             same = a["raised"][0] in b["raised"] or b["raised"][0] == "ShardingTypeError"
         else:
             same = type(a) is dict or a == b
-        wrong += not same
-        if not same:
+        if not same and name.split(":")[0] not in EXPECTED:
+            wrong += 1
             print(name, a, b, sep="\n    ")
     print(f"{wrong} of {len(theirs)} differ")
     return bool(wrong)

@@ -329,7 +329,6 @@ def gradients():
                     assert text(got) == text(arg), (text(got), text(arg))
                     np.testing.assert_allclose(got, value, rtol=1e-5)
 
-
     for f in (lambda a: lax.broadcast_like(M[0], a), lambda a: jnp.zeros_like(a) + M[0]):
         for x in (f(A), xla.jit(f)(A)):
             assert text(x) == "f32[8@x,8@y]"
