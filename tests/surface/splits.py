@@ -148,7 +148,7 @@ def compare(theirs, ours):
 
 
 def difference(call, arrays, types):
-    """What is wrong with the values of the compiled function of split arrays; None if they are those of whole arrays."""
+    """The fault of the values of the compiled function of split arrays; None if they are those of whole arrays."""
     place = lambda x, t: jax.device_put(x, t.sharding) if t.sharding else x
     try:
         with jax.set_mesh(mesh):

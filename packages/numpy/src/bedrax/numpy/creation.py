@@ -20,7 +20,7 @@ _SCALARS = (bool, int, float, complex)
 
 
 def _placed(x: Array, source: Any, device: Any, out_sharding: Any) -> Array:
-    """A new array where the user says, or where the context has arrays of the host's data."""
+    """A new array at the place of the arguments, or where the context has arrays of the host's data."""
     if device is None and out_sharding is None:
         return x if isinstance(source, Array) or not executors.any_offered() else executors.get().made_here(x)
     return place(x, device, out_sharding)
