@@ -12,6 +12,7 @@ import functools
 import itertools
 import logging
 import operator
+import os
 import pathlib
 import re
 import sys
@@ -509,6 +510,7 @@ class CompilerEffortLevel(enum.Enum):
         raise ValueError(f"{value!r} is not a valid CompilerEffortLevel; it is one of {levels}")
 
 
+_PARTS, _MOST_PARTS = "xla_cpu_parallel_codegen_split_count", 32  # XLA's option, and its default value
 _OF_EFFORT = ("optimization_level", "memory_fitting_level")
 
 
@@ -540,8 +542,11 @@ def compile_options(
     runtime.set_build_option(build, "exec_time_optimization_effort", flags.exec_time_optimization_effort.value)
     runtime.set_build_option(build, "memory_fitting_effort", flags.memory_fitting_effort.value)
     options.profile_version = flags.xla_profile_version.value
+    pairs: list[tuple[str, Any]] = []
+    if devices[0].platform == "cpu" and _PARTS not in os.environ.get("XLA_FLAGS", "") and _PARTS not in (overrides or ()):
+        # XLA splits the code of a program for its threads. More parts than cores make more work, and nothing faster.
+        pairs.append((_PARTS, min(_MOST_PARTS, runtime.cores())))
     if overrides:
-        pairs = []
         for name, value in overrides.items():
             if (why := versions.missing(name) if name in versions.CAPABILITIES else None) is not None:
                 warnings.warn(f"the compiler option {name} has no effect: {why}", UserWarning, stacklevel=2)
@@ -555,7 +560,7 @@ def compile_options(
                     raise TypeError(f"compiler option {name} takes {kind}, got {value!r}") from None
             else:
                 pairs.append((name, value if isinstance(value, (str, bool, int, float)) else str(value)))
-        options.env_option_overrides = pairs
+    options.env_option_overrides = pairs
     return options
 
 
