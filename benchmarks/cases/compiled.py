@@ -6,11 +6,11 @@ from ..compiled import KINDS, MODELS, OPERATIONS, SIZES, WITHOUT_GRADIENT
 RUN, COMPILE = 1.03, 1.03
 
 
-def cases_of(name: str, column: str, make: str, compiles: bool) -> list[Case]:
+def cases_of(group: str, name: str, column: str, make: str, compiles: bool) -> list[Case]:
     """The run time, with a comparison of the results, and the compile time."""
     setup = f"import jax\nfrom benchmarks import compiled\nmake, args = compiled.{make}\n"
     run = Case(
-        f"compiled/{name}, {column}",
+        f"{group}/{name}, {column}",
         "jax.block_until_ready(f(*args))",
         f"{setup}f = jax.jit(make())\njax.block_until_ready(f(*args))\n",
         target=RUN,
@@ -20,7 +20,7 @@ def cases_of(name: str, column: str, make: str, compiles: bool) -> list[Case]:
     if not compiles:
         return [run]
     compile = Case(
-        f"compiled/{name}, compile {column}",
+        f"{group}/{name}, compile {column}",
         "lowered.compile()",
         setup,
         "lowered = jax.jit(make()).lower(*args)",
@@ -36,10 +36,10 @@ CASES = [
     for kind in KINDS
     if not (kind == "gradient" and name in WITHOUT_GRADIENT)
     for size in SIZES
-    for case in cases_of(name, f"{kind}, {size}", f"operation({name!r}, {size!r}, {kind!r})", size == "medium")
+    for case in cases_of("compiled", name, f"{kind}, {size}", f"operation({name!r}, {size!r}, {kind!r})", size == "medium")
 ] + [
     case
     for name in MODELS
     for kind in KINDS
-    for case in cases_of(name, kind, f"model({name!r}, {kind!r})", True)
+    for case in cases_of("compiled models", name, kind, f"model({name!r}, {kind!r})", True)
 ]
