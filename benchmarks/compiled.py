@@ -85,7 +85,7 @@ def rows_of_64(n):
 
 
 def linear_recurrence(x):
-    """h[i] = a[i] * h[i - 1] + b[i] for all i at once."""
+    """h[i] = a[i] * h[i - 1] + b[i] for all i, in parallel."""
     pairs = jax.nn.sigmoid(x), x
     return lax.associative_scan(lambda p, q: (p[0] * q[0], q[0] * p[1] + q[1]), pairs)[1]
 

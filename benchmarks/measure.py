@@ -68,7 +68,7 @@ def measure_fresh(case: Case, environment: Environment, name: str) -> dict:
 
 
 def difference(ours: list[np.ndarray], peer: list[np.ndarray]) -> str:
-    """What differs between two lists of arrays, beyond rounding, or "". Rounding is measured at the largest element of
+    """The difference of two lists of arrays as a text, or "" if there is only rounding. Rounding is measured at the largest element of
     all: a gradient that is zero is computed as the rounding of others."""
     if len(ours) != len(peer):
         return f"{len(ours)} arrays, not {len(peer)}"

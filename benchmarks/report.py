@@ -147,7 +147,10 @@ def grid(group: str, measured, rows: dict[str, str], cases: list[Case]) -> list[
         "",
         f"| {group}: ratios | " + " | ".join(columns) + " |",
         "|---|" + "---:|" * len(columns),
-        *(f"| `{group}/{name}` | " + " | ".join(cells.get(c, "") for c in columns) + " |" for name, cells in table.items()),
+        *(
+            " | ".join([f"| `{group}/{name}`", *(cells.get(c, "") for c in columns)]) + " |"
+            for name, cells in table.items()
+        ),
         "| geometric mean | " + " | ".join(means) + " |",
     ]
 

@@ -19,7 +19,7 @@ def cases_of(group: str, name: str, column: str, make: str, compiles: bool) -> l
     )
     if not compiles:
         return [run]
-    compile = Case(
+    build = Case(
         f"{group}/{name}, compile {column}",
         "lowered.compile()",
         setup,
@@ -27,7 +27,7 @@ def cases_of(group: str, name: str, column: str, make: str, compiles: bool) -> l
         target=COMPILE,
         cell=(name, f"compile {column}"),
     )
-    return [run, compile]
+    return [run, build]
 
 
 CASES = [
@@ -36,7 +36,8 @@ CASES = [
     for kind in KINDS
     if not (kind == "gradient" and name in WITHOUT_GRADIENT)
     for size in SIZES
-    for case in cases_of("compiled", name, f"{kind}, {size}", f"operation({name!r}, {size!r}, {kind!r})", size == "medium")
+    for make in [f"operation({name!r}, {size!r}, {kind!r})"]
+    for case in cases_of("compiled", name, f"{kind}, {size}", make, size == "medium")
 ] + [
     case
     for name in MODELS

@@ -543,7 +543,8 @@ def compile_options(
     runtime.set_build_option(build, "memory_fitting_effort", flags.memory_fitting_effort.value)
     options.profile_version = flags.xla_profile_version.value
     pairs: list[tuple[str, Any]] = []
-    if devices[0].platform == "cpu" and _PARTS not in os.environ.get("XLA_FLAGS", "") and _PARTS not in (overrides or ()):
+    chosen = _PARTS in os.environ.get("XLA_FLAGS", "") or _PARTS in (overrides or ())
+    if devices[0].platform == "cpu" and not chosen:
         # XLA splits the code of a program for its threads. More parts than cores make more work, and nothing faster.
         pairs.append((_PARTS, min(_MOST_PARTS, runtime.cores())))
     if overrides:

@@ -237,7 +237,7 @@ def loop_scan(
         front = lambda v: transpose(v, (axis, *range(axis)))
         out = loop_scan(combine, front(x), [front(v) for v in others], 0, reverse, wide)
         return transpose(out, (*range(1, rank), 0))
-    # A step of one number waits for the state of the step before, in memory. So it takes some positions at once.
+    # A step of one number waits for the state of the step before, in memory. So each step takes several positions.
     single = dims.is_constant_shape(shape) and math.prod(shape) == n >= _CONTIGUOUS
     count = _AT_ONCE if single else 1
     head = 1 + (n - 1) % count if single else 1
@@ -254,7 +254,7 @@ def loop_scan(
 
     cut = lambda v, i, size: dynamic_slice_in_dim(v, i, size, axis, allow_negative_indices=False)
     put = lambda v, part, i: dynamic_update_slice_in_dim(v, part, i, axis, allow_negative_indices=False)
-    # The counter is a position, also backwards: XLA computes the index of each operand anew.
+    # The counter is a position, also backwards: XLA computes an index for each operand.
     by, zero = counting.type(count), counting.type(0)
     if reverse:
         first = elementwise.sub(steps, counting.type(head))
