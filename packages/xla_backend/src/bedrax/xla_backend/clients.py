@@ -394,7 +394,7 @@ def clear_backends() -> None:
 
     Raises:
       RuntimeError: a client is still referenced, and `jax_debug_leaked_clients_on_clear_backends` is set.
-        The meshes of traced programs count as references.
+        The meshes of programs that are held count as references.
 
     Examples:
 

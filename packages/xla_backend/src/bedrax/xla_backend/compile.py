@@ -105,7 +105,8 @@ def kept_arguments(jaxpr: Jaxpr) -> tuple[bool, ...]:
 class LoweredProgram:
     """A StableHLO module of a jaxpr, with the data needed to compile and run it.
 
-    `program` is None if the executable was found without it.
+    `program` is None if the executable was found without it. The jaxpr, whose cache holds what was compiled, is not
+    among the data: executables are freed with it, without the garbage collector.
     """
 
     def __init__(
@@ -119,7 +120,10 @@ class LoweredProgram:
         program: Program | None,
         options: tuple[Any, ...],
     ) -> None:
-        self.jaxpr = jaxpr
+        self.in_avals: list[Any] = jaxpr.in_avals
+        self.out_avals: list[Any] = jaxpr.out_avals
+        self.effects: frozenset[Any] = jaxpr.effects
+        self.names_memory: bool = _names_memory(jaxpr)
         self.name = name
         self.placement = placement
         self.kept = kept
@@ -589,21 +593,21 @@ class LoadedProgram:
     in_layouts: list[None]
 
     def __init__(self, lowered: LoweredProgram, executable: runtime.LoadedExecutable) -> None:
-        jaxpr, where = lowered.jaxpr, lowered.placement
+        where = lowered.placement
         self.lowered = lowered
         self.executable = executable
         self.name: str = lowered.name
         self.kept: tuple[bool, ...] = lowered.kept
         self.committed: bool = where.committed
         self.in_turn: bool = turns.are_needed(executable, where.devices)
-        self.out_avals: list[Any] = [v.aval for v in jaxpr.outvars]
+        self.out_avals: list[Any] = lowered.out_avals
         self.kept_positions: list[int] = [i for i, k in enumerate(self.kept) if k]
-        self.effects: frozenset[Any] = jaxpr.effects
-        self.ordered: bool = any(e in effects.ordered_effects for e in jaxpr.effects)
+        self.effects: frozenset[Any] = lowered.effects
+        self.ordered: bool = any(e in effects.ordered_effects for e in lowered.effects)
         self.plain_results: bool = all(
             a.is_array and isinstance(a.dtype, np.dtype) and a.dtype != dtypes.float0 for a in self.out_avals
         )
-        self.only_arrays: bool = all(a.is_array for a in jaxpr.in_avals) and all(
+        self.only_arrays: bool = all(a.is_array for a in lowered.in_avals) and all(
             a.is_array and a.dtype != dtypes.float0 for a in self.out_avals
         )
         physical = [element_types.base_aval(a) for a in self.out_avals if a.is_array]
@@ -611,7 +615,7 @@ class LoadedProgram:
         self._read_layouts(where)
         if not where.several:
             self.in_shardings = [one] * len(self.kept_positions)
-            kinds = executable.get_output_memory_kinds()[0] if _names_memory(jaxpr) else ()
+            kinds = executable.get_output_memory_kinds()[0] if lowered.names_memory else ()
             self.out_shardings = [
                 one if k == "device" else make_single_device_sharding(where.devices[0], k) for k in kinds
             ]
@@ -662,7 +666,7 @@ class LoadedProgram:
                         runtime.HloSharding.from_proto(arguments[j]),
                         device_list,
                         mesh,
-                        len(self.lowered.jaxpr.invars[i].aval.shape),
+                        len(self.lowered.in_avals[i].shape),
                     )
                 )
             self.in_shardings.append(given)
@@ -671,7 +675,7 @@ class LoadedProgram:
         like: dict[int, Any] = {}
         for i in self.kept_positions:
             if where.arguments[i] is not None:
-                like.setdefault(len(self.lowered.jaxpr.invars[i].aval.shape), where.arguments[i])
+                like.setdefault(len(self.lowered.in_avals[i].shape), where.arguments[i])
         self.out_shardings = []
         for k, aval in enumerate(physical):
             given = where.results[k]

@@ -255,11 +255,9 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
             explain_depth(error, args, kwargs)
             raise
 
-    def forget():
+    def forget():  # refers to nothing that refers to it: a dropped function is freed without the garbage collector
         if (known := made()) is not None:
-            known._clear_cache()
-        if (forget_all := getattr(miss, "forget_all", None)) is not None:
-            forget_all()
+            known.clear_cache.forget_executables()
 
     _all_jitted.add(jitted)
     options = jitted.options
@@ -390,12 +388,16 @@ class _ClearCache:
         self.wrapped, self.jitted, self.forget_all = wrapped, jitted, forget_all
 
     def __call__(self) -> None:
+        self.forget_executables()
+        self.jitted.clear_cache()
+
+    def forget_executables(self) -> None:
+        """Forget what C++ calls without Python; traces stay."""
         wrapped = self.wrapped()
         if wrapped is not None:
             wrapped._clear_cache()
         if self.forget_all is not None:
             self.forget_all()
-        self.jitted.clear_cache()
 
     def __reduce__(
         self,
@@ -417,7 +419,7 @@ def clear_caches() -> None:
     runtime.PjitFunctionCache.clear_all()
     for table in (*_runners.values(), *filter(None, XlaExecutor.ready.values())):
         table.clear()
-    caches.traces.clear()
+    caches.forget()
     for jitted in list(_all_jitted):
         jitted.clear_cache()
     first_calls.forget()

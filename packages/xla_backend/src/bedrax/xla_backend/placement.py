@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from bedrax import pytree
 from bedrax.core import avals, dtypes, executors, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
+from bedrax.core.caches import remembered
 from bedrax.core.codes import coded
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr
@@ -93,7 +93,7 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
     return _batched_device_put(aval, sharding, parts, places, committed)
 
 
-@functools.lru_cache(256)
+@remembered(256)
 def _first_of_sums(sharding: NamedSharding) -> frozenset[Any]:
     """The devices that hold the value where an array is made partial sums; the others hold zeros.
 
@@ -110,10 +110,9 @@ def _first_of_sums(sharding: NamedSharding) -> frozenset[Any]:
     return frozenset(d for place, d in np.ndenumerate(mesh.devices) if not any(place[i] for i in along))
 
 
-clients.forget.append(_first_of_sums.cache_clear)
 
 
-@functools.lru_cache(4096)
+@remembered(4096)
 def _shards(sharding: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
     """The devices of this process that hold parts of an array of `shape`, and the slices of the parts."""
     sharding.shard_shape(shape)  # raises if the shape is not divisible
@@ -121,7 +120,6 @@ def _shards(sharding: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[Any]
     return list(found), list(found.values())
 
 
-clients.forget.append(_shards.cache_clear)
 
 
 def to_sharding(x: Any, sharding: Any, committed: bool = True) -> Array:
@@ -165,12 +163,11 @@ def _exchanged(x, have, sharding):
     return _exchange(have, sharding)(x)
 
 
-@functools.lru_cache(256)
+@remembered(256)
 def _exchange(have, sharding):
     return jit(lambda x: moved(x, sharding), out_shardings=sharding)
 
 
-clients.forget.append(_exchange.cache_clear)
 
 
 def with_layout(x: ArrayLike, layout: Layout) -> Any:
@@ -180,7 +177,7 @@ def with_layout(x: ArrayLike, layout: Layout) -> Any:
     return _relaid(Format(layout, sharding_of(x)))(x)
 
 
-@functools.lru_cache(256)
+@remembered(256)
 def _relaid(where: Format):
     return jit(lambda x: x, out_shardings=where)
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from bedrax.core import dims, offers
 from bedrax.core.avals import AbstractValue, ShapedArray
+from bedrax.core.caches import remembered
 from bedrax.core.codes import coded
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.placement import Memory, anywhere
@@ -370,7 +371,7 @@ def _resolved(where: Any, what: str) -> Any:
     )
 
 
-@functools.lru_cache(4096)
+@remembered(4096)
 def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> runtime.HloSharding:
     """The tile assignment of a spec. Mesh axes are transposed so that the axes of a dimension are adjacent."""
     if len(spec) > ndim:
@@ -563,7 +564,7 @@ def of_type(aval: Any) -> NamedSharding:
     return NamedSharding(get_abstract_mesh().update(abstract_device=None), PartitionSpec(*(None,) * len(aval.shape)))
 
 
-@functools.lru_cache(4096)
+@remembered(4096)
 def _explicit(mesh, spec: PartitionSpec, ndim: int, old: NamedSharding | None) -> NamedSharding | None:
     axes = set(mesh.explicit_axes)
     before = () if old is None else old.spec
@@ -754,8 +755,6 @@ def make_mesh(
 def _forget() -> None:
     _single.clear()
     _last_used.clear()
-    for remembered in (_named_hlo, _explicit):
-        remembered.cache_clear()
 
 
 @clients.before_first_use.append

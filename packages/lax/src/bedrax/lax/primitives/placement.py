@@ -21,6 +21,7 @@ from typing import Any, Final
 from bedrax import pytree
 from bedrax.core import effects, executors, offers
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
+from bedrax.core.caches import remembered
 from bedrax.core.jitting import jit
 from bedrax.core.tables import device_rules, effect_rules, print_rules
 from bedrax.core.tracing import Primitive, Tracer
@@ -172,7 +173,7 @@ def placed_as(aval: AbstractValue, fun: Callable[..., Any], *operands: Any, **pa
     return placed_result(None if split is None or split.partial else split, fun, *operands, **params)
 
 
-@functools.lru_cache(1024)
+@remembered(1024)
 def _placed_program(fun: Callable, where: Any, params: tuple) -> Callable:
     return jit(lambda *operands: placed(fun(*map(free, operands), **dict(params)), where))
 

@@ -6,7 +6,6 @@ or a part that was lowered for GSPMD (an exported program).
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Sequence
@@ -14,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from bedrax.core.caches import remembered
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.lowering import types
 
 
-@functools.lru_cache(1024)
+@remembered(1024)
 def split(mesh: Any, spec: PartitionSpec, rank: int, manual: tuple[str, ...]) -> runtime.HloSharding:
     """The sharding of an array of `rank` with `spec`, inside a part of a module that is manual along some axes."""
     counts, order = [], []

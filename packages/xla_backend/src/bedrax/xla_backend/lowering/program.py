@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bedrax.core import config, dims, effects, offers, source
+from bedrax.core import caches, config, dims, effects, offers, source
 from bedrax.core.context import trace_context
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
@@ -521,6 +521,7 @@ def add_main(
 
 
 _traced: dict[Any, tuple[Any, ...]] = {}
+caches.emptied.append(_traced.clear)
 
 
 def traced(fun: Callable[..., Any], avals: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Jaxpr, bool]:
