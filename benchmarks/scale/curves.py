@@ -44,6 +44,11 @@ COLLECTED = (
     " when a quarter of all objects is new, so its time per operation is bounded."
 )
 
+NOTES = {
+    "cond": "A level returns the residuals of all levels in it, so the program grows with the square of the depth.",
+    "checkpoint": "A level computes all levels in it again, so the program grows with the square of the depth.",
+}
+
 CURVES = (
     Curve("chain, trace", "operation", CHAIN, 50),
     Curve("chain, trace", "operation", CHAIN, 50, collector=True, note=COLLECTED),
@@ -58,7 +63,7 @@ CURVES = (
     Curve("parameters, call a compiled function", "parameter", WIDE, 10),
     Curve("parameters, call a compiled update", "parameter", WIDE, 10),
     *(
-        Curve(f"nested {kind}, trace and lower the gradient", "level", DEEP, 2)
+        Curve(f"nested {kind}, trace and lower the gradient", "level", DEEP, 2, note=NOTES.get(kind, ""))
         for kind in ("jit", "scan", "cond", "vmap", "checkpoint", "all in turn")
     ),
     Curve("nested while, trace and lower", "level", DEEP, 2),

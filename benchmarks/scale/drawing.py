@@ -8,7 +8,7 @@ from benchmarks.scale.curves import Curve
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM, GAP = 860, 300, 70, 34, 46, 90
 PANEL = (WIDTH - 2 * LEFT - GAP) / 2
 COLORS = {"ours": "#1b6ca8", "upstream": "#c0392b"}
-LEAST = 0.05  # megabytes: growth below it is not told apart from that of the measuring itself
+LEAST = 0.05  # megabytes: smaller growth is that of the measurement itself
 
 
 def per_unit(points: dict[str, dict], quantity: str) -> list[tuple[int, float]]:
