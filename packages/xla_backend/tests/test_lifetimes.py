@@ -1,4 +1,4 @@
-"""What a program holds is freed with the function, at once; `clear_caches` frees the rest."""
+"""Dropped functions free their programs and arrays immediately; `clear_caches` frees the rest."""
 
 import gc
 import weakref
@@ -61,7 +61,7 @@ def failed():
 
 
 @pytest.mark.parametrize("use", [called, called_with_a_static_argument, compiled, failed])
-def test_a_dropped_program_frees_what_it_holds_at_once(use, no_collector):
+def test_a_dropped_program_frees_what_it_holds_immediately(use, no_collector):
     alive = [weakref.ref(x) for x in use()]
     assert [ref() for ref in alive] == [None] * len(alive)
 

@@ -110,16 +110,12 @@ def _first_of_sums(sharding: NamedSharding) -> frozenset[Any]:
     return frozenset(d for place, d in np.ndenumerate(mesh.devices) if not any(place[i] for i in along))
 
 
-
-
 @remembered(4096)
 def _shards(sharding: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
     """The devices of this process that hold parts of an array of `shape`, and the slices of the parts."""
     sharding.shard_shape(shape)  # raises if the shape is not divisible
     found = sharding.addressable_devices_indices_map(shape)
     return list(found), list(found.values())
-
-
 
 
 def to_sharding(x: Any, sharding: Any, committed: bool = True) -> Array:
@@ -166,8 +162,6 @@ def _exchanged(x, have, sharding):
 @remembered(256)
 def _exchange(have, sharding):
     return jit(lambda x: moved(x, sharding), out_shardings=sharding)
-
-
 
 
 def with_layout(x: ArrayLike, layout: Layout) -> Any:
