@@ -13,7 +13,7 @@ TEXT = """# Scale
 
 measures programs from small to large: chains of operations, many parameters, nested transformations, many shapes of one
 function, and programs over many pretended CPU devices. Each point is a new process, which runs a small program of the
-kind first. The least of two rounds counts. The time is CPU time, with Python's garbage collector off as in the other
+kind first. The least of the rounds counts. The time is CPU time, with Python's garbage collector off as in the other
 benchmarks, unless the name has it on. The memory is the growth of the peak; below 50 KB it is not shown.
 
 *Growth* is the cost per operation at the largest size, over the least cost per operation at a smaller one. It is 1 if
