@@ -561,6 +561,12 @@ def differential(session):
     for python, out in ((theirs, "theirs"), ("python", "ours")):
         session.run(python, program, "run", str(made / out), *session.posargs, env=QUIET, external=True)
     session.run("python", program, "compare", str(made / "theirs"), str(made / "ours"))
+    if not session.posargs:  # operands that are split over explicit axes
+        for python, out in ((theirs, "their splits"), ("python", "our splits")):
+            session.run(python, "tests/surface/splits.py", "run", str(made / out), env=QUIET, external=True)
+        session.run(
+            "python", "tests/surface/splits.py", "compare", str(made / "their splits"), str(made / "our splits")
+        )
 
 
 @nox.session(default=False)

@@ -71,8 +71,8 @@ def main() -> None:
     report.print_table(console, measured)
     report.save_json(args.json, measured, versions)
     if args.write:
-        names = [case.name for table in groups.values() for case in table]
-        report.update_readme(HERE / "README.md", measured, versions, names)
+        every = [case for table in groups.values() for case in table]
+        report.update_readme(HERE / "README.md", measured, versions, every)
     if args.record:
         console.print(f"recorded in {history.record(measured, versions, HERE.parent)}")
         (HERE / "history.svg").write_text(history.draw(history.load()), encoding="utf-8")

@@ -18,6 +18,8 @@ class Case:
     unit: "s" for CPU seconds; "MB" for growth of the peak memory (always in a new process); any other unit is that of
         the number that the expression `statement` returns.
     fresh: run every sample in a new process.
+    result: an expression for a list of arrays. Those of ours must agree with those of the first peer.
+    cell: the row and the column of this case in the table of ratios of its group, which replaces a row of its own.
     """
 
     name: str
@@ -29,6 +31,8 @@ class Case:
     allowance: float = 0.0
     unit: str = "s"
     fresh: bool = False
+    result: str = ""
+    cell: tuple[str, str] | None = None
 
     def code(self, environment: str) -> dict:
         """The request to the worker in that environment."""

@@ -4,13 +4,17 @@ import itertools
 import json
 import select
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
 
 from .case import Case
 from .environments import Environment
 
 TIMEOUT = 300.0  # seconds for one answer of a worker
+ROUNDING = 100  # in units of the dtype's precision: sums in another order differ by so much
 PROCESSES = 2  # per environment: the placement of its memory makes one process faster than another
 
 
@@ -63,6 +67,38 @@ def measure_fresh(case: Case, environment: Environment, name: str) -> dict:
     return answer
 
 
+def difference(ours: list[np.ndarray], peer: list[np.ndarray]) -> str:
+    """The difference of two lists of arrays as a text, or "" if there is only rounding. Rounding is measured at the largest element of
+    all: a gradient that is zero is computed as the rounding of others."""
+    if len(ours) != len(peer):
+        return f"{len(ours)} arrays, not {len(peer)}"
+    largest = max((float(np.abs(b[np.isfinite(b)]).max(initial=0)) for b in peer if b.dtype.kind in "fc"), default=0.0)
+    for i, (a, b) in enumerate(zip(ours, peer, strict=True)):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"array {i} is {a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"
+        if b.dtype.kind not in "fc":
+            equal = np.array_equal(a, b)
+        else:
+            equal = np.allclose(a, b, rtol=0, atol=ROUNDING * np.finfo(b.dtype).eps * largest, equal_nan=True)
+        if not equal:
+            return f"array {i} differs at {np.sum(a != b)} of {a.size} elements, by up to {np.nanmax(np.abs(a - b))}"
+    return ""
+
+
+def compare_results(case: Case, workers: dict[str, Worker]) -> dict:
+    """An error if the results of ours differ from those of the first peer."""
+    with tempfile.TemporaryDirectory() as folder:
+        arrays = {}
+        for name in ("ours", case.peers[0]):
+            path = Path(folder) / f"{name}.npz"
+            if "error" in (answer := workers[name].ask(save=str(path), result=case.result)):
+                return answer
+            with np.load(path) as stored:
+                arrays[name] = list(stored.values())
+    found = difference(*arrays.values())
+    return {"error": f"the results differ from those of {case.peers[0]}: {found}"} if found else {}
+
+
 def measure(
     cases: list[Case], environments: dict[str, Environment], rounds: int, seconds: float
 ) -> Iterator[tuple[Case, dict[str, dict]]]:
@@ -82,6 +118,8 @@ def measure(
                 if key not in workers or not workers[key].alive:
                     workers[key] = Worker(environments[environment_of(key[0])])
                 results[key[0]].update(workers[key].ask(open=case.code(key[0])))
+            if case.result and not any("error" in result for result in results.values()) and len(names) > 1:
+                results["ours"].update(compare_results(case, {name: workers[name, 0] for name in names}))
         for turn in range(rounds):
             for name in names if turn // processes % 2 == 0 else names[::-1]:
                 if "error" in results[name]:

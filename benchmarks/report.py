@@ -1,6 +1,7 @@
 """The output: a rich table, a JSON file, and the same table as Markdown in the README."""
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -100,12 +101,12 @@ def save_json(path: Path, measured, versions) -> None:
     path.write_text(json.dumps({"versions": versions, "cases": records}, indent=1), encoding="utf-8")
 
 
-def markdown(measured, versions, former: str, names: list[str]) -> str:
-    """The results as Markdown: one line on the environments, and the table.
+def markdown(measured, versions, former: str, cases: list[Case]) -> str:
+    """The results as Markdown: one line on the environments, the table, and a table of ratios for each group with cells.
 
     Args:
       former: the text of an earlier run. Its results stay for cases that are not measured now.
-        names: the names of all cases, in order.
+      cases: all cases, in order.
     """
     environments = dict(re.findall(r"\*([^*]+)\*: ([^;\n]*)", former))
     rows = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", former, re.MULTILINE))
@@ -113,22 +114,55 @@ def markdown(measured, versions, former: str, names: list[str]) -> str:
         (name, ", ".join(f"{package} {version}" for package, version in found.items()))
         for name, found in versions.items()
     )
-    rows.update((case.name, " | ".join(row(case, results)[1:])) for case, results in measured)
-    return "\n".join(
-        [
-            "; ".join(f"*{name}*: {found}" for name, found in environments.items()),
-            "",
-            "| " + " | ".join(HEADER) + " |",
-            "|---|---:|---|---:|---|---|",
-            *(f"| `{name}` | {rows[name]} |" for name in names if name in rows),
-        ]
-    )
+    rows.update((case.name, " | ".join(row(case, results)[1:])) for case, results in measured if not case.cell)
+    lines = [
+        "; ".join(f"*{name}*: {found}" for name, found in environments.items()),
+        "",
+        "| " + " | ".join(HEADER) + " |",
+        "|---|---:|---|---:|---|---|",
+        *(f"| `{case.name}` | {rows[case.name]} |" for case in cases if case.name in rows and not case.cell),
+    ]
+    for group in dict.fromkeys(case.name.partition("/")[0] for case in cases if case.cell):
+        lines += grid(group, measured, rows, [case for case in cases if case.name.startswith(f"{group}/")])
+    return "\n".join(lines)
 
 
-def update_readme(path: Path, measured, versions, names: list[str]) -> None:
+def grid(group: str, measured, rows: dict[str, str], cases: list[Case]) -> list[str]:
+    """The table of the ratios of a group: a line for each row of its cells, and the geometric mean of each column."""
+    columns = list(dict.fromkeys(case.cell[1] for case in cases))
+    table = {
+        name: dict(zip(columns, rows.get(f"{group}/{name}", "").split(" | "), strict=False))
+        for name in dict.fromkeys(case.cell[0] for case in cases)
+    }
+    for case, results in measured:
+        if case in cases:
+            value = ratio(results, case.peers[0])
+            table[case.cell[0]][case.cell[1]] = "fails" if value is None else f"{value:.2f}"
+    table = {name: cells for name, cells in table.items() if any(cells.values())}
+    if not table:
+        return []
+    numbers = [[float(text) for cells in table.values() if _is_number(text := cells.get(c, ""))] for c in columns]
+    means = [f"{math.exp(sum(map(math.log, found)) / len(found)):.2f}" if found else "" for found in numbers]
+    return [
+        "",
+        f"| {group}: ratios | " + " | ".join(columns) + " |",
+        "|---|" + "---:|" * len(columns),
+        *(
+            " | ".join([f"| `{group}/{name}`", *(cells.get(c, "") for c in columns)]) + " |"
+            for name, cells in table.items()
+        ),
+        "| geometric mean | " + " | ".join(means) + " |",
+    ]
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"\d+\.\d+", text) is not None and float(text) > 0
+
+
+def update_readme(path: Path, measured, versions, cases: list[Case]) -> None:
     """Write the results between the markers of the README."""
     before, found, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     former, also_found, after = rest.partition(END)
     if not (found and also_found):
         raise ValueError(f"{path} lacks the markers {BEGIN} and {END}")
-    path.write_text(f"{before}{BEGIN}\n{markdown(measured, versions, former, names)}\n{END}{after}", encoding="utf-8")
+    path.write_text(f"{before}{BEGIN}\n{markdown(measured, versions, former, cases)}\n{END}{after}", encoding="utf-8")

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -59,3 +60,45 @@ def test_every_start_is_a_case(benchmarks):
     programs = {path.stem.replace("_", " ") for path in (ROOT / "benchmarks" / "starts").glob("[a-z]*.py")}
     names = {case.name for case in cases.load()["starts"]}
     assert names == {f"{w} start/{p}, {m}" for w in ("first", "second") for p in programs for m in ("CPU", "clock")}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    sys.path.insert(0, str(ROOT))
+    try:
+        from benchmarks import measure, report
+    finally:
+        sys.path.remove(str(ROOT))
+    return measure, report
+
+
+def test_compiled_operations_and_models_are_sixty_and_eight(benchmarks):
+    cases, _, _ = benchmarks
+    table = cases.load()["compiled"]
+    assert len({case.name for case in table}) == len(table)
+    rows = {case.name.partition("/")[0]: set() for case in table}
+    for case in table:
+        rows[case.name.partition("/")[0]].add(case.cell[0])
+    assert {group: len(found) for group, found in rows.items()} == {"compiled": 60, "compiled models": 8}
+
+
+def test_cases_with_cells_are_one_table_of_ratios(benchmarks, tables):
+    _, _, Case = benchmarks
+    _, report = tables
+    case = lambda row, column: Case(f"g/{row}, {column}", "", cell=(row, column))
+    every = [case(row, column) for row in ("sin", "sort") for column in ("run", "compile")] + [Case("eager/add", "")]
+    ratio = lambda value: {"ours": {"value": value}, "upstream": {"value": 1.0}}
+    first = report.markdown([(every[0], ratio(0.5)), (every[4], ratio(0.9))], {}, "", every)
+    text = report.markdown([(every[1], ratio(2.0)), (every[2], ratio(2.0))], {}, first, every)
+    assert "| `g/sin` | 0.50 | 2.00 |" in text and "| `g/sort` | 2.00 |  |" in text
+    assert "| geometric mean | 1.00 | 2.00 |" in text and text.count("`eager/add`") == 1
+
+
+def test_results_may_differ_by_rounding_of_the_largest_number(tables):
+    measure, _ = tables
+    x = np.array([1.0, 1000.0], np.float32)
+    assert measure.difference([x, x * 0], [x * np.float32(1 + 1e-6), x * 0 + 1e-4]) == ""
+    assert "array 0 differs at 1 of 2 elements" in measure.difference([x], [x + np.float32([0, 1])])
+    assert "float32[2], not float64[2]" in measure.difference([x], [x.astype(np.float64)])
+    assert measure.difference([np.array([np.nan, np.inf])], [np.array([np.nan, np.inf])]) == ""
+    assert measure.difference([np.arange(3)], [np.arange(3) + 1]) and measure.difference([x], []) == "1 arrays, not 0"

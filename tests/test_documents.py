@@ -108,3 +108,22 @@ def test_every_row_of_the_mission_is_well_formed():
             assert row.keys() <= run_mission.KEYS
             compile(row.get("before", ""), "<before>", "exec")
             assert all(len(edit) == 2 and re.compile(edit[0]) for edit in row.get("edits", ()))
+
+
+@pytest.mark.parametrize(
+    ("block", "status"),
+    [
+        ("logging.getLogger('jax.doctor').warning('a trap')", 1),
+        ("logging.getLogger('jax.doctor').info('no trap')", 0),
+        ("logging.basicConfig(); logging.getLogger('jax.doctor').warning('a trap that the page shows')", 0),
+        ("__import__('warnings').warn('a Python warning')", 1),
+        ("assert False", 1),
+    ],
+)
+def test_a_page_that_logs_a_warning_fails(tmp_path, block, status):
+    page = tmp_path / "page.md"
+    page.write_text(f"```python\nimport logging\n{block}\n```\n", encoding="utf-8")
+    tool = Path(run_documents.__file__).with_name("run_docs.py")
+    done = subprocess.run([sys.executable, tool, page], capture_output=True, text=True)
+    assert done.returncode == status, done.stdout
+    assert ("a trap" in done.stdout) == (status == 1 and "a trap" in block)

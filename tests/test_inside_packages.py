@@ -93,3 +93,35 @@ def test_strings_name_modules_only_where_they_are_imported_later():
         if call not in MAY_NAME_MODULES
     ]
     assert not found, f"name modules in calls of {sorted(MAY_NAME_MODULES)} only:\n" + "\n".join(found)
+
+
+# Packages that are installed without the interface `jax`: users of one of them have no name `jax`.
+ALONE = [
+    *("pytree", "core", "lax", "numpy_backend", "batching", "shape_poly", "autodiff", "parallel", "checkify", "numpy"),
+    *("state", "pallas", "random", "nn", "image", "sparse", "scipy", "libraries"),
+]
+
+
+@pytest.mark.parametrize("folder", ALONE)
+def test_errors_name_functions_by_the_packages_that_are_installed(folder):
+    """The text of an error with a name of `jax` passes through `public`, or `coded`, which replaces it if `jax` is absent."""
+
+    def texts(node):
+        for child in ast.iter_child_nodes(node):
+            called = getattr(child, "func", None)
+            if getattr(called, "attr", getattr(called, "id", "")) in ("coded", "public", "error"):
+                continue
+            if isinstance(child, ast.Constant) and isinstance(child.value, str):
+                yield child
+            yield from texts(child)
+
+    found = [
+        f"{shown(path)}:{text.lineno}: {text.value!r}"
+        for path in SOURCES
+        if owner(path) == folder
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Raise) and node.exc is not None
+        for text in texts(node)
+        if re.search(r"(?<![\w.])jax\.[a-zA-Z]\w* ?\W?", text.value)
+    ]
+    assert not found, "\n".join(found)

@@ -1,7 +1,8 @@
 """Run the Python code of the documentation: every ```python block, file by file.
 
 The blocks of one file run in order, in one new process and one namespace, with warnings as errors. A
-failure names the file and line. A block with prompts (>>>) is a doctest: its printed output must be
+failure names the file and line. A block that logs a warning fails, too, unless it shows how to read the log: then it
+calls `logging.basicConfig`, which holds for the blocks after it. A block with prompts (>>>) is a doctest: its printed output must be
 the shown one. A fence with more than `python` (```python excerpt) is not run: use it for a fragment
 that cannot stand alone.
 
@@ -9,6 +10,7 @@ that cannot stand alone.
 """
 
 import doctest
+import logging
 import re
 import subprocess
 import sys
@@ -24,8 +26,29 @@ def blocks(text):
         yield "\n" * text.count("\n", 0, match.start(1)) + match[1]
 
 
+def collected_warnings():
+    """Return a list to which every record of the log from WARNING upward is added, until `logging.basicConfig` is called."""
+    found, shown = [], []
+    make, configure = logging.getLogRecordFactory(), logging.basicConfig
+
+    def collect(*args, **kwargs):
+        record = make(*args, **kwargs)
+        if record.levelno >= logging.WARNING and not shown:
+            found.append(f"{record.name}: {record.getMessage()}")
+        return record
+
+    def basic_config(**options):
+        shown.append(True)
+        configure(**options)
+
+    logging.setLogRecordFactory(collect)
+    logging.basicConfig = basic_config
+    return found
+
+
 def run_here(path):
-    """Run the blocks of one file in this process. Returns the number of failed doctest examples."""
+    """Run the blocks of one file in this process. Returns the number of failed doctest examples and logged warnings."""
+    logged = collected_warnings()
     namespace = {"__name__": "__main__", "__file__": path}
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for source in blocks(Path(path).read_text(encoding="utf-8")):
@@ -35,7 +58,9 @@ def run_here(path):
             namespace.update(test.globs)  # the parser made a copy
         else:
             exec(compile(source, path, "exec", dont_inherit=True), namespace)
-    return runner.failures
+    for text in logged:
+        print(f"{path} logs a warning: {text}")
+    return runner.failures + len(logged)
 
 
 def main(arguments):

@@ -12,6 +12,7 @@ GROUPS = (
     "dispatch",
     "tracing",
     "running",
+    "compiled",
     "transformations",
     "tensorflow",
     "numpy_only",

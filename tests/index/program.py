@@ -16,6 +16,16 @@ def upstream():
     _libraries()
 
 
+def upstream_alone():
+    """Upstream's `jax` computes, without other libraries."""
+    import importlib.metadata
+
+    import jax
+
+    assert "+bedrax." not in importlib.metadata.version("jax")
+    assert jax.jit(jax.grad(lambda x: x**3))(2.0) == 12
+
+
 def _libraries():
     import tempfile
     from pathlib import Path

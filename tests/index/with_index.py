@@ -112,6 +112,44 @@ class PipFirst(Pip):
         self.options = ["--index-url", address, "--extra-index-url", public()]
 
 
+class PipConfigured(Pip):
+    """pip whose configuration has the index, by the commands of the page `Install`."""
+
+    def __init__(self, folder, python, address):
+        super().__init__(folder, python, address)
+        self.address, self.options = address, []
+        self.variables = {"XDG_CONFIG_HOME": str(folder / "configuration"), "PIP_INDEX_URL": public()}
+        self.configure()
+
+    def pip(self, *arguments):
+        return run(self.python, "-m", "pip", *arguments, **self.variables)
+
+    def configure(self):
+        self.pip("config", "set", "global.extra-index-url", self.address)
+
+    def forget(self):
+        self.pip("config", "unset", "global.extra-index-url")
+
+    def add(self, *requirements):
+        self.pip("install", "-q", *requirements)
+
+
+class UvConfigured(PipConfigured):
+    """`uv pip`, with the index in the file `uv.toml` of the user."""
+
+    def configure(self):
+        file = self.folder / "configuration/uv/uv.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'[[index]]\nurl = "{self.address}"\n', encoding="utf-8")
+
+    def forget(self):
+        self.folder.joinpath("configuration/uv/uv.toml").write_text("", encoding="utf-8")
+
+    def add(self, *requirements):
+        variables = self.variables | {"UV_DEFAULT_INDEX": public()}
+        run("uv", "pip", "install", "-q", "--python", self.python, *requirements, **variables)
+
+
 class Uv:
     """A project of uv whose pyproject.toml names the index, and it as the source of `jax` and `bedrax`."""
 
@@ -209,6 +247,27 @@ def test_the_whole_and_others_on_top_and_back_and_forth(installer):
     installer.add("bedrax")
     assert_ours(installer)
     run(installer.python, "-W", "ignore", "-P", PROGRAM, "bedrax", cwd=installer.folder)
+
+
+@on_each_python((PipConfigured, "HTML"), (UvConfigured, "JSON"))
+def test_back_to_upstream_with_a_configured_index(installer):
+    installer.add("bedrax")
+    assert_ours(installer)
+    installer.remove("bedrax", "jax")
+    installer.add("jax==0.12.0.1")  # a local version matches it
+    assert LOCAL in installed(installer)["jax"]
+
+    installer.remove("jax")
+    installer.forget()
+    installer.add("jax")
+    installer.check()
+    assert LOCAL not in installed(installer)["jax"]
+    run(installer.python, "-W", "ignore", "-P", PROGRAM, "upstream_alone", cwd=installer.folder)
+
+    installer.remove("jax")
+    installer.configure()
+    installer.add("bedrax")
+    assert_ours(installer)
 
 
 @on_each_python((Pip, "HTML"), (Uv, "JSON"))

@@ -9,7 +9,6 @@ Needs the packages jax-cuda13-plugin, jax-cuda13-pjrt and libtpu (`nox -s accele
 fails.
 """
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -55,16 +54,43 @@ TPU_SETTINGS = {
 
 def topology(platform):
     """The description of the devices, from the plugin of the platform."""
-    from bedrax.xla_backend import clients, topologies
-    from bedrax.xla_backend.door import runtime
+    from bedrax.xla_backend import topologies
 
     if platform == "cuda":
-        clients.backends()  # finds the plugin
         return topologies.get_topology_desc("one", "cuda", target_config=GPU, topology="1x1x1")
-    library = os.path.join(importlib.util.find_spec("libtpu").submodule_search_locations[0], "libtpu.so")
-    clients.register_plugin("tpu", library_path=library)
-    runtime.xla_client().initialize_pjrt_plugin("tpu")
     return topologies.get_topology_desc("v5e:2x2", "tpu")
+
+
+# Slices of TPUs, and a mesh over each.
+SLICES = {
+    ("v4:2x2x1", None): (4, 2),
+    ("v5e:4x2", None): (2, 4),
+    ("v5e:2x2", 2): (2, 4),
+    ("v5p:2x2x2", None): (4, 2),
+    ("tpu7x:2x2x1", None): (4, 2),
+}
+
+
+def compile_over_slices():
+    """Compile a program for a mesh over each slice."""
+    import jax
+    import numpy as np
+    from jax.experimental import mesh_utils, topologies
+
+    for (name, slices), shape in SLICES.items():
+        options = {} if slices is None else {"num_slices": slices}
+        described = topologies.get_topology_desc(name, "tpu", **options)
+        if slices is None:
+            mesh = topologies.make_mesh(described, shape, ("x", "y"))
+        else:
+            devices = mesh_utils.create_hybrid_device_mesh((1, shape[1]), (slices, 1), described.devices)
+            mesh = jax.sharding.Mesh(devices, ("x", "y"))
+            assert all(len({d.slice_index for d in row}) == 1 for row in devices)
+        place = jax.sharding.NamedSharding(mesh, jax.P("x", "y"))
+        x = jax.ShapeDtypeStruct((8, 128), np.float32, sharding=place)
+        text = jax.jit(lambda x: x @ x.T).lower(x).compile().as_text()
+        assert "all-" in text, name
+        print("slice", name, mesh.devices.shape, flush=True)
 
 
 def compile_records(platform, ids):
@@ -130,11 +156,15 @@ def main(part="") -> int:
         print(
             f"{platform}: {good} of {len(found)} records compiled, {time.monotonic() - began:.0f} seconds", flush=True
         )
-    return wrong
+    command = [sys.executable, __file__, "--slices"]
+    done = subprocess.run(command, env={**os.environ, **TPU_SETTINGS}, timeout=600, stderr=subprocess.DEVNULL)
+    return wrong + bool(done.returncode)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         compile_records(sys.argv[2], set(sys.stdin.read().split("\n")))
+    elif sys.argv[1:2] == ["--slices"]:
+        compile_over_slices()
     else:
         sys.exit(bool(main(*sys.argv[1:])))

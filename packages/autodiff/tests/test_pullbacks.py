@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bedrax import lax, pytree
-from bedrax.autodiff import vjp
+from bedrax.autodiff import checkpoint, grad, linearize, vjp
 from bedrax.autodiff.linear_maps import NotNeeded
 from bedrax.core.jitting import jit
 
@@ -90,6 +90,40 @@ def test_arguments_that_are_not_needed_are_not_kept():
     gc.collect()
     assert gone() is None
     assert all(isinstance(x, NotNeeded) for x in f.args_res)
+
+
+def _used_linearize(f, x):
+    linearize(f, x)[1](x)
+
+
+def _used_twice(f, x):
+    pull = vjp(f, x)[1]
+    pull(np.float32(1)), pull(np.float32(2))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda f, x: grad(f)(x),
+        lambda f, x: grad(checkpoint(f))(x),
+        lambda f, x: grad(lambda x: grad(f)(x).sum())(x),
+        lambda f, x: jit(grad(f))(x),
+        _used_linearize,
+        _used_twice,
+    ],
+    ids=["grad", "checkpoint", "second derivative", "jit", "linearize", "vjp"],
+)
+def test_residuals_are_freed_without_the_garbage_collector(use):
+    gc.collect()
+    gc.disable()
+    try:
+        held = jnp.arange(5.0)
+        freed = weakref.ref(held)
+        use(lambda x, held=held: (jnp.sin(x) * held).sum(), jnp.ones(5))
+        del held
+        assert freed() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("ct", [np.int32(7), np.float32(7), True, np.zeros((), [("float0", "V")])], ids=repr)

@@ -239,5 +239,5 @@ def test_a_gradient_drops_the_residuals_that_were_read():
         (first,) = recorded.backward([np.float32(1)])
         (again,) = recorded.backward([np.float32(1)], once=True)
         assert _same(first, again)
-        assert not recorded.tape.entries
+        assert not recorded.record.entries
     assert node.entry is None

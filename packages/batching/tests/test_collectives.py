@@ -126,7 +126,7 @@ def test_broadcast():
 
 @pytest.mark.parametrize("name", ["psend", "precv"])
 def test_what_needs_programs_per_device(name):
-    with pytest.raises(NotImplementedError, match=f"jax.lax.{name} is not supported: "):
+    with pytest.raises(NotImplementedError, match=f"lax.{name} is not supported: "):
         getattr(lax, name)(X, "i")
 
 

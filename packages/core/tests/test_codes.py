@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bedrax.core import codes, errors
+from bedrax.core import codes, errors, offers
 from bedrax.core.codes import TITLES, code_of, coded, plain, with_facts
 
 
@@ -16,7 +16,7 @@ def test_the_text_ends_with_the_users_line_and_the_code():
     line = test_the_text_ends_with_the_users_line_and_the_code.__code__.co_firstlineno + 1
     assert str(error) == (
         f"a key is needed\nIt is x.\nAt {__file__}:{line} (test_the_text_ends_with_the_users_line_and_the_code)."
-        " To read more: python -m jax.explain BX-KEY"
+        f" {codes.page_of('BX-KEY')}"
     )
     assert code_of(error) == "BX-KEY"
     assert code_of(pickle.loads(pickle.dumps(error))) == "BX-KEY"
@@ -38,7 +38,34 @@ def test_facts_stand_before_the_last_line():
         assert odd.args == args
 
 
-@pytest.mark.parametrize("text", ["", "python -m jax.explain ", "python -m jax.explain BX-NO-SUCH", "BX-KEY"])
+@pytest.mark.parametrize(
+    ("interface", "packages", "end"),
+    [
+        ("jax", (), "To read more: python -m jax.explain BX-KEY"),
+        (None, ("inspect",), "To read more: python -m bedrax.inspect.explaining BX-KEY"),
+        (None, (), "bedrax-inspect has the page of BX-KEY"),
+    ],
+)
+def test_the_last_line_names_what_is_installed(monkeypatch, interface, packages, end):
+    monkeypatch.setattr(offers, "_all", {"interface": interface} if interface else {})
+    monkeypatch.setattr(codes, "has_package", packages.__contains__)
+    error = ValueError(coded("BX-KEY", "a key is needed"))
+    assert str(error).endswith(end) and str(error).startswith("a key is needed\nAt ")
+    assert code_of(error) == "BX-KEY" and plain(error) == "a key is needed"
+    with_facts(error, ["It is x."])
+    assert str(error).startswith("a key is needed\nIt is x.\nAt ") and str(error).endswith(end)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "python -m jax.explain ",
+        "python -m jax.explain BX-KEY",
+        "\nAt a.py. To read more: python -m jax.explain BX-NO-SUCH",
+        "BX-KEY",
+    ],
+)
 def test_a_text_without_a_code(text):
     assert code_of(ValueError(text)) is None
 
@@ -51,7 +78,6 @@ def test_the_errors_of_traced_values_have_codes():
     for kind in (*kinds, errors.ConcretizationTypeError):
         error = pickle.loads(pickle.dumps(kind(Value())))
         assert code_of(error) == kind.code in TITLES
-        assert f"errors.html#jax.errors.{kind.__name__}" in str(error)
 
 
 def test_the_sources_use_each_code_and_no_other():

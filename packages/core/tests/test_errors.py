@@ -41,7 +41,6 @@ def test_message(cls, base, phrase):
     assert phrase in text
     assert "While tracing f for jit; it depends on x." in text
     assert source.describe(place) in text and "test_errors.py" in text
-    assert f"errors.html#jax.errors.{cls.__name__}" in text
 
 
 @pytest.mark.parametrize("cls, base, phrase", PHRASES, ids=lambda x: getattr(x, "__name__", ""))
@@ -67,7 +66,7 @@ def test_escaped_tracer():
     assert "a traced value of type float32[], a Traced, is used outside of the transformation" in text
     assert "leaked from the transformed function" in text
     assert source.describe(place) in text and "f at f.py:1" in text and "more" in text
-    assert "checking_leaks" in text and "#jax.errors.UnexpectedTracerError" in text
+    assert "checking_leaks" in text and text.endswith("BX-LEAKED")
 
 
 def test_hierarchy():

@@ -509,12 +509,14 @@ def test_eight_threads_may_be_the_first_to_look_a_rule_up(tmp_path, monkeypatch)
 def test_a_missing_rule_says_where_it_would_be():
     column = Column("toy column", "kernel_test_absent.rules", signature="rule(x) -> y")
     prim = Primitive("toy_missing", "nowhere")
-    with pytest.raises(NotImplementedError, match="column 'toy column'.*rule\\(x\\) -> y"):
+    with pytest.raises(NotImplementedError, match="toy_missing' has no rule for toy column"):
         column[prim]
+    with pytest.raises(NotImplementedError, match=r"column.add\(primitive, rule\)  # rule\(x\) -> y\n.*tests.nowhere"):
+        Column("toy column", "tests", signature="rule(x) -> y")[prim]
     column.absent(prim, why="it is a toy")
     with pytest.raises(NotImplementedError, match="it is a toy"):
         column[prim]
-    with pytest.raises(NotImplementedError, match="no rule in the column 'types'.*def_abstract_eval"):
+    with pytest.raises(NotImplementedError, match="no rule for the types of its results, .*\n.*def_abstract_eval"):
         staging.program_of(lambda x: [Primitive("toy_untyped").bind(x)], [scalar])
 
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import sys
+from pathlib import Path
 
 import packaging.requirements  # noqa: F401  (before the tests change the path)
 import pytest
@@ -125,7 +126,22 @@ def test_a_jaxlib_out_of_bounds(site, version):
     site.install("jaxlib", version, {"jaxlib/__init__.py": ""})
     (finding,) = [f for f in installation.installation().findings if f.level == "error"]
     assert finding.message.startswith(f"jaxlib {version} is installed, but bedrax-xla-backend 0.1.0 needs jaxlib")
-    assert finding.remedy == 'Install "jaxlib<=0.12.0.1,>=0.10.2".'
+    assert finding.remedy == 'Run `pip install "jaxlib<=0.12.0.1,>=0.10.2"`.'
+
+
+def test_remedies_name_the_index_of_what_comes_from_it(site):
+    site.install("bedrax-jax2tf", "0.1.0", {"x.py": ""}, ["bedrax-core>=0.1,<0.2", "numpy>=2"])
+    remedies = {f.message.split(" ")[1]: f.remedy for f in installation.installation().findings if f.level == "error"}
+    assert remedies["numpy"] == 'Run `pip install "numpy>=2"`.'
+    start = 'Run `pip install --extra-index-url INDEX "bedrax-core<0.2,>=0.1"`. INDEX is the address of the index of Bedrax: '
+    assert remedies["bedrax-core"].startswith(start)
+    (found,) = [f.remedy for f in installation.installation().findings if f.code == "no-tensorflow"]
+    assert '--extra-index-url INDEX "bedrax[tf]"' in found and '"bedrax[tensorflow]"' in found
+    page = Path(__file__).parents[3] / "docs/install.md"
+    name = installation.INSTALL_PAGE.rpartition("/")[2]
+    assert page.name == name and (
+        not page.exists() or "Who gave you Bedrax has the address." in page.read_text("utf-8")
+    )
 
 
 def test_a_requirement_that_is_absent(site):

@@ -1,12 +1,15 @@
 """A primitive of one's own, from outside: its rules written into the tables as libraries write them."""
 
+import textwrap
+
 import numpy as np
 import pytest
 
 from bedrax import lax
-from bedrax.autodiff import grad, jvp, linear_transpose
+from bedrax.autodiff import grad, jvp, linear_transpose, vjp
 from bedrax.batching import vmap
-from bedrax.core import ShapedArray
+from bedrax.core import ShapedArray, offers
+from bedrax.core.codes import code_of, plain
 from bedrax.core.ir import jaxpr_as_fun
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
@@ -32,15 +35,50 @@ def test_evaluation_and_tracing():
     assert eqn.primitive is prim and eqn.outvars[0].aval.shape == ()
 
 
-def test_what_has_no_rule_says_which_column_lacks_it():
-    prim = square_plus("square_plus_bare")
-    with pytest.raises(NotImplementedError, match="'square_plus_bare' has no rule in the column"):
-        jvp(prim.bind, (f32(3), f32(1)), (f32(1), f32(0)))
-    with pytest.raises(NotImplementedError, match="'square_plus_bare'"):
-        vmap(prim.bind)(np.ones(3, f32), np.ones(3, f32))
-    bare = Primitive("square_plus_without_shape")
-    with pytest.raises(NotImplementedError, match="no rule in the column 'types'.*def_abstract_eval"):
-        make_jaxpr(bare.bind)(f32(1))
+def missing(fun, *args):
+    """The lines of the error of a missing rule, without the last one."""
+    with pytest.raises(NotImplementedError) as caught:
+        fun(*args)
+    assert code_of(caught.value) == "BX-RULE-ABSENT"
+    return plain(caught.value).splitlines()
+
+
+@pytest.mark.parametrize("interface", [True, False], ids=["with jax", "alone"])
+def test_what_has_no_rule_says_what_to_write(monkeypatch, interface):
+    """The lines are those of `jax` if it is installed, and of the table's own module otherwise. They work as they are."""
+    monkeypatch.setattr(offers, "_all", offers.installed() if interface else {})
+    if interface:
+        pytest.importorskip("jax")
+    name = f"square_plus_bare_{interface}"
+    prim = square_plus(name)
+    x, y = f32(3), f32(1)
+    rules = {
+        "derivatives (jvp, grad, vjp)": (
+            lambda: jvp(prim.bind, (x, y), (x, x)),
+            lambda primals, tangents: (prim.bind(*primals), prim.bind(*tangents)),
+        ),
+        "transposition (grad, vjp, linear_transpose)": (
+            lambda: vjp(prim.bind, x, y)[1](f32(1)),
+            lambda ct, x, y: [ct, ct],
+        ),
+        "vmap, and for shard_map outside of jit": (
+            lambda: vmap(prim.bind)(np.ones(3, f32), np.ones(3, f32)),
+            (lambda args, dims: (prim.bind(*args), dims[0]))
+            if interface
+            else (lambda axis, args, dims: (prim.bind(*args), dims[0])),
+        ),
+    }
+    for purpose, (call, rule) in rules.items():
+        first, *lines = missing(call)
+        assert first == f"primitive '{name}' has no rule for {purpose}. To add one:"
+        assert ("from jax.interpreters import" in lines[0]) == interface and "# rule(" in lines[1]
+        exec(textwrap.dedent("\n".join(lines)), {"primitive": prim, "rule": rule})
+        call()
+    bare = Primitive(f"square_plus_without_shape_{interface}")
+    first, line = missing(make_jaxpr(bare.bind), f32(1))
+    assert first == f"primitive '{bare}' has no rule for the types of its results, which tracing needs. To add one:"
+    exec(line.strip(), {"primitive": bare, "rule": lambda x: x})
+    make_jaxpr(bare.bind)(f32(1))
 
 
 def test_derivatives_and_batches():

@@ -87,3 +87,12 @@ def test_the_command_of_the_face():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == inspect.explanation("BX-KEY")
+
+
+def test_the_command_without_the_interface():
+    """The module that messages name where `jax` is absent."""
+    command = [sys.executable, "-W", "error", "-m", "bedrax.inspect.explaining"]
+    shown = subprocess.run([*command, "BX-KEY"], capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("# BX-KEY: ") and not shown.stderr
+    shown = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert shown.stdout.startswith("usage: python -m ")

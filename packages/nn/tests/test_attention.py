@@ -1,6 +1,7 @@
 """Attention against a loop over heads in float64; products of scaled operands."""
 
 import math
+import re
 
 import ml_dtypes
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import bedrax.numpy as jnp
 from bedrax import nn
 from bedrax.autodiff import grad
+from bedrax.core import make_jaxpr
 
 rng = np.random.default_rng(1)
 normal = lambda *shape: rng.standard_normal(shape).astype(np.float32)
@@ -116,3 +118,10 @@ def test_scaled_formats():
         nn.get_scaled_dot_general_config("int4")
     with pytest.raises(NotImplementedError, match="cuDNN"):
         nn.scaled_dot_general(Q, KEY, (((3,), (3,)), ((), ())))
+
+
+@pytest.mark.parametrize("heads, rank", [(2, 4), (4, 5)])
+def test_only_groups_have_an_axis(heads, rank):
+    q, k = np.zeros((1, 3, heads, 8), np.float32), np.zeros((1, 5, 2, 8), np.float32)
+    program = str(make_jaxpr(nn.dot_product_attention)(q, k, k))
+    assert max(shape.count(",") + 1 for shape in re.findall(r":f32\[([\d,]+)\]", program)) == rank

@@ -5,9 +5,10 @@ import functools
 import numpy as np
 import pytest
 
-from bedrax import nn
-from bedrax.autodiff import grad, jvp
+from bedrax import lax, nn
+from bedrax.autodiff import checkpoint, grad, jvp, linearize
 from bedrax.batching import vmap
+from bedrax.core import source
 from bedrax.core.composites import composite_of
 from bedrax.core.ir import Var
 from bedrax.core.jitting import jit
@@ -72,3 +73,43 @@ def test_derivatives_are_those_of_the_operations(fun):
     np.testing.assert_allclose(jit(grad(total(fun)))(X), expected, rtol=1e-6, atol=1e-7)
     twice = lambda f: grad(lambda x: (grad(total(f))(x) * X).sum())(X)
     np.testing.assert_allclose(twice(fun), twice(fun.__wrapped__), rtol=1e-5, atol=1e-6)
+
+
+def _places(program):
+    """The places of the equations of a program, and of those in it."""
+    for eqn in program.eqns:
+        yield eqn.source_info
+        for inner in eqn.params.values():
+            if hasattr(inner, "eqns"):
+                yield from _places(inner)
+
+
+DERIVED = {
+    "as it is": lambda f: f,
+    "grad": lambda f: grad(lambda x: lax.reduce_sum(f(x), axes=(0, 1))),
+    "grad of grad": lambda f: grad(
+        lambda x: lax.reduce_sum(grad(lambda y: lax.reduce_sum(f(y), axes=(0, 1)))(x), axes=(0, 1))
+    ),
+    "jvp": lambda f: lambda x: jvp(f, (x,), (x,)),
+    "vmap": lambda f: vmap(f),
+    "vmap of grad": lambda f: vmap(grad(lambda x: lax.reduce_sum(f(x), axes=(0,)))),
+    "linearize": lambda f: lambda x: linearize(f, x)[1](x),
+    "checkpoint": lambda f: grad(lambda x: lax.reduce_sum(checkpoint(f)(x), axes=(0, 1))),
+}
+
+
+@pytest.mark.parametrize("derived", DERIVED.values(), ids=DERIVED)
+@pytest.mark.parametrize("fun", [nn.softmax, nn.gelu, nn.silu, nn.standardize], ids=lambda f: f.__name__)
+def test_each_call_has_its_own_line(fun, derived):
+    """Calls in two lines share programs, also those that transformations make of them. No line of the first is in them."""
+
+    def f(x):
+        a = fun(x)
+        b = fun(x)
+        return lax.mul(a, b)
+
+    first = f.__code__.co_firstlineno
+    calls = [eqn for eqn in make_jaxpr(derived(f))(X).eqns if eqn.primitive.name == "jit"]
+    for eqn in calls:
+        assert not any(_places(eqn.params["jaxpr"]))
+    assert {source.line_of(eqn.source_info) - first for eqn in calls} >= {1, 2}

@@ -6,7 +6,7 @@ import pytest
 import bedrax.numpy as jnp
 from bedrax.autodiff import grad, jvp, vjp
 from bedrax.batching import vmap
-from bedrax.core import config
+from bedrax.core import config, make_jaxpr
 from bedrax.numpy import linalg
 from bedrax.pytree import tree_leaves
 
@@ -227,6 +227,15 @@ def test_derivatives(name, shape, dtype):
     ct = draw(*out.shape, dtype=out.dtype, seed=4)
     (back,) = vjp(ours, a)[1](ct)
     same(np.sum(np.real(ct * np.asarray(change))) / scale, np.sum(np.real(np.asarray(back) * t)) / scale, 2e-3)
+
+
+@pytest.mark.parametrize("function", [linalg.inv, lambda a: linalg.solve(a, a[0])])
+def test_a_gradient_solves_with_the_decomposition_of_its_function(function):
+    a = matrices(4, 4)
+    program = make_jaxpr(lambda a, ct: vjp(function, a)[1](ct))(a, function(a))
+    names = [eqn.primitive.name for eqn in program.eqns]
+    assert names.count("lu") == 1 and names.count("custom_linear_solve") == 2
+    assert "triangular_solve" not in names  # of the derivative of a decomposition
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])

@@ -57,7 +57,7 @@ def primitives_of(fun, *args):
         (
             lambda: lax.concatenate([X, N], 0),
             TypeError,
-            r"one dtype, got float32, int32; jnp.concatenate converts them",
+            r"one dtype, got float32, int32; (jnp|bedrax.numpy).concatenate .*converts them",
         ),
         (lambda: lax.concatenate([], 0), ValueError, "there must be one array at least"),
         (lambda: lax.stack([X, N]), TypeError, "lax.stack takes operands of one dtype"),

@@ -116,7 +116,7 @@ def test_inline_leaves_no_call():
     assert [e.primitive.name for e in make_jaxpr(inner)(X).eqns] == ["sin"]
     for other in (True, False, Inline.XLA_EARLY):
         assert [e.primitive.name for e in make_jaxpr(jit(lax.sin, inline=other))(X).eqns] == ["jit"]
-    with pytest.raises(ValueError, match=r"boolean or a jax\.Inline, got 'auto'"):
+    with pytest.raises(ValueError, match=r"boolean or a (jax|bedrax.core)\.Inline, got 'auto'"):
         jit(lax.sin, inline="auto")
 
 
@@ -151,7 +151,7 @@ def test_disable_jit_runs_python():
             errors.TracerBoolConversionError,
             "Python needs the boolean value of a traced array of type float32[].",
         ),
-        (lambda x: not x, errors.TracerBoolConversionError, "jnp.where, lax.cond or lax.while_loop"),
+        (lambda x: not x, errors.TracerBoolConversionError, ", lax.cond or lax.while_loop"),
         (lambda x: float(x), errors.ConcretizationTypeError, "float(x) makes a Python number of it."),
         (lambda x: int(x), errors.ConcretizationTypeError, "write x.astype(int)"),
         (lambda x: complex(x), errors.ConcretizationTypeError, "complex(x) makes a Python number"),
@@ -175,7 +175,7 @@ def test_conversions(use, error, text):
     assert text in message
     assert "the function named at" in message and "test_jit_and_errors.py" in message
     assert "depends on the value of the argument value." in message
-    assert "#jax.errors." + error.__name__ in message
+    assert message.splitlines()[-1].endswith(error.code)
 
 
 def test_all_arguments_that_matter_are_named():
@@ -201,7 +201,7 @@ def test_a_leaked_tracer_says_where_it_was_made():
             use()
         message = str(raised.value)
         assert "a traced value of type float32[]" in message
-        assert "leaky at" in message and "(leaky)" in message and "jax.checking_leaks" in message
+        assert "leaky at" in message and "(leaky)" in message and ".checking_leaks" in message
 
 
 def test_checking_leaks_finds_them_at_once():

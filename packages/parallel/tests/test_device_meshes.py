@@ -30,12 +30,6 @@ def ids(found):
 
 def test_in_their_order():
     assert ids(m.create_device_mesh((2, 3), plain(6))) == [[0, 1, 2], [3, 4, 5]]
-    assert ids(m.create_device_mesh((4, 2), grid(2, 2, 2), contiguous_submeshes=True)) == [
-        [0, 1],
-        [2, 3],
-        [4, 5],
-        [6, 7],
-    ]
     with pytest.raises(ValueError, match=r"a mesh of shape \(4, 2\) has 8 devices, got 6"):
         m.create_device_mesh((4, 2), plain(6))
 
@@ -59,12 +53,18 @@ def slice_of(kind, x, y, z, cores=1, **fields):
     ]
 
 
-# What upstream 0.10.2 answers for devices with these coordinates and numbers.
+# What upstream 0.12.0.1 answers for devices with these coordinates and numbers.
 ORDERS = [
     ("TPU v4", (2, 2, 1), 1, (2, 2), [[0, 1], [2, 3]]),
     ("TPU v4", (2, 2, 2), 1, (2, 4), [[0, 2, 1, 3], [4, 6, 5, 7]]),
     ("TPU v4", (2, 2, 2), 1, (4, 2), [[0, 1], [4, 5], [2, 3], [6, 7]]),
-    ("TPU v5", (2, 2, 2), 1, (2, 2, 2), np.arange(8).reshape(2, 2, 2).tolist()),
+    ("TPU v4", (2, 2, 2), 1, (2, 2, 2), np.arange(8).reshape(2, 2, 2).tolist()),
+    ("TPU v5", (2, 2, 2), 1, (2, 2, 2), [[[0, 1], [3, 2]], [[6, 7], [5, 4]]]),
+    ("TPU v5", (2, 2, 2), 1, (8,), [0, 1, 3, 2, 6, 7, 5, 4]),
+    ("TPU v5p", (2, 2, 2), 1, (4, 2), [[0, 1], [3, 2], [6, 7], [5, 4]]),
+    ("TPU v4", (2, 2, 4), 1, (4, 4), [[0, 2, 1, 3], [4, 6, 5, 7], [8, 10, 9, 11], [12, 14, 13, 15]]),
+    ("TPU7x", (2, 2, 4), 2, (4, 8), [[n + 8 * z for n in (0, 1, 2, 3, 6, 7, 4, 5)] for z in range(4)]),
+    ("TPU7x", (4, 2, 1), 2, (2, 8), [[0, 1, 2, 3, 4, 5, 6, 7], [8, 9, 10, 11, 12, 13, 14, 15]]),
     ("TPU v5", (4, 4, 4), 1, (4, 4, 4), np.arange(64).reshape(4, 4, 4).tolist()),
     ("TPU v4", (4, 4, 8), 1, (4, 32), np.arange(128).reshape(8, 4, 4).transpose(1, 2, 0).reshape(4, 32).tolist()),
     ("TPU v5 lite", (2, 2, 1), 1, (4,), [0, 1, 3, 2]),
@@ -86,11 +86,56 @@ def test_slices_of_tpus(kind, sizes, cores, shape, order):
     assert ids(m.create_device_mesh(shape, devices[::-1])) == order
 
 
+def processes(sizes, chips, cores=1, kind="TPU v4"):
+    """A slice whose processes have `chips` each."""
+    devices = slice_of(kind, *sizes, cores)
+    for d in devices:
+        x, y, z = (c // n for c, n in zip(d.coords, chips, strict=True))
+        d.process_index = x + (sizes[0] // chips[0]) * (y + (sizes[1] // chips[1]) * z)
+    return devices
+
+
+def blocks(found):
+    """The numbers of elements of the smallest blocks with the devices of each process."""
+    owner = np.vectorize(lambda d: d.process_index)(found)
+    return [int(np.prod(np.ptp(np.argwhere(owner == p), axis=0) + 1)) for p in np.unique(owner)]
+
+
+@pytest.mark.parametrize("kind, sizes, chips, cores", [
+    ("TPU v4", (4, 4, 4), (2, 2, 1), 1), ("TPU v5 lite", (4, 2, 1), (2, 2, 1), 1), ("TPU v5 lite", (4, 4, 1), (2, 2, 1), 1),
+    ("TPU7x", (4, 2, 2), (2, 2, 1), 2), ("TPU v5p", (2, 2, 2), (1, 1, 1), 1),
+])  # fmt: skip
+def test_the_devices_of_a_process_are_a_block(kind, sizes, chips, cores):
+    devices = processes(sizes, chips, cores, kind)
+    n, own = len(devices), int(np.prod(chips)) * cores
+    shapes = [(a, b, n // a // b) for a in range(1, n + 1) for b in range(1, n + 1) if n % (a * b) == 0]
+    scattered = 0
+    for shape in shapes:
+        found = m.create_device_mesh(shape, devices, contiguous_submeshes=True)
+        assert found.shape == shape and sorted(ids(found.ravel())) == list(range(n))
+        assert blocks(found) == [own] * (n // own), (shape, ids(found))
+        usual = m.create_device_mesh(shape, devices, allow_split_physical_axes=True)
+        scattered += blocks(usual) != [own] * (n // own)
+    assert scattered or own == 1  # the option changes something
+
+
+def test_blocks_of_processes_without_coordinates():
+    devices = plain(6, process_index=lambda i: i % 2)
+    assert ids(m.create_device_mesh((2, 3), devices, contiguous_submeshes=True)) == [[0, 2, 4], [1, 3, 5]]
+    assert ids(m.create_device_mesh((3, 2), devices, contiguous_submeshes=True)) == [[0, 1], [2, 3], [4, 5]]
+    uneven = plain(6, process_index=lambda i: i // 4)
+    with pytest.raises(ValueError, match=r"different numbers of devices, \{0: 4, 1: 2\}"):
+        m.create_device_mesh((6,), uneven, contiguous_submeshes=True)
+
+
 def test_rings_have_neighbours():
     for x, y in ((2, 2), (4, 2), (2, 4), (4, 4)):
         found = m.create_device_mesh((x * y,), slice_of("TPU v5 lite", x, y, 1))
         for a, b in zip(found, np.roll(found, -1), strict=True):
             assert np.abs(np.subtract(a.coords, b.coords)).sum() == 1, (x, y, ids(found))
+    found = m.create_device_mesh((8,), slice_of("TPU v5p", 2, 2, 2))
+    for a, b in zip(found, np.roll(found, -1), strict=True):
+        assert np.abs(np.subtract(a.coords, b.coords)).sum() == 1, ids(found)
 
 
 def test_several_slices():

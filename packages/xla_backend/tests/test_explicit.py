@@ -20,6 +20,7 @@ PROGRAMS = (
     "rules",
     "batches",
     "keys",
+    "gradients",
     "errors",
     "moving",
     "compiled_functions",

@@ -17,7 +17,9 @@ PROGRAMS = Path(__file__).with_name("programs")
 ENVIRONMENT = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
-@pytest.mark.parametrize("name", ["arrays", "moves", "operations", "results", "blocks", "training"])
+@pytest.mark.parametrize(
+    "name", ["arrays", "moves", "operations", "results", "blocks", "exported_programs", "a_rule_of_its_own", "training"]
+)
 def test_eight_cpu_devices(name):
     command = [sys.executable, PROGRAMS / "partial_sums.py", name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=ENVIRONMENT)

@@ -15,6 +15,7 @@ PROGRAMS = (
     "set_mesh_places_what_nothing_else_places",
     "filled_like_an_array",
     "specs_of_results",
+    "specs_over_several_kinds_of_axes",
     "put_commits",
     "default_device_before",
     "default_device_inside",

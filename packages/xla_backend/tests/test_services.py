@@ -10,7 +10,11 @@ from bedrax.xla_backend.sharding import SingleDeviceSharding
 def test_options_of_compilation():
     options = services.get_compile_options(1, 1, env_options_overrides={"xla_cpu_enable_fast_math": "true"})
     assert options.num_partitions == 1
-    assert dict(options.env_option_overrides)
+    given = dict(options.env_option_overrides)
+    assert given["xla_cpu_enable_fast_math"] == "true"
+    assert given["xla_cpu_parallel_codegen_split_count"] == min(32, runtime.cores())  # no more parts than cores
+    chosen = services.get_compile_options(1, 1, env_options_overrides={"xla_cpu_parallel_codegen_split_count": 5})
+    assert chosen.env_option_overrides == [("xla_cpu_parallel_codegen_split_count", 5)]
     with pytest.raises(NotImplementedError, match="num_replicas"):
         services.get_compile_options(2, 1)
     with pytest.raises(ValueError, match=r"no devices \[1000\]"):

@@ -14,6 +14,7 @@ PROGRAMS = (
     "loops",
     "nested",
     "partly",
+    "partly_over_a_split_value",
     "places",
     "inside_and_outside",
     "inferred",
@@ -48,6 +49,8 @@ def test_programs(name):
     run(name)
 
 
-@pytest.mark.parametrize("name", ["loops", "nested", "partly", "calls", "inside_and_outside"])
+@pytest.mark.parametrize(
+    "name", ["loops", "nested", "partly", "partly_over_a_split_value", "calls", "inside_and_outside"]
+)
 def test_programs_for_the_other_partitioner(name):
     run(name, shardy="0")

@@ -49,6 +49,7 @@ _offers.name_all(
         "options of pallas": "bedrax.pallas.flags",
         "options of processes": "bedrax.processes.flags",
         "array namespace": "jax:numpy",
+        "interface": "jax",
     }
 )
 _executors.offer("bedrax.xla_backend", rank=1)  # also if NumPy evaluated until now, in sources without metadata

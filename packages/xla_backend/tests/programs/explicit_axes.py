@@ -182,6 +182,11 @@ def inferred():
 
 
 def rules():
+    from bedrax.lax.primitives.linalg import triangular_solve
+
+    I = put(2 * np.eye(8, dtype=np.float32))
+    sums = lambda x, window, padding: lax.reduce_window(x, np.float32(0), lax.add, window, (1, 1), padding)
+    wrote = lambda x, part, i: np.concatenate([x[:i], part, x[i + len(part) :]])
     cases = [
         (lambda: A + B, M + M, "8@x,8@y"),
         (lambda: A * 2, M * 2, "8@x,8@y"),
@@ -222,6 +227,23 @@ def rules():
         (lambda: B.reshape(8, 8, order="F"), M, "8@x,8"),
         (lambda: lax.bitcast_convert_type(B, np.uint16), M.view(np.uint16).reshape(8, 8, 2), "8@x,8,2"),
         (lambda: lax.bitcast_convert_type(put(M.view(np.uint8).reshape(8, 8, 4), "x"), np.float32), M, "8@x,8"),
+        # the bits of an element are gathered
+        (
+            lambda: lax.bitcast_convert_type(put(M.view(np.uint8).reshape(8, 8, 4), None, "x", "y"), np.float32),
+            M,
+            "8,8@x",
+        ),
+        (lambda: jnp.diag(v), np.diag(M[0]), "8@x,8"),
+        (lambda: jnp.diagflat(v, 8), np.diag(M[0], 8), "16@x,16"),
+        (lambda: lax.approx_max_k(B, 8)[0], -np.sort(-M), "8@x,8"),
+        (lambda: lax.dynamic_update_slice(B, put(M[:4], "x"), (1, 0)), wrote(M, M[:4], 1), "8@x,8"),
+        (lambda: jnp.linalg.solve(I, put(M, None, "x")), M / 2, "8,8@x"),
+        (lambda: triangular_solve(I, B, lower=True), M / 2, "8@x,8"),
+        # windows over parts of several devices
+        (lambda: sums(B, (2, 1), "SAME"), M + wrote(0 * M, M[1:], 0), "8@x,8"),
+        (lambda: sums(B, (2, 1), ((1, 0), (0, 0))), M + wrote(0 * M, M[:-1], 1), "8@x,8"),
+        (lambda: sums(B, (3, 1), ((1, 1), (0, 0))), M + wrote(0 * M, M[:-1], 1) + wrote(0 * M, M[1:], 0), "8@x,8"),
+        (lambda: grad(lambda b: sums(b, (2, 1), "SAME").sum())(B), np.r_[np.ones((1, 8)), np.full((7, 8), 2)], "8@x,8"),
         (lambda: vmap(lambda r: (v, r)[0])(put(M, "y")), np.stack([M[0]] * 8), "8@y,8@x"),
         (lambda: jnp.convolve(M[0], M[1], "same") + 0 * v, np.convolve(M[0], M[1], "same"), "8@x"),
     ]
@@ -290,14 +312,34 @@ def keys():
         np.testing.assert_allclose(one, vmap(lambda k: random.normal(k, (4,)))(K), rtol=1e-5)
 
 
+def gradients():
+    """A gradient has the type of its argument, also where no cotangent arrives."""
+    whole = put(M)
+    for f in (
+        lambda a, b: (a * b).sum(),
+        lambda a, b: (a + b.sum(0)).sum(),
+        lambda a, b: jnp.argmax(a) * 1.0,
+        lambda a, b: lax.dynamic_update_slice(a, b[:4], (0, 0)).sum() if a is b else a.sum(),
+        lambda a, b: lax.stop_gradient(b).sum() + lax.sin(a).sum(),
+    ):
+        want = grad(f, (0, 1))(M, M)
+        for args in ((A, whole), (whole, A), (B, whole), (whole, B), (B, B), (whole, whole)):
+            for g in (grad(f, (0, 1)), xla.jit(grad(f, (0, 1)))):
+                for got, arg, value in zip(g(*args), args, want, strict=True):
+                    assert text(got) == text(arg), (text(got), text(arg))
+                    np.testing.assert_allclose(got, value, rtol=1e-5)
+
+    for f in (lambda a: lax.broadcast_like(M[0], a), lambda a: jnp.zeros_like(a) + M[0]):
+        for x in (f(A), xla.jit(f)(A)):
+            assert text(x) == "f32[8@x,8@y]"
+            np.testing.assert_array_equal(x, np.broadcast_to(M[0], (8, 8)))
+
+
 def errors():
     refuses(lambda: A + C, "add of f32[8@x,8@y], f32[8@y,8@x]: axis 0", "'x'", "'y'", "jax.sharding.reshard")
     refuses(lambda: A @ A, "contracted axes (1 of the first operand, 0 of the second)", "out_sharding=P(...)")
     refuses(lambda: B @ C, "'x' along two axes")
     refuses(lambda: put(M, ("y", "x")).reshape(2, 4, 8), "how these are split is not clear")
-    refuses(
-        lambda: lax.bitcast_convert_type(put(M.view(np.uint8).reshape(8, 8, 4), None, None, "y"), np.float32), "axis 2"
-    )
     refuses(lambda: A.reshape(8, 2, 4), "axes [1] become axes [1, 2] of shape (8, 2, 4)", "out_sharding")
     refuses(lambda: A[:3], "axis 0 of the result has size 3, no multiple of the 2 parts over 'x'")
     refuses(lambda: A[jnp.array([0, 1])], "only a part of that axis is read", "None for axis 0")

@@ -8,6 +8,7 @@ import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.autodiff import checkpoint, grad, jvp, vjp
 from bedrax.batching import vmap
+from bedrax.core.config import config
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.numpy_backend.executor import evaluate
@@ -158,6 +159,42 @@ def partly():
     )
 
 
+def partly_over_a_split_value():
+    """Operations for blocks whose other axes the compiler decides: loops that slice by their counter, and others."""
+    shardy = config.jax_use_shardy_partitioner
+    blocks = {
+        "cumsum": lambda v: lax.cumsum(v, axis=1),
+        "scan": lambda v: lax.scan(lambda c, row: (lax.add(c, row), c), v[0], v)[1],
+        "grad of scan": grad(lambda v: lax.scan(lambda c, r: (lax.sin(lax.add(c, r)), None), v[0], v)[0].sum()),
+        "branches": lambda v: lax.cond(v[0, 0] > 2, lambda: lax.cumsum(v, axis=0), lambda: v),
+        "write": lambda v: lax.fori_loop(0, 2, lambda i, c: lax.dynamic_update_slice(c, v[:1] * 2, (i, 0)), v),
+    }
+    refused = {
+        "fft": lambda v: lax.real(lax.fft(lax.convert_element_type(v, np.complex64), "fft", (v.shape[1],))),
+        "all_gather": lambda v: lax.all_gather(v, "x"),
+        "all_to_all": lambda v: lax.all_to_all(lax.concatenate([v, v], 0), "x", 0, 0, tiled=True),
+        "rng_bit_generator": lambda v: lax.add(v, lax.convert_element_type(_bits(v.shape), v.dtype)),
+    }
+    x = device_put(A, NamedSharding(mesh, P("x", "y")))
+    for name, f in (blocks | refused).items():
+        mapped = jit(over(f, P("x"), P("x"), axis_names={"x"}, check_vma=False))
+        if name in blocks:
+            close(mapped(x), np.concatenate([np.asarray(f(b)) for b in np.split(A, 4)]))
+        elif shardy:
+            mapped(x)
+        else:  # the process ended
+            try:
+                mapped(x)
+            except NotImplementedError as error:
+                assert f"GSPMD does not compile {name}" in str(error), error
+            else:
+                raise AssertionError(name)
+
+
+def _bits(shape):
+    return lax.rng_bit_generator(np.zeros(4, np.uint32), shape)[1]
+
+
 def places():
     f = over(lambda a: lax.psum(a, "y"), P("x", "y"), P("x"))
     assert f(A).sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)
@@ -241,8 +278,6 @@ def calls():
     close(jit(g)(A), np.sin(A) * 2)
 
     # Where the compiler decides about the other axis, calls get whole blocks all the same.
-    from bedrax.core.config import config
-
     for shardy in (True, False):
         config.update("jax_use_shardy_partitioner", shardy)
         for x in (A, device_put(A, NamedSharding(mesh, P("x", "y")))):

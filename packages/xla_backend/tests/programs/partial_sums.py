@@ -9,7 +9,7 @@ import numpy as np
 import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax import numpy as jnp
-from bedrax.autodiff import checkpoint, grad, value_and_grad, vjp
+from bedrax.autodiff import checkpoint, custom_vjp, grad, value_and_grad, vjp
 from bedrax.batching import vmap
 from bedrax.core.avals import ShapeDtypeStruct, typeof
 from bedrax.core.staging import make_jaxpr
@@ -218,6 +218,51 @@ def blocks():
         d = g(w, put(M, "x"))
         assert text(d) == "f32[2,4]{U:x}", text(d)
         np.testing.assert_allclose(np.asarray(d), (rows * np.cos(rows * M[:2])).sum(0), rtol=1e-5, atol=1e-5)
+
+
+def exported_programs():
+    """An exported program need not be linear: it refuses partial sums. Its results have the types of the program."""
+    from bedrax.xla_backend import export
+
+    with set_mesh(mesh):
+        x = put(V, "x")
+        columns = export.export(xla.jit(lambda v: lax.reduce_sum(lax.reshape(v, (2, 4)), (1,))))(
+            ShapeDtypeStruct((8,), V.dtype)
+        )
+        for program in (columns.call, xla.jit(columns.call), lambda v: grad(lambda v: columns.call(v).sum())(v)):
+            refuses(
+                lambda: program(reshard(x, P(unreduced={"y"}))), "<lambda>", "argument 0 is f32[8]{U:y}", "Sum first"
+            )
+        assert (
+            text(xla.jit(lambda v: (columns.call(v), typeof(columns.call(v)).short() == "f32[2]" or 1 / 0)[0])(x))
+            == "f32[2]"
+        )
+        np.testing.assert_array_equal(columns.call(x), V.reshape(2, 4).sum(1))
+        kept = export.deserialize(
+            export.export(xla.jit(lambda v: (v * v).sum()))(ShapeDtypeStruct((8,), V.dtype)).serialize(1)
+        )
+        whole = put(V, reduced={"x"})
+        assert text(kept.call(whole)) == "f32[]"
+        for f in (kept.call, lambda v: (v * v).sum()):
+            assert text(grad(f)(whole)) == "f32[8]{U:x}"
+            np.testing.assert_array_equal(grad(f)(whole), 2 * V)
+    assert text(export.export(xla.jit(lambda v: v * 2))(x).call(x)) == "f32[8@x]"
+
+
+def a_rule_of_its_own():
+    """The result of a custom_vjp has the type of its own, not that of an operand."""
+
+    @custom_vjp
+    def f(x):
+        return reshard(x, P()).sum()
+
+    f.defvjp(lambda x: (f(x), x), lambda x, ct: (kinds.append(text(ct)) or reshard(x, P()) * ct,))
+    kinds = []
+    with set_mesh(mesh):
+        assert text(grad(f)(put(V, reduced={"x"}))) == "f32[8]{U:x}"
+        np.testing.assert_array_equal(grad(f)(put(V, reduced={"x"})), V)
+        np.testing.assert_array_equal(xla.jit(grad(f))(put(V, "x")), V)
+    assert set(kinds) == {"f32[]"}
 
 
 def training():

@@ -1,5 +1,6 @@
 """Commitment, the default device and current meshes on eight CPU devices: python placement.py NAME"""
 
+import itertools
 import sys
 
 import numpy as np
@@ -11,6 +12,7 @@ from bedrax.batching import vmap
 from bedrax.parallel import Mesh
 from bedrax.parallel import PartitionSpec as P
 from bedrax.parallel import meshes as s
+from bedrax.parallel.specs import axes_of
 from bedrax.xla_backend import flags
 from bedrax.xla_backend.sharding import NamedSharding
 
@@ -41,6 +43,7 @@ def constraints_with_layouts():
 
 
 def set_mesh_places_what_nothing_else_places():
+    from bedrax import numpy as jnp
     from bedrax.parallel import AxisType
 
     f = xla.jit(lambda x: lax.add(x, np.float32(1)))
@@ -58,12 +61,17 @@ def set_mesh_places_what_nothing_else_places():
                     lax.sin(X),
                     lax.full((3,), 1.0),
                     grad(lax.sin)(1.0),
+                    jnp.asarray(X),
+                    jnp.array([1, 2]),
+                    jnp.array(2.0),
+                    jnp.copy(X),
                 ):
                     assert y.sharding.mesh == mesh and y.sharding.is_fully_replicated and y.committed, y.sharding
                     assert y.devices() == set(d)
                 np.testing.assert_array_equal(f(X), X + 1)
                 # What is committed, or requested to be elsewhere, is there.
-                assert f(there).devices() == {d[5]}
+                assert f(there).devices() == jnp.asarray(there).devices() == {d[5]}
+                assert xla.jit(lambda x: x + jnp.asarray(X))(there).devices() == {d[5]}
                 assert xla.device_put(X, d[2]).devices() == {d[2]}
                 assert f(xla.device_put(X, NamedSharding(mesh, P("x")))).sharding.spec == P("x")
         assert not f(X).committed
@@ -124,6 +132,26 @@ def filled_like_an_array():
         return jnp.zeros_like(x) + x
 
     np.testing.assert_array_equal(grad(lambda x: inside(x).sum())(x), np.ones((8, 8)))
+
+
+def specs_over_several_kinds_of_axes():
+    """The spec of a result has an entry for each dimension, unless the compiler splits it over an automatic axis."""
+    from bedrax.parallel import AxisType
+
+    A = np.zeros((8, 8), np.float32)
+    for kinds in itertools.product((AxisType.Auto, AxisType.Explicit), repeat=2):
+        mesh = Mesh(tall.devices, ("x", "y"), axis_types=kinds)
+        automatic = {n for n, kind in zip("xy", kinds, strict=True) if kind is AxisType.Auto}
+        with s.set_mesh(mesh):
+            for spec in (P(), P("x"), P("y"), P("x", None), P(None, "y"), P("x", "y")):
+                x = xla.device_put(A, NamedSharding(mesh, spec))
+                split = {n for entry in x.aval.split.spec for n in axes_of(entry)} if x.aval.split else set()
+                assert split == {n for n in spec if n} - automatic, (kinds, spec, x.aval)
+                if not automatic.intersection(spec):
+                    y = lax.neg(x)
+                    full = P(*spec, *(None,) * (2 - len(spec))) if AxisType.Explicit in kinds else spec
+                    assert y.sharding.spec == full, (kinds, spec, y.sharding.spec)
+                    assert hash(y.sharding) == hash(NamedSharding(mesh, full))
 
 
 def specs_of_results():
@@ -280,8 +308,9 @@ def keys():
 def results_are_placed():
     from bedrax import numpy as jnp
     from bedrax import random
+    from bedrax.parallel import AxisType
 
-    split = NamedSharding(tall, P("x"))
+    split = NamedSharding(Mesh(tall.devices, ("x", "y"), axis_types=(AxisType.Explicit,) * 2), P("x"))
     A = np.arange(64, dtype=np.float32).reshape(8, 8)
     made = {
         "normal": lambda: random.normal(random.key(0), (8,), out_sharding=split),
@@ -298,6 +327,10 @@ def results_are_placed():
     for name, make in made.items():
         for x in (make(), xla.jit(make)()):
             assert x.sharding.shard_shape(x.shape)[0] == x.shape[0] // 4, (name, x.sharding)
+        # The axes of an `out_sharding` are explicit.
+        explicit, split = split, NamedSharding(tall, P("x"))
+        refuses(make, "names the axis 'x', which is Auto. Only Explicit axes are in the types of arrays")
+        split = explicit
     np.testing.assert_array_equal(made["einsum"](), np.einsum("ij,jk->ki", A, A))
 
 

@@ -13,6 +13,7 @@ from bedrax.core import codes, dtypes, objects, source
 from bedrax.core.array import Array
 from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.codes import coded
+from bedrax.core.public import public
 from bedrax.core.signatures import is_position, leaf_names, normalized, positions_of
 from bedrax.core.staging import function_name
 from bedrax.core.typing import ArrayLike
@@ -107,7 +108,7 @@ def _chosen_positions(name: str, fun: Callable, argnums: int | tuple[int, ...], 
         return normalized(argnums, count, f"{name}: argnums", distinct=True)
     except ValueError as e:
         if max(positions_of(argnums, name)) >= count:  # The call has too few arguments; argnums is correct.
-            text = f"{codes.plain(e)}: {function_name(fun)} was called with too few arguments"
+            text = f"{codes.plain(e)}: {function_name(fun)} was called with too few arguments; positions count from 0"
             raise TypeError(coded("BX-ARGUMENT-POSITION", text)) from None
         raise
 
@@ -120,7 +121,13 @@ def all_arguments(name: str, fun: Callable[..., Any], args: tuple[Any, ...]) -> 
 def check_function(fun: Any) -> None:
     """Raises TypeError if `fun` cannot be called."""
     if not callable(fun):
-        raise TypeError(coded("BX-NOT-CALLABLE", f"a callable is differentiated, got {fun!r} of type {type(fun)}"))
+        raise TypeError(
+            coded(
+                "BX-NOT-CALLABLE",
+                f"a callable is differentiated, got {fun!r} of type {type(fun)}; pass the function itself, without a"
+                " call",
+            )
+        )
 
 
 def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
@@ -137,8 +144,11 @@ def check_no_references(name: str, leaves: list[ArrayLike]) -> None:
         aval = aval_of(x)
         if aval.mutable:
             raise TypeError(
-                f"{name} is for arguments that are arrays, got a reference of type {aval.short()}: its gradient is kept in"
-                " a reference, too. Use jax.vjp, and say where with vjp_fun.with_refs(ref)."
+                public(
+                    f"{name} is for arguments that are arrays, got a reference of type {aval.short()}: its gradient is"
+                    " kept in"
+                    " a reference, too. Use jax.vjp, and say where with vjp_fun.with_refs(ref)."
+                )
             )
 
 
@@ -228,11 +238,26 @@ def is_float0(x: Any) -> bool:
     return getattr(x, "dtype", None) == dtypes.float0
 
 
+def _types_in(result: Any) -> str:
+    """The types of a result that is shown in a message: `float32[3]`, or the structure of several values."""
+    leaves = pytree.tree_leaves(result)
+    if len(leaves) != 1 or leaves[0] is not result:
+        return f"the structure {pytree.tree_structure(result)}"
+    try:
+        return aval_of(result).str_short()
+    except TypeError:
+        return f"{result!r} of type {type(result)}"
+
+
 def with_aux(name: str, result: Any) -> tuple[Any, Any]:
     """The result of a function with `has_aux`; raises TypeError if it is no pair."""
     if not isinstance(result, tuple) or len(result) != 2:
         raise TypeError(
-            coded("BX-AUX-PAIR", f"{name} with has_aux=True: the function returns a pair (result, aux), got {result!r}")
+            coded(
+                "BX-AUX-PAIR",
+                f"{name} with has_aux=True: the function returns a pair (result, aux), got {_types_in(result)}; without"
+                " other values to return, leave has_aux out",
+            )
         )
     return result
 

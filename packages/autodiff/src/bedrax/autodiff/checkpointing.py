@@ -22,6 +22,7 @@ from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.jitting import jit_p
 from bedrax.core.names import scopes
+from bedrax.core.public import public
 from bedrax.core.signatures import Static, leaf_names, normalized, positions_of
 from bedrax.core.source import api_boundary
 from bedrax.core.typing import ArrayLike, Decorator, P, R
@@ -90,8 +91,11 @@ def checkpoint(
     """
     if concrete:
         raise NotImplementedError(
-            "checkpoint: there is no option 'concrete'. Arguments that Python code of the function looks at are named by"
-            " static_argnums; what is to be computed while tracing goes under jax.ensure_compile_time_eval()."
+            public(
+                "checkpoint: there is no option 'concrete'. Arguments that Python code of the function looks at are"
+                " named by"
+                " static_argnums; what is to be computed while tracing goes under jax.ensure_compile_time_eval()."
+            )
         )
     if fun is None:
         return functools.partial(

@@ -251,7 +251,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     tangent_leaves, tangent_tree = pytree.tree_flatten(tuple(tangents))
     if tree != tangent_tree:
         raise TypeError(coded("BX-TANGENT", f"jvp: tangents are structured like primals, {tree}, got {tangent_tree}"))
-    pushed = [_checked_tangent(p, t) for p, t in zip(leaves, tangent_leaves, strict=True)]
+    pushed = [_checked_tangent(i, p, t, primals) for i, (p, t) in enumerate(zip(leaves, tangent_leaves, strict=True))]
     flat = flattened(lambda *values: fun(*pytree.tree_unflatten(tree, values)), "jvp", has_aux)
     outs, out_tangents, (out_tree, aux_tree, n) = jvp_flat_with_aux(flat, leaves, pushed, JVP)
     result = pytree.tree_unflatten(out_tree, outs[:n])
@@ -263,8 +263,14 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     return (result, tangent, pytree.tree_unflatten(aux_tree, outs[n:])) if has_aux else (result, tangent)
 
 
-def _checked_tangent(p, t):
-    """The tangent as a value of the tangent type, `Zero` for integers."""
+def _place(i, primals):
+    """The place of leaf `i` of the primals, for messages."""
+    path, _ = pytree.tree_flatten_with_path(primals)[0][i]
+    return f", at primals{pytree.keystr(path)}; make them alike"
+
+
+def _checked_tangent(i, p, t, primals):
+    """The tangent of leaf `i` of the primals, as a value of the tangent type; `Zero` for integers."""
     aval = aval_of(p)
     wanted = aval.to_tangent_aval()
     no_tangent = wanted.is_array and wanted.dtype == dtypes.float0
@@ -276,11 +282,15 @@ def _checked_tangent(p, t):
             coded(
                 "BX-TANGENT",
                 "jvp: a tangent has the dtype of its primal, or float0 where that is an integer or bool: for a primal of"
-                f" {aval.dtype.name} expected {'float0' if no_tangent else wanted.dtype.name}, got {got.dtype.name}",
+                f" {aval.dtype.name} expected {'float0' if no_tangent else wanted.dtype.name}, got"
+                f" {got.dtype.name}{_place(i, primals)}",
             )
         )
     if got.shape != wanted.shape:
         raise ValueError(
-            coded("BX-TANGENT", f"jvp: a primal of shape {aval.shape} was given a tangent of shape {got.shape}")
+            coded(
+                "BX-TANGENT",
+                f"jvp: a primal of shape {aval.shape} was given a tangent of shape {got.shape}{_place(i, primals)}",
+            )
         )
     return Zero(wanted) if no_tangent else t

@@ -99,7 +99,23 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[P, Any]:
-    """The Jacobian by reverse mode, one row at a time under `vmap`. See `jacfwd` for the result.
+    """Return a function that computes the Jacobian by reverse mode: one row for each element of the result, under `vmap`.
+
+    It suits functions with fewer results than arguments; `jacfwd` suits others.
+
+    Args:
+      fun: takes arrays, or pytrees of them, and returns a pytree of arrays.
+      argnums: the position, or positions, of the arguments to differentiate by.
+      has_aux: `fun` returns ``(result, aux)``, and the new function ``(Jacobian, aux)``.
+      holomorphic: `fun` is complex and holomorphic.
+      allow_int: arguments may be integers; their derivatives have the dtype `float0`.
+
+    Returns:
+      A function of the same arguments. It returns, for each leaf of the result, a pytree like the argument, whose leaves
+      have the axes of the result, then those of the argument.
+
+    Raises:
+      TypeError: an argument or a result has a dtype without derivatives.
 
     Examples:
 
@@ -141,7 +157,20 @@ jacobian: Final = jacrev
 def hessian(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[P, Any]:
-    """The Hessian of a function: forward mode over reverse mode. The result nests two Jacobians' pytrees.
+    """Return a function that computes the second derivatives of `fun`: forward mode over reverse mode.
+
+    Args:
+      fun: takes arrays, or pytrees of them, and returns a pytree of arrays, often one scalar.
+      argnums: the position, or positions, of the arguments to differentiate by.
+      has_aux: `fun` returns ``(result, aux)``, and the new function ``(Hessian, aux)``.
+      holomorphic: `fun` is complex and holomorphic.
+
+    Returns:
+      A function of the same arguments. For an argument of shape ``s`` and a result of shape ``r`` it returns an array of
+      shape ``r + s + s``; for pytrees, a pytree like the argument in each leaf of a pytree like the argument.
+
+    Raises:
+      TypeError: an argument or a result has a dtype without derivatives.
 
     Examples:
 

@@ -52,7 +52,7 @@ from bedrax.core.tracing import (
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.calls import closed_call_p, core_call_p, remat_p
 from bedrax.lax.primitives.custom_rules import collecting_logs, logging
-from bedrax.lax.primitives.placement import anywhere, cotangent_type, moved
+from bedrax.lax.primitives.placement import cotangent_type, moved
 from bedrax.lax.primitives.shaping import broadcast_in_dim_p
 
 
@@ -105,9 +105,9 @@ class Entry:
 def _at_home(ct: Any, aval: Any) -> Any:
     """A cotangent with the sharding of those of its primal's type."""
     split, have = getattr(cotangent_type(aval), "split", None), getattr(aval_of(ct), "split", None)
-    if split == have or (split is None and not have.partial):
+    if split == have:
         return ct
-    return moved(ct, anywhere if split is None else split)
+    return moved(ct, have.update(spec=type(have.spec)()) if split is None else split)
 
 
 def _elsewhere(ct: Any, aval: Any) -> bool:
@@ -204,13 +204,32 @@ class Tape(Trace):
         """Append an entry, with the line of its equation, or of the last one of the program that is recorded."""
         if self.follows and type(self.parent) is staging.StagingTrace and (eqns := self.parent.eqns):
             where = eqns[-1].source_info
-            entry.source_info = where if self.outside is None else where[:2]  # the names are those of the entry
-        elif self.replays:
+            entry.source_info = where and (where if self.outside is None else where[:2])  # the names are the entry's
+        elif self.replays and not current.shared:
             entry.source_info = source.user_frame(3)
         self.entries.append(entry)
 
     def owns(self, x: Any) -> bool:
         return type(x) is Node and x._trace is self
+
+    def end(self) -> Record:
+        """The operations so far, which the tape gives up: the nodes that they hold refer to the tape."""
+        entries, self.entries = self.entries, []
+        return Record(self, entries)
+
+
+class Record:
+    """The operations of a tape that has ended.
+
+    It holds the nodes, and they hold the tape, which no longer holds operations. So residuals are freed as soon as the
+    last reference to the record is, without the garbage collector.
+    """
+
+    __slots__ = ("entries", "tape")
+
+    def __init__(self, tape: Tape, entries: list[Any]) -> None:
+        self.tape: Tape = tape
+        self.entries: list[Any] = entries
 
     def backward(
         self,
@@ -231,18 +250,23 @@ class Tape(Trace):
         Returns:
           One cotangent per input, `Zero` where none arrives.
         """
-        cotangents: dict[int, Any] = {}  # by id of the node; the tape keeps nodes alive
+        tape = self.tape
+        cotangents: dict[int, Any] = {}  # by id of the node; the record keeps nodes alive
         splits = avals.any_split
         needed = None if wanted is None else self._reached([n for n, w in zip(inputs, wanted, strict=True) if w])
         # The transpose of a broadcast sums its cotangent, wherever that is: parts of the whole array are never made.
-        repeated = {id(e.outs[0]) for e in self.entries if e.prim is broadcast_in_dim_p} if splits else ()
+        repeated = (
+            {id(e.outs[0]) for e in self.entries if type(e) is not Node and e.prim is broadcast_in_dim_p}
+            if splits
+            else ()
+        )
 
-        host = self.host
+        host = tape.host
         at_once = host is not None and current.trace is eval_trace and executors.get().host_type is host
 
         def add(nodes, arriving):
             for x, ct in zip(nodes, arriving, strict=True):
-                if ct is not None and type(x) is Node and x._trace is self and type(ct) is not Zero:
+                if ct is not None and type(x) is Node and x._trace is tape and type(ct) is not Zero:
                     key = id(x)
                     known = cotangents.get(key)
                     if host is not None:
@@ -257,7 +281,7 @@ class Tape(Trace):
         add(outs, cts)
         recording = _recording(current.trace)
         line = recording and recording.line
-        here, outside, last = current.names, self.outside, None
+        here, outside, last = current.names, tape.outside, None
         around = (*here, TRANSPOSE)
         try:
             entries = self.entries
@@ -298,7 +322,7 @@ class Tape(Trace):
                     if ct is None:
                         continue
                 args = entry.args
-                marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is self else x for x in args]
+                marked = [UndefinedPrimal(x.aval) if type(x) is Node and x._trace is tape else x for x in args]
                 rule = transpose_rules[prim]
                 add(args, rule(ct, *marked, **entry.params))
         finally:
@@ -327,6 +351,7 @@ class Tape(Trace):
         Returns:
           (program whose arguments are the residuals, then `inputs`; the residuals' values).
         """
+        tape = self.tape
         needed = {id(n) for n in outs}
         kept: list[Entry | Node] = []
         for entry in reversed(self.entries):
@@ -336,14 +361,14 @@ class Tape(Trace):
                     needed.update(map(id, entry.entry[3]))
             elif any(id(n) in needed for n in entry.outs):
                 kept.append(entry)
-                needed.update(id(x) for x in entry.args if type(x) is Node and x._trace is self)
+                needed.update(id(x) for x in entry.args if type(x) is Node and x._trace is tape)
         kept.reverse()
         variables: dict[int, Var] = {id(n): Var(n.aval) for n in inputs}
         residual_vars: dict[int, Var] = {}
         residuals: list[Any] = []
 
         def atom(x):
-            if type(x) is Node and x._trace is self:
+            if type(x) is Node and x._trace is tape:
                 return variables[id(x)]
             if type(x) in (bool, int, float, complex):
                 return Literal(x, aval_of(x))
@@ -360,7 +385,7 @@ class Tape(Trace):
                 step, operands, rest, nodes = entry.entry
                 inner = step.linear.invars
                 saved = [
-                    arrays.setdefault(id(x), _array(self.host, x, v.aval)) for x, v in zip((*operands, *rest), inner)
+                    arrays.setdefault(id(x), _array(tape.host, x, v.aval)) for x, v in zip((*operands, *rest), inner)
                 ]
                 env = dict(zip(inner, map(atom, (*saved, *nodes)), strict=True))
                 for eqn in step.linear.eqns:
@@ -586,21 +611,21 @@ class LinearizeTrace(Differentiating):
 
 
 class Recorded(NamedTuple):
-    """The outcome of `linearize_flat`: results, and the tape from `inputs` to `tangents`."""
+    """The outcome of `linearize_flat`: results, and the operations from `inputs` to `tangents`."""
 
     outs: list[Any]
     tangents: list[Any]  # one node or Zero per result
-    tape: Tape
+    record: Record
     inputs: list[Node]
     aux: Any = None
 
     def first(self, n: int) -> Recorded:
         """The same, for the first n results."""
-        return Recorded(self.outs[:n], self.tangents[:n], self.tape, self.inputs, self.aux)
+        return Recorded(self.outs[:n], self.tangents[:n], self.record, self.inputs, self.aux)
 
     def backward(self, cts: Sequence[Any], wanted: Sequence[bool] | None = None, once: bool = False) -> list[Any]:
-        """A cotangent or `Zero` per input, for one per result. See `Tape.backward`."""
-        return self.tape.backward(self.tangents, cts, self.inputs, wanted, once)
+        """A cotangent or `Zero` per input, for one per result. See `Record.backward`."""
+        return self.record.backward(self.tangents, cts, self.inputs, wanted, once)
 
     def program(self) -> tuple[Jaxpr, tuple[bool, ...], list[Any]]:
         """The tape as a program ``residuals, tangents of the inputs -> tangents that are not zero``.
@@ -608,7 +633,7 @@ class Recorded(NamedTuple):
         Returns:
           (program, which results have a tangent, the residuals' values).
         """
-        jaxpr, residuals = self.tape.to_jaxpr(self.inputs, [t for t in self.tangents if type(t) is not Zero])
+        jaxpr, residuals = self.record.to_jaxpr(self.inputs, [t for t in self.tangents if type(t) is not Zero])
         return jaxpr, tuple(type(t) is not Zero for t in self.tangents), residuals
 
 
@@ -645,7 +670,7 @@ def linearize_flat(fun: Callable[..., Any] | Jaxpr, primals: Sequence[Any], acti
         with inputs_of(trace, primals, active, variable, lambda i, x: trace.split(x)[0]) as args, entered(trace, names):
             outs, aux = (eval_jaxpr(fun, fun.consts, *args), None) if type(fun) is Jaxpr else fun(*args)
     pairs = [trace.split(x) for x in outs]
-    return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape, inputs, aux)
+    return Recorded([p for p, _ in pairs], [t for _, t in pairs], tape.end(), inputs, aux)
 
 
 linearize_checked: Final = checks_leaks(linearize_flat)
@@ -741,7 +766,7 @@ def backward_pass(
     finally:
         if recording is not None:
             recording.line = line
-    return tape.backward(outs, cts, inputs, wanted)
+    return tape.end().backward(outs, cts, inputs, wanted)
 
 
 _INLINED = frozenset({jit_p, closed_call_p, core_call_p, remat_p})

@@ -21,11 +21,21 @@ from bedrax.lax.primitives.placement import anywhere, cotangent_type, is_split, 
 from bedrax.lax.primitives.reductions import reduce_sum_p
 from bedrax.lax.symbolic_zeros import LazilyTyped, Zero, instantiate
 
+_JVP: Final = "rule(primals, tangents, **params) -> (result, its tangent)"
+_TRANSPOSE: Final = "rule(ct, *operands, **params) -> [cotangent or None per operand]"
 jvp_rules: Final = Column(
-    "jvp", "bedrax.autodiff.rules", signature="rule(primals, tangents, **params) -> (out, tangent)"
+    "jvp",
+    "bedrax.autodiff.rules",
+    signature=_JVP,
+    purpose="derivatives (jvp, grad, vjp)",
+    interface=("jax.interpreters.ad", "ad.primitive_jvps[primitive] = rule", _JVP),
 )
 transpose_rules: Final = Column(
-    "transpose", "bedrax.autodiff.rules", signature="rule(ct, *args, **params) -> [ct or None per arg]"
+    "transpose",
+    "bedrax.autodiff.rules",
+    signature=_TRANSPOSE,
+    purpose="transposition (grad, vjp, linear_transpose)",
+    interface=("jax.interpreters.ad", "ad.primitive_transposes[primitive] = rule", _TRANSPOSE),
 )
 
 

@@ -15,6 +15,7 @@ from bedrax.core import dims as core_dims
 from bedrax.core.avals import aval_of, is_valid_value
 from bedrax.core.codes import coded
 from bedrax.core.names import VMAP
+from bedrax.core.public import public
 from bedrax.core.signatures import leaf_names, signature_of
 from bedrax.core.source import api_boundary, describe_function
 from bedrax.core.staging import function_name
@@ -68,7 +69,12 @@ def vmap(
       Array([10, 11, 12], dtype=int32)
     """
     if not callable(fun):
-        raise TypeError(coded("BX-NOT-CALLABLE", f"vmap needs a callable, got {fun!r} of type {type(fun)}"))
+        raise TypeError(
+            coded(
+                "BX-NOT-CALLABLE",
+                f"vmap needs a callable, got {fun!r} of type {type(fun)}; pass the function itself, without a call",
+            )
+        )
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     _check_axes(in_axes, out_axes)
 
@@ -234,8 +240,11 @@ def _split_of_axis(leaves: Sequence, dims: Sequence, call: Any) -> Any:
             found = split.update(spec=split.spec.update((entry,), unreduced=(), reduced=()))
         elif found.spec[0] != entry:
             raise ValueError(
-                f"vmap maps axes that are split over {found.spec[0]!r} and over {entry!r}, in {call}; split them alike"
-                " with jax.sharding.reshard"
+                public(
+                    f"vmap maps axes that are split over {found.spec[0]!r} and over {entry!r}, in {call}; split them"
+                    " alike"
+                    " with jax.sharding.reshard"
+                )
             )
     return found
 
@@ -298,7 +307,9 @@ def _normalize(leaves, dims, in_tree, call) -> list:
             raise ValueError(
                 coded(
                     "BX-VMAP-AXIS",
-                    f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}",
+                    f"vmap: axis {d} of {path} is to be mapped, but its shape is {aval.shape}, in {call}. An entry"
+                    " None in"
+                    " in_axes passes an argument whole, to each call.",
                     [f"It is the argument {leaf_names(call.fun, in_tree)[i]} of {describe_function(call.fun)}."],
                 )
             )

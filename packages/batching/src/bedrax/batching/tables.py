@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 
 batch_rules: Final = Column(
-    "batching", "bedrax.batching.rules", signature="rule(axis, args, dims, **params) -> (out, out_dim)"
+    "batching",
+    "bedrax.batching.rules",
+    signature="rule(axis, args, dims, **params) -> (out, out_dim)",
+    purpose="vmap, and for shard_map outside of jit",
+    interface=(
+        "jax.interpreters.batching",
+        "batching.primitive_batchers[primitive] = rule",
+        "rule(operands, batch axis or None per operand, **params) -> (result, its batch axis)",
+    ),
 )
 
 # Rules of effects, by class: `rule(program) -> program`. The new program takes one boolean scalar more, before its other
@@ -41,13 +49,19 @@ def made_conditional(program: Jaxpr) -> tuple[Jaxpr, int]:
 
 
 class AxisData(NamedTuple):
-    """The axis being mapped.
+    """The axis that `vmap` maps, as batching rules get it.
 
     Attributes:
-      name: the name, or None.
+      name: the name (`axis_name`), or None.
       size: the number of elements.
-      spmd_name: the mesh axes to spread it over.
+      spmd_name: the mesh axes that the axis is spread over (`spmd_axis_name`), or None.
       split: the split of this axis in types, as of an array with this axis alone; None: not split.
+
+    Examples:
+
+      >>> from bedrax.batching import AxisData
+      >>> AxisData("batch", 3).size
+      3
     """
 
     name: Any

@@ -57,7 +57,7 @@ class CallTfEffect(_TfEffect):
 
 
 class CallTfOrderedEffect(_TfEffect):
-    """Such calls, in program order.
+    """A call of a TensorFlow function that may have effects. Calls with it run in the order of the program.
 
     Examples:
 

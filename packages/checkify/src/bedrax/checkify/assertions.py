@@ -17,6 +17,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, run
+from bedrax.core.public import public
 from bedrax.core.staging import program_of
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
@@ -174,7 +175,9 @@ def check(pred: ArrayLike, msg: str, *fmt_args: Array | str, debug: bool = False
     """
     aval = aval_of(pred)
     if aval.shape or aval.dtype != np.bool_:
-        raise TypeError(f"check takes a boolean scalar as predicate, got {aval.str_short()}; jnp.all(...) makes one")
+        raise TypeError(
+            public(f"check takes a boolean scalar as predicate, got {aval.str_short()}; jnp.all(...) makes one")
+        )
     leaves, tree = pytree.tree_flatten((fmt_args, fmt_kwargs))
     payload = []
     for leaf in leaves:

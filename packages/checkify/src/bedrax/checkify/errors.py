@@ -21,7 +21,16 @@ CODE = ShapedArray((), np.dtype(np.int32))
 
 
 class JaxException(Exception):
-    """Base class of the results of `Error.get_exception`."""
+    """Base class of the exceptions that stand for failed checks. `Error.get_exception` returns one.
+
+    Examples:
+
+      >>> from jax.experimental import checkify
+      >>> error, _ = checkify.checkify(lambda x: checkify.check(x > 0, "x is {}", x))(-1)
+      >>> from bedrax.checkify import JaxException
+      >>> isinstance(error.get_exception(), JaxException)
+      True
+    """
 
 
 class FailedCheckError(JaxException):

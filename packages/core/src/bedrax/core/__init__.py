@@ -10,10 +10,12 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         ".array": ("Array",),
-        ".avals": ("ShapeDtypeStruct", "ShapedArray"),
+        ".avals": ("ShapeDtypeStruct", "ShapedArray", "typeof"),
+        ".config": ("debug_infs", "debug_nans", "disable_jit", "enable_x64"),
         ".ir": ("Jaxpr", "eval_jaxpr"),
-        ".jitting": ("jit",),
+        ".jitting": ("Inline", "jit"),
         ".staging": ("eval_shape", "make_jaxpr"),
         ".tracing": ("Primitive", "Tracer"),
     },
+    renamed={".config": {"checking_leaks": "check_tracer_leaks"}},
 )

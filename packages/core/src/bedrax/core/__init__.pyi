@@ -2,8 +2,17 @@
 """The kernel: types, primitives, tracing, the jaxpr and its passes."""
 
 from .array import Array as Array
-from .avals import ShapeDtypeStruct as ShapeDtypeStruct, ShapedArray as ShapedArray
+from .avals import ShapeDtypeStruct as ShapeDtypeStruct, ShapedArray as ShapedArray, typeof as typeof
+from .config import (
+    debug_infs as debug_infs,
+    debug_nans as debug_nans,
+    disable_jit as disable_jit,
+    enable_x64 as enable_x64,
+)
 from .ir import Jaxpr as Jaxpr, eval_jaxpr as eval_jaxpr
-from .jitting import jit as jit
+from .jitting import Inline as Inline, jit as jit
 from .staging import eval_shape as eval_shape, make_jaxpr as make_jaxpr
 from .tracing import Primitive as Primitive, Tracer as Tracer
+from .config import check_tracer_leaks as _check_tracer_leaks
+
+checking_leaks = _check_tracer_leaks

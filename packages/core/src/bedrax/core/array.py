@@ -62,7 +62,9 @@ class Array(metaclass=_ArrayMeta):
     __hash__ = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # every kind of array has its own
-        raise TypeError("Array is abstract; jax.numpy.array and asarray make arrays")
+        from bedrax.core.public import public  # `import jax` does without it
+
+        raise TypeError(public("Array is abstract; jax.numpy.array and asarray make arrays"))
 
     # The properties below read the aval, and so work for tracers, too. `attrgetter` adds no frame of Python.
     if not TYPE_CHECKING:

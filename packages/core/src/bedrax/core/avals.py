@@ -16,6 +16,7 @@ import numpy as np
 
 from bedrax.core import blame, config, dims, dtypes, objects, offers
 from bedrax.core.codes import coded
+from bedrax.core.public import public
 
 _NO_AXES: frozenset[Any] = frozenset()
 any_split: bool = False  # whether any type has had a split; until then, values are not checked
@@ -138,8 +139,11 @@ class ShapedArray(AbstractValue):
     ) -> None:
         if layout is not None:
             raise NotImplementedError(
-                f"ShapedArray: types have no layouts, got {layout}; a jax.experimental.layout.Format gives the layout of an"
-                " argument or a result, as in jit(f, in_shardings=...)"
+                public(
+                    f"ShapedArray: types have no layouts, got {layout}; a jax.experimental.layout.Format gives the"
+                    " layout of an"
+                    " argument or a result, as in jit(f, in_shardings=...)"
+                )
             )
         self.shape: tuple[Any, ...] = shape if type(shape) is tuple else dims.canonical_shape(shape)
         self.dtype: Any = dtype if isinstance(dtype, np.dtype) else dtypes.as_dtype(dtype)

@@ -16,7 +16,6 @@ from bedrax.core import source
 from bedrax.core.codes import coded
 
 _VARARGS, _VARKEYWORDS = 0x04, 0x08  # of code.co_flags
-_SHORT = {"jax.numpy": "jnp"}
 
 
 def not_an_array(x: Any, name: str, position: int | None = None, otherwise: bool = False) -> TypeError:
@@ -163,6 +162,5 @@ def _layers(value: Any) -> Iterator[Any]:
 
 
 def _name_of(module: str, attribute: str) -> str:
-    if module.startswith("bedrax."):
-        module = f"jax.{module.removeprefix('bedrax.')}"
-    return f"{_SHORT.get(module, module)}.{attribute}"
+    short = "jnp" if module.partition(".")[2] == "numpy" else module
+    return f"{short}.{attribute}"

@@ -1,15 +1,20 @@
-"""Caches of traces: per function, weak, and bounded. `bedrax.core.facts` caches results derived from programs."""
+"""Caches of traces: per function, weak, and bounded. `bedrax.core.facts` caches results derived from programs.
+
+`forget` empties these, and the tables of the modules above that hold meshes, devices or programs (`remembered`).
+"""
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, Final
 
-from bedrax.core.context import trace_context
+from bedrax.core.context import forget_blocks, trace_context
 from bedrax.core.tracing import current
+from bedrax.core.typing import F
 
 
 def context() -> tuple[Any, ...]:
@@ -111,3 +116,22 @@ class _Role:
 
 
 traces: Final = FunctionCache()  # of `jit`, loops, branches, and other primitives that trace a user's function
+
+emptied: Final[list[Callable[[], None]]] = [traces.clear, forget_blocks]  # what `forget` calls
+
+
+def remembered(size: int) -> Callable[[F], F]:
+    """Decorator: keep the last results, at most `size`. For results or arguments that hold meshes, devices or programs."""
+
+    def decorate(function: F) -> F:
+        found = functools.lru_cache(size)(function)
+        emptied.append(found.cache_clear)
+        return found  # type: ignore[return-value]
+
+    return decorate
+
+
+def forget() -> None:
+    """Forget every trace, and everything else that can be made again."""
+    for empty in list(emptied):
+        empty()

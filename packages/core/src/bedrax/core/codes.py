@@ -6,10 +6,12 @@ everything that keeps the text: shortened tracebacks, pickling, logs. `bedrax-in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from bedrax.core import source
+from bedrax.core.public import has_interface, has_package, public
 
 TITLES: Final[dict[str, str]] = {
     # tracing
@@ -105,20 +107,42 @@ TITLES: Final[dict[str, str]] = {
     "BX-SHARD": "an axis cannot be cut into equal parts",
     "BX-DEVICES-DIFFER": "arguments of one program are on different devices",
     "BX-DEVICE-PUT": "an array is put on what is no device",
+    # symbolic dimensions
+    "BX-DIM-VALUE": "the value of a symbolic dimension is needed",
+    "BX-DIM-SCOPES": "symbolic dimensions of different scopes meet",
+    "BX-DIM-UNSOLVABLE": "no shape of an argument determines a symbolic dimension",
+    "BX-DIM-SHAPE": "the shape of an argument does not fit its symbolic shape",
     # other programs
     "BX-CALLBACK": "a callback returns another shape than it declares",
     "BX-EXPORT": "data are no exported program",
 }
 """Code -> title. `packages/inspect/src/bedrax/inspect/errors` has a page for each."""
 
-_LAST: Final = "\nAt "
+_LAST: Final = re.compile(
+    r"\n(?:At [^\n]*\. )?(?:To read more: python -m \S+|bedrax-inspect has the page of) (BX-[A-Z-]+)$", re.MULTILINE
+)
 
 
-def coded(code: str, message: str, facts: Sequence[str] = ()) -> str:
-    """Return the text of an error: the message, facts, the user's line, and the code at the end."""
-    place = source.user_frame(2)
-    where = f"{source.describe(place)}. " if place is not None else "an unknown line. "
-    return "\n".join([message, *facts]) + f"{_LAST}{where}To read more: python -m jax.explain {code}"
+def coded(code: str, message: str, facts: Sequence[str] = (), place: source.Source | None = None) -> str:
+    """Return the text of an error: the message, facts, the user's line, and the code at the end.
+
+    The names in it are those that the user can write here (see `public`).
+
+    Args:
+      place: the user's line; by default, that which is running.
+    """
+    place = place or source.user_frame(2)
+    where = source.describe(place) if place is not None else "an unknown line"
+    return f"{public(chr(10).join([message, *facts]))}\nAt {where}. {page_of(code)}"
+
+
+def page_of(code: str) -> str:
+    """Return the sentence that leads to the page of a code, for a text that does not come from a line of the user."""
+    if has_interface():
+        return f"To read more: python -m jax.explain {code}"
+    if has_package("inspect"):
+        return f"To read more: python -m bedrax.inspect.explaining {code}"
+    return f"bedrax-inspect has the page of {code}"
 
 
 def with_facts(error: Exception, facts: list[str]) -> None:
@@ -126,20 +150,17 @@ def with_facts(error: Exception, facts: list[str]) -> None:
     text = error.args[0] if error.args and isinstance(error.args[0], str) else None
     if text is None or not facts:
         return
-    start, last, rest = text.rpartition(_LAST)
-    if not last or "python -m jax.explain" not in rest:
-        start, last, rest = text, "", ""
-    error.args = ("\n".join([start, *facts]) + last + rest, *error.args[1:])
+    last = _LAST.search(text)
+    end = last.start() if last else len(text)
+    error.args = ("\n".join([text[:end], *facts]) + text[end:], *error.args[1:])
 
 
 def plain(error: BaseException) -> str:
     """Return the text of an error without the line with the code, for the text of another error."""
-    text, last, rest = str(error).rpartition(_LAST)
-    return text if last and "python -m jax.explain" in rest else str(error)
+    return _LAST.sub("", str(error))
 
 
 def code_of(error: BaseException) -> str | None:
     """Return the code of an error; None if it has none."""
-    _, found, code = str(error).rpartition("python -m jax.explain ")
-    name: Any = code.split()[0] if found and code else None
-    return name if name in TITLES else None
+    found = _LAST.search(str(error))
+    return found[1] if found and found[1] in TITLES else None

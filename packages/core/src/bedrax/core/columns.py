@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bedrax.core import context
 from bedrax.core.codes import coded
+from bedrax.core.public import has_interface
 
 if TYPE_CHECKING:
     from bedrax.core.tracing import Primitive
@@ -29,6 +31,9 @@ class Column(dict[Any, Any]):
       package: the package whose module ``<package>.<family>`` holds a family's rules; empty where
         owners register every rule themselves.
       signature: the call of a rule, for messages, e.g. ``"rule(*arrays, **params) -> array"``.
+      purpose: what needs the rules, for messages, e.g. ``"vmap"``; by default the name.
+      interface: where users of `jax` add a rule: a module (``""`` if the line needs no import, also without `jax`), the
+        line to write for ``primitive`` and ``rule``, and the call of the rule there.
       otherwise: ``prim -> rule or None``, called for a primitive that has no rule of its own (and is not
         absent); the only fall-back. Its result is kept.
       otherwise_kind: the name in the coverage table of a rule that `otherwise` made.
@@ -40,6 +45,8 @@ class Column(dict[Any, Any]):
         package: str = "",
         *,
         signature: str = "",
+        purpose: str = "",
+        interface: tuple[str, str, str] | None = None,
         otherwise: Callable[[Any], Callable[..., Any] | None] | None = None,
         otherwise_kind: str = "composed",
     ) -> None:
@@ -47,6 +54,9 @@ class Column(dict[Any, Any]):
         self.name = name
         self.package = package
         self.signature = signature
+        self.purpose = purpose or name
+        self.interface = interface
+        self.module: str = sys._getframe(1).f_globals["__name__"]  # where it is defined
         self.otherwise = otherwise
         self.otherwise_kind = otherwise_kind
         self.kinds: dict[Any, str] = {}
@@ -141,12 +151,23 @@ class Column(dict[Any, Any]):
         if rule is not None:
             return rule
         if prim in self.absences:
-            raise NotImplementedError(
-                coded("BX-RULE-ABSENT", f"{self.name} of primitive '{prim}' is not defined: {self.absences[prim]}")
-            )
-        family = prim.family if self.package else ""
-        place = f"{self.package}.{family}" if family else f"a call of the column's `add` in the module of '{prim}'"
-        called = f" as `{self.signature}`" if self.signature else ""
-        raise NotImplementedError(
-            f"primitive '{prim}' has no rule in the column '{self.name}'; it would be registered in {place}{called}"
-        )
+            text = f"{self.name} of primitive '{prim}' is not defined: {self.absences[prim]}"
+        else:
+            text = f"primitive '{prim}' has no rule for {self.purpose}. To add one:\n{self._lines()}"
+            if prim.family and self.package:
+                text += f"\nThe rules of Bedrax itself are in {self.package}.{prim.family}."
+        raise NotImplementedError(coded("BX-RULE-ABSENT", text))
+
+    def _lines(self) -> str:
+        """Return the lines of a program that add a rule: those of `jax` if it is installed and has the table."""
+        if self.interface is not None:
+            module, line, signature = self.interface
+            package, _, name = module.rpartition(".")
+            if not module:
+                return f"  {line}  # {signature}"
+            if has_interface():
+                return f"  from {package} import {name}\n  {line}  # {signature}"
+        module = sys.modules[self.module]
+        name = next((name for name, value in vars(module).items() if value is self), "column")
+        signature = self.signature or "rule"
+        return f"  from {self.module} import {name}\n  {name}.add(primitive, rule)  # {signature}"

@@ -146,6 +146,14 @@ def globals_changed() -> None:
         epoch += 1
 
 
+def forget_blocks() -> None:
+    """Forget the contexts of blocks that have ended, and the values in them."""
+    with _lock:
+        known = list(_contexts.values())
+    for context in known:
+        context._after.clear()
+
+
 def follow(callback: Callable[[Context], None]) -> None:
     """Call `callback(context)` whenever a thread replaces its context, in this thread."""
     _followers.append(callback)

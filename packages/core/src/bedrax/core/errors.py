@@ -7,23 +7,38 @@ traced function and the argument that the value comes from, or a function that m
 
 from __future__ import annotations
 
+import copyreg
+import importlib
+import sys
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from bedrax.core import source
 from bedrax.core.codes import coded
+from bedrax.core.public import public
+
+_Kind = TypeVar("_Kind", bound=type[BaseException])
 
 
 def _with_page(message: str, kind: Any) -> str:
-    public = next((cls for cls in kind.__mro__ if cls.__module__ == "jax.errors"), kind)  # that page has no others
-    text = f"{message}\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{public.__name__}"
-    return coded(kind.code, text) if kind.code else text
+    return coded(kind.code, message) if kind.code else public(message)
 
 
-def _again(kind: type, args: tuple) -> BaseException:
+def _again(kind: Any, args: tuple) -> BaseException:
+    if isinstance(kind, tuple):  # the module and the name of the class
+        kind = getattr(importlib.import_module(kind[0]), kind[1])
     error = kind.__new__(kind, *args)
     error.args = args
     return error
+
+
+def public_error(kind: _Kind) -> _Kind:
+    """Decorate a class of `jax.errors`: messages show this module if it is there, pickles the module that defines it."""
+    home = kind.__module__, kind.__qualname__
+    copyreg.pickle(kind, lambda error: (_again, (home, error.args), error.__dict__ or None))  # type: ignore[arg-type]
+    if "jax" in sys.modules:
+        kind.__module__ = "jax.errors"
+    return kind
 
 
 def shaped(tracer: Any) -> str:
@@ -390,4 +405,4 @@ class InconclusiveDimensionOperation(TypeError):
 
 
 for _error in [x for x in globals().values() if isinstance(x, type) and x.__module__ == __name__]:
-    _error.__module__ = "jax.errors"  # the module in which users find them
+    public_error(_error)

@@ -88,8 +88,15 @@ class Executor:
         """Return a concrete value as this backend's array, which shares no writable memory."""
         raise NotImplementedError(f"the {self.name} executor does not say how it makes arrays")
 
-    def resolve(self, where: Any, what: str, aval: Any) -> Any:
-        """Return the place for a type, given a device, sharding or partition spec of the user (`what`)."""
+    def made_here(self, x: Any) -> Any:
+        """Return an array of the host's data at the place of the context: the host has one only."""
+        return x
+
+    def resolve(self, where: Any, what: str, aval: Any, typed: bool = False) -> Any:
+        """Return the place for a type, given a device, sharding or partition spec of the user (`what`).
+
+        If `typed`, the place is a fact of types: its axes are explicit.
+        """
         raise NotImplementedError(
             f"{what}: placing an array on {where} needs devices; the {self.name} executor has none. bedrax-xla-backend"
             " (or jax) has them."

@@ -8,6 +8,7 @@ from typing import Any
 
 from bedrax.core import config, typecheck
 from bedrax.core.ir import Jaxpr
+from bedrax.core.tracing import current
 from bedrax.core.typing import P, R
 
 _missing = object()
@@ -20,7 +21,18 @@ def fact(program: Jaxpr, key: Any, make: Callable[[], Any]) -> Any:
       key: hashable; begins with a function or a name that only this use has.
     """
     found = program.cache.get(key, _missing)
-    return _kept(program, key, make()) if found is _missing else found
+    return _kept(program, key, _made(program, make)) if found is _missing else found
+
+
+def _made(program: Jaxpr, make: Callable[[], Any]) -> Any:
+    """Return ``make()``. A program without lines is shared by calls in several lines, and so are those made of it."""
+    if current.shared or not program.eqns or any([eqn.place for eqn in program.eqns]):
+        return make()
+    current.shared = True
+    try:
+        return make()
+    finally:
+        current.shared = False
 
 
 def _kept(program: Jaxpr, key: Any, found: Any) -> Any:
@@ -37,7 +49,7 @@ def cached(derive: Callable[P, R]) -> Callable[P, R]:
     def lookup(program, *args):
         key = (derive, args)
         found = program.cache.get(key, _missing)
-        return _kept(program, key, derive(program, *args)) if found is _missing else found
+        return _kept(program, key, _made(program, lambda: derive(program, *args))) if found is _missing else found
 
     return lookup
 

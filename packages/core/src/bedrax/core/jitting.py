@@ -18,6 +18,7 @@ from bedrax import pytree
 from bedrax.core import avals, caches, config, executors, monitoring, objects, retracing, source, staging
 from bedrax.core.codes import coded
 from bedrax.core.ir import Jaxpr, eval_jaxpr
+from bedrax.core.public import public
 from bedrax.core.signatures import Signature, leaf_names
 from bedrax.core.tables import calls, families_on_bases, print_rules, programs, with_programs
 from bedrax.core.tracing import Primitive, current
@@ -89,7 +90,7 @@ def _checked_inline(inline: bool | Inline) -> Inline:
     if isinstance(inline, bool):
         return Inline.JAX_LATE if inline else Inline.AUTO
     if not isinstance(inline, Inline):
-        raise ValueError(f"jit: inline is a boolean or a jax.Inline, got {inline!r}")
+        raise ValueError(public(f"jit: inline is a boolean or a jax.Inline, got {inline!r}"))
     return inline
 
 
@@ -412,10 +413,19 @@ def jit(
     if fun is None:
         return lambda f: jit(f, **{**options, "compiler_options": compiler_options})
     if not callable(fun):
-        raise TypeError(coded("BX-NOT-CALLABLE", f"jit needs a callable, got {fun!r} of type {type(fun)}"))
+        raise TypeError(
+            coded(
+                "BX-NOT-CALLABLE",
+                f"jit needs a callable, got {fun!r} of type {type(fun)}; pass the function itself, without a call",
+            )
+        )
     if inspect.isgeneratorfunction(fun):
         raise TypeError(
-            coded("BX-JIT-GENERATOR", f"jit needs a function that returns its result, got the generator function {fun}")
+            coded(
+                "BX-JIT-GENERATOR",
+                f"jit needs a function that returns its result, got the generator function {fun}; return a tuple in"
+                " place of yield",
+            )
         )
     return _dispatched(Jitted(fun, options))
 

@@ -40,7 +40,7 @@ def attach(
       names: home -> names. Those that do not start with an underscore are in ``__all__``.
       renamed: home -> {name in this module: name in the home}.
       hidden: home -> names that are found and are not in ``__all__``.
-      extra: the package to install if a home is missing, as in ``"jax[tf]"``.
+      extra: the package to install if a home is missing, as in ``"bedrax[tf]"``.
 
     Raises (at a lookup):
       AttributeError: the module has no such name, or it is a submodule that needs an absent library.

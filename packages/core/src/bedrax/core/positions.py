@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from bedrax.core import config, dtypes
+from bedrax.core.public import public
 from bedrax.core.typing import P, R
 
 LIMIT: Final = 2**31 - 1  # the greatest int32
@@ -77,7 +78,11 @@ def check(name: str, size: Any, dtype: Any) -> None:
     greatest = LIMIT if dtype == _INT32 else dtypes.iinfo(dtype).max
     if size - 1 > greatest:
         raise OverflowError(
-            f"{name}: positions among {size} elements are beyond {np.dtype(dtype).name}, which counts to {greatest}."
-            " Turn on jax_enable_x64, for instance by `with jax.enable_x64(True):`, or pass a wider integer dtype to a"
-            " function that takes one"
+            public(
+                f"{name}: positions among {size} elements are beyond {np.dtype(dtype).name}, which counts to"
+                f" {greatest}."
+                " Turn on jax_enable_x64, for instance by `with jax.enable_x64(True):`, or pass a wider integer dtype"
+                " to a"
+                " function that takes one"
+            )
         )

@@ -173,7 +173,8 @@ class Signature:
             raise ValueError(
                 coded(
                     "BX-STATIC-DONATED",
-                    f"jit: arguments {sorted(clash)} are both static and donated; a static argument has no buffer",
+                    f"jit: arguments {sorted(clash)} are both static and donated; a static argument has no"
+                    " buffer: name them in one of the two",
                 )
             )
 

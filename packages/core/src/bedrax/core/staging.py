@@ -23,6 +23,7 @@ from bedrax.core.columns import Column
 from bedrax.core.exact import same_bits
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, eval_jaxpr, no_effects
 from bedrax.core.names import hints_of, scopes
+from bedrax.core.public import public
 from bedrax.core.signatures import Signature, leaf_names, plain_code
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Primitive, Trace, Tracer, current
@@ -142,7 +143,8 @@ class StagingTrace(Trace):
         self.debug_info: DebugInfo | None = debug_info
         self.facts: dict[Any, Any] = {}  # of the program; see `bedrax.core.facts`
         self.objects: objects.UsedObjects | None = None
-        self.places: bool = getattr(parent, "places", True)  # whether equations keep the user's lines
+        # Whether equations keep the user's lines.
+        self.places: bool = getattr(parent, "places", True) and not current.shared
         self.names: tuple[Any, ...] = ()  # those of the last equation, and what `scopes` makes of them
         self.scopes: tuple[Any, ...] = ()
         self.line: Any = getattr(parent, "line", None)  # the line of all equations, in place of that of their call
@@ -220,7 +222,7 @@ class StagingTrace(Trace):
             if atom.aval.mutable:
                 raise self.escaping(atom, i)
             return atom
-        except TypeError as e:
+        except TypeError:
             info = self.debug_info
             if info is None or isinstance(x, Tracer) or type(x) in _SCALARS:
                 raise
@@ -228,7 +230,9 @@ class StagingTrace(Trace):
                 codes.coded(
                     "BX-JIT-RESULT",
                     f"function {info.func_src_info} returned a value of type {type(x)} (leaf {i} of its result), which is not"
-                    f" a valid JAX type: {codes.plain(e)}",
+                    f" a valid JAX type: {x!r}. A traced function returns pytrees of arrays; other values are known"
+                    " before"
+                    " it is called",
                 )
             ) from None
 
@@ -237,8 +241,11 @@ class StagingTrace(Trace):
         info = self.debug_info
         what = f"function {info.func_src_info}" if info is not None and info.func_src_info else "the function"
         return ValueError(
-            f"{what} returned a reference, of type {atom.aval.short()} (leaf {i} of its result). References cannot be"
-            " returned from what is traced: return the value (ref[...], or jax.freeze of a reference made inside)."
+            public(
+                f"{what} returned a reference, of type {atom.aval.short()} (leaf {i} of its result). References cannot"
+                " be"
+                " returned from what is traced: return the value (ref[...], or jax.freeze of a reference made inside)."
+            )
         )
 
     def process(

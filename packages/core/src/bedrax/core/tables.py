@@ -49,7 +49,14 @@ def calls(program: Jaxpr) -> Use:
 # ---- the columns
 
 shape_rules: Final = Column(
-    "types", signature="rule(*avals, **params) -> aval, or list of them` with `Primitive.def_abstract_eval"
+    "types",
+    signature="rule(*avals, **params) -> aval, or list of them",
+    purpose="the types of its results, which tracing needs",
+    interface=(
+        "",
+        "primitive.def_abstract_eval(rule)",
+        "rule(*types, **params) -> ShapedArray(shape, dtype), or a list of them",
+    ),
 )
 
 eval_rules: Final = Column("evaluation in place of the executor", signature="rule(*arrays, **params) -> array, or list")

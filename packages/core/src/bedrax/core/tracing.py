@@ -189,6 +189,7 @@ class _Current(threading.local):
     axes: dict[Any, Any] = {}  # axis name -> size, of enclosing vmaps and shard_maps; never mutated
     varying: frozenset[Any] = frozenset()  # the axes for which types record whether values vary
     names: tuple[str, ...] = ()  # the enclosing named_scopes
+    shared: bool = False  # whether what is recorded is for calls in several lines, and so has no line
     watched: list[Any] | None = None  # weak references to the traces entered, while leaks are checked
 
 
@@ -453,7 +454,8 @@ def _conversion(name: str) -> str:
     if name in ("item", "tolist"):
         return f"The method {name} was called."
     return (
-        f"{name}(x) makes a Python number of it. To change the dtype, write x.astype({name}) or jnp.asarray(x, {name})."
+        f"{name}(x) makes a Python number of it. To change the dtype, write x.astype({name}) or"
+        f" lax.convert_element_type(x, {name})."
     )
 
 

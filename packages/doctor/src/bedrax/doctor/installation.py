@@ -47,6 +47,7 @@ LIBRARIES: Final = {
 # Import packages whose place is checked: a file or folder of that name elsewhere would be imported instead.
 PLACED: Final = ("jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "opt_einsum", "tensorflow")
 LOCAL: Final = "+bedrax."  # in the version of this project's distribution of `jax`
+INSTALL_PAGE: Final = "https://github.com/bedrax/bedrax/blob/main/docs/install.md"
 _SHOWN = 3  # files that a message names
 
 
@@ -141,8 +142,18 @@ def installation() -> Result:
 
 def _reinstall(name: str) -> str:
     return (
-        f"Run `pip uninstall -y {name}` until it finds nothing, remove what is left of the folder, and install"
-        f" {'bedrax' if name == 'jax' else name} again from its index."
+        f"Run `pip uninstall -y {name}` until it finds nothing, and remove what is left of the folder."
+        f" {_install('bedrax' if name == 'jax' else name)}"
+    )
+
+
+def _install(requirement: str) -> str:
+    """The remedy that installs a distribution: one of this project's comes from its own index."""
+    if not ours(re.split(r"[^\w.-]", requirement)[0]):
+        return f'Run `pip install "{requirement}"`.'
+    return (
+        f'Run `pip install --extra-index-url INDEX "{requirement}"`. INDEX is the address of the index of Bedrax:'
+        f" {INSTALL_PAGE} has the way to find it."
     )
 
 
@@ -306,7 +317,7 @@ def _unmet(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
                     key = requirement.name, str(requirement.specifier)
                     wrong.setdefault(key, []).append(f"{name} {some[0].version}")
     except Exception as problem:
-        yield error("no-packaging", f"Requirements were not checked: {one_line(problem)}.", "Install packaging.")
+        yield error("no-packaging", f"Requirements were not checked: {one_line(problem)}.", _install("packaging"))
         return
     for (required, bounds), by in wrong.items():
         there = found.get(normal(required))
@@ -315,7 +326,7 @@ def _unmet(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
         yield error(
             "requirement",
             f"{what} is installed, but {by[0]}{many} need{'s' * (not many)} {required}{bounds}.",
-            f'Install "{required}{bounds}".',
+            _install(f"{required}{bounds}"),
         )
 
 
@@ -328,7 +339,7 @@ def _plugins(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
                 "plugin-version",
                 f"{name} {some[0].version} is installed with {'jaxlib ' + jaxlib if jaxlib else 'no jaxlib'}: a plugin"
                 " works with the jaxlib of its version only.",
-                f'Install "{name}=={jaxlib}".' if jaxlib else "Install jaxlib.",
+                _install(f"{name}=={jaxlib}" if jaxlib else "jaxlib"),
             )
 
 
@@ -342,7 +353,8 @@ def _tensorflow(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
         yield error("two-distributions", f"{both} are installed. Files of one lie over those of the other.", remedy)
     elif bridges and not there and _spec("tensorflow") is None:
         message = f"Neither tensorflow-cpu nor tensorflow is installed. {' and '.join(bridges)} cannot be imported."
-        yield note("no-tensorflow", message, 'Install "jax[tf]", which has tensorflow-cpu, or "jax[tensorflow]".')
+        more = '"bedrax[tensorflow]" has tensorflow in place of tensorflow-cpu.'
+        yield note("no-tensorflow", message, f"{_install('bedrax[tf]')} {more}")
 
 
 def extras() -> Result:

@@ -56,7 +56,7 @@ def trace_to_jaxpr_nounits(
         outs = list(call(*args))
     forced = [instantiate] * len(outs) if isinstance(instantiate, bool) else list(instantiate)
     unknown = [tape.owns(x) or f for x, f in zip(outs, forced, strict=True)]
-    jaxpr, residuals = tape.to_jaxpr(inputs, [x for x, u in zip(outs, unknown, strict=True) if u])
+    jaxpr, residuals = tape.end().to_jaxpr(inputs, [x for x, u in zip(outs, unknown, strict=True) if u])
     out_pvals = [
         PartialVal.unknown(aval_of(x)) if u else PartialVal.known(x) for x, u in zip(outs, unknown, strict=True)
     ]

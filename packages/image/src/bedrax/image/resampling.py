@@ -94,32 +94,33 @@ _KERNELS = {
 
 
 def _weights(size, out_size, scale, translation, kernel: Callable, antialias: bool):
-    """Matrix of shape ``[size, out_size]``."""
+    """Matrix of shape ``[out_size, size]``."""
     dtype = scale.dtype
     inverse = 1 / scale
     width = jnp.maximum(inverse, 1) if antialias else jnp.ones_like(inverse)
     centers = (jnp.arange(out_size, dtype=dtype) + 0.5 - translation) * inverse - 0.5
-    distance = jnp.abs(centers[None, :] - jnp.arange(size, dtype=dtype)[:, None]) / width
+    distance = jnp.abs(centers[:, None] - jnp.arange(size, dtype=dtype)) / width
     weights = kernel(distance).astype(dtype)
-    total = jnp.sum(weights, axis=0, keepdims=True)
+    total = jnp.sum(weights, axis=1, keepdims=True)
     tiny = jnp.abs(total) <= 1000 * float(dtypes.finfo(dtype).eps)
     weights = jnp.where(tiny, 0, weights / jnp.where(tiny, 1, total))
     inside = (centers >= -0.5) & (centers <= size - 0.5)
-    return jnp.where(inside[None, :], weights, 0)
+    return jnp.where(inside[:, None], weights, 0)
 
 
 def _areas(size, out_size, dtype):
-    """The part of every output pixel that each input pixel covers: ``[size, out_size]``."""
+    """The part of every output pixel that each input pixel covers: ``[out_size, size]``."""
     step = size / out_size
-    start = jnp.arange(out_size, dtype=dtype)[None, :] * step
-    pixel = jnp.arange(size, dtype=dtype)[:, None]
+    start = jnp.arange(out_size, dtype=dtype)[:, None] * step
+    pixel = jnp.arange(size, dtype=dtype)
     overlap = jnp.minimum(start + step, pixel + 1) - jnp.maximum(start, pixel)
     return jnp.maximum(overlap, 0) / step
 
 
 def _apply(x, matrices: dict[int, Any], precision):
     for axis, w in matrices.items():
-        x = jnp.moveaxis(jnp.tensordot(x, w.astype(x.dtype), ((axis,), (0,)), precision=precision), -1, axis)
+        # As the right factor, x has its axis moved to the front: elements that were neighbours stay neighbours.
+        x = jnp.moveaxis(jnp.tensordot(w.astype(x.dtype), x, ((1,), (axis,)), precision=precision), 0, axis)
     return x
 
 

@@ -1,4 +1,4 @@
-"""`python -m jax.explain CODE`: the page of an error.
+"""`python -m jax.explain CODE`: the page of an error. Without `jax`, it is `python -m bedrax.inspect.explaining CODE`.
 
 The pages are the files `errors/BX-....md` of this package. The codes and their titles are in `bedrax.core.codes`.
 """
@@ -10,6 +10,7 @@ import importlib.resources
 import sys
 
 from bedrax.core.codes import TITLES
+from bedrax.core.public import has_interface
 
 
 def codes() -> dict[str, str]:
@@ -52,7 +53,8 @@ def explanation(code: str) -> str:
 def main(argv: list[str]) -> int:
     """Print the pages of the given codes, or the list of all codes. Returns the exit status."""
     if argv and argv[0] in ("-h", "--help"):
-        print("usage: python -m jax.explain [CODE ...]\n\nPrints the page of an error, or the list of all codes.")
+        name = "jax.explain" if has_interface() else __spec__.name
+        print(f"usage: python -m {name} [CODE ...]\n\nPrints the page of an error, or the list of all codes.")
         return 0
     if not argv:
         width = max(map(len, TITLES))
@@ -79,3 +81,7 @@ def _show(text: str) -> None:
             Console().print(Markdown(text))
             return
     print(text, end="")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -30,5 +30,6 @@ tf_rules: Final = Column(
     "TF ops",
     "bedrax.jax2tf.lowering",
     signature="rule(ctx, *tensors, **params) -> tensor, or list of them",
+    purpose="jax2tf.convert to operations of TensorFlow",
     otherwise=_composed,
 )

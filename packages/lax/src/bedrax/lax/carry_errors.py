@@ -44,10 +44,16 @@ def check_carry(
       position: of the carry among its parameters.
     """
     given = pytree.tree_unflatten(init_tree, list(in_types))
+    got = pytree.tree_unflatten(out_tree, list(out_types))
+    body, role = getattr(fun, "traces_of", (fun, ""))
+    if role.startswith("fori_loop"):  # its body takes the index and the value; the loop carries an index and bounds
+        before = len(given) - 1
+        name, fun, position, given, got = "fori_loop", body, 1, given[-1], got[-1]
+        in_types, out_types = in_types[before:], out_types[before:]
+        init_tree, out_tree = pytree.tree_structure(given), pytree.tree_structure(got)
     what = _parameter_name(fun, position)
     where = source.describe_function(fun)
     if out_tree != init_tree:
-        got = pytree.tree_unflatten(out_tree, list(out_types))
         raise TypeError(
             coded(
                 "BX-CARRY-STRUCTURE",

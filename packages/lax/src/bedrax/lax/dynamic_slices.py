@@ -164,7 +164,17 @@ def _start_at(operand, axis: int, index) -> tuple[int, list]:
 def dynamic_slice_in_dim(
     operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Array:
-    """`dynamic_slice` along one axis; the other axes are taken whole.
+    """Take a part of fixed length along one axis. Its position may be computed; other axes are taken whole.
+
+    Args:
+      operand: array.
+      start_index: an integer scalar. It is clamped, so that the part lies within the array.
+      slice_size: the length of the part, an int.
+      axis: the axis.
+      allow_negative_indices: negative positions count from the end; if False, they are clamped to 0.
+
+    Returns:
+      An array whose `axis` has the length `slice_size`.
 
     Examples:
 
@@ -182,7 +192,17 @@ def dynamic_slice_in_dim(
 def dynamic_index_in_dim(
     operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Array:
-    """One position along one axis, which may be computed; without `keepdims` the result does not have the axis.
+    """Take one position along one axis. The position may be computed.
+
+    Args:
+      operand: array.
+      index: an integer scalar. A position beyond the axis is clamped to its last one.
+      axis: the axis.
+      keepdims: keep the axis, with length 1.
+      allow_negative_indices: negative positions count from the end; if False, they are clamped to 0.
+
+    Returns:
+      The part of the array at this position.
 
     Examples:
 
@@ -201,7 +221,17 @@ def dynamic_index_in_dim(
 def dynamic_update_slice_in_dim(
     operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """`dynamic_update_slice` at a position along one axis, at the beginning of every other axis.
+    """Return an array with a part along one axis replaced. Its position may be computed.
+
+    Args:
+      operand: array. It is not changed.
+      update: the new elements, of the rank and the dtype of `operand`.
+      start_index: an integer scalar, where the part begins. It is clamped, so that the part lies within the array.
+      axis: the axis. Along the others, the part begins at 0.
+      allow_negative_indices: negative positions count from the end; if False, they are clamped to 0.
+
+    Returns:
+      An array of the type of `operand`.
 
     Examples:
 
@@ -220,7 +250,17 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """Write one position along one axis; `update` has that axis with size 1, or lacks it.
+    """Return an array with one position along one axis replaced. The position may be computed.
+
+    Args:
+      operand: array. It is not changed.
+      update: the new elements: an array that has the axis with length 1, or does not have it.
+      index: an integer scalar. A position beyond the axis is clamped to its last one.
+      axis: the axis.
+      allow_negative_indices: negative positions count from the end; if False, they are clamped to 0.
+
+    Returns:
+      An array of the type of `operand`.
 
     Examples:
 

@@ -131,7 +131,8 @@ def dtype_refused(name: str, dtype: Any, categories: tuple[str, ...], position: 
     return TypeError(
         coded(
             "BX-DTYPE",
-            f"{name} does not accept dtype {getattr(dtype, 'name', dtype)}{where}; it takes {', '.join(categories)}",
+            f"{name} does not accept dtype {getattr(dtype, 'name', dtype)}{where}; it takes {', '.join(categories)}:"
+            " convert the operand with x.astype",
         )
     )
 

@@ -12,7 +12,7 @@ from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
 from bedrax.core.tracing import trace_state_clean
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax.primitives import conversions
-from bedrax.lax.primitives.placement import free, moved
+from bedrax.lax.primitives.placement import free, moved, placed
 from bedrax.lax.primitives.shaping import broadcast_in_dim
 
 __all__ = ["full", "full_like", "zeros_like", "zeros_of"]
@@ -48,9 +48,9 @@ def full(shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None
                     f"full: the fill_value of an array of dtype {dtype} has this dtype, or is an integer for the"
                     f" numbers that the elements consist of; got {aval.str_short()}"
                 )
-            return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
+            return placed(broadcast_in_dim(fill_value, shape, ()), sharding, "sharding")
         fill_value = _scalar_as(fill_value, aval, dtypes.canonicalize_dtype(dtype))
-    return broadcast_in_dim(fill_value, shape, (), out_sharding=sharding)
+    return placed(broadcast_in_dim(fill_value, shape, ()), sharding, "sharding")
 
 
 def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
@@ -110,7 +110,7 @@ def zeros_of(aval: ShapedArray) -> Any:
     if isinstance(dtype, dtypes.ExtendedDType):
         return dtype.filled(aval.shape, 0)
     zeros = broadcast_in_dim(np.zeros((), dtype), aval.shape, ())
-    return moved(zeros, aval.split) if aval.split is not None and aval.split.partial else zeros
+    return zeros if aval.split is None else moved(zeros, aval.split)
 
 
 def zeros_like(x: Any) -> Array:

@@ -27,6 +27,7 @@ from bedrax.lax.primitives.shaping import broadcast_in_dim
 from bedrax.lax.promotion import broadcast, inexact_pair_or_none, operand, pair_or_none, promote_pair, together
 
 _BOOL = dtypes.bool_dtype
+_COMPLEX = frozenset(dtypes.complex_dtypes)
 
 
 # ---- makers: a primitive as a function that promotes ------------------------------------------------
@@ -276,9 +277,12 @@ def _integer_power(x, y, dtype):
     return out
 
 
+_neg, _abs, _not = ops.neg_p.bind, ops.abs_p.bind, ops.not_p.bind
+
+
 def negative(x: ArrayLike, /) -> Array:
     """``-x``."""
-    return ops.neg_p.bind(operand("negative", x))
+    return _neg(operand("negative", x))
 
 
 def positive(x: ArrayLike, /) -> Array:
@@ -308,7 +312,7 @@ def absolute(x: ArrayLike, /) -> Array:
     x = operand("absolute", x)
     if aval_of(x).dtype in _UNSIGNED:
         return positive(x)
-    return ops.abs_p.bind(x)
+    return _abs(x)
 
 
 def invert(x: ArrayLike, /) -> Array:
@@ -319,7 +323,7 @@ def invert(x: ArrayLike, /) -> Array:
       >>> jnp.bitwise_invert(jnp.array([0, 1], dtype=jnp.uint8))
       Array([255, 254], dtype=uint8)
     """
-    return ops.not_p.bind(operand("bitwise_not", x))
+    return _not(operand("bitwise_not", x))
 
 
 # ---- comparisons and bits -----------------------------------------------------------------------------
@@ -334,7 +338,7 @@ def _ordering(name: str, prim: Primitive, what: str, example: str) -> BinaryUfun
         a, b = pair_or_none(name, x, y)
         if b is None:
             return whole(x, y)
-        if dtypes.is_complex(getattr(a, "dtype", None) or aval_of(a).dtype):
+        if (getattr(a, "dtype", None) or aval_of(a).dtype) in _COMPLEX:
             first, second = (ops.real(a), ops.real(b)), (ops.imag(a), ops.imag(b))
             return _select(ops.eq(*first), bind(*second), strict(*first))
         return bind(a, b)

@@ -130,6 +130,8 @@ def pair_or_none(name: str, x: Any, y: Any) -> tuple[Any, Any]:
         if a is None and isinstance(x, _NUMPY):
             a, x = _canonical(x)
         if b is None and isinstance(y, _NUMPY):
+            if a is not None and y.dtype is a.dtype and a.shape == y.shape and a.dtype in _NARROW:
+                return x, y
             b, y = _canonical(y)
         if a is not None and b is not None and a.dtype == b.dtype:
             if a.shape != b.shape and a.shape and b.shape and _are_one_program(x, y):
@@ -166,6 +168,8 @@ def together(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _NUMPY = (np.ndarray, np.generic)
+# The dtypes that arrays have with and without 64-bit types.
+_NARROW = frozenset(d for d in dtypes.all_dtypes if d.itemsize < (16 if dtypes.is_complex(d) else 8))
 
 
 def _canonical(x: np.ndarray | np.generic) -> tuple[Any, Any]:
@@ -307,7 +311,7 @@ def broadcast(name: str, args: Sequence[Any], scalars: bool = True) -> list[Any]
             coded(
                 "BX-BROADCAST",
                 f"jnp.{name} got incompatible shapes for broadcasting: {listed}. Counted from the last, the axes of all"
-                " operands must have equal length or length 1.",
+                " operands must have equal length or length 1; x[:, None] adds an axis of length 1.",
                 errors.sources_of(args),
             )
         ) from None

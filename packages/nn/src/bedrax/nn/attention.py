@@ -95,8 +95,10 @@ def dot_product_attention(
     scale = 1 / math.sqrt(size) if scale is None else scale
 
     wide = q.dtype if dtypes.finfo(q.dtype).bits >= 32 else np.dtype(np.float32)
-    q = q.reshape(batch, rows, groups, heads // groups, size)
-    scores = jnp.einsum("btkgh,bskh->bkgts", q, k, preferred_element_type=wide) * jnp.asarray(scale, wide)
+    # Without groups there is no axis for them: XLA would copy the scores to move an axis of one element.
+    g, per_key = ("g", (heads // groups,)) if heads > groups else ("", ())
+    q = q.reshape(batch, rows, groups, *per_key, size)
+    scores = jnp.einsum(f"btk{g}h,bskh->bk{g}ts", q, k, preferred_element_type=wide) * jnp.asarray(scale, wide)
     scores = scores.reshape(full)
     if bias is not None:
         scores = (scores + bias).astype(wide)
@@ -104,8 +106,8 @@ def dot_product_attention(
     if visible is not None:
         # finite, so that a row without keys is uniform rather than NaN
         scores = jnp.where(visible, scores, np.asarray(-0.7 * float(dtypes.finfo(wide).max), wide))
-    weights = softmax(scores, axis=-1).astype(v.dtype).reshape(batch, groups, heads // groups, rows, columns)
-    out = jnp.einsum("bkgts,bskh->btkgh", weights, v).reshape(batch, rows, heads, size)
+    weights = softmax(scores, axis=-1).astype(v.dtype).reshape(batch, groups, *per_key, rows, columns)
+    out = jnp.einsum(f"bk{g}ts,bskh->btk{g}h", weights, v).reshape(batch, rows, heads, size)
     if lengths[0] is not None:
         inside = lax.iota(np.int32, rows)[None, :] < lengths[0][:, None]
         out = jnp.where(inside[:, :, None, None], out, np.zeros((), out.dtype))

@@ -11,6 +11,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax.core import dtypes
 from bedrax.core.array import Array
+from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.numpy.arguments import array
@@ -130,6 +131,9 @@ def scaled_dot_general(
       True
     """
     raise NotImplementedError(
-        "scaled_dot_general needs cuDNN's block-scaling kernels, which are not available; quantize explicitly and use"
-        " jax.nn.scaled_matmul."
+        public(
+            "scaled_dot_general needs cuDNN's block-scaling kernels, which are not available; quantize explicitly and"
+            " use"
+            " jax.nn.scaled_matmul."
+        )
     )

@@ -64,7 +64,15 @@ def _close(x: Any, y: Any, rtol: Any, atol: Any) -> Any:
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """Whether all elements are close; arguments as in `isclose`.
+    """Return whether all elements of two arrays are close: ``abs(a - b) <= atol + rtol * abs(b)``.
+
+    Args:
+      a, b: arrays or scalars, broadcast against each other.
+      rtol, atol: the relative and the absolute tolerance.
+      equal_nan: NaN is close to NaN.
+
+    Returns:
+      A boolean array of shape ().
 
     Examples:
 
@@ -86,7 +94,14 @@ def _equal(x: Any, y: Any, equal_nan: bool) -> Array:
 
 @one_program(static=("equal_nan",))
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
-    """Whether two arrays (or lists) have the same shape and elements; with `equal_nan`, nan equals nan.
+    """Return whether two arrays have the same shape and equal elements.
+
+    Args:
+      a1, a2: arrays, numbers or nested lists.
+      equal_nan: NaN equals NaN.
+
+    Returns:
+      A boolean array of shape ().
 
     Examples:
 

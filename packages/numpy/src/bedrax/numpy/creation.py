@@ -19,6 +19,13 @@ from bedrax.lax.promotion import operand
 _SCALARS = (bool, int, float, complex)
 
 
+def _placed(x: Array, source: Any, device: Any, out_sharding: Any) -> Array:
+    """A new array at the place of the arguments, or where the context has arrays of the host's data."""
+    if device is None and out_sharding is None:
+        return x if isinstance(source, Array) or not executors.any_offered() else executors.get().made_here(x)
+    return place(x, device, out_sharding)
+
+
 def place(x: ArrayLike, device: Any = None, out_sharding: Any = None) -> Any:
     """`x` on a device or with a sharding; unchanged if neither is given."""
     where = device if device is not None else out_sharding
@@ -70,7 +77,7 @@ def array(
     out = from_data(object, dtype, copy, "array")
     if ndmin and out.ndim < ndmin:
         out = lax.broadcast_to_rank(out, ndmin)
-    return place(out, device, out_sharding)
+    return _placed(out, object, device, out_sharding)
 
 
 def asarray(
@@ -108,7 +115,7 @@ def asarray(
     out = from_data(a, dtype, None if copy is None else bool(copy), "asarray")
     if copy is False and (why := _why_copied(a, out.dtype)) is not None:
         raise ValueError(f"jnp.asarray: a copy is needed: {why}. Use copy=None")
-    return place(out, device, out_sharding)
+    return _placed(out, a, device, out_sharding)
 
 
 def _why_copied(x: Any, dtype: Any) -> str | None:
@@ -281,7 +288,19 @@ def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
 
 
 def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of ones; arguments as in `zeros`.
+    """Return an array of ones.
+
+    Args:
+      shape: an int, or a sequence of ints.
+      dtype: the dtype. Default: the default float dtype.
+      device: a device, or a sharding, of the result.
+      out_sharding: a sharding of the result.
+
+    Returns:
+      An array of this shape and dtype.
+
+    Raises:
+      TypeError: a size is negative, or no known integer.
 
     Examples:
 
@@ -343,7 +362,13 @@ def _broadcast_checked(x: Array, shape: tuple, name: str) -> Array:
         for a, b in zip(reversed(own), reversed(shape), strict=False)
     )
     if not fits:
-        raise ValueError(coded("BX-BROADCAST-TO", f"an array of shape {own} cannot be broadcast to shape {shape}"))
+        raise ValueError(
+            coded(
+                "BX-BROADCAST-TO",
+                f"an array of shape {own} cannot be broadcast to shape {shape}; counted from the last, its axes must"
+                " have the same length or length 1",
+            )
+        )
     return _broadcast(x, shape)
 
 
@@ -365,7 +390,17 @@ def zeros_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Zeros with the shape and dtype of `a` (or those given).
+    """Return an array of zeros like another array.
+
+    Args:
+      a: an array, or an object with a shape and a dtype.
+      dtype: the dtype of the result. Default: that of `a`.
+      shape: the shape of the result. Default: that of `a`.
+      device: a device, or a sharding, of the result.
+      out_sharding: a sharding of the result.
+
+    Returns:
+      An array of this shape and dtype.
 
     Examples:
 
@@ -383,7 +418,17 @@ def ones_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """Ones with the shape and dtype of `a` (or those given).
+    """Return an array of ones like another array.
+
+    Args:
+      a: an array, or an object with a shape and a dtype.
+      dtype: the dtype of the result. Default: that of `a`.
+      shape: the shape of the result. Default: that of `a`.
+      device: a device, or a sharding, of the result.
+      out_sharding: a sharding of the result.
+
+    Returns:
+      An array of this shape and dtype.
 
     Examples:
 
@@ -396,7 +441,16 @@ def ones_like(
 def empty_like(
     prototype: Any, dtype: DTypeLike | None = None, shape: ShapeLike | None = None, *, device: Any = None
 ) -> Array:
-    """Zeros with the shape and dtype of `prototype` (or those given).
+    """Return an array of zeros like `prototype`. Memory is never left uninitialized, as NumPy leaves it.
+
+    Args:
+      prototype: an array, or an object with a shape and a dtype.
+      dtype: the dtype of the result. Default: that of `prototype`.
+      shape: the shape of the result. Default: that of `prototype`.
+      device: a device, or a sharding, of the result.
+
+    Returns:
+      An array of this shape and dtype.
 
     Examples:
 
@@ -415,7 +469,18 @@ def full_like(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`fill_value` with the shape and dtype of `a` (or those given).
+    """Return an array like another array, in which each element is `fill_value`.
+
+    Args:
+      a: an array, or an object with a shape and a dtype.
+      fill_value: a number, or an array that is broadcast to the shape.
+      dtype: the dtype of the result. Default: that of `a`.
+      shape: the shape of the result. Default: that of `a`.
+      device: a device, or a sharding, of the result.
+      out_sharding: a sharding of the result.
+
+    Returns:
+      An array of this shape and dtype.
 
     Examples:
 
@@ -444,7 +509,8 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
       >>> y is x
       False
     """
-    return array(operand("copy", a), copy=True, order=order)
+    operand("copy", a)
+    return array(a, copy=True, order=order)
 
 
 # ---- from other libraries, buffers, files ---------------------------------------------------------------------

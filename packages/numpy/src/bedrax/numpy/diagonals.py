@@ -87,7 +87,16 @@ def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """Ones at and below a diagonal and zeros above; arguments as in `eye`.
+    """Return a matrix with ones at and below a diagonal, and zeros above.
+
+    Args:
+      N: the number of rows.
+      M: the number of columns. Default: `N`.
+      k: the diagonal: 0 is the main one, 1 the one above, -1 the one below.
+      dtype: the dtype. Default: the default float dtype.
+
+    Returns:
+      An array of shape ``(N, M)``.
 
     Examples:
 
@@ -114,7 +123,14 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
 
 @one_program(static=("k",))
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """Matrices with zeros above a diagonal; `k` as in `eye`.
+    """Replace the elements above a diagonal by zeros.
+
+    Args:
+      m: array of rank 2 or more; its last two axes are matrices.
+      k: the diagonal: 0 is the main one, 1 the one above, -1 the one below.
+
+    Returns:
+      An array of the type of `m`.
 
     Examples:
 
@@ -128,7 +144,14 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 @one_program(static=("k",))
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """Matrices with zeros below a diagonal; `k` as in `eye`.
+    """Replace the elements below a diagonal by zeros.
+
+    Args:
+      m: array of rank 2 or more; its last two axes are matrices.
+      k: the diagonal: 0 is the main one, 1 the one above, -1 the one below.
+
+    Returns:
+      An array of the type of `m`.
 
     Examples:
 
@@ -197,9 +220,9 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         raise ValueError("diag input must be 1d or 2d")
     k = operator.index(k)
     zero = lax.full((), 0, x.dtype)
-    padded = lax.pad(x, zero, [(max(0, k), max(0, -k), 0)])
+    padded = lax.pad(x, zero, [(max(0, -k), max(0, k), 0)])
     n = padded.shape[0]
-    wide = lax.broadcast_in_dim(padded, (n, n), (1,))  # the column is the index of the element
+    wide = lax.broadcast_in_dim(padded, (n, n), (0,))  # the row is the index of the element
     return lax.select(_band((n, n), k, lax.eq), wide, lax.full_like(wide, 0))
 
 

@@ -159,7 +159,7 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether the dtype of `x` is not complex.
+    """Return whether the dtype of `x` is not complex. The values do not matter: ``1+0j`` is complex.
 
     Examples:
 

@@ -75,8 +75,7 @@ def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
         wanted = n // 2 + 1 if kind == "IRFFT" and d == axes[-1] else n
         if dims.is_constant_dim(wanted) and wanted < 1 or dims.is_constant_dim(n) and n < 1:
             raise ValueError(
-                f"jax.numpy.fft.{name}: axis {d} of length {a.shape[d]} is too short: invalid number of"
-                f" data points ({n})"
+                f"jnp.fft.{name}: axis {d} of length {a.shape[d]} is too short: invalid number of data points ({n})"
             )
         a = _resize(a, d, wanted)
     if kind in ("FFT", "IFFT", "IRFFT") and not dtypes.is_complex(a.dtype):

@@ -23,6 +23,7 @@ from bedrax.numpy_backend.host_array import HostArray
 _INT32 = np.dtype(np.int32)
 
 
+@errors.public_error
 class NonConcreteBooleanIndexError(errors.JAXIndexError):
     """An array was indexed by a traced mask: the size of the result would depend on its values.
 
@@ -55,8 +56,6 @@ class NonConcreteBooleanIndexError(errors.JAXIndexError):
     """
 
     code = "BX-TRACED-MASK"
-
-    __module__ = "jax.errors"  # the public module
 
     def __init__(self, tracer: Any) -> None:
         super().__init__(
@@ -242,7 +241,11 @@ def _entry(i: Any, position: int) -> Any:
     if isinstance(i, np.ndarray) and i.size == 0 and dtype == np.float64:
         return i.astype(np.int32)  # np.asarray([])
     raise TypeError(
-        coded("BX-INDEX-DTYPE", f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}")
+        coded(
+            "BX-INDEX-DTYPE",
+            f"an index is an integer or a mask, got {i!r} of dtype {dtype} at position {position}; convert it with"
+            " x.astype(int)",
+        )
     )
 
 

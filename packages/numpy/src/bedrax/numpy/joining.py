@@ -234,7 +234,14 @@ def block(arrays: Any) -> Array:
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """Join two arrays along an axis, or flattened.
+    """Join two arrays. Neither of them is changed.
+
+    Args:
+      arr, values: arrays. With `axis`, they have one rank, and equal lengths of all other axes.
+      axis: the axis to join along; None: both are flattened first.
+
+    Returns:
+      An array of the common dtype.
 
     Examples:
 
@@ -263,14 +270,20 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
             raise ValueError("number sections must be larger than 0.")
         part, rest = divmod(size, sections)
         if rest != 0 and not uneven:
-            raise ValueError(coded("BX-SPLIT", f"array split does not result in an equal division: rest is {rest}"))
+            raise ValueError(
+                coded(
+                    "BX-SPLIT",
+                    f"array split does not result in an equal division: rest is {rest} of {x.shape[axis]} elements"
+                    f" along axis {axis}; jnp.array_split makes parts of unequal length",
+                )
+            )
         sizes = [part + 1] * rest + [part] * (sections - rest) if uneven and rest != 0 else [part] * sections
     else:
         if isinstance(indices_or_sections, (Array, np.ndarray)):
             known = concrete_value(indices_or_sections)
             if known is None:
                 raise errors.ConcretizationTypeError(
-                    indices_or_sections, f"in jax.numpy.{name} argument 1; the points to split at must be static"
+                    indices_or_sections, f"in jnp.{name} argument 1; the points to split at must be static"
                 )
             points = [int(i) for i in known.reshape(-1)]
             if not known.ndim:
@@ -311,7 +324,15 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """`split` that allows parts that differ in length by one.
+    """Cut an array along one axis into parts. The lengths of the parts may differ by one.
+
+    Args:
+      ary: array.
+      indices_or_sections: the number of parts, or the positions to cut at.
+      axis: the axis.
+
+    Returns:
+      A list of arrays; the first ones are longer by one.
 
     Examples:
 

@@ -309,6 +309,26 @@ def _lu_solve(lu: Array, permutation: Array, b: Array) -> Array:
     return factor.triangular_solve(lu, y, left_side=True)
 
 
+def _lu_solve_transposed(lu: Array, permutation: Array, b: Array) -> Array:
+    """The x with ``a.T @ x = b``, from the same decomposition."""
+    y = factor.triangular_solve(lu, b, left_side=True, transpose_a=True)
+    x = factor.triangular_solve(lu, y, left_side=True, lower=True, transpose_a=True, unit_diagonal=True)
+    return jnp.take_along_axis(x, jnp.argsort(permutation, axis=-1)[..., :, None], axis=-2)
+
+
+def _solution(a: Array, b: Array) -> Array:
+    """The x with ``a @ x = b`` (columns). Its derivatives are solutions from the same decomposition of `a`."""
+    from bedrax.autodiff import custom_linear_solve
+
+    lu, _, permutation = factor.lu(lax.stop_gradient(a))
+    return custom_linear_solve(
+        lambda x: matmul(a, x, precision="highest"),
+        b,
+        lambda _, y: _lu_solve(lu, permutation, y),
+        lambda _, y: _lu_solve_transposed(lu, permutation, y),
+    )
+
+
 def _batched(a: Array, b: Array) -> tuple[Array, Array]:
     """Matrices with equal batch dimensions."""
     batch = lax.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -340,14 +360,12 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     if vector:
         b = b[:, None]
     if not dims.definitely_equal(a.shape[-1], b.shape[-2]):
+        given, wanted = (b.shape[:-1], "[n]") if vector else (b.shape, "[..., n, m]")
         raise ValueError(
-            coded(
-                "BX-SOLVE", f"jnp.linalg.solve: shapes {a.shape} and {b.shape} do not fit: [..., n, n] and [..., n, m]"
-            )
+            coded("BX-SOLVE", f"jnp.linalg.solve: shapes {a.shape} and {given} do not fit: [..., n, n] and {wanted}")
         )
     a, b = _batched(a, b)
-    lu, _, permutation = factor.lu(a)
-    x = _lu_solve(lu, permutation, b)
+    x = _solution(a, b)
     return x[..., 0] if vector else x
 
 

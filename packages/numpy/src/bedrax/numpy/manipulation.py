@@ -105,7 +105,15 @@ def _new_shape(own: tuple, shape: tuple) -> tuple:
 
 
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
-    """The elements of an array along one axis, in order "C" (last axis fastest) or "F".
+    """Return the elements of an array along one axis.
+
+    Args:
+      a: array.
+      order: ``"C"``: the last axis changes fastest; ``"F"``: the first axis does.
+      out_sharding: optional placement of the result.
+
+    Returns:
+      An array of rank 1.
 
     Examples:
 
@@ -220,7 +228,17 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Exchange two axes.
+    """Exchange two axes of an array.
+
+    Args:
+      a: array.
+      axis1, axis2: the axes; negative ones count from the end.
+
+    Returns:
+      An array of the dtype of `a`.
+
+    Raises:
+      ValueError: the array does not have one of the axes.
 
     Examples:
 
@@ -279,7 +297,14 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 @one_program(static=("axis",))
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
-    """Reverse the order along axes (all, one, or several).
+    """Reverse the order of the elements along axes.
+
+    Args:
+      m: array.
+      axis: the axis or axes; None denotes all.
+
+    Returns:
+      An array of the type of `m`.
 
     Examples:
 
@@ -322,7 +347,15 @@ def flipud(m: ArrayLike) -> Array:
 
 @one_program(static=("k", "axes"))
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """Rotate by 90 degrees `k` times in the plane of two axes, from the first to the second.
+    """Rotate an array by 90 degrees, in the plane of two axes.
+
+    Args:
+      m: array of rank 2 or more.
+      k: the number of rotations, from the first axis towards the second; negative ones turn back.
+      axes: the two axes.
+
+    Returns:
+      An array of the dtype of `m`.
 
     Examples:
 
@@ -345,7 +378,15 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: Any = None) -> Array:
-    """An array with axes added in front and axes of length 1 repeated, to have `shape`.
+    """Broadcast an array to a shape by NumPy's rules: axes are added in front, and axes of length 1 are repeated.
+
+    Args:
+      array: array.
+      shape: the shape of the result.
+      out_sharding: optional placement of the result.
+
+    Returns:
+      An array of this shape, of the dtype of `array`.
 
     Raises:
       ValueError: the shape does not fit.
@@ -425,7 +466,14 @@ def atleast_2d(*arys: Any) -> Array | list[Array]:
 
 
 def atleast_3d(*arys: Any) -> Array | list[Array]:
-    """Arrays of rank 3 at least: a vector becomes (1, n, 1), a matrix (m, n, 1).
+    """Return arrays with at least three axes.
+
+    Args:
+      arys: arrays or numbers.
+
+    Returns:
+      One array, or a list of arrays if several are given. A number gets the shape (1, 1, 1), an array of shape (n,) the
+      shape (1, n, 1), one of shape (m, n) the shape (m, n, 1). Arrays of higher rank are unchanged.
 
     Examples:
 

@@ -191,10 +191,6 @@ def _module_protocol(self, types: Any):
     return NotImplemented
 
 
-def _matmul(x: Any, y: Any) -> Array:
-    return matmul(x, y)
-
-
 def _no_flat(self):
     raise NotImplementedError("array.flat is not supported; use array.ravel() or iterate over array.reshape(-1)")
 
@@ -203,8 +199,8 @@ METHODS: dict[str, Any] = {
     "__getitem__": indexing.getitem,
     "__setitem__": _setitem,
     "__contains__": _contains,
-    "__matmul__": _operator(_matmul, "__matmul__"),
-    "__rmatmul__": _operator(_matmul, "__rmatmul__", True),
+    "__matmul__": _operator(matmul, "__matmul__"),
+    "__rmatmul__": _operator(matmul, "__rmatmul__", True),
     "__round__": _round_builtin,
     "__array_namespace__": _array_namespace,
     "__array_module__": _module_protocol,

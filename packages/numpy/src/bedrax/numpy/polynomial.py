@@ -190,11 +190,11 @@ _EACH = 64  # the greatest number of coefficients that are single operands: prog
 
 @one_program(static=("unroll",))
 def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
-    """The values of a polynomial, by Horner's rule.
+    """Evaluate a polynomial at some points, by Horner's rule.
 
     Args:
       p: coefficients along the first axis.
-      x: the points.
+      x: the points, array of any shape.
       unroll: the greatest number of coefficients evaluated without a loop; more of them are evaluated in a loop, with
         this number of steps in its body. None: 8.
 

@@ -12,6 +12,7 @@ from bedrax.core import config, dims, dtypes, errors, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.one_program import one_program
+from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax import lattice
 from bedrax.lax.choices import one_of
@@ -31,13 +32,13 @@ def _known(x: Any, what: str) -> Any:
     if isinstance(x, (Array, np.ndarray, np.generic)):
         value = np.asarray(x)
         if value.ndim:
-            raise TypeError(f"jax.numpy.arange: arguments must be scalars; got {what} of shape {value.shape}")
+            raise TypeError(public(f"jax.numpy.arange: arguments must be scalars; got {what} of shape {value.shape}"))
         return value[()]
     if isinstance(x, (bool, int, float, complex)):
         return x
     if hasattr(x, "__jax_array__"):
         return _known(x.__jax_array__(), what)
-    raise TypeError(f"jax.numpy.arange: arguments must be numbers; got {what}={x!r}")
+    raise TypeError(public(f"jax.numpy.arange: arguments must be numbers; got {what}={x!r}"))
 
 
 def arange(
@@ -303,10 +304,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     """
     args = [as_array("meshgrid", x) for x in xi]
     if not copy:
-        raise ValueError("jax.numpy.meshgrid only supports copy=True")
+        raise ValueError(public("jax.numpy.meshgrid only supports copy=True"))
     one_of("meshgrid", "indexing", indexing, ("xy", "ij"))
     if any(a.ndim > 1 for a in args):
-        raise ValueError(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[a.shape for a in args]}")
+        raise ValueError(public(f"Arguments to jax.numpy.meshgrid must be 1D, got shapes {[a.shape for a in args]}"))
     args = [lax.reshape(a, (a.size,)) for a in args]
     order = list(range(len(args)))
     if indexing == "xy" and len(args) >= 2:

@@ -280,7 +280,19 @@ def prod(
     """
 
 def ptp(a: ArrayLike, axis: Axis | None = None, out: None = None, keepdims: bool = False) -> Array:
-    """The difference of the largest and the smallest element along axes.
+    """Return the difference of the largest and the smallest element.
+
+    Args:
+      a: array.
+      axis: the axis or axes; None denotes all.
+      out: must be None.
+      keepdims: keep these axes, with length 1.
+
+    Returns:
+      An array without these axes, of the dtype of `a`.
+
+    Raises:
+      ValueError: there are no elements.
 
     Examples:
 

@@ -12,6 +12,7 @@ from bedrax.core import dims, dtypes, errors, positions
 from bedrax.core.array import Array
 from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
+from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike, DTypeLike, ShapeLike
 from bedrax.lax.choices import one_of
 from bedrax.lax.operators import add, floor_divide, multiply, remainder
@@ -528,7 +529,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
     for k, a in enumerate(args):
         x = array("ix_", a)
         if x.ndim != 1:
-            raise ValueError(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {x.shape}")
+            raise ValueError(public(f"Arguments to jax.numpy.ix_ must be 1-dimensional, got shape {x.shape}"))
         if x.dtype == np.bool_:
             x = nonzero(x)[0]
         elif not x.size:

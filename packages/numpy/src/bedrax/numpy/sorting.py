@@ -245,7 +245,13 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 
 def sort_complex(a: ArrayLike) -> Array:
-    """The elements along the last axis as complex numbers, sorted by real, then by imaginary part.
+    """Sort along the last axis by the real part, then by the imaginary part.
+
+    Args:
+      a: array, real or complex.
+
+    Returns:
+      A complex array of the shape of `a`: float32 becomes complex64, float64 becomes complex128.
 
     Examples:
 

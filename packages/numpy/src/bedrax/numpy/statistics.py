@@ -46,7 +46,7 @@ def average(
     returned: bool = False,
     keepdims: bool = False,
 ) -> Array | tuple[Array, ...]:
-    """Weighted average.
+    """Return the average, in which elements may have weights: ``sum(a * weights) / sum(weights)``.
 
     Args:
       a: array.
@@ -54,6 +54,10 @@ def average(
       weights: of the shape of `a`, or with one axis for each averaged one (in the order of `axis`).
       returned: also return the sum of the weights.
       keepdims: keep averaged axes with length 1.
+
+    Returns:
+      The average, of a float or complex dtype, without the averaged axes. With `returned`, a pair: the average, and the sum
+      of the weights (without weights, the number of elements), of the same shape.
 
     Raises:
       ValueError: the shape of the weights does not fit.
@@ -396,7 +400,21 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`quantile` of ``q / 100``.
+    """Return percentiles: numbers that `q` percent of the elements do not exceed.
+
+    Args:
+      a: array of real numbers.
+      q: percents from 0 to 100: a number, or an array of them.
+      axis: the axis or axes; None denotes all.
+      out: must be None.
+      overwrite_input: must be False.
+      method: how to choose between two neighbouring elements; see `quantile`.
+      keepdims: keep these axes, with length 1.
+      weights: how often each element counts; of the shape of `a`, or one per position along `axis`.
+      out_sharding: optional placement of the result.
+
+    Returns:
+      A float array: the axes of `q`, then the other axes of `a`.
 
     Examples:
 

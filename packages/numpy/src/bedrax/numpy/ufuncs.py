@@ -17,6 +17,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.defining import with_example
 from bedrax.core.one_program import one_program
+from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import operators
 from bedrax.lax.operators import documentation, documented, inexact2
@@ -658,7 +659,16 @@ def _is_inf(x):
 
 
 def fabs(x: ArrayLike, /) -> Any:
-    """Elementwise absolute value as a float; not of complex numbers.
+    """Return the absolute value of each element as a float.
+
+    Args:
+      x: array of integers, booleans or floats.
+
+    Returns:
+      An array of the shape of `x`. Integers become floats of the default dtype.
+
+    Raises:
+      TypeError: `x` is complex; `abs` takes complex numbers.
 
     Examples:
 
@@ -807,7 +817,16 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
 
 @one_program
 def signbit(x: Array, /) -> Array:
-    """Whether the sign bit is set, elementwise: of negative numbers, -0.0, and some nans.
+    """Return whether each element has its sign bit set. Negative numbers, -0.0 and some NaNs have it.
+
+    Args:
+      x: array of booleans, integers or floats.
+
+    Returns:
+      A boolean array of the shape of `x`.
+
+    Raises:
+      ValueError: the dtype of `x` has no sign bit here, such as a complex one.
 
     Examples:
 
@@ -821,7 +840,7 @@ def signbit(x: Array, /) -> Array:
     if dtypes.is_integer(dtype):
         return lax.lt(x, _constant(x, 0))
     if not dtypes.is_floating(dtype):
-        raise ValueError(f"jax.numpy.signbit is not well defined for {dtype}")
+        raise ValueError(public(f"jax.numpy.signbit is not well defined for {dtype}"))
     bits = dtypes.itemsize_bits(dtype)
     if bits < 8:
         x, bits = lax.convert_to(x, np.dtype(np.float32), False), 32
@@ -1120,7 +1139,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Any:
 def _integers(name, x1, x2):
     x, y = promote(name, (x1, x2))
     if not dtypes.is_integer(aval_of(x).dtype):
-        raise ValueError(f"Arguments to jax.numpy.{name} must be integers.")
+        raise ValueError(public(f"Arguments to jax.numpy.{name} must be integers."))
     return _full_pair(x, y)
 
 

@@ -233,7 +233,16 @@ def expm1(x: ArrayLike, /) -> Array:
     """
 
 def fabs(x: ArrayLike, /) -> Any:
-    """Elementwise absolute value as a float; not of complex numbers.
+    """Return the absolute value of each element as a float.
+
+    Args:
+      x: array of integers, booleans or floats.
+
+    Returns:
+      An array of the shape of `x`. Integers become floats of the default dtype.
+
+    Raises:
+      TypeError: `x` is complex; `abs` takes complex numbers.
 
     Examples:
 
@@ -560,7 +569,16 @@ def sign(x: Array, /) -> Array:
     """
 
 def signbit(x: Array, /) -> Array:
-    """Whether the sign bit is set, elementwise: of negative numbers, -0.0, and some nans.
+    """Return whether each element has its sign bit set. Negative numbers, -0.0 and some NaNs have it.
+
+    Args:
+      x: array of booleans, integers or floats.
+
+    Returns:
+      A boolean array of the shape of `x`.
+
+    Raises:
+      ValueError: the dtype of `x` has no sign bit here, such as a complex one.
 
     Examples:
 

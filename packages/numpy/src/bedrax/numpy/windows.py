@@ -10,6 +10,7 @@ from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
+from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy.arguments import inexact
 
@@ -114,5 +115,5 @@ def i0(x: ArrayLike) -> Array:
     """
     (x,) = inexact("i0", x)
     if dtypes.is_complex(x.dtype):
-        raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.dtype}; it is defined for real numbers.")
+        raise ValueError(public(f"Unsupported input type to jax.numpy.i0: {x.dtype}; it is defined for real numbers."))
     return lax.exp(lax.abs(x)) * lax.bessel_i0e(x)

@@ -17,7 +17,10 @@ from bedrax.core import offers
 from bedrax.core.columns import Column
 
 numpy_rules: Final = Column(
-    "NumPy evaluation", "bedrax.numpy_backend.rules", signature="rule(*ndarrays, **params) -> ndarray, or list of them"
+    "NumPy evaluation",
+    "bedrax.numpy_backend.rules",
+    signature="rule(*ndarrays, **params) -> ndarray, or list of them",
+    purpose="evaluation with NumPy",
 )
 # Loaded when a primitive has no rule. The module evaluates programs, and so needs this column.
 numpy_rules.otherwise = lambda prim: offers.offered("NumPy rule of what is composed")(prim)

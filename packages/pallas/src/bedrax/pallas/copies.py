@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import lax
+from bedrax.core.public import public
 from bedrax.pallas.inside import assert_while_running
 from bedrax.pallas.specs import MemorySpace
 from bedrax.state import Ref
@@ -22,8 +23,12 @@ def _elsewhere(what: str, **given: Any) -> None:
     named = [name for name, value in given.items() if value is not None]
     if named:
         raise NotImplementedError(
-            f"{what}: {', '.join(named)} names another device or core, and interpreted kernels run on one, one after the"
-            " other; write the exchange with jax.lax.ppermute or jax.lax.all_gather under jax.shard_map, around kernels"
+            public(
+                f"{what}: {', '.join(named)} names another device or core, and interpreted kernels run on one, one"
+                " after the"
+                " other; write the exchange with jax.lax.ppermute or jax.lax.all_gather under jax.shard_map, around"
+                " kernels"
+            )
         )
 
 

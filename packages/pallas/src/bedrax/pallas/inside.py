@@ -13,6 +13,7 @@ import numpy as np
 from bedrax import lax, pytree
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
+from bedrax.core.public import public
 from bedrax.core.tracing import Tracer
 from bedrax.lax.filling import full
 from bedrax.lax.primitives.callbacks import debug_callback as _debug_callback
@@ -430,7 +431,7 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
       Array([ 1,  2, 10, 20], dtype=int32)
     """
     if out_sharding is not None:
-        raise NotImplementedError("empty: out_sharding is not supported here; use jax.device_put")
+        raise NotImplementedError(public("empty: out_sharding is not supported here; use jax.device_put"))
     return full(tuple(shape), 0, dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Sequence
@@ -32,17 +33,18 @@ def create_device_mesh(
 ) -> np.ndarray:
     """The devices as an array for a `Mesh`. For devices with coordinates, each axis follows physical axes.
 
-    The last axis gets its physical axes first. On small slices (trays) of TPU v5e, v6e and v7x, the devices are in the
-    order of a ring, so that each is a neighbour of the next.
+    The last axis gets its physical axes first. On small slices of TPU v5e, v5p, v6e and v7x, the devices are in the order
+    of a ring, so that each is a neighbour of the next.
 
     Args:
       mesh_shape: the shape of the array; axes with more communication come last.
       devices: the devices. Default: those of the default platform.
-      contiguous_submeshes: keep the given order of the devices, so that parts of leading axes are neighbours.
+      contiguous_submeshes: the devices of each process are a block of the array.
       allow_split_physical_axes: if no physical axes have these sizes, use the devices in their order.
 
     Raises:
-      ValueError: the shape has another number of devices.
+      ValueError: the shape has another number of devices; or `contiguous_submeshes`, and processes have different numbers
+      of devices.
       NotImplementedError: no physical axes have these sizes.
 
     Examples:
@@ -63,9 +65,55 @@ def create_device_mesh(
         found = handler(mesh_shape, devices, contiguous_submeshes=contiguous_submeshes)
         if found is not None:
             return found
-    if contiguous_submeshes or getattr(devices[0], "coords", None) is None:
-        return _array(devices, mesh_shape)
-    return _along_physical_axes(tuple(mesh_shape), devices, allow_split_physical_axes)
+    if contiguous_submeshes:
+        return _in_blocks_of_processes(tuple(mesh_shape), devices, allow_split_physical_axes)
+    return _ordered(tuple(mesh_shape), devices, allow_split_physical_axes)
+
+
+def _ordered(shape: tuple[int, ...], devices: list, may_split: bool) -> np.ndarray:
+    if getattr(devices[0], "coords", None) is None:
+        return _array(devices, shape)
+    return _along_physical_axes(shape, devices, may_split)
+
+
+def _in_blocks_of_processes(shape: tuple[int, ...], devices: list, may_split: bool) -> np.ndarray:
+    """An array in which the devices of each process are a block: the usual order if it has such blocks."""
+    groups: dict[int, list[Any]] = {}
+    for d in devices:
+        groups.setdefault(getattr(d, "process_index", 0), []).append(d)
+    (size, *others) = {len(group) for group in groups.values()}
+    if others:
+        counts = {index: len(group) for index, group in sorted(groups.items())}
+        raise ValueError(
+            f"create_device_mesh(contiguous_submeshes=True): the devices of each process are to be a block of a mesh of shape"
+            f" {shape}, and processes have different numbers of devices, {counts}; pass devices= with as many of each, or"
+            " contiguous_submeshes=False"
+        )
+    with contextlib.suppress(NotImplementedError):
+        whole = _ordered(shape, devices, may_split)
+        if all(_is_block(whole, group) for group in groups.values()):
+            return whole
+    # A block is as long as possible along the last axes, which have the most communication.
+    block, left = [], size
+    for n in reversed(shape):
+        block.insert(0, math.gcd(n, left))
+        left //= block[0]
+    outer = tuple([n // b for n, b in zip(shape, block, strict=True)])
+    return _joined(tuple(block), outer, [_ordered(tuple(block), groups[k], True) for k in sorted(groups)])
+
+
+def _is_block(whole: np.ndarray, group: list) -> bool:
+    chosen = set(map(id, group))
+    places = [place for place, d in np.ndenumerate(whole) if id(d) in chosen]
+    return math.prod(np.ptp(places, axis=0) + 1) == len(group)
+
+
+def _joined(block: tuple[int, ...], outer: tuple[int, ...], blocks: list[np.ndarray]) -> np.ndarray:
+    """An array of blocks, along each axis as many as `outer` has."""
+    whole = np.stack(blocks).reshape(*outer, *block)
+    n = len(block)
+    whole = whole.transpose([a for i in range(n) for a in (i, n + i)])
+    return whole.reshape([a * b for a, b in zip(outer, block, strict=True)])
 
 
 def _along_physical_axes(shape: tuple[int, ...], devices: list, may_split: bool) -> np.ndarray:
@@ -97,8 +145,12 @@ _RINGS: dict[str, tuple[int, int]] = {
     "TPU v5e": (8, 16),
     "TPU v6 lite": (8, 16),
     "TPU v6e": (8, 16),
-    "TPU7x": (8, 8),
+    "TPU7x": (16, 16),
+    "TPU v5": (8, 8),
+    "TPU v5p": (8, 8),
 }
+_SQUARES = ("TPU7x", "TPU v5", "TPU v5p")  # only planes of 2 x 2 chips
+_CLOSED = ("TPU v5", "TPU v5p")  # one ring goes through both planes of 2 x 2 x 2 chips; smaller slices have none
 
 
 def _in_rings(shape: tuple[int, ...], grid: np.ndarray, kind: str) -> np.ndarray | None:
@@ -109,9 +161,13 @@ def _in_rings(shape: tuple[int, ...], grid: np.ndarray, kind: str) -> np.ndarray
     of_all, of_one = _RINGS.get(kind, (0, 0))
     if x * y * z > (of_one if sum(n > 1 for n in shape) == 1 else of_all) or min(x, y) < 2 or x * y % 2:
         return None
+    closed = kind in _CLOSED
+    if (kind in _SQUARES and (x, y) != (2, 2)) or (closed and z != 2):
+        return None
     swapped = x % 2 == 0 and (x < y or y % 2 == 1)
     ring = [(r, c) if swapped else (c, r) for r, c in (_ring(x, y) if swapped else _ring(y, x))]
-    return np.array([grid[i, j, k] for k in range(z) for i, j in ring], object).reshape(shape)
+    back = ring[::-1] if closed else ring
+    return np.array([grid[i, j, k] for k in range(z) for i, j in (back if k % 2 else ring)], object).reshape(shape)
 
 
 def _ring(rows: int, columns: int) -> list[tuple[int, int]]:
@@ -124,15 +180,21 @@ def _ring(rows: int, columns: int) -> list[tuple[int, int]]:
     return [*first, *others, *[(r, 0) for r in range(rows - 1, 0, -1)]]
 
 
+_CORES = 3  # the physical axis of the cores of a chip, after three of coordinates
+
+
 def _grouped(shape: tuple[int, ...], physical: tuple[int, ...]) -> list[tuple[int, ...]] | None:
     """For each axis of `shape`, the physical axes with this product of sizes, each axis used once; None if there are
-    none."""
+    none.
+
+    The last axis of `shape` is first, gets as many axes as possible, and has the cores of a chip among them.
+    """
 
     def assign(i: int, free: tuple[int, ...]):
         if i < 0:
             return [] if all(physical[a] == 1 for a in free) else None
-        for count in range(len(free) + 1):
-            for chosen in itertools.combinations(free, count):
+        for count in range(len(free), -1, -1):
+            for chosen in sorted(itertools.combinations(free, count), key=lambda c: _CORES not in c):
                 if math.prod(physical[a] for a in chosen) == shape[i]:
                     rest = assign(i - 1, tuple([a for a in free if a not in chosen]))
                     if rest is not None:
@@ -194,7 +256,4 @@ def create_hybrid_device_mesh(
     parts = [
         create_device_mesh(mesh_shape, groups[k], allow_split_physical_axes=allow_split_physical_axes) for k in keys
     ]
-    whole = np.stack(parts).reshape(*dcn_mesh_shape, *mesh_shape)
-    n = len(mesh_shape)
-    whole = whole.transpose([a for i in range(n) for a in (i, n + i)])
-    return whole.reshape([a * b for a, b in zip(dcn_mesh_shape, mesh_shape, strict=True)])
+    return _joined(tuple(mesh_shape), tuple(dcn_mesh_shape), parts)

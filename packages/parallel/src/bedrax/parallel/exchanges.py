@@ -67,7 +67,7 @@ def _check_kind(old: PartitionSpec, new: PartitionSpec) -> None:
         return
     raise ValueError(
         f"reshard: parts of kind {new.unreduced_kind.name} over {sorted(map(str, new.unreduced))} are results of"
-        f" operations with out_sharding=P(..., unreduced={{...}}), such as jax.lax.reduce_max; a value with the spec {old}"
+        f" operations with out_sharding=P(..., unreduced={{...}}), such as lax.reduce_max; a value with the spec {old}"
         " can only become partial sums"
     )
 
@@ -98,7 +98,7 @@ def result(fun: Callable[..., Any], where: Any, operands: Sequence[Any]) -> Any:
     """
     types = [aval_of(x) for x in operands]
     out = staging.program_of(lambda *xs: [fun(*xs)], [_plain(t) for t in types]).out_avals[0]
-    to = executors.get().resolve(where, "out_sharding", out)
+    to = executors.get().resolve(where, "out_sharding", out, typed=True)
     split = to.sharding_of_type(out)
     spec = _spec(split)
     carried = frozenset(a for t in types for a in _named(t))

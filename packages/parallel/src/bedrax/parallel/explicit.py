@@ -25,8 +25,9 @@ from bedrax.core.avals import AbstractValue, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.context import Variable
 from bedrax.core.ir import Jaxpr
+from bedrax.core.public import public
 from bedrax.core.tracing import Primitive, pvary_p
-from bedrax.lax.primitives import collectives, placement
+from bedrax.lax.primitives import collectives, custom_rules, placement
 from bedrax.lax.primitives.placement import free, moved, reshard_p
 from bedrax.parallel import meshes
 from bedrax.parallel.meshes import AxisType
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 
-class ShardingTypeError(Exception):
+class ShardingTypeError(ValueError):
     """Values have splits, or partial sums, that an operation cannot combine.
 
     Examples:
@@ -93,8 +94,10 @@ class Operation:
         operands = ", ".join(t.short() for t in self.types)
         advice = advice or "Move an operand first, with jax.sharding.reshard(x, P(...))"
         return ShardingTypeError(
-            f"{self.name} of {operands}: {what}. {advice}, or let the compiler choose: jax.sharding.auto_axes(f,"
-            " out_sharding=P(...))."
+            public(
+                f"{self.name} of {operands}: {what}. {advice}, or let the compiler choose: jax.sharding.auto_axes(f,"
+                " out_sharding=P(...))."
+            )
         )
 
     def parts(self, entry: Any) -> int:
@@ -326,17 +329,12 @@ _FAMILIES: dict[str, Callable[..., Any]] = {
     "random_bits": elementwise,
     "placement": same,
     "calls": same,
-    "custom_rules": same,
     "collectives": same,
 }
 
 
 def _of_family(prim) -> Callable | None:
-    return (
-        None
-        if prim.family in ("calls", "custom_rules") and tables.programs.states(prim)
-        else _FAMILIES.get(prim.family)
-    )
+    return None if prim.family == "calls" and tables.programs.states(prim) else _FAMILIES.get(prim.family)
 
 
 # `rule(op, **params)`: per result an entry for each dimension, or None: its type has the split already.
@@ -434,7 +432,7 @@ def whole_operands(prim: Primitive, types: Sequence[Any], outs: Sequence[Any], p
 def operands_in_parts(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
     """The operands of an operation inside `shard_map`; a whole operand of a sum of parts becomes one of the parts."""
     over = frozenset().union(*map(_manual_sums, args))
-    if not over or prim in _WITH_TYPES or prim.family == "collectives" or tables.programs[prim](params):
+    if not over or prim in with_types or prim.family == "collectives" or tables.programs[prim](params):
         return args
     types = [aval_of(x) for x in args]
     outs = tables.shape_rules[prim](*types, **params)
@@ -498,7 +496,7 @@ def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any
     rule = sharding_rules.find(prim)
     if prim is reshard_p and _forbidden.value and params["to"] is not placement.anywhere:
         _check_kept(Operation(prim, types, [out], types[0].split), [out])
-    if prim in _WITH_TYPES or (rule is None and tables.programs[prim](params)):
+    if prim in with_types or (rule is None and tables.programs[prim](params)):
         return out  # the types of the inner programs have it
     shardings = [t.split for t in types if getattr(t, "split", None) is not None]
     outs = list(out) if prim.multiple_results else [out]
@@ -520,7 +518,8 @@ def typed(prim: Primitive, types: Sequence[AbstractValue], params: dict[str, Any
     return placed if prim.multiple_results else placed[0]
 
 
-_WITH_TYPES = (reshard_p, collectives.cast_p)  # the types of their results are among their params
+# Primitives whose shape rules return types with splits, and check those of operands.
+with_types: set[Primitive] = {reshard_p, collectives.cast_p, custom_rules.custom_lin_p}
 
 
 def _with(op: Operation, aval, spec, sums):
@@ -548,7 +547,8 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
       out_shardings: a sharding or a `PartitionSpec` of the current mesh, or a pytree prefix of `xs` with them.
 
     Raises:
-      ValueError: a spec without a current mesh, or one that does not divide a shape.
+      ValueError: a spec without a current mesh, or one that does not divide a shape; or it names an axis that is not
+      explicit.
 
     Examples:
 
@@ -565,7 +565,7 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         if where is not None:
             if isinstance(where, PartitionSpec) and not any(where[aval_of(x).ndim :]):
                 where = where.update(where[: aval_of(x).ndim])  # one spec for leaves of several ranks
-            to = executors.get().resolve(where, "out_shardings of reshard", aval_of(x))
+            to = executors.get().resolve(where, "out_shardings of reshard", aval_of(x), typed=True)
             if _forbidden.value and aval_of(x).split is not None:
                 types = [aval_of(x)]
                 _check_kept(Operation(reshard_p, types, types, types[0].split), [_moved_type(types[0], to)])
@@ -669,8 +669,10 @@ def _chosen(name: str, axes: Any) -> tuple[str, ...] | None:
     unknown = [n for n in names if n not in have]
     if unknown:
         raise ValueError(
-            f"{name}(axes={axes!r}): {unknown[0]!r} is no axis of the mesh in force, which has {have}; enter the"
-            " mesh with jax.set_mesh, or name one of its axes"
+            public(
+                f"{name}(axes={axes!r}): {unknown[0]!r} is no axis of the mesh in force, which has {have}; enter the"
+                " mesh with jax.set_mesh, or name one of its axes"
+            )
         )
     return None if set(names) == set(have) else names
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, overload
 from bedrax import pytree
 from bedrax.core import caches, executors, staging
 from bedrax.core.avals import aval_of
+from bedrax.core.public import public
 from bedrax.core.signatures import signature_of
 from bedrax.core.source import api_boundary
 from bedrax.core.staging import function_name, of_a_trace
@@ -280,7 +281,10 @@ def _mesh(mesh: Any) -> Mesh | AbstractMesh:
                 return concrete
         if mesh.empty:
             raise ValueError(
-                "shard_map: no mesh was given and none is in force; pass mesh=..., or call it under jax.set_mesh(mesh)"
+                public(
+                    "shard_map: no mesh was given and none is in force; pass mesh=..., or call it under"
+                    " jax.set_mesh(mesh)"
+                )
             )
     if not isinstance(mesh, Mesh | AbstractMesh):
         raise TypeError(f"shard_map: mesh is a Mesh or an AbstractMesh, got {mesh!r} of type {type(mesh)}")
@@ -394,8 +398,11 @@ def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Se
             raise ValueError(f"shard_map: {what} has {spec} for {name()}, which names {n!r} twice")
         if n in mesh.auto_axes and n not in names_in(spec):
             raise ValueError(
-                f"shard_map: {what} has {spec} for {name()}, but whole arrays have partial sums over axes of type Explicit"
-                f" only, and {n!r} is Auto; make the mesh with axis_types=(jax.sharding.AxisType.Explicit, ...)"
+                public(
+                    f"shard_map: {what} has {spec} for {name()}, but whole arrays have partial sums over axes of type"
+                    " Explicit"
+                    f" only, and {n!r} is Auto; make the mesh with axis_types=(jax.sharding.AxisType.Explicit, ...)"
+                )
             )
 
 
@@ -407,8 +414,11 @@ def _check_sums(aval: Any, spec: PartitionSpec, mesh: Any, manual: Sequence[str]
     have = without_axes(have, frozenset(mesh.axis_names).difference(manual))
     if (have.unreduced, have.reduced, have.unreduced_kind) != (spec.unreduced, spec.reduced, spec.unreduced_kind):
         raise ValueError(
-            f"shard_map: in_specs has {spec} for {name()}, of type {aval.str_short()}. Its partial sums and sums must be those"
-            " of the type: leave in_specs out, or change the argument first, with jax.sharding.reshard(x, spec)"
+            public(
+                f"shard_map: in_specs has {spec} for {name()}, of type {aval.str_short()}. Its partial sums and sums"
+                " must be those"
+                " of the type: leave in_specs out, or change the argument first, with jax.sharding.reshard(x, spec)"
+            )
         )
 
 
@@ -449,5 +459,5 @@ def _check_equal(aval: Any, spec: PartitionSpec, manual: Sequence[str], name: Ca
         raise ValueError(
             f"shard_map: out_specs has {spec} for {name()}, which has the type {aval.short()}. Name its partial sums in the"
             " spec, as P(..., unreduced={...}) or P(..., reduced={...}); or sum them, with psum or psum_scatter; a value that"
-            " varies becomes partial sums by jax.lax.pcast(x, axis, to='unreduced')."
+            " varies becomes partial sums by lax.pcast(x, axis, to='unreduced')."
         )

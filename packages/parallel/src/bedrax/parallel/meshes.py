@@ -20,6 +20,7 @@ import numpy as np
 from bedrax.core import offers
 from bedrax.core.codes import coded
 from bedrax.core.context import UNSET, Changes, Variable, continue_block, enter, leave
+from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike
 from bedrax.parallel import flags
 
@@ -343,8 +344,10 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
     def __enter__(self) -> Any:
         if flags.disallow_mesh_context_manager.value:
             raise RuntimeError(
-                "`with mesh:` is not allowed, because jax_disallow_mesh_context_manager is set: write"
-                " `with jax.set_mesh(mesh):`"
+                public(
+                    "`with mesh:` is not allowed, because jax_disallow_mesh_context_manager is set: write"
+                    " `with jax.set_mesh(mesh):`"
+                )
             )
         enter(self, {_entered: (*_entered.value, self)})
         return self
@@ -485,7 +488,7 @@ class set_mesh:
 
     def __init__(self, mesh: Mesh | None) -> None:
         if mesh is not None and not isinstance(mesh, Mesh):
-            raise ValueError(f"set_mesh needs a jax.sharding.Mesh or None, got {type(mesh)}")
+            raise ValueError(public(f"set_mesh needs a jax.sharding.Mesh or None, got {type(mesh)}"))
         self.prev_mesh: Any = _concrete.value
         self.prev_abstract_mesh: Any = _abstract.value
         self.thread: int = threading.get_ident()
@@ -532,7 +535,7 @@ class use_abstract_mesh:
 
     def __init__(self, mesh: AbstractMesh) -> None:
         if not isinstance(mesh, AbstractMesh):
-            raise ValueError(f"use_abstract_mesh needs a jax.sharding.AbstractMesh, got {type(mesh)}")
+            raise ValueError(public(f"use_abstract_mesh needs a jax.sharding.AbstractMesh, got {type(mesh)}"))
         self.mesh: AbstractMesh = mesh
 
     def __enter__(self) -> Any:

@@ -13,6 +13,7 @@ from bedrax.batching import vmap
 from bedrax.core import executors, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.jitting import jit, jit_p, jit_params
+from bedrax.core.public import public
 from bedrax.core.signatures import Signature, positions_of
 from bedrax.core.staging import function_name
 from bedrax.core.typing import JitFunction, P, R
@@ -239,9 +240,12 @@ def _devices(fun: Callable, size: int, found: Sequence, given: bool) -> np.ndarr
         found = list(range(size))
     if len(found) < size:
         raise ValueError(
-            f"pmap: {function_name(fun)} is mapped over an axis of size {size}, but there are {len(found)} devices. Reshape"
-            f" the axis to ({len(found)}, {-(-size // len(found))}) and vmap over the second, or (on CPU) set"
-            f" jax.config.update('jax_num_cpu_devices', {size}) at the start."
+            public(
+                f"pmap: {function_name(fun)} is mapped over an axis of size {size}, but there are {len(found)}"
+                " devices. Reshape"
+                f" the axis to ({len(found)}, {-(-size // len(found))}) and vmap over the second, or (on CPU) set"
+                f" jax.config.update('jax_num_cpu_devices', {size}) at the start."
+            )
         )
     array = np.empty(size, object)
     array[:] = found[:size]

@@ -6,7 +6,6 @@ equation by equation (`primitives.crosses_processes`).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from bedrax.autodiff.tables import linear
 from bedrax.batching.tables import batch_rules
 from bedrax.core import executors
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.caches import remembered
 from bedrax.core.tracing import Primitive
 from bedrax.lax.tables import decompositions
 from bedrax.parallel.meshes import Mesh
@@ -23,7 +23,7 @@ from bedrax.parallel.primitives import own_part_p, parts_of, whole_array_p
 from bedrax.parallel.specs import PartitionSpec
 
 
-@functools.lru_cache(64)
+@remembered(64)
 def own_mesh(mesh: Mesh) -> Mesh:
     """The devices of this process, in the order of a mesh of one axis. They may stand apart in it."""
     devices = np.empty(len(mesh.local_devices), object)

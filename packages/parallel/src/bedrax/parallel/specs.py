@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from bedrax.core.codes import coded
+from bedrax.core.public import public
 
 if TYPE_CHECKING:
     from bedrax.parallel.meshes import AbstractMesh, Mesh
@@ -43,7 +44,7 @@ def _kind(what: str, unreduced: frozenset, kind: UnreducedKind | None) -> Unredu
         return UnreducedKind.sum if unreduced else None
     if not isinstance(kind, UnreducedKind):
         raise TypeError(
-            f"{what}: unreduced_kind is a jax.sharding.UnreducedKind or None, got {kind!r} of type {type(kind)}"
+            public(f"{what}: unreduced_kind is a jax.sharding.UnreducedKind or None, got {kind!r} of type {type(kind)}")
         )
     if not unreduced:
         raise ValueError(
@@ -291,8 +292,11 @@ def check_pspec(
     left = [name for name in mesh.auto_axes if name in spec.unreduced or name in spec.reduced]
     if left:
         raise ValueError(
-            f"{spec}: partial sums are a fact of types, so their axes are Explicit (or Manual); the mesh has {left} of type"
-            " Auto. Make it with axis_types=(jax.sharding.AxisType.Explicit, ...)"
+            public(
+                f"{spec}: partial sums are a fact of types, so their axes are Explicit (or Manual); the mesh has"
+                f" {left} of type"
+                " Auto. Make it with axis_types=(jax.sharding.AxisType.Explicit, ...)"
+            )
         )
 
 

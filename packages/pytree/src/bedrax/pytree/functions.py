@@ -56,7 +56,14 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Leaf]:
-    """The leaves of a tree, left to right; see `tree_flatten`.
+    """Return the leaves of a tree, from left to right. Dictionaries are in the order of their sorted keys.
+
+    Args:
+      tree: containers of containers of leaves. None has no leaf.
+      is_leaf: ``node -> bool``: true for a node that counts as a leaf.
+
+    Returns:
+      A list.
 
     Examples:
 
@@ -74,7 +81,14 @@ def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list
 
 
 def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> PyTreeDef:
-    """The structure of a tree; see `tree_flatten`.
+    """Return the structure of a tree: its containers, without the leaves.
+
+    Args:
+      tree: containers of containers of leaves.
+      is_leaf: ``node -> bool``: true for a node that counts as a leaf.
+
+    Returns:
+      A `PyTreeDef`. Structures are compared by ``==``.
 
     Examples:
 
@@ -92,7 +106,17 @@ def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> P
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> Any:
-    """The tree with structure `treedef` and these leaves: the inverse of `tree_flatten`.
+    """Build a tree of a structure and leaves. It is the inverse of `tree_flatten`.
+
+    Args:
+      treedef: a structure, from `tree_structure` or `tree_flatten`.
+      leaves: as many objects as the structure has leaves, from left to right.
+
+    Returns:
+      The tree.
+
+    Raises:
+      ValueError: the number of leaves is another one.
 
     Examples:
 
@@ -107,7 +131,11 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> Any:
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether no element of `iterable` is a pytree node (None is one).
+    """Return whether each element of `iterable` is a leaf. None is a node.
+
+    Args:
+      iterable: the objects.
+      is_leaf: ``node -> bool``: true for a node that counts as a leaf.
 
     Examples:
 
@@ -241,7 +269,11 @@ def tree_reduce_associative(
 
 
 def tree_all(tree: Any, *, is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether all leaves are true; True without leaves.
+    """Return whether all leaves of a tree are true. It is True for a tree without leaves.
+
+    Args:
+      tree: containers of containers of booleans.
+      is_leaf: ``node -> bool``: true for a node that counts as a leaf.
 
     Examples:
 
@@ -337,7 +369,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Whether the structure is a single node: a leaf, or a node without children.
+    """Return whether a structure has one node only: it is a leaf, or a container without children.
 
     Examples:
 

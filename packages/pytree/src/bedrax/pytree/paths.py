@@ -108,7 +108,15 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The `(key path, leaf)` pairs of `tree`; see `tree_flatten_with_path`.
+    """Return the leaves of a tree, from left to right, each with the path of keys that leads to it.
+
+    Args:
+      tree: containers of containers of leaves.
+      is_leaf: ``node -> bool``: true for a node that counts as a leaf.
+      is_leaf_takes_path: `is_leaf` is called with the path, and the node.
+
+    Returns:
+      A list of pairs ``(path, leaf)``. A path is a tuple of keys; `keystr` prints it.
 
     Examples:
 

@@ -13,6 +13,7 @@ from bedrax import lax, pytree
 from bedrax.core import avals, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
+from bedrax.core.public import public
 from bedrax.core.tables import families_on_bases
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import DTypeLike, Shape
@@ -210,15 +211,20 @@ class KeyArray(Array):
 
     def __array__(self, dtype: DTypeLike | None = None, copy: Any = None) -> np.ndarray[Any, Any]:
         raise TypeError(
-            "an array of keys cannot be converted to a NumPy array; jax.random.key_data(keys) gives the numbers that they"
-            " are made of"
+            public(
+                "an array of keys cannot be converted to a NumPy array; jax.random.key_data(keys) gives the numbers"
+                " that they"
+                " are made of"
+            )
         )
 
     def __bool__(self) -> bool:
         raise TypeError("a key is neither true nor false")
 
     def _no_number(self, *_: Any) -> NoReturn:
-        raise TypeError("keys are not numbers; jax.random.key_data(arr) gives the numbers that they are made of.")
+        raise TypeError(
+            public("keys are not numbers; jax.random.key_data(arr) gives the numbers that they are made of.")
+        )
 
     if not TYPE_CHECKING:
         __int__ = __float__ = __complex__ = __index__ = _no_number

@@ -13,6 +13,7 @@ from bedrax.core import config, dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
+from bedrax.core.public import public
 from bedrax.core.tracing import Tracer
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.primitives.placement import placed
@@ -87,7 +88,9 @@ def typed_keys(keys: Any) -> tuple[Any, bool]:
             )
     mode = flags.legacy_prng_key.value
     if mode != "allow":
-        message = "an untyped key, an array of uint32, was passed to jax.random; make typed ones with jax.random.key"
+        message = public(
+            "an untyped key, an array of uint32, was passed to jax.random; make typed ones with jax.random.key"
+        )
         if mode == "error":
             raise ValueError(message)
         warnings.warn(message, UserWarning, stacklevel=4)
@@ -102,7 +105,9 @@ def single_key(name: str, key: Any) -> tuple[Any, bool]:
         return key, False
     typed, untyped = typed_keys(key)
     if aval_of(typed).shape:
-        raise ValueError(f"{name} takes one key, got shape {aval_of(typed).shape}; map it over keys with jax.vmap")
+        raise ValueError(
+            public(f"{name} takes one key, got shape {aval_of(typed).shape}; map it over keys with jax.vmap")
+        )
     return typed, untyped
 
 
@@ -117,7 +122,7 @@ def implementation_of(keys: Any) -> KeyImplementation:
 def _seed(name: str, seed: Any, implementation: KeyImplementation):
     shape = aval_of(seed).shape if not isinstance(seed, int) else ()
     if shape:
-        raise TypeError(f"{name} takes one seed, got shape {shape}; map it over them with jax.vmap")
+        raise TypeError(public(f"{name} takes one seed, got shape {shape}; map it over them with jax.vmap"))
     if isinstance(seed, (int, np.bool_)):
         seed = _python_seed(int(seed))
     if not dtypes.is_integer(aval_of(seed).dtype):
@@ -145,7 +150,9 @@ def _implementation(impl: Any, dtype: Any) -> KeyImplementation:
     if isinstance(dtype, str):
         return implementations.find(dtype)
     if not isinstance(dtype, KeyDType):
-        raise TypeError(f"dtype must be one of keys (see jax.random.key_dtype) or a generator's name, got {dtype!r}")
+        raise TypeError(
+            public(f"dtype must be one of keys (see jax.random.key_dtype) or a generator's name, got {dtype!r}")
+        )
     return dtype.implementation
 
 
@@ -173,10 +180,21 @@ def key(seed: ArrayLike, *, impl: KeyImplementation | str | None = None, dtype: 
 
 
 def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
-    """An untyped key: the numbers that `key` is made of, as a uint32 array.
+    """Make an untyped key: an array of uint32 with the numbers that a typed key (see `key`) is made of.
 
-    Functions of this module take untyped keys, too, and read them by ``jax_default_prng_impl``. New programs should use
-    `key`. With ``jax_enable_custom_prng`` this is `key`.
+    Functions of this module take untyped keys, too. They read them by the option ``jax_default_prng_impl``. New programs
+    should use `key`.
+
+    Args:
+      seed: an integer. Equal seeds give equal keys.
+      impl: the name of a generator. Default: that of ``jax_default_prng_impl``.
+
+    Returns:
+      An array of uint32, of shape (2,) for the default generator. With ``jax_enable_custom_prng``, a typed key.
+
+    Raises:
+      TypeError: the seed is no integer, or several.
+      OverflowError: the seed has more than 64 bits.
 
     Examples:
 
@@ -324,7 +342,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     else:
         shape = aval_of(data).shape
         if shape:
-            raise TypeError(f"fold_in takes one integer, got shape {shape}; map it over them with jax.vmap")
+            raise TypeError(public(f"fold_in takes one integer, got shape {shape}; map it over them with jax.vmap"))
         data = lax.convert_element_type(data, _U32)
     out = random_fold_in_p.bind(typed, data, impl=typed.aval.dtype.implementation)
     return random_unwrap_p.bind(out) if untyped else out

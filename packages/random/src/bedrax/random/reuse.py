@@ -17,9 +17,10 @@ from bedrax import pytree
 from bedrax.core import source, tables
 from bedrax.core.avals import aval_of
 from bedrax.core.columns import Column
-from bedrax.core.errors import JAXTypeError
+from bedrax.core.errors import JAXTypeError, public_error
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr, Literal
+from bedrax.core.public import public
 from bedrax.core.tracing import Tracer
 from bedrax.lax.primitives.shaping import broadcast_in_dim_p
 from bedrax.numpy_backend.tables import numpy_rules
@@ -31,6 +32,7 @@ _MOVING = frozenset(("shaping", "indexing", "conversions", "markers", "placement
 _LARGEST = 1 << 20  # an array of more keys is not checked
 
 
+@public_error
 class KeyReuseError(JAXTypeError):
     """The same random key was used twice, with ``jax_debug_key_reuse`` on.
 
@@ -58,7 +60,6 @@ class KeyReuseError(JAXTypeError):
       split it first
     """
 
-    __module__ = "jax.errors"  # the module that users import it from
     code = "BX-KEY-REUSED"
 
 
@@ -129,9 +130,12 @@ class Reading:
             before = self.where_used(mark)
             if before is not None:
                 raise KeyReuseError(
-                    f"a random key is used again by {where}; it was used by {before} before, and random numbers made"
-                    " from it would repeat. Use every key once: jax.random.split makes several of one,"
-                    " jax.random.fold_in numbers them, and jax.random.clone marks an intended repetition."
+                    public(
+                        f"a random key is used again by {where}; it was used by {before} before, and random numbers"
+                        " made"
+                        " from it would repeat. Use every key once: jax.random.split makes several of one,"
+                        " jax.random.fold_in numbers them, and jax.random.clone marks an intended repetition."
+                    )
                 )
             self.used[mark] = where
 

@@ -11,8 +11,9 @@ import math
 import threading
 from typing import Any
 
+from bedrax.core.codes import coded
 from bedrax.core.errors import InconclusiveDimensionOperation
-from bedrax.shape_poly.terms import DOCUMENTATION, Operation, add_to, multiply_terms, terms_of
+from bedrax.shape_poly.terms import Operation, add_to, multiply_terms, terms_of
 
 INFINITY = math.inf
 _DEPTH = 3
@@ -91,13 +92,13 @@ def decide(x: Any, symbol: str, y: Any) -> bool:
         return high <= 0
     if symbol == "<" and (high < 0 or low >= 0):
         return high < 0
-    raise InconclusiveDimensionOperation(
+    text = (
         f"Symbolic dimension comparison '{x}' {symbol} '{y}' is inconclusive.\n"
         f"(Dimension polynomial comparison '{x}' {symbol} '{y}' is inconclusive: it holds for some values of the"
         " variables and fails for others, or could not be decided.) Use max_dim and min_dim instead of conditions,"
-        f" or give constraints, such as '{x} {symbol} {y}', when the dimensions are made. See"
-        f" {DOCUMENTATION}#comparison-of-symbolic-dimensions-is-partially-supported"
+        f" or give constraints, such as '{x} {symbol} {y}', when the dimensions are made."
     )
+    raise InconclusiveDimensionOperation(coded("BX-DIM-VALUE", text))
 
 
 def _lower(scope, sums: dict, depth: int, splits: int = _SPLITS, assumed: tuple = ()) -> float:

@@ -22,9 +22,9 @@ from bedrax import lax
 from bedrax.core import dims
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions
+from bedrax.core.codes import coded
 from bedrax.shape_poly.bounds import bounds, decide, replace
 from bedrax.shape_poly.terms import (
-    DOCUMENTATION,
     Monomial,
     Operation,
     add_to,
@@ -265,9 +265,12 @@ class SymbolicDim:
 
     def _constant_needed(self):
         raise dims.InconclusiveDimensionOperation(
-            f"Symbolic dimension '{self}' used in a context that requires a constant. Its value is not known while the"
-            " program is traced: use it as a dimension, or as an array (jnp.array makes one of it). See"
-            f" {DOCUMENTATION}#comparison-of-symbolic-dimensions-is-partially-supported"
+            coded(
+                "BX-DIM-VALUE",
+                f"Symbolic dimension '{self}' used in a context that requires a constant. Its value is not known while"
+                " the"
+                " program is traced: use it as a dimension, or as an array (jnp.array makes one of it).",
+            )
         )
 
     def __int__(self) -> int:
@@ -359,9 +362,11 @@ def _evaluate_atom(atom, env):
         except KeyError:
             known = ", ".join(map(repr, sorted(env)))
             raise UnexpectedDimVar(
-                f"Encountered dimension variable '{atom}' that is not appearing in the shapes of the function"
-                f" arguments. The following dimension variables are appearing there: [{known}]. See"
-                f" {DOCUMENTATION}#dimension-variables-must-be-solvable-from-the-input-shapes"
+                coded(
+                    "BX-DIM-UNSOLVABLE",
+                    f"Encountered dimension variable '{atom}' that is not appearing in the shapes of the function"
+                    f" arguments. The following dimension variables are appearing there: [{known}].",
+                )
             ) from None
     x, y = (arg if type(arg) is int else arg.evaluate(env) for arg in (atom.x, atom.y))
     return _EVALUATE[atom.kind](x, y)

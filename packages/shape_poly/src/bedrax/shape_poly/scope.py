@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bedrax.core import source
+from bedrax.core.codes import coded
 from bedrax.shape_poly.bounds import bounds
 from bedrax.shape_poly.parsing import parse_dimension
-from bedrax.shape_poly.terms import DOCUMENTATION, Monomial, add_to, multiply_terms, over, terms_of
+from bedrax.shape_poly.terms import Monomial, add_to, multiply_terms, over, terms_of
 
 if TYPE_CHECKING:
     from bedrax.shape_poly.expressions import SymbolicDim
@@ -150,11 +151,11 @@ class SymbolicScope:
     def check(self, other: SymbolicDim, reference: SymbolicDim, context: str) -> None:
         """Raise ValueError unless the dimension `other` belongs to this scope."""
         if other.scope is not self:
-            raise ValueError(
+            text = (
                 f"Invalid mixing of symbolic scopes {context}.\nExpected {self} (that of '{reference}')\nand found for"
-                f" '{other}' {other.scope}\nMake the dimensions with one call of symbolic_shape, or give `scope`. See"
-                f" {DOCUMENTATION}#symbolic-dimension-scopes"
+                f" '{other}' {other.scope}\nMake the dimensions with one call of symbolic_shape, or give `scope`."
             )
+            raise ValueError(coded("BX-DIM-SCOPES", text))
 
     def __str__(self) -> str:
         where = f" created at {source.describe(self.place)}" if self.place is not None else ""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bedrax.core import dims
+from bedrax.core.codes import coded, page_of
 from bedrax.shape_poly.expressions import SymbolicDim, raw
 from bedrax.shape_poly.specs import scope_of
-from bedrax.shape_poly.terms import DOCUMENTATION, add_to, terms_of
+from bedrax.shape_poly.terms import add_to, terms_of
 
 Assertion = Callable[[str, Any, Any, str, Sequence[Any]], None]
 
@@ -90,12 +91,12 @@ def _solve_all(scope, equations: Sequence[_Equation], check: _Checker) -> None:
             if more is None:
                 unknown = ", ".join(map(repr, sorted(wanted - env.keys())))
                 open_ones = ", ".join(f"'{e.dim}' for dimension size {e.where}" for e in left)
-                raise ValueError(
+                text = (
                     f"Cannot solve for values of dimension variables {{{unknown}}}. We can only solve linear uni-variate"
                     " constraints, and systems of linear ones with constant coefficients."
-                    f" {check.using} Unprocessed specifications: {open_ones}. Please see"
-                    f" {DOCUMENTATION}#dimension-variables-must-be-solvable-from-the-input-shapes for more details."
+                    f" {check.using} Unprocessed specifications: {open_ones}."
                 )
+                raise ValueError(coded("BX-DIM-UNSOLVABLE", text))
             left.append(more)
 
 
@@ -170,14 +171,11 @@ class _Checker:
                 f"'{name}' = {{{len(values)}}} from specification '{spec}' for dimension {where} (= {{{len(values) + 1}}})"
             )
             values += [self.env[name], value]
-        message = (
-            f"{start}{problem} {self.using} Obtained dimension variables: {', '.join(obtained) or 'none'}. Please see"
-            f" {DOCUMENTATION}#shape-assertion-errors for more details."
-        )
+        message = f"{start}{problem} {self.using} Obtained dimension variables: {', '.join(obtained) or 'none'}."
         if known:
-            raise ValueError(message.format(*values))
+            raise ValueError(coded("BX-DIM-SHAPE", message.format(*values)))
         plain = message.replace("{{", "").replace("}}", "")  # programs use braces for values only
-        self.assertion(relation, x, y, plain, values)
+        self.assertion(relation, x, y, f"{plain}\n{page_of('BX-DIM-SHAPE')}", values)
 
     def found(self, name: str, value: Any, e: _Equation) -> None:
         """Record the value of a variable; it must be at least 1."""

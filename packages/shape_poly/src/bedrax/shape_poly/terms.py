@@ -12,8 +12,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 Monomial: TypeAlias = tuple[Any, ...]
 
-DOCUMENTATION = "https://docs.jax.dev/en/latest/export/shape_poly.html"
-
 
 class Operation(NamedTuple):
     """An atom: `floordiv(x, y)`, `mod(x, y)`, `max(x, y)` or `min(x, y)`."""

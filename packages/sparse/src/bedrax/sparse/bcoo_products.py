@@ -12,6 +12,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.array import Array
+from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike
 from bedrax.sparse import elements
 from bedrax.sparse.bcoo import BCOO, bcoo_update_layout, extracted, mapped
@@ -122,7 +123,7 @@ def bcoo_dot_general(
       Array([20.,  3.], dtype=float32)
     """
     if out_sharding is not None:
-        raise NotImplementedError("bcoo_dot_general has no out_sharding: use jax.lax.with_sharding_constraint")
+        raise NotImplementedError(public("bcoo_dot_general has no out_sharding: use jax.lax.with_sharding_constraint"))
     (lc, rc), (lb, rb) = dimension_numbers
     numbers = ((tuple(lc), tuple(rc)), (tuple(lb), tuple(rb)))
     preferred = None if preferred_element_type is None else np.dtype(preferred_element_type)

@@ -13,6 +13,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
+from bedrax.core.public import public
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
 from bedrax.sparse import elements
 from bedrax.sparse.bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout, index_dtype_of
@@ -130,7 +131,7 @@ def bcoo_broadcast_in_dim(
       Array([[0., 2.]], dtype=float32)
     """
     if sharding is not None:
-        raise NotImplementedError("bcoo_broadcast_in_dim has no sharding: use jax.lax.with_sharding_constraint")
+        raise NotImplementedError(public("bcoo_broadcast_in_dim has no sharding: use jax.lax.with_sharding_constraint"))
     shape, places = tuple(shape), tuple(broadcast_dimensions)
     if (
         len(places) != mat.ndim
@@ -442,7 +443,7 @@ def bcoo_reshape(
       Array([0., 2., 3., 0.], dtype=float32)
     """
     if sharding is not None:
-        raise NotImplementedError("bcoo_reshape has no sharding: use jax.lax.with_sharding_constraint")
+        raise NotImplementedError(public("bcoo_reshape has no sharding: use jax.lax.with_sharding_constraint"))
     if dimensions is not None:
         mat = bcoo_transpose(mat, permutation=dimensions)
     new = [operator.index(n) for n in new_sizes]

@@ -16,6 +16,7 @@ import numpy as np
 import bedrax.numpy as jnp
 from bedrax import pytree
 from bedrax.core.array import Array
+from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike, Shape
 from bedrax.sparse import bcoo, bcoo_products, bcoo_shaping
 from bedrax.sparse.bcoo import BCOO
@@ -294,7 +295,7 @@ def bcsr_dot_general(
             return BCSR.from_bcoo(out) if out.n_sparse == 2 else out
         raise TypeError(f"bcsr_dot_general takes a BCSR array first, got {type(lhs)} and {type(rhs)}")
     if out_sharding is not None:
-        raise NotImplementedError("bcsr_dot_general has no out_sharding: use jax.lax.with_sharding_constraint")
+        raise NotImplementedError(public("bcsr_dot_general has no out_sharding: use jax.lax.with_sharding_constraint"))
     (lc, rc), (lb, rb) = dimension_numbers
     return bcsr_dot_general_p.bind(
         lhs.data,

@@ -711,7 +711,7 @@ def _lin_from_jvp(self: HiPrim, nzs_in: tuple, *primals: Any) -> tuple:
     tape, nodes, (out, tangent) = _on_tape(self, which, lambda tangents: self.jvp(primals, tangents))
     moved = self.outputs.lowered_tangents(tangent, f"the tangent of the result of {type(self).__name__}")
     moving = tuple(type(t) is not Zero for t in moved)
-    program, saved = tape.to_jaxpr(nodes, [t for t in moved if type(t) is not Zero])
+    program, saved = tape.end().to_jaxpr(nodes, [t for t in moved if type(t) is not Zero])
     return out, (_LinearProgram(which, program, moving), saved)
 
 
@@ -735,7 +735,7 @@ def _transposed(self: HiPrim, linearized: Callable, which: _Tangents, cotangent:
     tape, nodes, tangent = _on_tape(self, which, linearized)
     moved = self.outputs.lowered_tangents(tangent, f"the tangent of the result of {type(self).__name__}")
     cts = self.outputs.lowered_tangents(cotangent, "a cotangent")
-    return which.joined(self, tape.backward(moved, cts, nodes))
+    return which.joined(self, tape.end().backward(moved, cts, nodes))
 
 
 def _bwd_from_jvp(self: HiPrim, res: Any, outgrad: Any, /) -> tuple:

@@ -9,6 +9,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
+from bedrax.core.public import public
 from bedrax.core.tracing import current
 from bedrax.state import primitives as prims
 from bedrax.state import views
@@ -136,7 +137,7 @@ def as_view(ref: Any) -> TransformedRef:
     if isinstance(ref, TransformedRef):
         return ref
     if not isinstance(ref, Ref):
-        raise TypeError(f"a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}")
+        raise TypeError(public(f"a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}"))
     return TransformedRef(ref)
 
 
@@ -162,8 +163,10 @@ def _value(ref: Ref, view: TransformedRef, value: Any) -> Any:
         return value
     if _rank(aval_of(value).dtype) > _rank(dtype):
         raise ValueError(
-            f"{value!r} is written to a reference to {dtype}, which would lose a part of it: convert it before,"
-            f" jnp.asarray(x).astype({str(dtype)!r})"
+            public(
+                f"{value!r} is written to a reference to {dtype}, which would lose a part of it: convert it before,"
+                f" jnp.asarray(x).astype({str(dtype)!r})"
+            )
         )
     if isinstance(value, (bool, int, float, complex)):
         scalar = dtype.type(value)  # a literal of the recorded program
@@ -216,7 +219,12 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
 
 def set(ref: Any, idx: Any, value: Any) -> None:
-    """``ref[idx] = value``. The arguments are those of `swap`.
+    """Write values to a part of a reference, as ``ref[idx] = value`` does.
+
+    Args:
+      ref: a reference, from ``jax.new_ref``.
+      idx: an index, or a tuple of indices: ints, slices, arrays of ints.
+      value: the values, of the shape and the dtype of the part.
 
     Examples:
 
@@ -231,7 +239,12 @@ def set(ref: Any, idx: Any, value: Any) -> None:
 
 
 def addupdate(ref: Any, idx: Any, x: Any) -> None:
-    """Add `x` at `idx`; a repeated index is added to repeatedly. The arguments are those of `swap`.
+    """Add values to a part of a reference. An index that stands there twice is added to twice.
+
+    Args:
+      ref: a reference, from ``jax.new_ref``.
+      idx: an index, or a tuple of indices: ints, slices, arrays of ints.
+      x: the values to add, of the shape and the dtype of the part.
 
     Examples:
 
@@ -286,7 +299,7 @@ def free_ref(ref: Ref) -> None:
 
 def _check_own(ref: Any, what: str) -> None:
     if not isinstance(ref, Ref):
-        raise TypeError(f"{what}: a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}")
+        raise TypeError(public(f"{what}: a reference (jax.new_ref) is needed, got {ref!r} of type {type(ref)}"))
     if isinstance(ref, TransformedRef):
         raise TypeError(f"{what}: {ref!r} is a view; the reference that it is a part of is frozen")
     if ref._trace is current.trace and not (type(ref) is RefTracer and ref.variable in current.trace.invars):

@@ -15,6 +15,7 @@ from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.effects import OperandEffect, control_flow_allowed_effects, custom_derivatives_allowed_effects
 from bedrax.core.ir import DropVar
 from bedrax.core.jitting import jit_p
+from bedrax.core.public import public
 from bedrax.core.staging import StagingTrace, stage_rules, without_references
 from bedrax.core.tables import effect_rules, line_rules, shape_rules
 from bedrax.core.tracing import Primitive, Tracer, current, set_trace
@@ -114,7 +115,7 @@ def _from_inside(prim, trace, ref, operands, params):
         f"a value that {type(trace).__name__.removesuffix('Trace').lower()} transforms is written to a reference of type"
         f" {ref.aval.short()} that the transformed function closes over: the reference has no room for it. Pass the"
         " reference as an argument of the function (vmap: with an axis; jvp, vjp: as what is differentiated), or write"
-        " a value that is not transformed (jax.lax.stop_gradient)."
+        " a value that is not transformed (lax.stop_gradient)."
     )
 
 
@@ -122,7 +123,7 @@ def check_alive(ref: Cell) -> None:
     """Raise for a reference that is freed, whose transformation has ended, or that is an argument of a running call."""
     if ref._value is None:
         raise ValueError(
-            f"a reference of type {ref._aval.short()} is used after jax.freeze or jax.free_ref has ended it"
+            public(f"a reference of type {ref._aval.short()} is used after jax.freeze or jax.free_ref has ended it")
         )
     if not ref._trace.alive:
         raise escaped(ref)
@@ -219,8 +220,11 @@ free_ref_p.abstract(lambda ref: [])
 def _check_value(what: str, part: ShapedArray, value: Any) -> None:
     if value.shape != part.shape:
         raise ValueError(
-            f"{what}: a value of shape {value.shape} is written to a part of a reference of shape {part.shape}; they are"
-            " equal. jnp.broadcast_to gives a value another shape."
+            public(
+                f"{what}: a value of shape {value.shape} is written to a part of a reference of shape {part.shape};"
+                " they are"
+                " equal. jnp.broadcast_to gives a value another shape."
+            )
         )
     if value.dtype != part.dtype:
         raise ValueError(

@@ -14,6 +14,7 @@ import numpy as np
 
 from bedrax.core import array, executors
 from bedrax.core.avals import AbstractValue, aval_functions
+from bedrax.core.public import public
 from bedrax.core.staging import StagedTracer
 from bedrax.core.tracing import Mutable, Trace, eval_trace
 
@@ -166,7 +167,7 @@ class Ref(Mutable):
         return self.aval.size
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise TypeError("references are made by jax.new_ref(value)")
+        raise TypeError(public("references are made by jax.new_ref(value)"))
 
     if TYPE_CHECKING:  # installed by `bedrax.state.operations`
 
@@ -272,7 +273,9 @@ class Cell(Ref):
         return repr(self)
 
     def __copy__(self) -> None:
-        raise TypeError("copies of a reference would be two names of one; jax.new_ref(ref[...]) makes a new one")
+        raise TypeError(
+            public("copies of a reference would be two names of one; jax.new_ref(ref[...]) makes a new one")
+        )
 
 
 Cell.__name__ = Cell.__qualname__ = "Ref"

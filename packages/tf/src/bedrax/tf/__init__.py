@@ -22,8 +22,8 @@ def why_absent() -> str | None:
     if sys.version_info[:2] > NEWEST_PYTHON:
         return f"TensorFlow is not installed: {wheels}, and this is Python {here}; use one of those"
     return (
-        f"TensorFlow is not installed: {wheels}; install the distribution tensorflow-cpu, or tensorflow, which is for"
-        " GPUs, too. The extras are 'jax[tf]' and 'jax[tensorflow]'"
+        f"TensorFlow is not installed: {wheels}; install 'bedrax[tf]', which has"
+        " tensorflow-cpu, or 'bedrax[tensorflow]', which has tensorflow, for GPUs, too"
     )
 
 

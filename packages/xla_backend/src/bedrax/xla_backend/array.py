@@ -6,7 +6,6 @@ dtype, conversion to the host, printing, shards, deletion, pickling and DLPack.
 
 from __future__ import annotations
 
-import functools
 import operator
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from bedrax import lax
 from bedrax.core import dtypes, jitting, offers
 from bedrax.core.avals import ShapedArray
+from bedrax.core.caches import remembered
 from bedrax.core.codes import coded
 from bedrax.core.tracing import current, eval_trace
 from bedrax.lax.primitives import shaping
@@ -113,7 +113,7 @@ def _rows(x):
         yield from _row_cutter(begin, min(begin + _ROWS, n))(x)
 
 
-@functools.lru_cache(256)
+@remembered(256)
 def _row_cutter(begin: int, end: int):
     return jitting.jit(lambda x: [lax.index_in_dim(x, i, keepdims=False) for i in range(begin, end)])
 

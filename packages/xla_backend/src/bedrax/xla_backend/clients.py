@@ -258,6 +258,34 @@ def _register_cuda(name: str) -> None:
 _OWN_REGISTRATION: dict[str, Callable[[str], None]] = {"xla_cuda12": _register_cuda, "xla_cuda13": _register_cuda}
 
 
+def describing(platform: str) -> bool:
+    """Whether a plugin can describe devices of a platform. It is loaded and initialized, and no client is started.
+
+    For "tpu", that is the library of the package `libtpu`, or the one that the environment variable TPU_LIBRARY_PATH
+    names.
+    """
+    with _lock:
+        _discover()
+        xla_client = runtime.xla_client()
+        if not xla_client.pjrt_plugin_loaded(platform):
+            library = _tpu_library() if platform == "tpu" else None
+            if library is None:
+                return False
+            xla_client.load_pjrt_plugin_dynamically(platform, library)
+        if not xla_client.pjrt_plugin_initialized(platform):
+            xla_client.initialize_pjrt_plugin(platform)
+    return True
+
+
+def _tpu_library() -> str | None:
+    """The path of the library for TPUs, or None."""
+    if path := os.environ.get("TPU_LIBRARY_PATH"):
+        return path
+    found = importlib.util.find_spec("libtpu")
+    folders = [] if found is None else found.submodule_search_locations or []
+    return next((str(p) for folder in folders if (p := pathlib.Path(folder, "libtpu.so")).exists()), None)
+
+
 def _wanted() -> list[str] | None:
     text = flags.platforms.value or flags.platform_name.value or flags.xla_backend.value
     if not text:
@@ -366,7 +394,7 @@ def clear_backends() -> None:
 
     Raises:
       RuntimeError: a client is still referenced, and `jax_debug_leaked_clients_on_clear_backends` is set.
-        The meshes of traced programs count as references.
+        The meshes of programs that are held count as references.
 
     Examples:
 

@@ -12,6 +12,7 @@ import functools
 import itertools
 import logging
 import operator
+import os
 import pathlib
 import re
 import sys
@@ -104,7 +105,8 @@ def kept_arguments(jaxpr: Jaxpr) -> tuple[bool, ...]:
 class LoweredProgram:
     """A StableHLO module of a jaxpr, with the data needed to compile and run it.
 
-    `program` is None if the executable was found without it.
+    `program` is None if the executable was found without it. The jaxpr, whose cache holds what was compiled, is not
+    among the data: executables are freed with it, without the garbage collector.
     """
 
     def __init__(
@@ -118,7 +120,10 @@ class LoweredProgram:
         program: Program | None,
         options: tuple[Any, ...],
     ) -> None:
-        self.jaxpr = jaxpr
+        self.in_avals: list[Any] = jaxpr.in_avals
+        self.out_avals: list[Any] = jaxpr.out_avals
+        self.effects: frozenset[Any] = jaxpr.effects
+        self.names_memory: bool = _names_memory(jaxpr)
         self.name = name
         self.placement = placement
         self.kept = kept
@@ -363,11 +368,11 @@ def _sums(place: Any) -> Any:
 
 
 def _with_sums(place: Any, aval: Any) -> Any:
-    """A sharding of the compiler, with the partial sums that a type has."""
+    """A sharding of the compiler, with the partial sums and sums that a type has, and no others."""
     split = getattr(aval, "split", None)
-    if split is None or not split.partial or not isinstance(place, sharding.NamedSharding):
+    if not isinstance(place, sharding.NamedSharding) or not (place.partial or (split is not None and split.partial)):
         return place
-    spec = split.spec
+    spec = sharding.PartitionSpec() if split is None else split.spec
     full = place.spec.update(unreduced=spec.unreduced, reduced=spec.reduced, unreduced_kind=spec.unreduced_kind)
     return place.update(spec=full)
 
@@ -519,6 +524,7 @@ class CompilerEffortLevel(enum.Enum):
         raise ValueError(f"{value!r} is not a valid CompilerEffortLevel; it is one of {levels}")
 
 
+_PARTS, _MOST_PARTS = "xla_cpu_parallel_codegen_split_count", 32  # XLA's option, and its default value
 _OF_EFFORT = ("optimization_level", "memory_fitting_level")
 
 
@@ -550,8 +556,12 @@ def compile_options(
     runtime.set_build_option(build, "exec_time_optimization_effort", flags.exec_time_optimization_effort.value)
     runtime.set_build_option(build, "memory_fitting_effort", flags.memory_fitting_effort.value)
     options.profile_version = flags.xla_profile_version.value
+    pairs: list[tuple[str, Any]] = []
+    chosen = _PARTS in os.environ.get("XLA_FLAGS", "") or _PARTS in (overrides or ())
+    if devices[0].platform == "cpu" and not chosen:
+        # XLA splits the code of a program for its threads. More parts than cores make more work, and nothing faster.
+        pairs.append((_PARTS, min(_MOST_PARTS, runtime.cores())))
     if overrides:
-        pairs = []
         for name, value in overrides.items():
             if (why := versions.missing(name) if name in versions.CAPABILITIES else None) is not None:
                 warnings.warn(f"the compiler option {name} has no effect: {why}", UserWarning, stacklevel=2)
@@ -565,7 +575,7 @@ def compile_options(
                     raise TypeError(f"compiler option {name} takes {kind}, got {value!r}") from None
             else:
                 pairs.append((name, value if isinstance(value, (str, bool, int, float)) else str(value)))
-        options.env_option_overrides = pairs
+    options.env_option_overrides = pairs
     return options
 
 
@@ -593,21 +603,21 @@ class LoadedProgram:
     in_layouts: list[None]
 
     def __init__(self, lowered: LoweredProgram, executable: runtime.LoadedExecutable) -> None:
-        jaxpr, where = lowered.jaxpr, lowered.placement
+        where = lowered.placement
         self.lowered = lowered
         self.executable = executable
         self.name: str = lowered.name
         self.kept: tuple[bool, ...] = lowered.kept
         self.committed: bool = where.committed
         self.in_turn: bool = turns.are_needed(executable, where.devices)
-        self.out_avals: list[Any] = [v.aval for v in jaxpr.outvars]
+        self.out_avals: list[Any] = lowered.out_avals
         self.kept_positions: list[int] = [i for i, k in enumerate(self.kept) if k]
-        self.effects: frozenset[Any] = jaxpr.effects
-        self.ordered: bool = any(e in effects.ordered_effects for e in jaxpr.effects)
+        self.effects: frozenset[Any] = lowered.effects
+        self.ordered: bool = any(e in effects.ordered_effects for e in lowered.effects)
         self.plain_results: bool = all(
             a.is_array and isinstance(a.dtype, np.dtype) and a.dtype != dtypes.float0 for a in self.out_avals
         )
-        self.only_arrays: bool = all(a.is_array for a in jaxpr.in_avals) and all(
+        self.only_arrays: bool = all(a.is_array for a in lowered.in_avals) and all(
             a.is_array and a.dtype != dtypes.float0 for a in self.out_avals
         )
         physical = [element_types.base_aval(a) for a in self.out_avals if a.is_array]
@@ -615,7 +625,7 @@ class LoadedProgram:
         self._read_layouts(where)
         if not where.several:
             self.in_shardings = [one] * len(self.kept_positions)
-            kinds = executable.get_output_memory_kinds()[0] if _names_memory(jaxpr) else ()
+            kinds = executable.get_output_memory_kinds()[0] if lowered.names_memory else ()
             self.out_shardings = [
                 one if k == "device" else make_single_device_sharding(where.devices[0], k) for k in kinds
             ]
@@ -666,7 +676,7 @@ class LoadedProgram:
                         runtime.HloSharding.from_proto(arguments[j]),
                         device_list,
                         mesh,
-                        len(self.lowered.jaxpr.invars[i].aval.shape),
+                        len(self.lowered.in_avals[i].shape),
                     )
                 )
             self.in_shardings.append(given)
@@ -675,7 +685,7 @@ class LoadedProgram:
         like: dict[int, Any] = {}
         for i in self.kept_positions:
             if where.arguments[i] is not None:
-                like.setdefault(len(self.lowered.jaxpr.invars[i].aval.shape), where.arguments[i])
+                like.setdefault(len(self.lowered.in_avals[i].shape), where.arguments[i])
         self.out_shardings = []
         for k, aval in enumerate(physical):
             given = where.results[k]
@@ -690,6 +700,8 @@ class LoadedProgram:
                     )
                     given = sharding.from_hlo(hlo, device_list, mesh, len(aval.shape), like.get(len(aval.shape)))
                     given = _with_sums(given, aval)
+                    if type(given) is sharding.NamedSharding and not {*given.spec_axes}.intersection(mesh.auto_axes):
+                        given = given.full(len(aval.shape))  # the split is that of the type
             self.out_shardings.append(given)
 
     def run(self, args: Sequence[Any]) -> list[Any]:
@@ -788,13 +800,18 @@ class NonFinite(FloatingPointError):
 
 def check_finite(name: str, outs: Sequence[Any]) -> None:
     """Raise FloatingPointError if a result has a NaN (or an infinity) and the debug options forbid it."""
+    kinds = [kind for kind, option in (("nan", config.debug_nans), ("inf", config.debug_infs)) if option.value]
     for x in outs:
-        if not isinstance(x, ArrayImpl) or not dtypes.is_inexact(x.dtype):
-            continue
-        value = np.asarray(x)
-        if value.dtype.isbuiltin != 1:
-            value = value.astype(np.float32)
-        if config.debug_nans.value and np.isnan(value).any():
-            raise NonFinite("nan", name)
-        if config.debug_infs.value and np.isinf(value).any():
-            raise NonFinite("inf", name)
+        for kind in kinds:
+            if is_bad(kind, x):
+                raise NonFinite(kind, name)
+
+
+def is_bad(kind: str, x: Any) -> bool:
+    """Return whether an array has a NaN (kind ``"nan"``) or an infinity (``"inf"``)."""
+    if not isinstance(x, ArrayImpl) or not dtypes.is_inexact(x.dtype):
+        return False
+    value = np.asarray(x)
+    if value.dtype.isbuiltin != 1:
+        value = value.astype(np.float32)
+    return bool((np.isnan if kind == "nan" else np.isinf)(value).any())

@@ -47,7 +47,7 @@ from bedrax.xla_backend.running import (
     to_run,
     tree_of_list,
 )
-from bedrax.xla_backend.sharding import NamedSharding, resolve
+from bedrax.xla_backend.sharding import NamedSharding, check_explicit, resolve
 
 # `clear_caches` empties these and C++'s cache.
 _runners: dict[Any, dict[Any, Any]] = {}  # runners of eager operations, by primitive and `exact_items` of params
@@ -68,9 +68,15 @@ class XlaExecutor(executors.Executor):
     shares_memory = True
     ready: dict[Any, dict[Any, Any] | None] = {}
 
-    def resolve(self, where: Any, what: str, aval: Any) -> Any:
-        """The sharding of a device, a sharding or a partition spec."""
+    def made_here(self, x: Any) -> Any:
+        """An array of the host's data, on all devices of the mesh that `set_mesh` made current."""
+        return placement.on_current_mesh(x)
+
+    def resolve(self, where: Any, what: str, aval: Any, typed: bool = False) -> Any:
+        """The sharding of a device, a sharding or a partition spec; if `typed`, over explicit axes only."""
         place = resolve(where, what, aval)
+        if typed and type(place) is NamedSharding:
+            check_explicit(place, what)
         return place.full(len(aval.shape)) if type(place) is NamedSharding else place
 
     def reshard(self, x: Any, to: Any) -> Any:
@@ -249,11 +255,9 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
             explain_depth(error, args, kwargs)
             raise
 
-    def forget():
+    def forget():  # refers to nothing that refers to it: a dropped function is freed without the garbage collector
         if (known := made()) is not None:
-            known._clear_cache()
-        if (forget_all := getattr(miss, "forget_all", None)) is not None:
-            forget_all()
+            known.clear_cache.forget_executables()
 
     _all_jitted.add(jitted)
     options = jitted.options
@@ -384,12 +388,16 @@ class _ClearCache:
         self.wrapped, self.jitted, self.forget_all = wrapped, jitted, forget_all
 
     def __call__(self) -> None:
+        self.forget_executables()
+        self.jitted.clear_cache()
+
+    def forget_executables(self) -> None:
+        """Forget what C++ calls without Python; traces stay."""
         wrapped = self.wrapped()
         if wrapped is not None:
             wrapped._clear_cache()
         if self.forget_all is not None:
             self.forget_all()
-        self.jitted.clear_cache()
 
     def __reduce__(
         self,
@@ -411,7 +419,7 @@ def clear_caches() -> None:
     runtime.PjitFunctionCache.clear_all()
     for table in (*_runners.values(), *filter(None, XlaExecutor.ready.values())):
         table.clear()
-    caches.traces.clear()
+    caches.forget()
     for jitted in list(_all_jitted):
         jitted.clear_cache()
     first_calls.forget()

@@ -19,7 +19,7 @@ from bedrax.autodiff.custom_rules import custom_vjp
 from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules
 from bedrax.core import dims, dtypes, effects, passes, source
-from bedrax.core.avals import aval_of
+from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.ir import Jaxpr, jaxpr_as_fun
 from bedrax.core.jitting import jit
 from bedrax.core.staging import program_of
@@ -28,6 +28,8 @@ from bedrax.core.tracing import Primitive
 from bedrax.lax import element_types
 from bedrax.lax.primitives.placement import moved
 from bedrax.numpy_backend.tables import numpy_rules
+from bedrax.parallel import explicit
+from bedrax.parallel.meshes import get_abstract_mesh
 from bedrax.shape_poly import SymbolicScope, is_symbolic_dim, symbolic_args_specs, symbolic_dim_bounds, symbolic_shape
 from bedrax.xla_backend import (
     clients,
@@ -629,6 +631,18 @@ for _table in (batch_rules, jvp_rules, transpose_rules):
     _table.absent(shape_poly.dim_as_value_p, why="it has no operands")
 
 
+explicit.with_types.add(call_exported_p)
+
+
+def _check_sums(name: str, where: str, aval: ShapedArray) -> None:
+    """Raise if an operand is partial sums: the program need not be linear, and its code is for whole values."""
+    if aval.split is not None and aval.split.spec.unreduced:
+        raise explicit.ShardingTypeError(
+            f"call of the exported program '{name}': {where} is {aval.short()}, which is partial sums, and an exported"
+            " program need not be linear. Sum first, with jax.sharding.reshard(x, P(...)) without unreduced="
+        )
+
+
 @call_exported_p.abstract
 def _call_exported_shape(*avals, exported):
     if len(avals) != len(exported.in_avals):
@@ -647,9 +661,14 @@ def _call_exported_shape(*avals, exported):
                     f"{name}, {where}: expected size {known} of axis {axis}, as of shape {want.shape}; got shape"
                     f" {have.shape}"
                 )
+        _check_sums(exported.fun_name, where, have)
     env = shape_poly.solve_dims([a.shape for a in exported.in_avals], lambda i, axis: avals[i].shape[axis])
+    mesh = next((a.split.mesh for a in avals if getattr(a, "split", None) is not None), None) or get_abstract_mesh()
 
     def concrete(aval):
+        if aval.split is not None:  # the split is a fact of the exported program, over the axes of its caller
+            same = aval.split.mesh.shape_tuple == mesh.shape_tuple
+            aval = aval.update(sharding=aval.split.update(mesh=mesh).sharding_of_type(aval) if same else None)
         if dims.is_constant_shape(aval.shape):
             return aval
         return aval.update(shape=tuple([d.evaluate(env) if dims.is_symbolic(d) else d for d in aval.shape]))

@@ -67,7 +67,11 @@ def check_alive(x: Array) -> None:
     """Raise RuntimeError if an array was deleted or donated."""
     if x.is_deleted():
         raise RuntimeError(
-            coded("BX-DELETED", f"an array of type {x.aval.str_short()} is used after it was deleted or donated")
+            coded(
+                "BX-DELETED",
+                f"an array of type {x.aval.str_short()} is used after it was deleted or donated;"
+                " use the result of the function that it was donated to (donate_argnums), or do not donate it",
+            )
         )
 
 

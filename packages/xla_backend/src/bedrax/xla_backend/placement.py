@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from bedrax import pytree
 from bedrax.core import avals, dtypes, executors, source, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
+from bedrax.core.caches import remembered
 from bedrax.core.codes import coded
 from bedrax.core.facts import cached
 from bedrax.core.ir import Jaxpr
@@ -55,6 +55,14 @@ from bedrax.xla_backend.sharding import (
 _batched_device_put = runtime.batched_device_put
 
 
+def on_current_mesh(x: Any) -> Any:
+    """`x`, or a copy on all devices of the mesh that `set_mesh` made current; `x` itself in a function that is traced."""
+    mesh = meshes.get_mesh()
+    if mesh.empty or type(x) is not ArrayImpl or tracing.current.trace is not tracing.eval_trace:
+        return x
+    return to_sharding(x, NamedSharding(mesh, _WHOLE))
+
+
 def put_uncommitted(x: Any, weak_type: bool = False) -> Array:
     """A NumPy value on the default device, uncommitted."""
     return _put_host(x, make_single_device_sharding(clients.default_device()), False, weak_type)
@@ -85,7 +93,7 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
     return _batched_device_put(aval, sharding, parts, places, committed)
 
 
-@functools.lru_cache(256)
+@remembered(256)
 def _first_of_sums(sharding: NamedSharding) -> frozenset[Any]:
     """The devices that hold the value where an array is made partial sums; the others hold zeros.
 
@@ -102,18 +110,12 @@ def _first_of_sums(sharding: NamedSharding) -> frozenset[Any]:
     return frozenset(d for place, d in np.ndenumerate(mesh.devices) if not any(place[i] for i in along))
 
 
-clients.forget.append(_first_of_sums.cache_clear)
-
-
-@functools.lru_cache(4096)
+@remembered(4096)
 def _shards(sharding: Any, shape: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
     """The devices of this process that hold parts of an array of `shape`, and the slices of the parts."""
     sharding.shard_shape(shape)  # raises if the shape is not divisible
     found = sharding.addressable_devices_indices_map(shape)
     return list(found), list(found.values())
-
-
-clients.forget.append(_shards.cache_clear)
 
 
 def to_sharding(x: Any, sharding: Any, committed: bool = True) -> Array:
@@ -157,12 +159,9 @@ def _exchanged(x, have, sharding):
     return _exchange(have, sharding)(x)
 
 
-@functools.lru_cache(256)
+@remembered(256)
 def _exchange(have, sharding):
     return jit(lambda x: moved(x, sharding), out_shardings=sharding)
-
-
-clients.forget.append(_exchange.cache_clear)
 
 
 def with_layout(x: ArrayLike, layout: Layout) -> Any:
@@ -172,7 +171,7 @@ def with_layout(x: ArrayLike, layout: Layout) -> Any:
     return _relaid(Format(layout, sharding_of(x)))(x)
 
 
-@functools.lru_cache(256)
+@remembered(256)
 def _relaid(where: Format):
     return jit(lambda x: x, out_shardings=where)
 
@@ -341,12 +340,13 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 def _check_constraint(split: Any, s: Any, aval: Any) -> None:
     """Over explicit axes, a constraint moves no data. It only asserts the sharding."""
-    if split is None or not isinstance(s, NamedSharding) or not s.mesh.are_all_axes_explicit:
+    if not isinstance(s, NamedSharding) or not s.mesh.are_all_axes_explicit:
         return
-    have, wanted = ((*spec, *(None,) * (aval.ndim - len(spec))) for spec in (split.spec, s.spec))
+    spec = _WHOLE if split is None else split.spec
+    have, wanted = ((*spec, *(None,) * (aval.ndim - len(spec))) for spec in (spec, s.spec))
     if any(w is not UNCONSTRAINED and axes_of(h) != axes_of(w) for h, w in zip(have, wanted, strict=True)):
         raise AssertionError(
-            f"with_sharding_constraint over explicit axes: an array is split as {split.spec}, not as {s.spec}; use"
+            f"with_sharding_constraint over explicit axes: an array is split as {spec}, not as {s.spec}; use"
             " jax.sharding.reshard to have it moved"
         )
 

@@ -12,8 +12,9 @@ from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
 from bedrax.core.context import trace_context
 from bedrax.core.facts import fact
-from bedrax.core.ir import Jaxpr, eval_jaxpr
-from bedrax.core.jitting import TracedCall, jit_p
+from bedrax.core.ir import Eqn, Jaxpr, Literal, Var, eval_jaxpr, last_uses
+from bedrax.core.jitting import TracedCall
+from bedrax.core.passes import called_program
 from bedrax.core.tracing import eval_trace
 from bedrax.lax.primitives.placement import reshard_p
 from bedrax.parallel.primitives import crosses_processes
@@ -125,19 +126,56 @@ def _note_another_placement(jaxpr: Jaxpr, new: placement.Placement, old: placeme
     retracing.compiled_again(info.func_src_info, changes or ["new placement"])
 
 
+def maker(kind: str, jaxpr: Jaxpr, args: Sequence[Any]) -> tuple[str, Any] | None:
+    """Return the operation that made a NaN, or an infinity, in a result: its name and its line; None if none is found.
+
+    Each operation runs separately. A bad value that no result depends on, such as that of a branch that `vmap` computes
+    and does not select, is not reported: a result is bad because of the first bad operand of the operation that made it.
+    """
+    if len(jaxpr.eqns) == 1 and called_program(jaxpr.eqns[0].primitive, jaxpr.eqns[0].params) is None:
+        return jaxpr.eqns[0].primitive.name, jaxpr.eqns[0].source_info
+    with config.debug_nans(False), config.debug_infs(False), tracing.set_trace(eval_trace):
+        found = _maker(kind, jaxpr, args, None)
+    return found and (found[0].primitive.name, found[1])
+
+
+def _maker(kind: str, jaxpr: Jaxpr, args: Sequence[Any], call: Any) -> tuple[Eqn, Any] | None:
+    values: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*jaxpr.consts, *args), strict=True))
+    made: dict[Any, Any] = {}  # variable whose value is bad -> the equation and its operands that made the value bad
+    for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
+        operands = [v.val if type(v) is Literal else values[v] for v in eqn.invars]
+        for v in dying:
+            del values[v]
+        out = eqn.primitive.bind(*operands, **eqn.params)
+        outs = out if eqn.primitive.multiple_results else [out]
+        values.update(zip(eqn.outvars, outs, strict=True))
+        origin = next((made[v] for v in eqn.invars if type(v) is Var and v in made), (eqn, operands))
+        made.update((v, origin) for v, x in zip(eqn.outvars, outs, strict=True) if compile_module.is_bad(kind, x))
+    for v in jaxpr.outvars:
+        if type(v) is Var and v in made:
+            eqn, operands = made[v]
+            place = eqn.source_info or call
+            inner = called_program(eqn.primitive, eqn.params)
+            return (inner and _maker(kind, inner, operands, place)) or (eqn, place)
+    return None
+
+
 def run_loaded(program: compile_module.LoadedProgram, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-    """Run. If debug options find a bad value, run each operation separately and raise for the one that made it."""
+    """Run. If debug options find a bad value in a result, raise for the operation that made it."""
     try:
         return program.run(args)
     except compile_module.NonFinite as error:
-        # A single equation runs as a program of one equation: it made the value, unless it is a call.
         kind, name = error.args
-        if len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive is not jit_p:
-            name = jaxpr.eqns[0].primitive.name
-        elif not any(program.lowered.donated):
-            with tracing.set_trace(eval_trace):
-                eval_jaxpr(jaxpr, jaxpr.consts, *args)
-        raise FloatingPointError(coded("BX-NAN", f"invalid value ({kind}) encountered in {name}")) from None
+        place = None
+        if not any(program.lowered.donated) and (found := maker(kind, jaxpr, args)) is not None:
+            name, place = found
+        raise FloatingPointError(
+            coded(
+                "BX-NAN",
+                f"invalid value ({kind}) encountered in {name}; jnp.where on its operands keeps them in its domain",
+                place=place,
+            )
+        ) from None
 
 
 def first_run(

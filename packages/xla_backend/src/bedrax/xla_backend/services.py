@@ -98,8 +98,8 @@ def get_compile_options(
       >>> from jax.extend import backend
 
       >>> options = backend.get_compile_options(1, 1, env_options_overrides={"xla_cpu_enable_fast_math": "true"})
-      >>> options.num_partitions, options.env_option_overrides
-      (1, [('xla_cpu_enable_fast_math', 'true')])
+      >>> options.num_partitions, ("xla_cpu_enable_fast_math", "true") in options.env_option_overrides
+      (1, True)
       >>> backend.get_compile_options(1, 1, device_assignment=[1000])
       Traceback (most recent call last):
         ...

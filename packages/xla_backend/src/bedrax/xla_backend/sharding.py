@@ -19,6 +19,7 @@ import numpy as np
 
 from bedrax.core import dims, offers
 from bedrax.core.avals import AbstractValue, ShapedArray
+from bedrax.core.caches import remembered
 from bedrax.core.codes import coded
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.placement import Memory, anywhere
@@ -293,6 +294,22 @@ def resolve(where: Any, what: str, aval: Any = None) -> Any:
     return place
 
 
+def check_explicit(place: NamedSharding, what: str) -> None:
+    """Raise ValueError if a place of a type names an axis that is not explicit."""
+    types = dict(zip(place.mesh.axis_names, place.mesh.axis_types, strict=True))
+    for axis in (a for entry in place.spec for a in axes_of(entry)):
+        if types[axis] is not AxisType.Explicit:
+            raise ValueError(
+                f"{what}: {place.spec} names the axis {axis!r}, which is {types[axis].name}. Only Explicit axes are in the types of"
+                " arrays. Constrain the compiler over automatic axes, with jax.lax.with_sharding_constraint(x, P(...)); or make"
+                f" the axis explicit, with jax.make_mesh or jax.sharding.explicit_axes(f, axes={axis!r})"
+            )
+
+
+class WithoutMesh(ValueError, RuntimeError):
+    """A partition spec is used, and no mesh is current."""
+
+
 def check_divides(place: NamedSharding, shape: tuple[Any, ...], what: str) -> None:
     """Raise ValueError, with axis and sizes, if a dimension of `shape` is not divisible."""
     if len(place.spec) > len(shape):
@@ -332,7 +349,7 @@ def _resolved(where: Any, what: str) -> Any:
     if isinstance(where, PartitionSpec):
         mesh = mesh_of_specs()
         if mesh.empty:
-            raise ValueError(
+            raise WithoutMesh(
                 f"{what}: {where} names axes of a mesh, and none is in force. Use jax.set_mesh, or give a NamedSharding"
             )
         manual = mesh.manual_axes
@@ -348,12 +365,13 @@ def _resolved(where: Any, what: str) -> Any:
     raise ValueError(
         coded(
             "BX-DEVICE-PUT",
-            f"{what}: expected a device, a sharding or a PartitionSpec, got {where!r} of type {type(where)}",
+            f"{what}: expected a device, a sharding or a PartitionSpec, got {where!r} of type {type(where)};"
+            " jax.devices('cpu')[0] is a device",
         )
     )
 
 
-@functools.lru_cache(4096)
+@remembered(4096)
 def _named_hlo(mesh, spec: PartitionSpec, ndim: int) -> runtime.HloSharding:
     """The tile assignment of a spec. Mesh axes are transposed so that the axes of a dimension are adjacent."""
     if len(spec) > ndim:
@@ -546,7 +564,7 @@ def of_type(aval: Any) -> NamedSharding:
     return NamedSharding(get_abstract_mesh().update(abstract_device=None), PartitionSpec(*(None,) * len(aval.shape)))
 
 
-@functools.lru_cache(4096)
+@remembered(4096)
 def _explicit(mesh, spec: PartitionSpec, ndim: int, old: NamedSharding | None) -> NamedSharding | None:
     axes = set(mesh.explicit_axes)
     before = () if old is None else old.spec
@@ -721,7 +739,9 @@ def make_mesh(
     if len(found) < count:
         raise ValueError(
             coded(
-                "BX-MESH-DEVICES", f"a mesh of shape {tuple(axis_sizes)} needs {count} devices, there are {len(found)}"
+                "BX-MESH-DEVICES",
+                f"a mesh of shape {tuple(axis_sizes)} needs {count} devices, there are {len(found)};"
+                " jax.config.update('jax_num_cpu_devices', n), before the first array, makes n of the CPU",
             )
         )
     if axis_types is None:
@@ -735,8 +755,6 @@ def make_mesh(
 def _forget() -> None:
     _single.clear()
     _last_used.clear()
-    for remembered in (_named_hlo, _explicit):
-        remembered.cache_clear()
 
 
 @clients.before_first_use.append

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -337,7 +338,11 @@ class Compiled(Stage):
     def __init__(self, traced: Traced, loaded: compile_module.LoadedProgram) -> None:
         self._stage_of(traced)
         self._loaded = loaded
-        self._dispatched = running.make_runner(traced.fun_name, self._check_and_run)
+        owner = weakref.ref(self)  # the garbage collector does not visit C++ objects
+        self._dispatched = running.make_runner(
+            traced.fun_name,
+            lambda *args, **kwargs: owner()._check_and_run(*args, **kwargs),  # type: ignore[union-attr]
+        )
 
     @property
     def out_info(self) -> Any:

@@ -30,7 +30,18 @@ def _lowered_function(fun: Callable) -> Callable:
 
 
 SIGNATURE = "rule(ctx, *operands, **params) -> value, or list"
-lowering_rules: Final = Column("StableHLO", "bedrax.xla_backend.lowering", signature=SIGNATURE, otherwise=_composed)
+lowering_rules: Final = Column(
+    "StableHLO",
+    "bedrax.xla_backend.lowering",
+    signature=SIGNATURE,
+    purpose="compilation (jit, and eager calls on arrays)",
+    interface=(
+        "jax.interpreters.mlir",
+        "mlir.register_lowering(primitive, rule)",
+        "rule = mlir.lower_fun(function of arrays, multiple_results=False)",
+    ),
+    otherwise=_composed,
+)
 
 # Rules of one platform, which override `lowering_rules`. A family's file fills both. Plugins add platforms later.
 _on_platform = {name: Column(f"StableHLO on {name}", signature=SIGNATURE) for name in platforms.PLATFORMS}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from bedrax.parallel.device_meshes import create_device_mesh
 from bedrax.parallel.meshes import Mesh
 from bedrax.xla_backend import clients
 from bedrax.xla_backend.door import runtime
@@ -48,10 +46,19 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 
 
 def get_topology_desc(topology_name: str = "", platform: str | None = None, **kwargs: Any) -> TopologyDescription:
-    """The devices of a named topology, from the plug-in of a platform. `kwargs` are options of the plug-in.
+    """The devices of a named topology, from the plug-in of a platform. They need not exist.
+
+    Programs can be compiled for them. The package `libtpu` describes slices of TPUs.
+
+    Args:
+      topology_name: a generation and the number of chips along each axis, such as "v4:2x2x1", "v5e:4x4", "v5p:2x2x2" or
+        "tpu7x:2x2x1".
+      platform: by default the default platform.
+      kwargs: options of the plug-in, for TPUs `num_slices` and `chips_per_host_bounds`.
 
     Raises:
-      NotImplementedError: the platform has no topologies.
+      NotImplementedError: no plug-in of the platform is installed, or it describes no topologies.
+      jax.errors.JaxRuntimeError: the plug-in does not know the topology, or an option.
 
     Examples:
 
@@ -65,12 +72,12 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
       True
     """
     name = platform or clients.default_backend()
-    try:
-        described = runtime.default_topology(name, topology_name, kwargs)
-    except Exception as error:
+    if not clients.describing(name):
         raise NotImplementedError(
-            f"the platform {name!r} describes no topology {topology_name!r} of devices that are not at hand: {error}"
-        ) from None
+            f"get_topology_desc: no installed plug-in describes devices of the platform {name!r}. The package libtpu describes"
+            " those of 'tpu', such as 'v5e:2x2'"
+        )
+    described = runtime.default_topology(name, topology_name, kwargs)
     return TopologyDescription(described._make_compile_only_devices())
 
 
@@ -81,10 +88,16 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """A mesh over the devices of a topology, in their order.
+    """A mesh over the devices of a topology, whose axes follow the connections of the devices.
 
     Args:
-      contiguous_submeshes: must be False. The option concerns the wiring of TPUs.
+      topo: the devices.
+      mesh_shape: the number of devices along each axis; axes with more communication come last.
+      axis_names: the names of the axes.
+      contiguous_submeshes: the devices of each process are a block of the mesh.
+
+    Raises:
+      ValueError: the shape has another number of devices; see also `mesh_utils.create_device_mesh`.
 
     Examples:
 
@@ -94,10 +107,5 @@ def make_mesh(
       >>> topologies.make_mesh(topo, (len(topo.devices), 1), ("rows", "columns")).axis_names
       ('rows', 'columns')
     """
-    if contiguous_submeshes:
-        raise NotImplementedError("make_mesh takes devices in their order, and knows no contiguous_submeshes")
-    if math.prod(mesh_shape) != len(topo.devices):
-        raise ValueError(
-            f"a mesh of shape {tuple(mesh_shape)} needs {math.prod(mesh_shape)} devices, {topo} has others"
-        )
-    return Mesh(np.array(topo.devices, object).reshape(tuple(mesh_shape)), tuple(axis_names))
+    devices = create_device_mesh(mesh_shape, topo.devices, contiguous_submeshes=contiguous_submeshes)
+    return Mesh(devices, tuple(axis_names))

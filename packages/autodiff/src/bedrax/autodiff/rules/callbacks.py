@@ -1,6 +1,7 @@
 """Differentiation of callbacks: debugging callbacks drop tangents, the others raise if they get one."""
 
 from bedrax.autodiff.tables import Zero, jvp_rules, transpose_rules
+from bedrax.core.public import public
 from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
 
 
@@ -10,7 +11,9 @@ def _refuses(prim, name):
         if all(type(t) is Zero for t in tangents):
             out = prim.bind(*primals, **params)
             return out, [Zero.of(x) for x in out]
-        raise ValueError(f"{name}: a callback has no derivative; use jax.custom_jvp or custom_vjp where it is called")
+        raise ValueError(
+            public(f"{name}: a callback has no derivative; use jax.custom_jvp or custom_vjp where it is called")
+        )
 
     transpose_rules.absent(prim, why="a callback has no derivative, so it is never part of a linear program")
 

@@ -201,7 +201,7 @@ def _div_transpose(ct, x, y):
     return [unbroadcast(x.aval, div(ct, y)), None]
 
 
-jvp(p.div_p, lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(t, neg(div(ans, y))), transpose=_div_transpose)
+jvp(p.div_p, lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(neg(t), div(ans, y)), transpose=_div_transpose)
 
 
 # ---- other functions of two operands -------------------------------------------------------------

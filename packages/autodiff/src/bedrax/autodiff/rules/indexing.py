@@ -9,6 +9,7 @@ from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.lax import filling
 from bedrax.lax.filling import zeros_of
 from bedrax.lax.primitives import conversions, elementwise, indexing, shaping
+from bedrax.lax.primitives.placement import cotangent_type
 from bedrax.lax.symbolic_zeros import Zero, instantiate
 
 
@@ -235,7 +236,8 @@ def _dynamic_update_slice_transpose(ct, x, update, *starts):
     aval = update.aval if is_undefined(update) else aval_of(update)
     ct_x = ct_update = None
     if is_undefined(x):
-        ct_x = indexing.dynamic_update_slice_p.bind(ct, zeros_of(ShapedArray(aval.shape, aval_of(ct).dtype)), *starts)
+        zeros = ShapedArray(aval.shape, aval_of(ct).dtype, sharding=cotangent_type(aval).split)
+        ct_x = indexing.dynamic_update_slice_p.bind(ct, zeros_of(zeros), *starts)
     if is_undefined(update):
         ct_update = indexing.dynamic_slice_p.bind(ct, *starts, slice_sizes=aval.shape)
     return [ct_x, ct_update, *[None] * len(starts)]

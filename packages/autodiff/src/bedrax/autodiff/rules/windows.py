@@ -14,15 +14,21 @@ from bedrax.core.avals import aval_of
 from bedrax.lax.filling import zeros_like
 from bedrax.lax.primitives import windows as p
 from bedrax.lax.primitives.elementwise import ge_p, le_p, select
-from bedrax.lax.primitives.shaping import pad
+from bedrax.lax.primitives.placement import placed_as
+from bedrax.lax.primitives.shaping import broadcast_in_dim, pad, reshape
 from bedrax.lax.primitives.windows import Windows
 
 
 def _sum_transpose(ct, x, **params):
+    return [placed_as(x.aval, _spread_sums, ct, shape=x.aval.shape, windows=Windows(**params))]
+
+
+def _spread_sums(ct, *, shape, windows):
     """A window sum again: of the cotangents at distance `stride`, over the reversed windows."""
-    w = Windows(**params)
-    config = []
-    for n, m, size, stride, (low, _), base, dilation in zip(x.aval.shape, aval_of(ct).shape, *w):
+    w, config = windows, []
+    if w.apart():
+        return _spread(ct, shape, w)
+    for n, m, size, stride, (low, _), base, dilation in zip(shape, aval_of(ct).shape, *w):
         span = (size - 1) * dilation
         before = span - low
         after = dims.dilate_dim(n, base) + span - dims.dilate_dim(m, stride) - before
@@ -30,7 +36,21 @@ def _sum_transpose(ct, x, **params):
     spread = pad(ct, np.zeros((), aval_of(ct).dtype), config)
     none = ((0, 0),) * len(config)
     reverse = Windows(w.window_dimensions, w.base_dilation, none, (1,) * len(config), w.window_dilation)
-    return [p.reduce_window_sum_p.bind(spread, **reverse._asdict())]
+    return p.reduce_window_sum_p.bind(spread, **reverse._asdict())
+
+
+def _spread(ct, shape, w: Windows):
+    """Each element of `ct` at all positions of its window, for windows that do not overlap."""
+    doubled, places, gaps = [], [], []
+    for m, size, stride in zip(aval_of(ct).shape, w.window_dimensions, w.window_strides):
+        places.append(len(doubled))
+        doubled += [m] if stride == 1 else [m, size]
+        gaps += [(0, 0, 0)] if stride == 1 else [(0, 0, 0), (0, stride - size, 0)]
+    zero = np.zeros((), aval_of(ct).dtype)
+    spread = pad(broadcast_in_dim(ct, tuple(doubled), tuple(places)), zero, gaps)
+    spread = reshape(spread, [m * stride for m, stride in zip(aval_of(ct).shape, w.window_strides)])
+    ends = zip(shape, aval_of(spread).shape, w.padding)
+    return pad(spread, zero, [(-low, n - m + low, 0) for n, m, (low, _) in ends])
 
 
 linear(p.reduce_window_sum_p, _sum_transpose)

@@ -41,7 +41,7 @@ def _while(axis, args, dims, **params):
         raise NotImplementedError(
             "vmap of a while_loop whose elements end at different times, with an io_callback inside: the loop goes on until"
             " the last one ends, and the callback would be called for those that ended, too. Take it out of the loop, or"
-            " map with jax.lax.map."
+            " map with lax.map."
         )
     # Elements end at different steps: the loop continues while any element does, and the others keep their values.
     body_jaxpr = params["body_jaxpr"]

@@ -17,5 +17,5 @@ __getattr__, __dir__, __all__ = attach(
         ),
         ".": ("jax2tf",),
     },
-    extra="jax[tf]",
+    extra="bedrax[tf]",
 )

@@ -20,5 +20,5 @@ __getattr__, __dir__, __all__ = attach(
             "emit_tf_embedded_graph_custom_call",
         )
     },
-    extra="jax[tf]",
+    extra="bedrax[tf]",
 )

@@ -22,5 +22,5 @@ __getattr__, __dir__, __all__ = attach(
         "bedrax.extend.source_info": ("NameStack",),
     },
     renamed={"numpy": {"DType": "dtype"}, "builtins": {"PrecisionType": "int"}},
-    extra="jax[tf]",
+    extra="bedrax[tf]",
 )

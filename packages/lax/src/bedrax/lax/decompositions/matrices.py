@@ -78,6 +78,9 @@ def pick(x: Array, chosen: Array, axis: int) -> Array:
 def exchanged(x: Array, i: Array, j: Array, axis: int) -> Array:
     """`x` with the positions `i` and `j` of an axis exchanged; `j` has the batch axes of `x`."""
     rank, batch = len(x.shape), len(j.shape)
+    if not batch:
+        first, second = at(x, i, axis), at(x, j, axis)
+        return put(put(x, i, second, axis), j, first, axis)
     others = [d for d in range(batch, rank) if d != rank + axis]
     numbers = positions(x.shape[axis])
     here = lax.expand_dims(lax.expand_dims(numbers == i, range(batch)), others)

@@ -14,6 +14,7 @@ from bedrax import pytree
 from bedrax.core import dims, dtypes, effects, executors
 from bedrax.core.avals import ShapedArray, abstractify, aval_of
 from bedrax.core.codes import coded
+from bedrax.core.public import public
 from bedrax.core.tables import effect_rules, families_on_bases
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike
@@ -307,7 +308,7 @@ def debug_callback(
 
 def _call_back(callback: Callable, args: tuple, kwargs: dict, ordered: bool, partitioned: bool) -> None:
     if not callable(callback):
-        raise TypeError(f"jax.debug.callback calls a function; its first argument is {callback!r}")
+        raise TypeError(public(f"jax.debug.callback calls a function; its first argument is {callback!r}"))
     leaves, in_tree = pytree.tree_flatten((args, kwargs))
     static = tuple((i, _Static(x)) for i, x in enumerate(leaves) if not _is_array(x))
     known = {i for i, _ in static}
@@ -322,7 +323,7 @@ def _call_back(callback: Callable, args: tuple, kwargs: dict, ordered: bool, par
 def _only_options(name: str, args: tuple, kwargs: dict) -> None:
     if args or kwargs:
         raise TypeError(
-            f"jax.debug.{name} without its first argument takes options only, and returns a function for the arguments; got"
+            f"debug.{name} without its first argument takes options only, and returns a function for the arguments; got"
             f" {args} and {sorted(kwargs)}"
         )
 

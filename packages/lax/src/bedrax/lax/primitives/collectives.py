@@ -104,7 +104,7 @@ def _cast_sums(x: Any, axes: frozenset[Any]) -> tuple[Any, frozenset[Any]]:
     if parts := held.unreduced & axes:
         raise offers.offered("error of splits")(
             f"a value of type {aval_of(x).short()} is partial sums over {sorted(map(str, parts))}, and is used as one that"
-            " varies there. Sum it first, with jax.lax.psum or psum_scatter"
+            " varies there. Sum it first, with lax.psum or psum_scatter"
         )
     return cast(x, held.reduced & axes, "varying"), axes - held.reduced
 
@@ -124,7 +124,7 @@ def _combined(x: Any, axes: tuple[Any, ...], name: str) -> Any:
     if done := held.reduced.intersection(axes):
         raise ValueError(
             f"{name}: a value of type {x.aval.short()} is the sum over {sorted(map(str, done))} already, and is equal"
-            " there. For a sum of these equal values, cast it first: jax.lax.pcast(x, axis, to='varying')"
+            " there. For a sum of these equal values, cast it first: lax.pcast(x, axis, to='varying')"
         )
     own = held.unreduced.intersection(axes)
     if own and held.unreduced_kind.name != wanted:
@@ -295,7 +295,19 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
 
 
 def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
-    """Mean over the named axis (or axes); see `psum`.
+    """Return the mean over the named axis (or axes).
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name, or a tuple of names, of axes in scope: of `vmap` or `shard_map`.
+      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+        all indices together.
+
+    Returns:
+      A pytree like `x`, of float or complex dtypes: the mean, on every index of the axis.
+
+    Raises:
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -313,7 +325,19 @@ def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | Non
 
 
 def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
-    """Maximum over the named axis (or axes); see `psum`.
+    """Return the maximum over the named axis (or axes).
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name, or a tuple of names, of axes in scope: of `vmap` or `shard_map`.
+      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+        all indices together.
+
+    Returns:
+      A pytree like `x`: the maximum, on every index of the axis.
+
+    Raises:
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -324,7 +348,19 @@ def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
 
 
 def pmin(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
-    """Minimum over the named axis (or axes); see `psum`.
+    """Return the minimum over the named axis (or axes).
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name, or a tuple of names, of axes in scope: of `vmap` or `shard_map`.
+      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+        all indices together.
+
+    Returns:
+      A pytree like `x`: the minimum, on every index of the axis.
+
+    Raises:
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -335,10 +371,19 @@ def pmin(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
 
 
 def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> Any:
-    """Send values along the named axis.
+    """Send values along the named axis, from each index to at most one other.
 
     Args:
-      perm: pairs ``(source index, destination index)``; an index without a source gets zeros.
+      x: a pytree of arrays.
+      axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
+      perm: pairs ``(source index, destination index)``.
+
+    Returns:
+      A pytree like `x`: the values of the source. An index that is no destination gets zeros.
+
+    Raises:
+      ValueError: an index sends or receives twice, or is none of the axis.
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -357,7 +402,19 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
 
 
 def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
-    """Index ``i`` of the named axis gets the value of index ``perm[i]``.
+    """Reorder values along the named axis: index ``i`` gets the value of index ``perm[i]``.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
+      perm: the indices of the axis in another order, each once.
+
+    Returns:
+      A pytree like `x`.
+
+    Raises:
+      ValueError: `perm` does not have each index once.
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -381,12 +438,24 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Any:
-    """All values along the named axis, on every index.
+    """Collect all values along the named axis, on every index.
 
     Args:
-      axis: where they are stacked (or, `tiled`, concatenated).
+      x: a pytree of arrays.
+      axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
+      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+        all indices together.
+      axis: the axis of the results along which values are stacked, or concatenated.
+      tiled: concatenate the values along an axis that they have, in place of stacking them along a new one.
       to: what the type of the result tells of manual axes: "varying" over them; "invarying" (or "invariant"), as it
         is; or "reduced", so that its cotangent is partial sums.
+
+    Returns:
+      A pytree like `x`. Each leaf has one axis more, of the length of the named axis; with `tiled`, an axis that is as many
+      times longer.
+
+    Raises:
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -431,7 +500,22 @@ def psum_scatter(
     axis_index_groups: Sequence[Any] | None = None,
     tiled: bool = False,
 ) -> Any:
-    """Sum over the named axis; index ``i`` keeps the ``i``-th part along `scatter_dimension`.
+    """Sum over the named axis. Index ``i`` of the axis keeps the ``i``-th part of the sum.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
+      scatter_dimension: the axis of the arrays that is cut into parts, one for each index.
+      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+        all indices together.
+      tiled: the parts keep this axis, and its length is a multiple of that of the named axis. Otherwise the lengths are
+        equal, and the parts do not have the axis.
+
+    Returns:
+      A pytree like `x`, of the parts.
+
+    Raises:
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -534,8 +618,19 @@ def all_to_all(
     """Split an array axis over the named axis, and gather the named axis into an array axis.
 
     Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
       split_axis: the array axis to split; without `tiled` its size is the axis size, and it is removed.
-      concat_axis: where the pieces are stacked (or, `tiled`, concatenated).
+      concat_axis: the axis of the results along which the pieces are stacked (or, `tiled`, concatenated).
+      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+        all indices together.
+      tiled: pieces keep the split axis, and are concatenated along an axis that they have.
+
+    Returns:
+      A pytree like `x`: index ``i`` has the ``i``-th piece of every index.
+
+    Raises:
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -567,7 +662,20 @@ def all_to_all(
 
 
 def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Sequence[Any] | None = None) -> Any:
-    """Swap the named axis with an array axis of equal size.
+    """Swap the named axis with an array axis of equal length.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
+      axis: the axis of the arrays.
+      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+        all indices together.
+
+    Returns:
+      A pytree like `x`.
+
+    Raises:
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -580,7 +688,19 @@ def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Sequ
 
 
 def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
-    """The value that the index `source` of the named axis has, on every index.
+    """Return the value that one index of the named axis has, on every index.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
+      source: the index whose value is taken, an int.
+
+    Returns:
+      A pytree like `x`.
+
+    Raises:
+      ValueError: the axis has no index `source`.
+      NameError: no axis of this name is in scope.
 
     Examples:
 
@@ -643,8 +763,8 @@ def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
 _CASTS = {"varying": ("invarying", "reduced"), "unreduced": ("varying",), "reduced": ("invarying",)}
 _ADVICE = {
     ("invarying", "unreduced"): ". The sum of equal parts is another value: for that, cast it to 'varying' first",
-    ("unreduced", "varying"): ". Sum it, with jax.lax.psum or psum_scatter",
-    ("unreduced", "reduced"): ". Sum it with jax.lax.psum, then cast it",
+    ("unreduced", "varying"): ". Sum it, with lax.psum or psum_scatter",
+    ("unreduced", "reduced"): ". Sum it with lax.psum, then cast it",
 }
 
 
@@ -707,7 +827,7 @@ def ragged_all_to_all(
 def _one_sided(name: str, what: str) -> Callable[..., NoReturn]:
     def call(*_: Any, **__: Any) -> NoReturn:
         raise NotImplementedError(
-            f"jax.lax.{name} is not supported: it is one half of an exchange between devices, {what}, which XLA offers on"
+            f"lax.{name} is not supported: it is one half of an exchange between devices, {what}, which XLA offers on"
             " TPU alone and which has no derivative. Use ppermute: it sends and receives."
         )
 

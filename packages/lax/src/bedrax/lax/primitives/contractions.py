@@ -290,7 +290,9 @@ def check_dot_dimensions(
             raise TypeError(
                 coded(
                     "BX-DOT",
-                    f"{name} requires {what} dimensions to have the same shape, got {list(xs)} and {list(ys)}, of lhs and rhs",
+                    f"{name} requires {what} dimensions to have the same shape, got {list(xs)} and {list(ys)}, of lhs"
+                    " and rhs,"
+                    f" whose shapes are {tuple(lhs.shape)} and {tuple(rhs.shape)}",
                 )
             )
 

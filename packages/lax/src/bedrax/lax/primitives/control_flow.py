@@ -247,7 +247,12 @@ def scan(
         parts = out_tree.children()
         if len(parts) != 2 or out_tree.node_data()[0] is not tuple:
             got = pytree.tree_unflatten(out_tree, jaxpr.out_avals)
-            raise TypeError(coded("BX-SCAN-RESULT", f"scan: f returns a pair (carry, y), got {short(got)}"))
+            raise TypeError(
+                coded(
+                    "BX-SCAN-RESULT",
+                    f"scan: f returns a pair (carry, y), got {short(got)}; return (carry, None) to stack nothing",
+                )
+            )
         carry_tree, y_tree = parts
         num_carry = carry_tree.num_leaves
         if carry_tree == init_tree:
@@ -322,10 +327,13 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
         length = sizes[0]
         for n in sizes:
             if not dims.same_dim(n, length):
+                paths = [pytree.keystr(path) for path, _ in pytree.tree_flatten_with_path(xs)[0]]
+                listed = ", ".join([f"xs{path}: {n}" for path, n in zip(paths, sizes, strict=True)])
                 raise ValueError(
                     coded(
                         "BX-SCAN-LENGTH",
-                        f"scan: leading axes have lengths {', '.join([str(n) for n in sizes])}; they must be equal",
+                        f"scan: leading axes have lengths {', '.join([str(n) for n in sizes])}; they must be equal"
+                        f" ({listed})",
                     )
                 )
     return length
@@ -418,7 +426,13 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
         )
     (pred,) = cond_jaxpr.out_avals
     if pred.shape or pred.dtype != np.bool_:
-        raise TypeError(coded("BX-LOOP-CONDITION", f"while_loop: cond_fun returns one boolean scalar, got {pred}"))
+        raise TypeError(
+            coded(
+                "BX-LOOP-CONDITION",
+                f"while_loop: cond_fun returns one boolean scalar, got {pred.str_short()}; write a comparison, such as"
+                " x < 10",
+            )
+        )
     _check_effects("while_loop", cond_jaxpr, body_jaxpr)
     check_carry("while_loop", tree, types, body_tree, body_jaxpr.out_avals, body_fun)
     body_jaxpr = _match_weak_types(body_jaxpr, len(body_consts), len(leaves))
@@ -604,7 +618,11 @@ def switch(
     aval = _scalar("Branch index", index)
     if not dtypes.is_integer(aval.dtype):
         raise TypeError(
-            coded("BX-SWITCH-INDEX", f"switch: the index is an integer scalar, got {index} of dtype {aval.dtype}")
+            coded(
+                "BX-SWITCH-INDEX",
+                f"switch: the index is an integer scalar, got {index} of dtype {aval.dtype}; convert it with"
+                " x.astype(int)",
+            )
         )
     branches = tuple(branches)
     if not branches:
@@ -636,7 +654,13 @@ def _scalar(what: str, x):
     except TypeError:
         raise TypeError(coded("BX-PREDICATE", f"{what} must be a scalar, got {x!r} of type {type(x)}")) from None
     if aval.shape:
-        raise TypeError(coded("BX-PREDICATE", f"{what} must be a scalar, got {x} of shape {aval.shape}"))
+        raise TypeError(
+            coded(
+                "BX-PREDICATE",
+                f"{what} must be a scalar, got an array of shape {aval.shape}; jnp.where chooses for each element,"
+                " x.any() and x.all() make one boolean",
+            )
+        )
     return aval
 
 

@@ -402,7 +402,22 @@ def conv(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolution of ``NC...`` by ``OI...``, with a stride; `padding` is ``"SAME"`` or ``"VALID"``.
+    """Convolve a batch of arrays with a kernel.
+
+    Args:
+      lhs: array with the axes ``(batch, features, *space)``.
+      rhs: the kernel, with the axes ``(features of the result, features of lhs, *window)``.
+      window_strides: the step of the window along each axis of space, ints.
+      padding: ``"VALID"``: windows that lie within the array; ``"SAME"``: as many results as positions, with zeros
+        around the array.
+      precision: of the products; see `dot_general`.
+      preferred_element_type: the dtype of the result. Default: that of the operands.
+
+    Returns:
+      An array with the axes ``(batch, features of the result, *space)``.
+
+    Raises:
+      ValueError: the features do not fit.
 
     Examples:
 

@@ -8,6 +8,7 @@ after the other; its program has the same size for every axis.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any, Final
@@ -202,6 +203,7 @@ def _interleave(even, odd, axis: int):
     return concatenate([woven, slice_in_dim(even, pairs, pairs + 1, 1, axis)], axis) if longer else woven
 
 
+_AT_ONCE = 4  # positions of a single sequence in one step (measured on CPU: 1.8 times as fast as one)
 _CONTIGUOUS = 64  # elements of a last axis from which on transposing pays (measured on CPU)
 
 
@@ -228,27 +230,51 @@ def loop_scan(
     narrow = aval_of(x).dtype
     to = (lambda v, dtype: v) if wide is None else convert_element_type
     counting = positions.dtype_for(n)
-    one = counting.type(1)
     steps = counting.type(n) if dims.is_constant_dim(n) else convert_element_type(dims.dim_as_value(n), counting)
-    place = (lambda i: elementwise.sub(steps, elementwise.add(i, one))) if reverse else (lambda i: i)
-    rank = len(aval_of(x).shape)
+    shape = aval_of(x).shape
+    rank = len(shape)
     if 0 < axis == rank - 1 and dims.is_constant_dim(n) and n >= _CONTIGUOUS:
         # Neighbours in memory would be visited one step after the other: make each step a row.
         front = lambda v: transpose(v, (axis, *range(axis)))
         out = loop_scan(combine, front(x), [front(v) for v in others], 0, reverse, wide)
         return transpose(out, (*range(1, rank), 0))
-    at = lambda v, i: to(dynamic_slice_in_dim(v, place(i), 1, axis, allow_negative_indices=False), wide)
+    # A step of one number waits for the state of the step before, in memory. So each step takes several positions.
+    single = dims.is_constant_shape(shape) and math.prod(shape) == n >= _CONTIGUOUS
+    count = _AT_ONCE if single else 1
+    head = 1 + (n - 1) % count if single else 1
+
+    def combined(so_far, windows, size):
+        """The result after some positions, and the results at them; `windows` are their elements."""
+        results = [None] * size
+        for j in range(size)[::-1] if reverse else range(size):
+            here = [w if size == 1 else slice_in_dim(w, j, j + 1, 1, axis) for w in windows]
+            elements = [to(v, wide) for v in here]
+            so_far = elements[0] if so_far is None else combine(so_far, *elements)
+            results[j] = to(so_far, narrow)
+        return so_far, results[0] if size == 1 else concatenate(results, axis)
+
+    cut = lambda v, i, size: dynamic_slice_in_dim(v, i, size, axis, allow_negative_indices=False)
+    put = lambda v, part, i: dynamic_update_slice_in_dim(v, part, i, axis, allow_negative_indices=False)
+    # The counter is a position, also backwards: XLA computes an index for each operand.
+    by, zero = counting.type(count), counting.type(0)
+    if reverse:
+        first = elementwise.sub(steps, counting.type(head))
+        second, following = elementwise.sub(first, by), elementwise.sub
+    else:
+        first, second, following = zero, counting.type(head), elementwise.add
 
     def step(state):
-        # The results replace `x` in place: a position is read, then written.
+        # The results replace `x` in place: positions are read, then written.
         i, so_far, out = state
-        so_far = combine(so_far, *(at(v, i) for v in (out, *others)))
-        out = dynamic_update_slice_in_dim(out, to(so_far, narrow), place(i), axis, allow_negative_indices=False)
-        return elementwise.add(i, one), so_far, out
+        so_far, part = combined(so_far, [cut(v, i, count) for v in (out, *others)], count)
+        return following(i, by), so_far, put(out, part, i)
+
+    def inside(state):
+        return elementwise.ge(state[0], zero) if reverse else elementwise.lt(state[0], steps)
 
     with config.enable_x64(True):  # so that a 64-bit `wide` is one; every other type here is explicit
-        start = (one, at(x, counting.type(0)), x)
-        return while_loop(lambda state: elementwise.lt(state[0], steps), step, start)[2]
+        so_far, part = combined(None, [cut(v, first, head) for v in (x, *others)], head)
+        return while_loop(inside, step, (second, so_far, put(x, part, first) if head > 1 else x))[2]
 
 
 linear_recurrence_p: Final = Primitive("linear_recurrence", "cumulative")

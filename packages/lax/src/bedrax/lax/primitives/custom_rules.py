@@ -19,6 +19,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.dead_code import dead_code_rules
 from bedrax.core.errors import UnexpectedTracerError
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, run
+from bedrax.core.public import public
 from bedrax.core.tables import Use, calls, families_on_bases, print_rules, programs, varying_rules
 from bedrax.core.tracing import Primitive, current, mutable_among, varying_axes
 from bedrax.lax.primitives.calls import closed_call_p
@@ -142,8 +143,10 @@ class FunctionWithJVP(FunctionWithRules):
             return super().bind(*args, **params)
         if len(subfuns) != 2 or not all(hasattr(f, "call_wrapped") for f in subfuns):
             raise TypeError(
-                "custom_jvp_call: subfuns are two functions with a method call_wrapped, as jax.extend.linear_util makes"
-                f" them, got {', '.join(type(f).__name__ for f in subfuns)}"
+                public(
+                    "custom_jvp_call: subfuns are two functions with a method call_wrapped, as jax.extend.linear_util"
+                    f" makes them, got {', '.join(type(f).__name__ for f in subfuns)}"
+                )
             )
         if not all(isinstance(f, BoundFunction) for f in subfuns):
             return self.call(RuleOfFunctions(*subfuns, **params), args)
@@ -306,8 +309,11 @@ varying_rules.add(custom_lin_p, lambda axes, params: (None, list(map(varying_axe
 def refuse_forward_mode(*args: float | list[Any], **_: Any) -> None:
     """Raise TypeError: `custom_lin` has no rule except its transposition."""
     raise TypeError(
-        "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only; give the"
-        " function a rule with jax.custom_jvp to use forward mode, too."
+        public(
+            "can't apply forward-mode autodiff (jvp) to a custom_vjp function. It has a rule for reverse mode only;"
+            " give the"
+            " function a rule with jax.custom_jvp to use forward mode, too."
+        )
     )
 
 

@@ -21,6 +21,7 @@ from typing import Any, Final
 from bedrax import pytree
 from bedrax.core import effects, executors, offers
 from bedrax.core.avals import AbstractValue, ShapedArray, aval_of
+from bedrax.core.caches import remembered
 from bedrax.core.jitting import jit
 from bedrax.core.tables import device_rules, effect_rules, print_rules
 from bedrax.core.tracing import Primitive, Tracer
@@ -115,9 +116,11 @@ def placed(x: Any, where: Any, what: str = "out_sharding") -> Any:
     """`x` at a place that a user names: a device, a sharding, a partition spec...; itself for None.
 
     Args:
-      what: the name of the argument that holds the place, for messages.
+      what: the name of the argument that holds the place, for messages. The axes of an `out_sharding` are explicit.
     """
-    return x if where is None else moved(x, executors.get().resolve(where, what, aval_of(x)))
+    if where is None:
+        return x
+    return moved(x, executors.get().resolve(where, what, aval_of(x), typed=what == "out_sharding"))
 
 
 def moved(x: Any, to: Any) -> Any:
@@ -164,7 +167,13 @@ def placed_result(where: Any, fun: Callable[..., Any], *operands: Any, **params:
     return _placed_program(fun, where, tuple(params.items()))(*operands)
 
 
-@functools.lru_cache(1024)
+def placed_as(aval: AbstractValue, fun: Callable[..., Any], *operands: Any, **params: Any) -> Any:
+    """``fun(*operands, **params)`` with the split of a type. Values inside may have sizes that this split does not divide."""
+    split = getattr(aval, "split", None)
+    return placed_result(None if split is None or split.partial else split, fun, *operands, **params)
+
+
+@remembered(1024)
 def _placed_program(fun: Callable, where: Any, params: tuple) -> Callable:
     return jit(lambda *operands: placed(fun(*map(free, operands), **dict(params)), where))
 

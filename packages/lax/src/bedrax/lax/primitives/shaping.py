@@ -19,7 +19,7 @@ from bedrax.core.codes import coded
 from bedrax.core.tables import print_rules, pure_shapes
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, DTypeLike, Shape
-from bedrax.lax.primitives.placement import placed, placed_result
+from bedrax.lax.primitives.placement import placed, placed_as, placed_result
 
 pure_shapes.add(__name__)
 
@@ -153,7 +153,15 @@ def broadcast_in_dim(
 
 
 def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> Array:
-    """Repeat an array along new leading axes of the given `sizes`.
+    """Repeat an array along new leading axes.
+
+    Args:
+      operand: array.
+      sizes: the lengths of the new axes, in order.
+      out_sharding: optional placement of the result.
+
+    Returns:
+      An array of shape ``(*sizes, *operand.shape)``.
 
     Examples:
 
@@ -168,7 +176,14 @@ def broadcast(operand: ArrayLike, sizes: Shape, *, out_sharding: Any = None) -> 
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Add leading axes of size 1 until the array has `rank` axes.
+    """Add leading axes of length 1 until the array has a given rank.
+
+    Args:
+      x: array.
+      rank: the number of axes of the result, an int, not smaller than the rank of `x`.
+
+    Returns:
+      The array, with new axes before the others.
 
     Examples:
 
@@ -182,7 +197,17 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """`arr` broadcast by NumPy's rules to the shape of `like_arr`.
+    """Broadcast an array by NumPy's rules to the shape of another one.
+
+    Args:
+      arr: array.
+      like_arr: an array with the wanted shape. Its elements and its dtype are not used.
+
+    Returns:
+      An array of the dtype of `arr`.
+
+    Raises:
+      TypeError: an axis of `arr`, counted from the last, has neither length 1 nor the wanted one.
 
     Examples:
 
@@ -194,7 +219,8 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     own = aval_of(arr).shape
     if len(own) > len(shape):
         raise ValueError(f"shape {own} has more axes than the shape {shape} to broadcast to")
-    return broadcast_in_dim(arr, shape, range(len(shape) - len(own), len(shape)))
+    dimensions = tuple(range(len(shape) - len(own), len(shape)))
+    return placed_as(aval_of(like_arr), broadcast_in_dim, arr, shape=shape, broadcast_dimensions=dimensions)
 
 
 def broadcast_shapes(*shapes: Shape) -> tuple[int, ...]:
@@ -302,7 +328,15 @@ def reshape(
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Merge the axes ``start_dimension:stop_dimension`` into one (as a Python slice reads them).
+    """Merge neighbouring axes into one.
+
+    Args:
+      operand: array.
+      start_dimension: the first axis to merge; negative ones count from the end.
+      stop_dimension: the axis after the last one to merge. Default: the rank.
+
+    Returns:
+      The array with one axis in place of these: its length is the product of theirs.
 
     Examples:
 
@@ -320,12 +354,29 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 def _transpose_shape(operand, *, permutation):
     shape = operand.shape
     if sorted(permutation) != list(range(len(shape))):
-        raise TypeError(coded("BX-TRANSPOSE", f"transpose: {permutation} is no order of the axes of shape {shape}"))
+        raise TypeError(
+            coded(
+                "BX-TRANSPOSE",
+                f"transpose: {permutation} is no order of the axes of shape {shape}; name each axis from 0 to"
+                f" {len(shape) - 1} once",
+            )
+        )
     return like(operand, tuple([shape[i] for i in permutation]))
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Reorder axes: axis ``i`` of the result is axis ``permutation[i]`` of the operand.
+    """Reorder the axes of an array.
+
+    Args:
+      operand: array.
+      permutation: the axes in their new order, each once: axis ``i`` of the result is axis ``permutation[i]`` of
+        the operand.
+
+    Returns:
+      An array of the dtype of `operand`.
+
+    Raises:
+      TypeError: `permutation` does not name each axis once.
 
     Examples:
 
@@ -354,7 +405,17 @@ def _squeeze_shape(operand, *, dimensions):
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Drop axes of size 1; negative `dimensions` count from the end.
+    """Remove axes of length 1.
+
+    Args:
+      array: array.
+      dimensions: the axes to remove; negative ones count from the end.
+
+    Returns:
+      The array without these axes.
+
+    Raises:
+      ValueError: one of the axes has another length.
 
     Examples:
 
@@ -380,7 +441,14 @@ def _rev_shape(operand, *, dimensions):
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Reverse the order of the elements along `dimensions`.
+    """Reverse the order of the elements along some axes.
+
+    Args:
+      operand: array.
+      dimensions: the axes, each once.
+
+    Returns:
+      An array of the type of `operand`.
 
     Examples:
 
@@ -451,7 +519,17 @@ def slice(
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """`slice` along one axis; None denotes an end of the axis and negative indices count from its end.
+    """Take a part along one axis, as a slice of Python does.
+
+    Args:
+      operand: array.
+      start_index: the first position, an int; None: the beginning. Negative ones count from the end.
+      limit_index: the position after the last one; None: the end. Negative ones count from the end.
+      stride: the distance of positions that are taken, 1 or more.
+      axis: the axis.
+
+    Returns:
+      An array of the dtype of `operand`.
 
     Examples:
 
@@ -475,7 +553,19 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """One position along an axis (negative `index` counts from the end); the axis stays, of size 1, if `keepdims`.
+    """Take one position along one axis. The position is known.
+
+    Args:
+      operand: array.
+      index: an int; negative ones count from the end.
+      axis: the axis.
+      keepdims: keep the axis, with length 1.
+
+    Returns:
+      The part of the array at this position.
+
+    Raises:
+      IndexError: the axis has no such position.
 
     Examples:
 
@@ -607,7 +697,17 @@ def _stack_shape(*operands, axis):
 
 
 def stack(operands: Sequence[ArrayLike] | Array, axis: int = 0) -> Array:
-    """Join arrays of equal shape and dtype along a new axis.
+    """Join arrays along a new axis.
+
+    Args:
+      operands: arrays of one shape and one dtype.
+      axis: the position of the new axis in the result.
+
+    Returns:
+      An array with one axis more. The new axis has the length ``len(operands)``.
+
+    Raises:
+      ValueError: the arrays have different shapes, or there is none.
 
     Examples:
 
@@ -631,7 +731,14 @@ def _unstack_shape(operand, *, axis):
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """The slices of an array along an axis, each without it.
+    """Cut an array along one axis into single positions.
+
+    Args:
+      x: array.
+      axis: the axis.
+
+    Returns:
+      A tuple of arrays without this axis, one for each position.
 
     Examples:
 
@@ -653,7 +760,15 @@ def _split_shape(operand, *, sizes, axis):
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
-    """Cut an array along an axis into consecutive parts of the given `sizes`, which sum to the axis.
+    """Cut an array along one axis into consecutive parts.
+
+    Args:
+      operand: array.
+      sizes: the lengths of the parts, ints. Their sum is the length of the axis.
+      axis: the axis.
+
+    Returns:
+      A list of arrays.
 
     Examples:
 
@@ -675,7 +790,14 @@ def _tile_shape(operand, *, reps):
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """Repeat an array ``reps[i]`` times along each axis ``i``.
+    """Repeat an array along its axes.
+
+    Args:
+      operand: array.
+      reps: the number of repetitions along each axis, one int per axis.
+
+    Returns:
+      An array whose axis ``i`` has the length ``operand.shape[i] * reps[i]``.
 
     Examples:
 
@@ -704,7 +826,14 @@ _COUNTING = (np.dtype(np.int32), np.dtype(np.uint32))
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """The numbers ``0, 1, ..., size - 1``.
+    """Return the numbers ``0, 1, ..., size - 1``.
+
+    Args:
+      dtype: the dtype of the result.
+      size: the number of elements, an int.
+
+    Returns:
+      An array of rank 1.
 
     Examples:
 

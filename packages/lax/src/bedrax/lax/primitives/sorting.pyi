@@ -106,7 +106,16 @@ def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int 
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Sort `keys` along an axis and reorder `values` in the same way; returns both.
+    """Sort an array along one axis, and reorder a second one in the same way.
+
+    Args:
+      keys: array to sort.
+      values: array of the shape of `keys`.
+      dimension: the axis.
+      is_stable: equal keys keep their order.
+
+    Returns:
+      A pair: the sorted keys, and the values in the same order.
 
     Examples:
 

@@ -67,6 +67,11 @@ class Windows(NamedTuple):
             out.append(dims.stride_dim(padded, dims.dilate_dim(size, dilation), stride))
         return tuple(out)
 
+    def apart(self) -> bool:
+        """Whether nothing is dilated, and no element belongs to two windows."""
+        shorter = all(size <= stride for size, stride in zip(self.window_dimensions, self.window_strides))
+        return shorter and set(self.base_dilation) | set(self.window_dilation) <= {1}
+
     def offsets(self) -> Any:
         """The positions inside a window, in row-major order."""
         return itertools.product(*map(range, self.window_dimensions))

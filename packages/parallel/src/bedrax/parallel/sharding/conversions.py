@@ -15,8 +15,6 @@ def _convert(op, *, new_dtype, **params):
 
 @sharding_rules.rule(p.bitcast_convert_type_p)
 def _bitcast(op, **params):
-    """The bits of an element become, or come from, a new last axis."""
+    """The bits of an element become, or come from, a new last axis. Those of one that is split are gathered."""
     spec, rank = op.specs[0], len(op.outs[0].shape)
-    if rank < len(spec):
-        op.unsplit(0, (rank,), "whose elements become one")
     return [(*spec[:rank], *[None] * (rank - len(spec)))]

@@ -1,6 +1,19 @@
 """Partial sums of linear algebra: solutions and products are linear in the last operand."""
 
 from bedrax.lax.primitives import linalg as p
-from bedrax.parallel.explicit import sum_rules
+from bedrax.parallel.explicit import sharding_rules, sum_rules
+
+
+@sharding_rules.rule(p.triangular_solve_p)
+def _triangular_solve(op, *, left_side, **params):
+    """The right-hand sides are independent of each other, so the axis that counts them may be split."""
+    matrix, sides = op.specs
+    n = len(sides)
+    counts, solved = (n - 1, n - 2) if left_side else (n - 2, n - 1)
+    op.unsplit(0, (n - 2, n - 1), "which is one of the matrix")
+    op.unsplit(1, (solved,), "which is one of the solution")
+    batch = op.joined([matrix[:-2], sides[:-2]])
+    return [(*batch, None, sides[counts]) if left_side else (*batch, sides[counts], None)]
+
 
 sum_rules.rule(p.triangular_solve_p, p.tridiagonal_solve_p, p.ormqr_p)(lambda op, **params: ((len(op.types) - 1,),))

@@ -94,7 +94,8 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         again = lambda x: jnp.where((step < squarings)[..., None, None], _matmul(x, x), x)
         return lax.cond(step < most, again, lambda x: x, x)
 
-    out = lax.fori_loop(np.int32(0), np.int32(max_squarings), square, out)
+    squared = lambda x: lax.fori_loop(np.int32(0), np.int32(max_squarings), square, x)
+    out = lax.cond(most > 0, squared, lambda x: x, out)  # without squarings, no step copies the matrix
     valid = squarings <= max_squarings
     return jnp.where(valid[..., None, None], out, jnp.nan)
 

@@ -96,6 +96,13 @@ _add(
     [arg((5,), "int32", 0, 9)],
     lambda x: x[1:] + x[:-1],
 )
+_add(  # windows with gaps between them, and a first element in none
+    p.reduce_window_sum_p,
+    "apart",
+    lambda x: p.reduce_window(x, 0.0, e.add, (2, 1), (3, 2), ((-1, 2), (1, 1))),
+    [arg((8, 3))],
+    _loop(np.sum, 0.0, (2, 1), (3, 2), ((-1, 2), (1, 1))),
+)
 _add(
     p.reduce_window_sum_p,
     "complex",

@@ -200,10 +200,15 @@ def make_cpu_client(num_devices: int | None, asynchronous: bool, threads: int | 
         return xla_client().make_cpu_client(num_devices=num_devices, asynchronous=asynchronous, **options)
 
 
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @contextlib.contextmanager
 def _at_least(threads: int) -> Iterator[None]:
     """Set the variable that jaxlib reads for the size of a client's pool."""
-    size = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    size = cores()
     for name in reversed(_POOL_SIZES):
         with contextlib.suppress(KeyError, ValueError):
             size = int(os.environ[name])

@@ -17,7 +17,7 @@ from bedrax.parallel.meshes import AbstractMesh, AxisType
 from bedrax.parallel.specs import PartitionSpec
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.modules import operations
-from bedrax.xla_backend.lowering.partitioner import split
+from bedrax.xla_backend.lowering.partitioner import annotated, split
 
 _SHARDING = re.compile(r"<@(\w+), \[((?:\{[^}]*\}(?:, )?)*)\]([^>]*)>")
 _DIMS = re.compile(r"\{([^}]*)\}")
@@ -207,21 +207,7 @@ def _text_of(op: Any, attribute: str) -> str:
 
 
 def _annotated(before: Any, v: Any, target: str, place: Any, result: Any, free: Any = ()) -> Any:
-    """`v` through a custom call for the partitioner, which may split the dimensions `free` further."""
-    attributes = {
-        "call_target_name": types.string(target),
-        "api_version": types.i32(1),
-        "mhlo.sharding": types.string(str(place)),
-        "backend_config": types.string(f"unspecified_dims=[{','.join(map(str, free))}]" if free else ""),
-    }
-    return types.ir.Operation.create(
-        "stablehlo.custom_call",
-        results=[result],
-        operands=[v],
-        attributes=attributes,
-        loc=types.unknown,
-        ip=types.ir.InsertionPoint(before),
-    ).result
+    return annotated(types.ir.InsertionPoint(before), v, target, place, result, free)
 
 
 def _converted(before: Any, v: Any, target: str, given: Any, wanted: Any, result: Any) -> Any:

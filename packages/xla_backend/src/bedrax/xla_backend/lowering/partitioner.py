@@ -6,7 +6,6 @@ or a part that was lowered for GSPMD (an exported program).
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Sequence
@@ -14,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from bedrax.core.caches import remembered
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.lowering import types
 
 
-@functools.lru_cache(1024)
+@remembered(1024)
 def split(mesh: Any, spec: PartitionSpec, rank: int, manual: tuple[str, ...]) -> runtime.HloSharding:
     """The sharding of an array of `rank` with `spec`, inside a part of a module that is manual along some axes."""
     counts, order = [], []
@@ -51,6 +51,24 @@ def _as_equal(place: Any) -> Any:
     if not getattr(place, "partial", False):
         return place
     return place.update(spec=place.spec.update(unreduced=(), reduced=()))
+
+
+def annotated(point: Any, v: Any, target: str, place: Any, result: Any, free: Any = ()) -> Any:
+    """`v` through a custom call for GSPMD, inserted at a point. The partitioner may split the dimensions `free` further."""
+    attributes = {
+        "call_target_name": types.string(target),
+        "api_version": types.i32(1),
+        "mhlo.sharding": types.string(str(place)),
+        "backend_config": types.string(f"unspecified_dims=[{','.join(map(str, free))}]" if free else ""),
+    }
+    return types.ir.Operation.create(
+        "stablehlo.custom_call", results=[result], operands=[v], attributes=attributes, loc=types.unknown, ip=point
+    ).result
+
+
+def target_of(op: Any) -> str:
+    """The target of a custom call; "" for other operations."""
+    return types.ir.StringAttr(op.attributes["call_target_name"]).value if op.name == "stablehlo.custom_call" else ""
 
 
 class Gspmd:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bedrax.core import config, dims, effects, offers, source
+from bedrax.core import caches, config, dims, effects, offers, source
 from bedrax.core.context import trace_context
 from bedrax.core.exact import exact_items
 from bedrax.core.ir import Jaxpr, Literal
@@ -475,12 +475,14 @@ class LoweringContext(Caller):
     def lower_fun(
         self, fun: Callable[..., Any], *operands: Any, avals: Sequence[Any] | None = None, **kwargs: Any
     ) -> Any:
-        """Trace ``fun(*args, **kwargs)`` at `avals` (default `avals_in`) and inline it.
+        """Trace ``fun(*args, **kwargs)`` at `avals` and inline it. By default, these are `avals_in` without their splits.
 
         Returns:
           a value if `fun` returns an array, else a list of values.
         """
-        avals = map(element_types.base_aval, self.avals_in) if avals is None else avals
+        if avals is None:
+            avals = [a.update(sharding=None) if getattr(a, "split", None) is not None else a for a in self.avals_in]
+            avals = map(element_types.base_aval, avals)
         jaxpr, single = traced(fun, tuple(avals), kwargs)
         out = inline(self.block, jaxpr, operands, call=self.line[:2], scope=self.within())
         return out[0] if single else out
@@ -552,6 +554,7 @@ def add_main(
 
 
 _traced: dict[Any, tuple[Any, ...]] = {}
+caches.emptied.append(_traced.clear)
 
 
 def traced(fun: Callable[..., Any], avals: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Jaxpr, bool]:

@@ -7,6 +7,7 @@ indices of all devices, split over the axis.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from bedrax.parallel.primitives import in_blocks, inside, shard_map_p
 from bedrax.parallel.specs import PartitionSpec, axes_of
 from bedrax.xla_backend.lowering import types
 from bedrax.xla_backend.lowering.build import Block
-from bedrax.xla_backend.lowering.partitioner import split
+from bedrax.xla_backend.lowering.partitioner import annotated, split, target_of
 from bedrax.xla_backend.lowering.program import LoweringContext
 from bedrax.xla_backend.lowering.types import ir, type_of
 from bedrax.xla_backend.tables import lowering_rules
@@ -153,14 +154,21 @@ def _annotated_function(ctx, region: Region, body: Callable, handed: list, order
         whole, block = split(mesh, spec, v.type.rank, region.around), split(mesh, _NOTHING, v.type.rank, within)
         blocks.append(convert(v, "SPMDFullToShardShape", whole, block, t))
     if ordered:
+        before = len(ctx.block.ip.block.operations)
         out = body(ctx.block, blocks, handed)  # the tokens are those of the surrounding function
+        if region.free:
+            out = _annotate(list(ctx.block.ip.block.operations)[before:], out, mesh, within)
     else:
         # A separate function. XLA merges equal operations within one function. An operation both inside and outside
         # would be annotated both as a block and as a whole, and the partitioner would abort.
         symbol = program.unique_symbol("shard_map_body")
         given = [*blocks, *handed]
         count = len(blocks)
-        inner = lambda block, arguments: body(block, arguments[:count], arguments[count:])
+
+        def inner(block, arguments):
+            out = body(block, arguments[:count], arguments[count:])
+            return _annotate(list(block.ip.block.operations), out, mesh, within) if region.free else out
+
         program.function(symbol, [v.type for v in given], region.out_types, inner)
         out = ctx.emit("func.call", given, region.out_types, callee=ctx.symbol(symbol))
     results = []
@@ -168,6 +176,55 @@ def _annotated_function(ctx, region: Region, body: Callable, handed: list, order
         block, whole = split(mesh, _NOTHING, v.type.rank, within), split(mesh, spec, v.type.rank, region.around)
         results.append(convert(v, "SPMDShardToFullShape", block, whole, type_of(a)))
     return results
+
+
+_WITH_BLOCKS = ("stablehlo.while", "stablehlo.case", "stablehlo.if")
+_MARKS = ("Sharding", "SPMDFullToShardShape")
+_ABORTING = ("stablehlo.all_gather", "stablehlo.all_to_all", "stablehlo.fft", "stablehlo.rng_bit_generator")
+
+
+def _annotate(ops: Sequence[Any], out: Sequence[Any], mesh: Any, within: tuple[str, ...]) -> list[Any]:
+    """Annotate every value of a part that is mapped over some axes as a block; the partitioner decides the other axes.
+
+    Where GSPMD does not find this by itself (counters of loops), it aborts the process.
+
+    Returns:
+      `out`, with the annotated values.
+
+    Raises:
+      NotImplementedError: GSPMD aborts at an operation, however it is annotated.
+    """
+    found: dict[Any, Any] = {}
+
+    def annotate(v, point):
+        if isinstance(v.type, ir.RankedTensorType) and not _is_annotated(v):
+            rank = v.type.rank
+            new = annotated(point, v, "Sharding", split(mesh, _NOTHING, rank, within), v.type, range(rank))
+            v.replace_all_uses_except(new, new.owner.operation)
+            found[v] = new
+
+    for op, following in itertools.zip_longest(ops, ops[1:]):
+        if op.name in _ABORTING:
+            raise NotImplementedError(
+                f"shard_map over {within}, some axes of a mesh over {mesh.axis_names}: GSPMD does not compile"
+                f" {op.name.removeprefix('stablehlo.')} there. Use Shardy, the default: set jax_use_shardy_partitioner to True. Or"
+                " map all axes, with axis_names=set(mesh.axis_names)"
+            )
+        for block in [b for region in op.regions for b in region.blocks] if op.name in _WITH_BLOCKS else ():
+            inside = list(block.operations)
+            for v in block.arguments:
+                annotate(v, ir.InsertionPoint(inside[0]))
+            _annotate(inside, (), mesh, within)
+        if target_of(op) not in _MARKS:
+            point = ir.InsertionPoint(op.operation.block) if following is None else ir.InsertionPoint(following)
+            for v in op.results:
+                annotate(v, point)
+    return [found.get(v, v) for v in out]
+
+
+def _is_annotated(v: Any) -> bool:
+    uses = [use.owner for use in v.uses]
+    return len(uses) == 1 and target_of(uses[0]) == "Sharding"
 
 
 def _manual_computation(ctx, region: Region, body: Callable, handed: list, ordered: list) -> list:

@@ -202,8 +202,8 @@ for _prim in p.reduction_of:
 @platform_rule(p.select_and_scatter_add_p, "cpu")
 def _select_and_scatter_add_cpu(ctx, source, operand, *, select_prim, **params):
     windows = Windows.of(**params)
-    apart = all(n <= stride for n, stride in zip(windows.window_dimensions, windows.window_strides))
-    if not apart or math.prod(windows.window_dimensions) > _MOST_MASKS or not ctx.is_static(ctx.avals_in[1].shape):
+    few = windows.apart() and math.prod(windows.window_dimensions) <= _MOST_MASKS
+    if not few or not ctx.is_static(ctx.avals_in[1].shape):
         return _select_and_scatter_add(ctx, source, operand, select_prim=select_prim, **params)
 
     def by_masks(ct, x):
