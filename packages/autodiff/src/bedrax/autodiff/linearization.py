@@ -401,7 +401,7 @@ class Record:
                 outvars.append(var)
             effects = frozenset(effect_rules[entry.prim](*(v.aval for v in invars), **entry.params))
             where = entry.source_info
-            if where and self.outside is not None and entry.names:
+            if where and tape.outside is not None and entry.names:
                 where = (*where, *scopes(entry.names))
             eqns.append(Eqn(entry.prim, invars, outvars, entry.params, effects, where))
         outvars = [atom(n) for n in outs]
