@@ -492,7 +492,7 @@ def bounds(session):
     oldest = next(iter(table.table()))  # the oldest NumPy has no wheels for the newest Python
     if (python := table.found().get(oldest)) is None:
         return session.warn(f"no Python {oldest} was found: NEWER_PYTHON may name one")
-    there = locked(session, oldest, python, "--all-packages", "--group=test")
+    there = locked(session, oldest, python, *EVERYTHING, "--group=test")
     pins = [f"{name}=={version}" for name, version in bound.items()]
     session.run("uv", "pip", "install", "-q", f"--python={there}", *pins, external=True)
     names = [name for name in session.posargs if name in PROJECTS]

@@ -52,7 +52,8 @@ def cases(name):
     """Calls: shape, axis, and the function of NumPy or ours and an array."""
     parameters = inspect.signature(getattr(jnp, name)).parameters
     more = (np.float32(0.25),) if "q" in parameters else ()
-    for shape in SHAPES:
+    vectors = name == "trim_zeros" and "axis" not in inspect.signature(np.trim_zeros).parameters  # NumPy before 2.2
+    for shape in [shape for shape in SHAPES if len(shape) == 1 or not vectors]:
         for axis in [None, *range(len(shape))]:
             keywords = {} if axis is None else {"axis": axis}
             yield shape, axis, lambda xp, x, k=keywords: getattr(xp, name)(x, *more, **k)
