@@ -125,13 +125,13 @@ def run(out, *prefixes):
             if fun is not None and type(attempt(fun, *types_of(arrays))) is list:
                 with jax.set_mesh(mesh):
                     found[f"{name}: {plan}{what}"] = attempt(fun, *types)
-    with open(out, "w") as file:
+    with open(out, "w", encoding="utf-8") as file:
         json.dump(found, file)
 
 
 def compare(theirs, ours):
     """Print unexpected differences. Computing more than upstream is none; nor is a `ShardingTypeError` for another error."""
-    with open(theirs) as a, open(ours) as b:
+    with open(theirs, encoding="utf-8") as a, open(ours, encoding="utf-8") as b:
         theirs, ours = json.load(a), json.load(b)
     wrong = 0
     for name in theirs.keys() & ours.keys():
