@@ -156,8 +156,13 @@ def _full(x, shape):
 def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The largest whole number not above ``x / y``, in the common dtype.
 
-    Examples:
+    Args:
+      x, y: real arrays or scalars, broadcast against each other. An integer divided by 0 has no defined result.
 
+    Raises:
+      TypeError: an operand is complex.
+
+    Examples:
       >>> jnp.floor_divide(jnp.array([7, -7]), 2)
       Array([ 3, -4], dtype=int32)
     """
@@ -193,8 +198,13 @@ def float_divmod(x: np.generic, y: np.generic) -> tuple[Array, ...]:
 def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x - y * floor(x / y)``: the remainder with the sign of the divisor. An integer modulo 0 is 0.
 
-    Examples:
+    Args:
+      x, y: real arrays or scalars, broadcast against each other; the dividend and the divisor.
 
+    Raises:
+      TypeError: an operand is complex.
+
+    Examples:
       >>> jnp.mod(jnp.array([7, -7]), 3)
       Array([1, 2], dtype=int32)
     """
@@ -216,8 +226,16 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
 def divmod_(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     """(`floor_divide(x, y)`, `remainder(x, y)`).
 
-    Examples:
+    Args:
+      x, y: real arrays or scalars, broadcast against each other; the dividend and the divisor.
 
+    Returns:
+      A pair of arrays of the common dtype.
+
+    Raises:
+      TypeError: an operand is complex.
+
+    Examples:
       >>> jnp.divmod(jnp.array([7, -7]), 3)
       (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
@@ -230,11 +248,13 @@ def divmod_(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
 def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x ** y``. A Python integer `y` multiplies; integers to integer powers stay integers.
 
+    Args:
+      x, y: arrays or scalars, broadcast against each other; the base and the exponent.
+
     Raises:
       TypeError: an integer to a negative Python integer.
 
     Examples:
-
       >>> jnp.pow(jnp.array([2, 3]), 2)
       Array([4, 9], dtype=int32)
     """
@@ -419,8 +439,13 @@ left_shift: BinaryUfunc = numeric2(
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """``x >> y``: the sign of signed integers is kept.
 
-    Examples:
+    Args:
+      x, y: arrays or scalars of integers, broadcast against each other; the bits and the distance.
 
+    Raises:
+      TypeError: an operand is not of an integer dtype.
+
+    Examples:
       >>> jnp.bitwise_right_shift(jnp.array([16, -16]), 2)
       Array([ 4, -4], dtype=int32)
     """

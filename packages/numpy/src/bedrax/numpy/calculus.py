@@ -66,8 +66,15 @@ def diff(
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """Differences of neighbours in the flattened array, between `to_begin` and `to_end`.
 
-    Examples:
+    Args:
+      ary: array of numbers, flattened.
+      to_end, to_begin: values after and before the differences: arrays, flattened and converted to the dtype of `ary`.
+        Default: none.
 
+    Returns:
+      An array of rank 1, of the dtype of `ary`.
+
+    Examples:
       >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_end=-1)
       Array([ 3,  5, -1], dtype=int32)
     """
@@ -312,10 +319,17 @@ def convolve(
 def correlate(
     a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
-    """Cross-correlation of two vectors: sums of ``a[n + k] * conj(v[n])``; arguments as for `convolve`.
+    """Cross-correlation of two vectors: sums of ``a[n + k] * conj(v[n])``.
+
+    Args:
+      a, v: arrays of rank 1.
+      mode: as in `convolve`; default: only complete overlaps.
+      precision, preferred_element_type: as in `convolve`.
+
+    Raises:
+      ValueError: other ranks, empty vectors, an unknown mode.
 
     Examples:
-
       >>> jnp.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]), mode="full")
       Array([1., 2., 3., 0.], dtype=float32)
     """

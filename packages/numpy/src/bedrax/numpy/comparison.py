@@ -120,8 +120,13 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 def array_equiv(a1: Any, a2: Any) -> Array:
     """Whether two arrays have the same elements after broadcasting.
 
-    Examples:
+    Args:
+      a1, a2: arrays, numbers or nested lists.
 
+    Returns:
+      A boolean array of shape (): False if the shapes do not broadcast.
+
+    Examples:
       >>> jnp.array_equiv(jnp.array([1]), jnp.array([[1, 1], [1, 1]]))
       Array(True, dtype=bool)
     """

@@ -312,10 +312,14 @@ def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None
 
 
 def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of zeros (memory without a value does not exist here); arguments as in `zeros`.
+    """An array of zeros: memory without a value does not exist here.
+
+    Args:
+      shape: an int or a sequence of ints.
+      dtype: default: float.
+      device, out_sharding: where the array shall live.
 
     Examples:
-
       >>> jnp.empty((2, 3)).shape
       (2, 3)
     """
@@ -502,8 +506,14 @@ def full_like(
 def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A new array equal to `a`.
 
-    Examples:
+    Args:
+      a: array or scalar.
+      order: as in `array`.
 
+    Raises:
+      TypeError: `a` is not an array or scalar.
+
+    Examples:
       >>> x = jnp.arange(3)
       >>> y = jnp.copy(x)
       >>> y is x
@@ -533,12 +543,19 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
-    """The bytes of a buffer as an array of rank 1; arguments as in `numpy.frombuffer`.
+    """The bytes of a buffer as an array of rank 1.
 
-    As there, an element of the dtype `float` or `int` has 64 bits. Without x64, the result is converted to 32 bits.
+    Args:
+      buffer: bytes, or another object with the buffer protocol.
+      dtype: of the stored elements. `float` and `int` have 64 bits, as in NumPy. Without x64, the result is converted to
+        32 bits.
+      count: the number of elements; -1 denotes all.
+      offset: the number of bytes to skip.
+
+    Raises:
+      ValueError: the buffer is too small, or no whole number of elements.
 
     Examples:
-
       >>> jnp.frombuffer(b"\\x01\\x02\\x03", dtype=jnp.uint8)
       Array([1, 2, 3], dtype=uint8)
     """
@@ -551,10 +568,18 @@ def _stored(dtype: DTypeLike) -> Any:
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
-    """The numbers in a text, as an array of rank 1; arguments as in `numpy.fromstring`.
+    """The numbers in a text, as an array of rank 1.
+
+    Args:
+      string: the text.
+      dtype: of the numbers, as in `frombuffer`.
+      count: how many to read; -1 denotes all.
+      sep: the text between two numbers.
+
+    Raises:
+      ValueError: `sep` is empty.
 
     Examples:
-
       >>> jnp.fromstring("1 2 3", sep=" ", dtype=int)
       Array([1, 2, 3], dtype=int32)
     """

@@ -77,8 +77,14 @@ def eye(N: Any, M: Any = None, k: ArrayLike = 0, dtype: DTypeLike | None = None,
 def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix.
 
-    Examples:
+    Args:
+      n: the number of rows, and of columns.
+      dtype: the dtype. Default: the default float dtype.
 
+    Raises:
+      ValueError: `n` is negative.
+
+    Examples:
       >>> jnp.identity(2)
       Array([[1., 0.],
              [0., 1.]], dtype=float32)
@@ -230,8 +236,14 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with the elements of an array, flattened, on a diagonal.
 
-    Examples:
+    Args:
+      v: array, flattened.
+      k: which diagonal, as in `eye`.
 
+    Returns:
+      A square matrix of the dtype of `v`, with ``v.size + abs(k)`` rows.
+
+    Examples:
       >>> jnp.diagflat(jnp.array([[1], [2]]))
       Array([[1, 0],
              [0, 2]], dtype=int32)
@@ -243,8 +255,17 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array of `ndim` axes of length `n`.
 
-    Examples:
+    Args:
+      n: the length of each axis, a known int.
+      ndim: the number of axes.
 
+    Returns:
+      A tuple of `ndim` equal integer arrays of shape ``(n,)``.
+
+    Raises:
+      ValueError: `n` or `ndim` is negative.
+
+    Examples:
       >>> x = jnp.zeros((2, 2), int)
       >>> x.at[jnp.diag_indices(2)].set(7)
       Array([[7, 0],
@@ -332,8 +353,15 @@ def _symbolic_triangle(n: Any, k: int, m: Any, lower: bool) -> tuple[Array, Arra
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """(rows, columns) of the elements at and below a diagonal of an ``n x m`` matrix.
 
-    Examples:
+    Args:
+      n: the number of rows.
+      k: the diagonal: 0 is the main one, 1 the one above, -1 the one below.
+      m: the number of columns. Default: `n`.
 
+    Returns:
+      Two integer arrays of rank 1, row by row.
+
+    Examples:
       >>> jnp.tril_indices(2)
       (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
@@ -343,8 +371,15 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """(rows, columns) of the elements at and above a diagonal of an ``n x m`` matrix.
 
-    Examples:
+    Args:
+      n: the number of rows.
+      k: the diagonal: 0 is the main one, 1 the one above, -1 the one below.
+      m: the number of columns. Default: `n`.
 
+    Returns:
+      Two integer arrays of rank 1, row by row.
+
+    Examples:
       >>> jnp.triu_indices(2)
       (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
@@ -361,8 +396,14 @@ def _matrix_shape(name: str, arr: Any) -> tuple:
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`tril_indices` for the shape of a matrix.
 
-    Examples:
+    Args:
+      arr: array of rank 2; only its shape is used.
+      k: as in `tril_indices`.
 
+    Raises:
+      ValueError: `arr` is not of rank 2.
+
+    Examples:
       >>> x = jnp.array([[1, 2], [3, 4]])
       >>> x[jnp.tril_indices_from(x)]
       Array([1, 3, 4], dtype=int32)
@@ -374,8 +415,14 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """`triu_indices` for the shape of a matrix.
 
-    Examples:
+    Args:
+      arr: array of rank 2; only its shape is used.
+      k: as in `triu_indices`.
 
+    Raises:
+      ValueError: `arr` is not of rank 2.
+
+    Examples:
       >>> x = jnp.array([[1, 2], [3, 4]])
       >>> x[jnp.triu_indices_from(x, k=1)]
       Array([2], dtype=int32)

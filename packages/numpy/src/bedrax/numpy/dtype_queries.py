@@ -38,8 +38,13 @@ def result_type(*args: Any) -> np.dtype:
 def promote_types(a: Any, b: Any) -> np.dtype:
     """The least dtype that both dtypes convert to implicitly.
 
-    Examples:
+    Args:
+      a, b: dtypes.
 
+    Raises:
+      TypePromotionError: no dtype is common to both, as for two different 8-bit floats. It is a ValueError.
+
+    Examples:
       >>> jnp.promote_types(jnp.int32, jnp.bfloat16)
       dtype(bfloat16)
     """
@@ -49,8 +54,10 @@ def promote_types(a: Any, b: Any) -> np.dtype:
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether the dtype or kind `arg1` is, or is of the kind, `arg2`, e.g. `jnp.floating`.
 
-    Examples:
+    Args:
+      arg1, arg2: dtypes, or kinds such as `jnp.floating`.
 
+    Examples:
       >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
       True
     """
@@ -58,10 +65,14 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether values of a dtype can be converted to another by the rule `casting`, as `numpy.can_cast`.
+    """Whether values of a dtype can be converted to another by a rule.
+
+    Args:
+      from_, to: dtypes.
+      casting: the rule: ``"no"``, only to itself; ``"equiv"``, if the byte order alone differs; ``"safe"``, without loss of
+        values; ``"same_kind"``, also to a narrower dtype of the same kind; ``"unsafe"``, always.
 
     Examples:
-
       >>> jnp.can_cast(jnp.int8, jnp.float32)
       True
       >>> jnp.can_cast(jnp.float32, jnp.int8)
@@ -247,13 +258,16 @@ def ndim(a: Any) -> int:
 
 
 def size(a: Any, axis: Axis = None) -> int:
-    """The number of elements of an array, or the product of its lengths along `axis` (an int or several).
+    """The number of elements of an array, or the product of some of its lengths.
+
+    Args:
+      a: array or scalar.
+      axis: None (all), one axis, or several.
 
     Raises:
-      ValueError: an axis occurs twice.
+      ValueError: an axis is out of bounds, or occurs twice.
 
     Examples:
-
       >>> jnp.size(jnp.ones((2, 3)))
       6
       >>> jnp.size(jnp.ones((2, 3)), axis=1)

@@ -359,8 +359,19 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: half of the Hermitian signal with the real `a` as its transform.
 
-    Examples:
+    Args:
+      a: real array.
+      n: number of points, default all; the axis is cut or padded with zeros to fit.
+      axis: the axis to transform.
+      norm: as for `fft`.
 
+    Returns:
+      A complex array; the axis has length ``n // 2 + 1``.
+
+    Raises:
+      ValueError: `a` is complex, or `norm` is unknown.
+
+    Examples:
       >>> jnp.fft.ihfft(jnp.array([6., 4., 4., 4.])).real
       Array([4.5, 0.5, 0.5], dtype=float32)
     """
@@ -400,10 +411,15 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: type | None = None, device: Any = None) -> Array:
-    """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``; arguments as for `fftfreq`.
+    """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``.
+
+    Args:
+      n: number of points.
+      d: their spacing.
+      dtype: of the result, default the default float type.
+      device: where to put it.
 
     Examples:
-
       >>> jnp.fft.rfftfreq(5, d=0.1)
       Array([0., 2., 4.], dtype=float32)
     """
@@ -418,10 +434,16 @@ def _shift(name: str, x: ArrayLike, axes, amount) -> Array:
 
 @one_program(static=("axes",))
 def fftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
-    """Move the zero frequency to the middle of the axes (None: all).
+    """Move the zero frequency to the middle of axes.
+
+    Args:
+      x: array.
+      axes: None (all), one axis, or several.
+
+    Returns:
+      An array of the shape and dtype of `x`.
 
     Examples:
-
       >>> jnp.fft.fftshift(jnp.array([0, 1, 2, -2, -1]))
       Array([-2, -1,  0,  1,  2], dtype=int32)
     """
@@ -432,8 +454,14 @@ def fftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
 def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
     """The inverse of `fftshift`.
 
-    Examples:
+    Args:
+      x: array.
+      axes: None (all), one axis, or several.
 
+    Returns:
+      An array of the shape and dtype of `x`.
+
+    Examples:
       >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2]))
       Array([ 0,  1,  2, -2, -1], dtype=int32)
     """

@@ -76,8 +76,17 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
     """Join arrays along an axis; the name of `concatenate` in the array API standard.
 
-    Examples:
+    Args:
+      arrays: a sequence of arrays with shapes that agree but for `axis`, or an array (its parts along axis 0).
+      axis: the axis, or None to flatten all of them.
 
+    Returns:
+      An array of the promoted dtype of the arrays.
+
+    Raises:
+      ValueError: there is no array, or one has rank 0.
+
+    Examples:
       >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
       Array([1, 2, 3], dtype=int32)
     """
@@ -119,8 +128,17 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: DTypeLike | None 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The parts of an array along an axis, without that axis.
 
-    Examples:
+    Args:
+      x: array of rank 1 at least.
+      axis: the axis.
 
+    Returns:
+      A tuple of as many arrays as the axis has elements.
+
+    Raises:
+      ValueError: `x` has rank 0, or the axis is out of bounds.
+
+    Examples:
       >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
       (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
@@ -141,8 +159,15 @@ def _each(name: str, tup: Any, widen) -> list:
 def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Join along axis 0; vectors are rows.
 
-    Examples:
+    Args:
+      tup: a sequence of arrays with shapes that agree but for axis 0, or an array (its parts along axis 0).
+      dtype: of the result; default: the promoted dtype of the arrays.
 
+    Raises:
+      TypeError: `tup` is no sequence.
+      ValueError: there is no array.
+
+    Examples:
       >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
       Array([[1, 2],
              [3, 4]], dtype=int32)
@@ -153,8 +178,15 @@ def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
 def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Join along axis 1, vectors along axis 0.
 
-    Examples:
+    Args:
+      tup: a sequence of arrays with shapes that agree but for this axis, or an array (its parts along axis 0).
+      dtype: of the result; default: the promoted dtype of the arrays.
 
+    Raises:
+      TypeError: `tup` is no sequence.
+      ValueError: there is no array.
+
+    Examples:
       >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
       Array([1, 2, 3], dtype=int32)
     """
@@ -165,8 +197,15 @@ def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
 def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
     """Join along axis 2, after `atleast_3d`.
 
-    Examples:
+    Args:
+      tup: a sequence of arrays with shapes that agree but for axis 2, or an array (its parts along axis 0).
+      dtype: of the result; default: the promoted dtype of the arrays.
 
+    Raises:
+      TypeError: `tup` is no sequence.
+      ValueError: there is no array.
+
+    Examples:
       >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
       Array([[[1, 3],
               [2, 4]]], dtype=int32)
@@ -345,8 +384,14 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 0.
 
-    Examples:
+    Args:
+      ary: array of rank 1 at least.
+      indices_or_sections: the number of equal parts, or the points to split at.
 
+    Raises:
+      ValueError: the parts would not be equal, or the rank is lower.
+
+    Examples:
       >>> jnp.vsplit(jnp.arange(6).reshape(3, 2), [1])
       [Array([[0, 1]], dtype=int32), Array([[2, 3],
              [4, 5]], dtype=int32)]
@@ -357,8 +402,14 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 1; of vectors along axis 0.
 
-    Examples:
+    Args:
+      ary: array of rank 1 at least.
+      indices_or_sections: the number of equal parts, or the points to split at.
 
+    Raises:
+      ValueError: the parts would not be equal, or the rank is lower.
+
+    Examples:
       >>> jnp.hsplit(jnp.arange(6).reshape(2, 3), [1])
       [Array([[0],
              [3]], dtype=int32), Array([[1, 2],
@@ -371,8 +422,14 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     """`split` along axis 2.
 
-    Examples:
+    Args:
+      ary: array of rank 3 at least.
+      indices_or_sections: the number of equal parts, or the points to split at.
 
+    Raises:
+      ValueError: the parts would not be equal, or the rank is lower.
+
+    Examples:
       >>> [part.shape for part in jnp.dsplit(jnp.ones((2, 3, 4)), 2)]
       [(2, 3, 2), (2, 3, 2)]
     """

@@ -289,10 +289,20 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @one_program(static=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
-    """The eigenvalues of Hermitian matrices, ascending; arguments as for `eigh`.
+    """The eigenvalues of Hermitian matrices, ascending.
+
+    Args:
+      a: array of shape ``[..., n, n]``.
+      UPLO: ``"L"`` (default) or ``"U"``: the triangle to use.
+      symmetrize_input: use ``(a + a^H) / 2`` instead of one triangle.
+
+    Returns:
+      A real array of shape ``[..., n]``.
+
+    Raises:
+      ValueError: another UPLO.
 
     Examples:
-
       >>> jnp.linalg.eigvalsh(jnp.array([[2., 1.], [1., 2.]])).round(3)
       Array([1.       , 3.0000002], dtype=float32)
     """
@@ -501,11 +511,17 @@ def _pseudoinverse():
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of `a` as a linear map: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
 
+    Args:
+      a: array. The product of its first `ind` lengths equals the product of the others.
+      ind: the number of leading axes.
+
+    Returns:
+      An array of shape ``a.shape[ind:] + a.shape[:ind]``.
+
     Raises:
       ValueError: `ind` is not positive, or the sizes of the first `ind` axes and of the rest differ.
 
     Examples:
-
       >>> x = 2 * jnp.eye(4).reshape(2, 2, 4)
       >>> jnp.linalg.tensorinv(x, ind=2).shape
       (4, 2, 2)
@@ -548,11 +564,17 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """The n-th power of square matrices, by squaring; of the inverse for negative n.
 
+    Args:
+      a: array of shape ``[..., n, n]``.
+      n: the exponent, a known int. If it is negative, integers become floats.
+
+    Returns:
+      An array of the shape of `a`.
+
     Raises:
-      TypeError: `n` is not an integer.
+      TypeError: `n` is not an integer, or the matrices are not square.
 
     Examples:
-
       >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
       Array([[1, 5],
              [0, 1]], dtype=int32)
@@ -801,8 +823,14 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of matrices in the last two axes.
 
-    Examples:
+    Args:
+      x: array of rank 2 or more; its last two axes are matrices.
+      offset: which diagonal: 0 is the main one, positive ones lie above.
 
+    Raises:
+      ValueError: the rank is below 2.
+
+    Examples:
       >>> jnp.linalg.diagonal(jnp.arange(8).reshape(2, 2, 2))
       Array([[0, 3],
              [4, 7]], dtype=int32)
@@ -813,8 +841,15 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of matrices in the last two axes.
 
-    Examples:
+    Args:
+      x: array of rank 2 or more; its last two axes are matrices.
+      offset: which diagonal, above the main one if positive.
+      dtype: dtype of the sum; by default that of `x`, but at least the default integer type for integers.
 
+    Returns:
+      An array without the last two axes.
+
+    Examples:
       >>> jnp.linalg.trace(jnp.arange(8).reshape(2, 2, 2))
       Array([ 3, 11], dtype=int32)
     """
@@ -833,8 +868,18 @@ def tensordot(
 ) -> Array:
     """Sum of products over chosen axes, as `jax.numpy.tensordot`, with the arguments of the array API.
 
-    Examples:
+    Args:
+      x1, x2: arrays.
+      axes: a number N, for the last N axes of `x1` and the first N of `x2`; or a pair of axes or of sequences of axes.
+      precision, preferred_element_type, out_sharding: as for `jax.numpy.dot`.
 
+    Returns:
+      An array with the remaining axes of `x1`, then those of `x2`.
+
+    Raises:
+      TypeError: `axes` is none of these, or more axes than there are, or contracted sizes differ.
+
+    Examples:
       >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 2)), axes=1)
       Array([[3., 3.],
              [3., 3.]], dtype=float32)
@@ -847,11 +892,16 @@ def tensordot(
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """All products of the elements of two vectors.
 
+    Args:
+      x1, x2: arrays of rank 1.
+
+    Returns:
+      An array of shape ``(x1.size, x2.size)``.
+
     Raises:
       ValueError: an operand is not of rank 1.
 
     Examples:
-
       >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4]))
       Array([[3, 4],
              [6, 8]], dtype=int32)
@@ -865,11 +915,14 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Cross products of vectors of three elements.
 
+    Args:
+      x1, x2: arrays, broadcast against each other.
+      axis: the axis of the vectors.
+
     Raises:
       ValueError: vectors of another length.
 
     Examples:
-
       >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
       Array([0, 0, 1], dtype=int32)
     """

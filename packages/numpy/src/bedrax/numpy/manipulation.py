@@ -130,13 +130,16 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
 
 
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
-    """Remove axes of length 1: all of them, or those in `axis` (an int or several).
+    """Remove axes of length 1.
+
+    Args:
+      a: array.
+      axis: None (all axes of length 1), one axis, or several.
 
     Raises:
       ValueError: an axis given has another length; or none is given, and the shape is symbolic.
 
     Examples:
-
       >>> x = jnp.ones((1, 3, 1))
       >>> jnp.squeeze(x).shape
       (3,)
@@ -201,10 +204,16 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """Reorder axes; `axes` as in `transpose`.
+    """Reorder axes; the name of `transpose` in the array API standard.
+
+    Args:
+      a: array.
+      axes: for each axis of the result, that of `a`.
+
+    Raises:
+      TypeError: an axis is missing or occurs twice.
 
     Examples:
-
       >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
       (4, 2, 3)
     """
@@ -282,8 +291,15 @@ def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis back until it lies before the position `start`; `moveaxis` is easier to read.
 
-    Examples:
+    Args:
+      a: array.
+      axis: the axis to move.
+      start: the position, from ``-a.ndim`` to ``a.ndim``.
 
+    Raises:
+      ValueError: the axis or the position is out of bounds.
+
+    Examples:
       >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
       (4, 2, 3)
     """
@@ -485,10 +501,17 @@ def atleast_3d(*arys: Any) -> Array | list[Array]:
 
 
 def tile(A: ArrayLike, reps: Any) -> Array:
-    """Repeat an array as a whole, `reps` times along each axis (an int, or one per axis; the last ones fit).
+    """Repeat an array as a whole along its axes.
+
+    Args:
+      A: array.
+      reps: the number of times, an int or one per axis. The shorter one of `reps` and ``A.shape`` is extended by leading
+        ones.
+
+    Raises:
+      TypeError: a number is negative.
 
     Examples:
-
       >>> jnp.tile(jnp.array([[1, 2]]), (2, 2))
       Array([[1, 2, 1, 2],
              [1, 2, 1, 2]], dtype=int32)
@@ -644,8 +667,17 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
 def resize(a: ArrayLike, new_shape: Any) -> Array:
     """The elements of `a`, repeated as a whole or cut off, in a new shape.
 
-    Examples:
+    Args:
+      a: array, flattened.
+      new_shape: an int or a sequence of ints.
 
+    Returns:
+      An array of this shape, of the dtype of `a`; zeros if `a` has no elements.
+
+    Raises:
+      ValueError: a length is negative.
+
+    Examples:
       >>> jnp.resize(jnp.array([1, 2, 3]), (2, 4))
       Array([[1, 2, 3, 1],
              [2, 3, 1, 2]], dtype=int32)

@@ -112,9 +112,18 @@ def _position(name: str, what: str, find: Callable, worst: float, example: str) 
             return found
         return choose(reductions.all(isnan(x), axis, keepdims=bool(keepdims)), -1, found)
 
-    named(
-        function, name, __name__, f"The index of the {what} element that is not nan; -1 where there is none.", example
-    )
+    text = f"""The index of the {what} element that is not nan; -1 where there is none.
+
+    Args:
+      a: array.
+      axis: the axis, or None to flatten.
+      out: must be None.
+      keepdims: keep the axis (or all) with length 1.
+
+    Raises:
+      ValueError: the axis has no element.
+    """
+    named(function, name, __name__, text, example)
     return one_program(function, static=("axis", "out", "keepdims"))
 
 
@@ -144,7 +153,8 @@ def _cumulative(name: str, plain: Callable, neutral: int, example: str) -> Calla
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
         return plain(_without_nan(array(name, a), neutral), axis, dtype, out)
 
-    named(function, name, __name__, f"`{name[3:]}` with nan as {neutral}.", example)
+    text = f"`{name[3:]}` with nan as {neutral}; arguments as in `{name[3:]}`."
+    named(function, name, __name__, text, example)
     return one_program(function, static=("axis", "dtype", "out"))
 
 
@@ -233,10 +243,13 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The square root of `nanvar`.
+    """The square root of `nanvar`, the standard deviation of the elements that are not nan.
+
+    Args:
+      a: array of numbers; the result is real.
+      axis, dtype, out, ddof, keepdims, where, mean: as in `var`.
 
     Examples:
-
       >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
       Array(1., dtype=float32)
     """

@@ -98,10 +98,17 @@ def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
 
 @one_program(static=("keepdims", "ord"))
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fro") -> Array:
-    """The norm of matrices in the last two axes; `ord` as for `norm`.
+    """The norm of matrices in the last two axes.
+
+    Args:
+      x: array of rank 2 or more; integers become floats.
+      keepdims: keep reduced axes with length 1.
+      ord: which norm of matrices, as for `norm`.
+
+    Raises:
+      ValueError: an `ord` that does not exist for matrices.
 
     Examples:
-
       >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]))
       Array(5., dtype=float32)
       >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]), ord=1)
@@ -114,10 +121,18 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
 def vector_norm(
     x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: int | str = 2
 ) -> Array:
-    """The norm of vectors along one or more axes (None: all, flattened); `ord` as for `norm`.
+    """The norm of vectors along one or more axes.
+
+    Args:
+      x: array; integers become floats.
+      axis: None (all, flattened), one axis, or several.
+      keepdims: keep reduced axes with length 1.
+      ord: which norm of vectors, as for `norm`.
+
+    Raises:
+      ValueError: `ord` is no number.
 
     Examples:
-
       >>> jnp.linalg.vector_norm(jnp.array([[3., 4.], [6., 8.]]), axis=1)
       Array([ 5., 10.], dtype=float32)
       >>> jnp.linalg.vector_norm(jnp.array([3., -4.]), ord=1)

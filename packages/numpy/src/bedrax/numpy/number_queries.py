@@ -84,8 +84,17 @@ def _signed_inf(name: str, x, out, value: float):
 def isposinf(x: ArrayLike, /, out: Any = None) -> Any:
     """Whether elements are positive infinity.
 
-    Examples:
+    Args:
+      x: real array or scalar. No integer is infinite.
+      out: must be None.
 
+    Returns:
+      A boolean array of the shape of `x`.
+
+    Raises:
+      ValueError: `x` is complex.
+
+    Examples:
       >>> jnp.isposinf(jnp.array([-jnp.inf, jnp.inf]))
       Array([False,  True], dtype=bool)
     """
@@ -96,8 +105,17 @@ def isposinf(x: ArrayLike, /, out: Any = None) -> Any:
 def isneginf(x: ArrayLike, /, out: Any = None) -> Any:
     """Whether elements are negative infinity.
 
-    Examples:
+    Args:
+      x: real array or scalar. No integer is infinite.
+      out: must be None.
 
+    Returns:
+      A boolean array of the shape of `x`.
+
+    Raises:
+      ValueError: `x` is complex.
+
+    Examples:
       >>> jnp.isneginf(jnp.array([-jnp.inf, jnp.inf]))
       Array([ True, False], dtype=bool)
     """

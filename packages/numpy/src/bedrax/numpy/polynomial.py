@@ -65,8 +65,13 @@ def _padded_sum(name, a1, a2, combine):
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
-    Examples:
+    Args:
+      a1, a2: coefficients, the highest power first.
 
+    Returns:
+      The coefficients of the sum, as many as the longer operand has.
+
+    Examples:
       >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([10, 20]))
       Array([ 1, 12, 23], dtype=int32)
     """
@@ -76,8 +81,13 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
-    Examples:
+    Args:
+      a1, a2: coefficients, the highest power first.
 
+    Returns:
+      The coefficients of the difference, as many as the longer operand has.
+
+    Examples:
       >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([10, 20]))
       Array([  1,  -8, -17], dtype=int32)
     """
@@ -139,11 +149,17 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative.
 
+    Args:
+      p: coefficients, the highest power first; integers become floats.
+      m: the order of the derivative, a known int.
+
+    Returns:
+      The coefficients of the derivative: `m` fewer, or none.
+
     Raises:
       ValueError: `m` is negative.
 
     Examples:
-
       >>> jnp.polyder(jnp.array([1., 2., 3.]))
       Array([2., 2.], dtype=float32)
     """
@@ -160,13 +176,20 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
 
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
-    """The m-th antiderivative, with integration constants `k` (one, or `m` of them; default 0).
+    """The m-th antiderivative.
+
+    Args:
+      p: coefficients, the highest power first; integers become floats.
+      m: how many times to integrate, a known int.
+      k: the constants of integration: one, or `m` of them. Default: 0.
+
+    Returns:
+      The coefficients of the antiderivative: `m` more.
 
     Raises:
       ValueError: `m` is negative, or the number of constants is wrong.
 
     Examples:
-
       >>> jnp.polyint(jnp.array([6., 2.]))
       Array([3., 2., 0.], dtype=float32)
     """

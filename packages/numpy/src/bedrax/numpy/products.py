@@ -213,11 +213,17 @@ def matmul(
 def vdot(a: ArrayLike, b: ArrayLike, *, precision: str | None = None, preferred_element_type: Any = None) -> Array:
     """Sum of ``conj(a) * b`` over all elements; both operands are flattened.
 
+    Args:
+      a, b: arrays of equal size.
+      precision, preferred_element_type: as for `dot`.
+
+    Returns:
+      An array of shape ().
+
     Raises:
       TypeError: the operands differ in size.
 
     Examples:
-
       >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 3]))
       Array(7.+0.j, dtype=complex64)
     """
@@ -236,11 +242,17 @@ def _ravel(x, aval):
 def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """Sum of products over the last axes of both operands; a scalar multiplies the other operand.
 
+    Args:
+      a, b: arrays; the lengths of their last axes are equal.
+      precision, preferred_element_type: as for `dot`.
+
     Returns:
       An array of shape ``a.shape[:-1] + b.shape[:-1]``.
 
-    Examples:
+    Raises:
+      TypeError: an operand is not an array, or the contracted sizes differ.
 
+    Examples:
       >>> jnp.inner(jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]]))
       Array([11, 17], dtype=int32)
     """
@@ -254,8 +266,11 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """All products of an element of `a` with one of `b`: a matrix of shape ``[a.size, b.size]``.
 
-    Examples:
+    Args:
+      a, b: arrays, flattened.
+      out: must be None.
 
+    Examples:
       >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4, 5]))
       Array([[ 3,  4,  5],
              [ 6,  8, 10]], dtype=int32)
@@ -286,11 +301,15 @@ def vecdot(
 ) -> Array:
     """Sum of ``conj(x1) * x2`` along one axis, broadcast over the others.
 
+    Args:
+      x1, x2: arrays of rank 1 at least.
+      axis: the axis of the vectors in both.
+      precision, preferred_element_type: as for `dot`.
+
     Raises:
       ValueError: an operand is a scalar, the sizes along the axis differ, or the rest does not broadcast.
 
     Examples:
-
       >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
       Array([21, 43], dtype=int32)
 
@@ -325,8 +344,17 @@ def _to_last(x, axis: int, ndim: int):
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Product of matrices ``[..., m, n]`` with vectors ``[..., n]``, broadcast over the leading dimensions.
 
-    Examples:
+    Args:
+      x1: the matrices, of shape ``[..., m, n]``.
+      x2: the vectors, of shape ``[..., n]``.
 
+    Returns:
+      An array of shape ``[..., m]``.
+
+    Raises:
+      ValueError: the ranks are lower, the contracted sizes differ, or the rest does not broadcast.
+
+    Examples:
       >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
       Array([21, 43], dtype=int32)
     """
@@ -341,8 +369,17 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Product of conjugated vectors ``[..., n]`` with matrices ``[..., n, m]``, broadcast over the rest.
 
-    Examples:
+    Args:
+      x1: the vectors, of shape ``[..., n]``.
+      x2: the matrices, of shape ``[..., n, m]``.
 
+    Returns:
+      An array of shape ``[..., m]``.
+
+    Raises:
+      ValueError: the ranks are lower, the contracted sizes differ, or the rest does not broadcast.
+
+    Examples:
       >>> jnp.vecmat(jnp.array([1, 10]), jnp.array([[1, 2], [3, 4]]))
       Array([31, 42], dtype=int32)
     """
@@ -410,8 +447,13 @@ def tensordot(
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Kronecker product: blocks of `b`, each scaled by an element of `a`; a missing leading axis has size 1.
 
-    Examples:
+    Args:
+      a, b: arrays.
 
+    Returns:
+      An array of the higher rank; each of its lengths is the product of the two.
+
+    Examples:
       >>> jnp.kron(jnp.array([1, 10]), jnp.array([[1, 2], [3, 4]]))
       Array([[ 1,  2, 10, 20],
              [ 3,  4, 30, 40]], dtype=int32)

@@ -224,10 +224,17 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """``base ** linspace(start, stop, ...)``: numbers at equal ratios; arguments as in `linspace`.
+    """``base ** linspace(start, stop, ...)``: numbers at equal ratios.
+
+    Args:
+      start, stop: scalars or arrays, broadcast against each other; the exponents of the ends.
+      num: the number of points.
+      endpoint: whether ``base ** stop`` is the last number.
+      base: a scalar, or an array that is broadcast against the exponents.
+      dtype: of the result. Default: a float type.
+      axis: the axis of the result along which the numbers run.
 
     Examples:
-
       >>> jnp.logspace(0, 2, 3).round(3)
       Array([  1.     ,  10.     , 100.00001], dtype=float32)
     """
@@ -252,10 +259,16 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Numbers at equal ratios from `start` to `stop`, which are not 0; arguments as in `linspace`.
+    """Numbers at equal ratios from `start` to `stop`.
+
+    Args:
+      start, stop: scalars or arrays, broadcast against each other; the ends, which are not 0.
+      num: the number of points.
+      endpoint: whether `stop` is the last number.
+      dtype: of the result. Default: a float type.
+      axis: the axis of the result along which the numbers run.
 
     Examples:
-
       >>> jnp.geomspace(1, 1000, 4).round(3)
       Array([1.00000000e+00, 1.00000000e+01, 1.00000008e+02, 1.00000006e+03],
             dtype=float32)

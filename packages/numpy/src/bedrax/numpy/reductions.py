@@ -586,8 +586,12 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """The number of elements along axes that are not zero, as the default integer type.
 
-    Examples:
+    Args:
+      a: array.
+      axis: None (all), one axis, or several.
+      keepdims: keep the reduced axes with length 1.
 
+    Examples:
       >>> x = jnp.array([[0, 1, 2], [0, 0, 3]])
       >>> jnp.count_nonzero(x)
       Array(3, dtype=int32)

@@ -154,10 +154,20 @@ def where(
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The positions, in the flattened array, of the elements that are not zero; arguments as in `nonzero`.
+    """The positions, in the flattened array, of the elements that are not zero.
+
+    Args:
+      a: array.
+      size: the number of positions to return, which allows tracing: the rest is cut off, or filled.
+      fill_value: the value at positions that do not exist; default 0.
+
+    Returns:
+      An integer array of rank 1.
+
+    Raises:
+      ConcretizationTypeError: `a` is traced and `size` not given.
 
     Examples:
-
       >>> jnp.flatnonzero(jnp.array([[0, 5], [6, 0]]))
       Array([1, 2], dtype=int32)
     """
@@ -166,10 +176,20 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
-    """The positions of the elements that are not zero, as rows; arguments as in `nonzero`.
+    """The positions of the elements that are not zero, as rows.
+
+    Args:
+      a: array.
+      size: the number of rows to return, which allows tracing: the rest is cut off, or filled.
+      fill_value: the row of a position that does not exist, a scalar or one per axis; default 0.
+
+    Returns:
+      An integer array of shape ``(size, a.ndim)``.
+
+    Raises:
+      ConcretizationTypeError: `a` is traced and `size` not given.
 
     Examples:
-
       >>> x = jnp.array([[0, 5], [6, 0]])
       >>> jnp.argwhere(x)
       Array([[0, 1],
@@ -234,10 +254,22 @@ def compress(
 
 @positions.wide
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0) -> Array:
-    """The elements, flattened, for which a condition holds; `size` and `fill_value` as in `compress`.
+    """The elements, flattened, for which a condition holds.
+
+    Args:
+      condition: array, flattened; an element holds if it is not zero. It may be longer than `arr` by zeros.
+      arr: array, flattened.
+      size: the number of elements to return, which allows a traced `condition`.
+      fill_value: for elements that do not exist.
+
+    Returns:
+      An array of rank 1, of the dtype of `arr`.
+
+    Raises:
+      ValueError: an element of `condition` beyond the end of `arr` holds.
+      ConcretizationTypeError: `condition` is traced and `size` not given.
 
     Examples:
-
       >>> x = jnp.arange(6)
       >>> jnp.extract(x % 2 == 0, x)
       Array([0, 2, 4], dtype=int32)
@@ -541,8 +573,17 @@ def ix_(*args: Any) -> tuple[Array, ...]:
 def unravel_index(indices: Any, shape: ShapeLike) -> tuple[Array, ...]:
     """Flat positions in an array of a shape, as one array of indices per axis; those out of bounds are clipped.
 
-    Examples:
+    Args:
+      indices: array of integers; negative ones count from the end.
+      shape: an int or a sequence of ints.
 
+    Returns:
+      A tuple of integer arrays of the shape of `indices`, one per axis of `shape`.
+
+    Raises:
+      TypeError: `indices` are not integers.
+
+    Examples:
       >>> jnp.unravel_index(jnp.array([2, 3]), (2, 3))
       (Array([0, 1], dtype=int32), Array([2, 0], dtype=int32))
     """

@@ -177,8 +177,14 @@ class UniqueInverseResult(NamedTuple):
 def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAllResult:
     """Values, first positions, inverse and counts of `unique`; each NaN counts as a separate value.
 
-    Examples:
+    Args:
+      x: array, flattened.
+      size, fill_value: as in `unique`.
 
+    Returns:
+      ``UniqueAllResult(values, indices, inverse_indices, counts)``; the inverse has the shape of `x`.
+
+    Examples:
       >>> result = jnp.unique_all(jnp.array([3, 1, 3]))
       >>> result.values
       Array([1, 3], dtype=int32)
@@ -194,8 +200,14 @@ def unique_counts(
 ) -> UniqueCountsResult:
     """Values and counts of `unique`; each NaN counts as a separate value.
 
-    Examples:
+    Args:
+      x: array, flattened.
+      size, fill_value: as in `unique`.
 
+    Returns:
+      ``UniqueCountsResult(values, counts)``.
+
+    Examples:
       >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts
       Array([1, 2], dtype=int32)
     """
@@ -208,8 +220,14 @@ def unique_inverse(
 ) -> UniqueInverseResult:
     """Values and inverse of `unique`; each NaN counts as a separate value.
 
-    Examples:
+    Args:
+      x: array, flattened.
+      size, fill_value: as in `unique`.
 
+    Returns:
+      ``UniqueInverseResult(values, inverse_indices)``; the inverse has the shape of `x`.
+
+    Examples:
       >>> x = jnp.array([3, 1, 3])
       >>> values, inverse = jnp.unique_inverse(x)
       >>> values[inverse]
@@ -222,8 +240,11 @@ def unique_inverse(
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """Values of `unique`; each NaN counts as a separate value.
 
-    Examples:
+    Args:
+      x: array, flattened.
+      size, fill_value: as in `unique`.
 
+    Examples:
       >>> jnp.unique_values(jnp.array([3, 1, 3]))
       Array([1, 3], dtype=int32)
     """
@@ -231,10 +252,19 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """The values that occur in either array, sorted; `size` and `fill_value` as in `unique`.
+    """The values that occur in either array, sorted.
+
+    Args:
+      ar1, ar2: arrays, flattened.
+      size, fill_value: as in `unique`.
+
+    Returns:
+      An array of rank 1, of the promoted dtype.
+
+    Raises:
+      ConcretizationTypeError: an array is traced and there is no `size`.
 
     Examples:
-
       >>> jnp.union1d(jnp.array([1, 3]), jnp.array([2, 3]))
       Array([1, 2, 3], dtype=int32)
     """

@@ -214,11 +214,18 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     The order within the two parts is unspecified (in this implementation, it is ascending).
 
+    Args:
+      a: array.
+      kth: the position, a known int; a negative one counts from the end.
+      axis: the axis.
+
+    Returns:
+      An array of the shape and dtype of `a`.
+
     Raises:
       ValueError: `kth` or the axis is out of bounds.
 
     Examples:
-
       >>> x = jnp.array([7, 1, 9, 3])
       >>> jnp.partition(x, 1)[:2]
       Array([1, 3], dtype=int32)
@@ -232,8 +239,16 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The positions that rearrange `a` as `partition` does.
 
-    Examples:
+    Args:
+      a, kth, axis: as in `partition`.
 
+    Returns:
+      An integer array of the shape of `a`.
+
+    Raises:
+      ValueError: `kth` or the axis is out of bounds.
+
+    Examples:
       >>> x = jnp.array([7, 1, 9, 3])
       >>> x[jnp.argpartition(x, 2)][2]
       Array(7, dtype=int32)

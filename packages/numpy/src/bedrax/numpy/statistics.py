@@ -184,10 +184,21 @@ def _observation_weights(name: str, weights: Array, x: Array) -> Array:
 
 @one_program(static=("rowvar", "dtype"), arrays=("y",))
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
-    """Pearson's correlation coefficients; arguments as for `cov`.
+    """Pearson's correlation coefficients of variables.
+
+    Args:
+      x: array of rank 1 or 2: variables by observations.
+      y: more variables, in the form of `x`.
+      rowvar: rows are variables; otherwise columns.
+      dtype: of the result.
+
+    Returns:
+      A matrix with a row and a column for each variable; of one variable, an array of shape ().
+
+    Raises:
+      ValueError: ranks above 2.
 
     Examples:
-
       >>> x = jnp.array([[1., 2., 3.], [3., 2., 1.]])
       >>> jnp.corrcoef(x).round(3)
       Array([[ 1., -1.],
@@ -368,7 +379,7 @@ quantile: Final = _shares(
 )
 nanquantile: Final = _shares(
     "nanquantile",
-    "`quantile` of the elements that are not NaN; NaN where there is none.",
+    "`quantile` of the elements that are not NaN; NaN where there is none. Arguments as in `quantile`.",
     True,
     example="""
     >>> jnp.nanquantile(jnp.array([0., jnp.nan, 10.]), jnp.array([0.25, 0.5]))
@@ -377,7 +388,7 @@ nanquantile: Final = _shares(
 )
 nanpercentile: Final = _shares(
     "nanpercentile",
-    "`nanquantile` of ``q / 100``.",
+    "`percentile` of the elements that are not NaN; NaN where there is none. Arguments as in `percentile`.",
     True,
     100,
     example="""
@@ -452,7 +463,21 @@ def _middle(name: str, text: str, ignore_nan: bool, example: str) -> Callable[..
 
 median: Final = _middle(
     "median",
-    "The middle element, or the mean of the two there; NaN where an element is NaN.",
+    """The middle element, or the mean of the two there; NaN where an element is NaN.
+
+    Args:
+      a: array of real numbers.
+      axis: the axis or axes; None denotes all.
+      out: must be None.
+      overwrite_input: must be False.
+      keepdims: keep these axes, with length 1.
+
+    Returns:
+      A float array without these axes.
+
+    Raises:
+      ValueError: `a` is complex.
+    """,
     False,
     example="""
     >>> jnp.median(jnp.array([[3., 1., 2.], [5., 7., 100.]]), axis=1)
@@ -461,7 +486,21 @@ median: Final = _middle(
 )
 nanmedian: Final = _middle(
     "nanmedian",
-    "`median` of the elements that are not NaN.",
+    """The median of the elements that are not NaN; NaN where there is none.
+
+    Args:
+      a: array of real numbers.
+      axis: the axis or axes; None denotes all.
+      out: must be None.
+      overwrite_input: must be False.
+      keepdims: keep these axes, with length 1.
+
+    Returns:
+      A float array without these axes.
+
+    Raises:
+      ValueError: `a` is complex.
+    """,
     True,
     example="""
     >>> jnp.nanmedian(jnp.array([1., jnp.nan, 3., 8.]))
@@ -574,13 +613,22 @@ def histogram_bin_edges(
     range: None | ArrayLike | Sequence[ArrayLike] = None,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """The edges of the bins that `histogram` uses; see `histogram`.
+    """The edges of the bins that `histogram` uses.
+
+    Args:
+      a: array, flattened.
+      bins: number of bins of equal width, or their edges.
+      range: ends of the first and last bin; by default the extremes of `a`.
+      weights: has no effect.
+
+    Returns:
+      An array of floats of rank 1, with one element more than there are bins.
 
     Raises:
       NotImplementedError: `bins` is the name of a rule.
+      ValueError: there is no bin.
 
     Examples:
-
       >>> jnp.histogram_bin_edges(jnp.array([0., 4.]), bins=4)
       Array([0., 1., 2., 3., 4.], dtype=float32)
     """

@@ -615,8 +615,10 @@ def reciprocal(x: ArrayLike, /) -> Any:
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Any:
     """Elementwise ``x ** y``, as floats.
 
-    Examples:
+    Args:
+      x, y: arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jnp.float_power(jnp.array([2, 4]), -1)
       Array([0.5 , 0.25], dtype=float32)
     """
@@ -628,11 +630,13 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Any:
 def hypot(x1: Array, x2: Array, /) -> Array:
     """Elementwise ``sqrt(x1**2 + x2**2)`` without overflow.
 
+    Args:
+      x1, x2: real arrays or scalars, broadcast against each other. Integers become floats.
+
     Raises:
       ValueError: an operand is complex.
 
     Examples:
-
       >>> jnp.hypot(jnp.array([3., 5.]), jnp.array([4., 12.]))
       Array([ 5.      , 12.999999], dtype=float32)
     """
@@ -852,8 +856,13 @@ def signbit(x: Array, /) -> Array:
 def copysign(x1: Array, x2: Array, /) -> Array:
     """Elementwise magnitude of `x1` with the sign of `x2`.
 
-    Examples:
+    Args:
+      x1, x2: real arrays or scalars, broadcast against each other. Integers become floats.
 
+    Raises:
+      TypeError: an operand is complex.
+
+    Examples:
       >>> jnp.copysign(jnp.array([1., -2.]), jnp.array([-0., 1.]))
       Array([-1.,  2.], dtype=float32)
     """
@@ -868,8 +877,17 @@ def copysign(x1: Array, x2: Array, /) -> Array:
 def heaviside(x1: ArrayLike, x2: float, /) -> Array:
     """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive.
 
-    Examples:
+    Args:
+      x1: real array or scalar; where it is nan, the result is nan.
+      x2: the result where `x1` is 0; array or scalar, broadcast against `x1`.
 
+    Returns:
+      An array of floats: integers become floats.
+
+    Raises:
+      TypeError: an operand is complex.
+
+    Examples:
       >>> jnp.heaviside(jnp.array([-1., 0., 2.]), 0.5)
       Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -964,8 +982,17 @@ def frexp(x: ArrayLike, /) -> tuple[Array, ...]:
 def ldexp(x1: Array, x2: Array, /) -> Array:
     """Elementwise ``x1 * 2**x2`` with integers `x2`, without overflow in between.
 
-    Examples:
+    Args:
+      x1: real array or scalar; integers become floats.
+      x2: the exponents: array or scalar of integers, broadcast against `x1`.
 
+    Returns:
+      An array of floats, of the dtype of `x1` if that is one.
+
+    Raises:
+      ValueError: `x2` is not of an integer dtype, or `x1` is complex.
+
+    Examples:
       >>> jnp.ldexp(jnp.array([0.5, 3.]), jnp.array([4, -1]))
       Array([8. , 1.5], dtype=float32)
     """
@@ -997,8 +1024,11 @@ def ldexp(x1: Array, x2: Array, /) -> Array:
 def modf(x: ArrayLike, /, out: Any = None) -> Any:
     """(fractional part, integer part), both with the sign of `x`, as floats.
 
-    Examples:
+    Args:
+      x: real array or scalar; integers become floats.
+      out: must be None.
 
+    Examples:
       >>> jnp.modf(jnp.array([1.5, -2.25]))
       (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
     """
@@ -1044,8 +1074,13 @@ def spacing(x: ArrayLike, /) -> Any:
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
     """Elementwise remainder with the sign of the dividend, as C's ``fmod``; an integer modulo 0 is 0.
 
-    Examples:
+    Args:
+      x1, x2: real arrays or scalars, broadcast against each other; the dividend and the divisor.
 
+    Raises:
+      TypeError: an operand is complex.
+
+    Examples:
       >>> jnp.fmod(jnp.array([7, -7]), 3)
       Array([ 1, -1], dtype=int32)
       >>> jnp.mod(jnp.array([7, -7]), 3)
@@ -1063,8 +1098,10 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Any:
     """Elementwise maximum that ignores nan where only one operand is nan.
 
-    Examples:
+    Args:
+      x1, x2: arrays or scalars, broadcast against each other.
 
+    Examples:
       >>> jnp.fmax(jnp.array([1., jnp.nan]), 0.)
       Array([1., 0.], dtype=float32)
     """
@@ -1076,8 +1113,10 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Any:
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise minimum that ignores nan where only one operand is nan.
 
-    Examples:
+    Args:
+      x1, x2: arrays or scalars, broadcast against each other.
 
+    Examples:
       >>> jnp.fmin(jnp.array([1., jnp.nan]), 0.)
       Array([0., 0.], dtype=float32)
     """
@@ -1096,8 +1135,13 @@ def _prefer(x, y, choose):
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise greatest common divisor of integers; not negative.
 
-    Examples:
+    Args:
+      x1, x2: arrays or scalars of integers, broadcast against each other.
 
+    Raises:
+      ValueError: an operand is not of an integer dtype.
+
+    Examples:
       >>> jnp.gcd(jnp.array([12, 18]), 8)
       Array([4, 2], dtype=int32)
     """
@@ -1122,8 +1166,13 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Any:
     """Elementwise least common multiple of integers; not negative.
 
-    Examples:
+    Args:
+      x1, x2: arrays or scalars of integers, broadcast against each other.
 
+    Raises:
+      ValueError: an operand is not of an integer dtype.
+
+    Examples:
       >>> jnp.lcm(jnp.array([4, 6]), 10)
       Array([20, 30], dtype=int32)
     """
@@ -1203,8 +1252,14 @@ def conjugate(x: Array, /) -> Array:
 def angle(z: ArrayLike, deg: bool = False) -> Any:
     """Elementwise angle of complex numbers, in radians, or with `deg` in degrees.
 
-    Examples:
+    Args:
+      z: array or scalar. The angle of a real number is 0, or pi if it is negative.
+      deg: return degrees; default: radians.
 
+    Returns:
+      An array of floats, of the shape of `z`.
+
+    Examples:
       >>> z = jnp.array([1, 1j, -1])
       >>> jnp.angle(z, deg=True)
       Array([  0.,  90., 180.], dtype=float32)

@@ -86,8 +86,14 @@ def hanning(M: int) -> Array:
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser's window of `M` points: ``i0(beta * sqrt(1 - (2n/(M-1) - 1)**2)) / i0(beta)``.
 
-    Examples:
+    Args:
+      M: the number of points, a known int.
+      beta: the shape, a scalar: 0 gives ones; the larger it is, the narrower is the window.
 
+    Returns:
+      An array of floats of shape ``(M,)``.
+
+    Examples:
       >>> jnp.kaiser(3, 2.).round(3)
       Array([0.439, 1.   , 0.439], dtype=float32)
     """
