@@ -56,6 +56,9 @@ class Close(doctest.OutputChecker):
         return all(a == b or ("." in a and abs(float(a) - float(b)) <= 3e-6 * max(1, abs(float(a)))) for a, b in pairs)
 
 
+# A docstring describes the arguments of a function in a section, or names the function whose arguments they are.
+NAMES_ARGUMENTS = re.compile(r"^Args:$|\barguments (and result )?as (in|for|there)\b", re.MULTILINE | re.IGNORECASE)
+
 # The modules that classes of the packages below state, as users import them from there.
 AS_USERS_SEE = ("jax.errors", "jax.numpy")
 
@@ -129,25 +132,40 @@ def faces():
     return ["jax", *(m.name for m in found if "._" not in m.name)]
 
 
-def lacking(name):
-    """The public functions and classes of a module of `jax` without an example and without an entry in the table.
+def stated(name):
+    """(name, value, docstring) of each public function and class of ours that a module of `jax` has and its package has not.
 
     Names that a package offers count as well.
     """
     module, package = importlib.import_module(name), importlib.import_module(name.rpartition(".")[0] or name)
-    if f"{name}.*" in WITHOUT_EXAMPLE or name.startswith("jax.extend.mlir"):
+    if name.startswith("jax.extend.mlir"):
         return
     for n in getattr(module, "__all__", ()):
-        if f"{name}.{n}" in WITHOUT_EXAMPLE:
-            continue
         value = getattr(module, n)
         if package is not module and getattr(package, n, None) is value:
             continue
         text = inspect.getdoc(value) or ""
         ours = str(getattr(value, "__module__", "")).partition(".")[0] in ("jax", "bedrax")
         if (inspect.isclass(value) or inspect.isroutine(value)) and ours and not text.startswith("Not supported"):
-            if not has_example(text):
-                yield f"{name}.{n}"
+            yield f"{name}.{n}", value, text
+
+
+def lacking(name):
+    """The public functions and classes of a module of `jax` without an example and without an entry in the table."""
+    for n, _, text in stated(name):
+        if not has_example(text) and n not in WITHOUT_EXAMPLE and f"{name}.*" not in WITHOUT_EXAMPLE:
+            yield n
+
+
+def lacking_arguments(name):
+    """The public functions of a module of `jax` with two parameters or more, and without a word on what they are."""
+    for n, value, text in stated(name):
+        if (
+            inspect.isroutine(value)
+            and len(inspect.signature(value).parameters) > 1
+            and not NAMES_ARGUMENTS.search(text)
+        ):
+            yield n
 
 
 def left_over():

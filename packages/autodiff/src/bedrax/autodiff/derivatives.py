@@ -137,7 +137,7 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Any:
-    """Like `grad`, but the function returns ``(value, gradient)``.
+    """Like `grad`, but the function returns ``(value, gradient)``; arguments as for `grad`.
 
     With `has_aux` the value is ``(scalar, aux)``.
 

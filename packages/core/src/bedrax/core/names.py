@@ -179,10 +179,13 @@ _MOST_SCOPES = 4096
 
 
 def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
-    """Return `fun`, run in a `named_scope` (of the function's own name by default).
+    """Return a function that runs `fun` in a `named_scope`.
+
+    Args:
+      fun: the function.
+      name: the name of the scope. Default: that of the function.
 
     Examples:
-
       >>> @jax.named_call
       ... def attention(x):
       ...     return 2 * x

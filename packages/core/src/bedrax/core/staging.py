@@ -525,11 +525,14 @@ def make_jaxpr(
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return the shapes and dtypes of ``fun(*args, **kwargs)`` without computing it.
 
+    Args:
+      fun: the function.
+      *args, **kwargs: its arguments: pytrees of arrays, or of `ShapeDtypeStruct`.
+
     Returns:
       A pytree like the result, of `ShapeDtypeStruct`.
 
     Examples:
-
       >>> jax.eval_shape(lambda x, y: (x @ y, x.sum()), jnp.ones((2, 3)), jnp.ones((3, 4)))
       (ShapeDtypeStruct(shape=(2, 4), dtype=float32), ShapeDtypeStruct(shape=(), dtype=float32))
     """

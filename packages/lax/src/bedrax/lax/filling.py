@@ -74,8 +74,14 @@ def full_like(
     Eagerly, a result with the shape of `x` gets its sharding: that of a committed array, or the attribute ``sharding``
     of another object. A result with another shape gets it only if it is one device.
 
-    Examples:
+    Args:
+      x: an array, or any object with a shape and a dtype.
+      fill_value: scalar.
+      dtype: default: that of `x`.
+      shape: default: that of `x`.
+      sharding: optional placement of the result.
 
+    Examples:
       >>> lax.full_like(jnp.ones((2, 2)), 3, dtype=int)
       Array([[3, 3],
              [3, 3]], dtype=int32)

@@ -241,8 +241,11 @@ def log_sigmoid(x: ArrayLike) -> Array:
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x if positive, else ``alpha * (exp(x) - 1)``.
 
-    Examples:
+    Args:
+      x: array; integers become floats.
+      alpha: the result tends to ``-alpha`` as `x` falls; scalar or array.
 
+    Examples:
       >>> jax.nn.elu(jnp.array([-2., 0., 3.]))
       Array([-0.86466473,  0.        ,  3.        ], dtype=float32)
     """
@@ -255,8 +258,11 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """x if not negative, else ``negative_slope * x``.
 
-    Examples:
+    Args:
+      x: array; integers become floats.
+      negative_slope: the slope for negative `x`; scalar or array.
 
+    Examples:
       >>> jax.nn.leaky_relu(jnp.array([-1., 2.]), negative_slope=0.1)
       Array([-0.1,  2. ], dtype=float32)
     """
@@ -311,8 +317,11 @@ hard_swish = hard_silu
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x if positive, else ``alpha * (exp(x / alpha) - 1)``.
 
-    Examples:
+    Args:
+      x: array; integers become floats.
+      alpha: the result tends to ``-alpha`` as `x` falls; scalar or array.
 
+    Examples:
       >>> jax.nn.celu(jnp.array([-2., 0., 3.]), alpha=0.5)
       Array([-0.4908422,  0.       ,  3.       ], dtype=float32)
     """
@@ -367,11 +376,17 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
 def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Gated linear unit: the first half along an axis times the sigmoid of the second half.
 
+    Args:
+      x: array; integers become floats.
+      axis: the axis, of even length.
+
+    Returns:
+      An array with half the length of the axis.
+
     Raises:
       ValueError: the length of the axis is odd.
 
     Examples:
-
       >>> jax.nn.glu(jnp.array([1., 2., 0., 0.]))
       Array([0.5, 1. ], dtype=float32)
     """
@@ -388,8 +403,11 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2``.
 
-    Examples:
+    Args:
+      x: array; integers become floats.
+      b: how round the corner at 0 is, not negative; 0 gives `relu`.
 
+    Examples:
       >>> jax.nn.squareplus(jnp.array([-1., 0., 1.]))
       Array([0.618034, 1.      , 1.618034], dtype=float32)
     """
@@ -468,13 +486,17 @@ def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: Ar
 
 @one_program(composite="nn.softmax", static=("axis",), arrays=("where",))
 def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayLike | None = None) -> Array:
-    """``exp(x) / sum(exp(x))`` along axes; the arguments are those of `log_softmax`; excluded elements give 0.
+    """``exp(x) / sum(exp(x))`` along axes.
 
     With the option ``jax_softmax_custom_jvp``, the derivative ``y * (t - sum(y * t))`` is computed from the
     result y, so reverse mode keeps no other value.
 
-    Examples:
+    Args:
+      x: array.
+      axis: the axis or axes to normalize over; None is all.
+      where: the elements that take part; the result of others is 0.
 
+    Examples:
       >>> jax.nn.softmax(jnp.array([[0., 0.], [1000., 0.]]))
       Array([[0.5, 0.5],
              [1. , 0. ]], dtype=float32)

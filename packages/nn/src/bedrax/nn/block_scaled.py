@@ -38,13 +38,16 @@ _FORMATS = {
 
 
 def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) -> BlockScaleConfig:
-    """The format ``"nvfp4"`` (blocks of 16, with a scale for all of them) or ``"mxfp8"`` (blocks of 32).
+    """The format of blocks with a common scale.
+
+    Args:
+      mode: ``"nvfp4"``, blocks of 16, with a scale for all of them; or ``"mxfp8"``, blocks of 32.
+      global_scale: the scale of all blocks, for "nvfp4". Default: 1, of shape ``(1,)``.
 
     Raises:
       ValueError: another mode.
 
     Examples:
-
       >>> jax.nn.get_scaled_dot_general_config("mxfp8").mode
       'mxfp8'
     """
@@ -115,7 +118,7 @@ def scaled_dot_general(
     configs: list[BlockScaleConfig] | None = None,
     implementation: str | None = None,
 ) -> None:
-    """`lax.dot_general` of operands rounded to a block-scaled format: not supported.
+    """Not supported: `lax.dot_general` of operands rounded to a block-scaled format.
 
     Raises:
       NotImplementedError: always. Kernels of cuDNN define the rounding of the operands, and are not available

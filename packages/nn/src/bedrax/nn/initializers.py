@@ -66,8 +66,13 @@ def _dtype(dtype: Any) -> np.dtype:
 def zeros(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """An array of zeros; the key is not used.
 
-    Examples:
+    Args:
+      key: not used.
+      shape: sequence of ints.
+      dtype: default: the default float dtype.
+      out_sharding: optional placement of the result.
 
+    Examples:
       >>> jax.nn.initializers.zeros(jax.random.key(0), (2, 2), jnp.bfloat16)
       Array([[0, 0],
              [0, 0]], dtype=bfloat16)
@@ -78,8 +83,13 @@ def zeros(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any
 def ones(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """An array of ones; the key is not used.
 
-    Examples:
+    Args:
+      key: not used.
+      shape: sequence of ints.
+      dtype: default: the default float dtype.
+      out_sharding: optional placement of the result.
 
+    Examples:
       >>> jax.nn.initializers.ones(jax.random.key(0), (3,))
       Array([1., 1., 1.], dtype=float32)
     """
@@ -97,10 +107,13 @@ def _initializer(default_dtype: Any, make) -> Initializer:
 
 
 def constant(value: Any, dtype: Any = None) -> Initializer:
-    """Arrays filled with `value`, a number or an array that broadcasts to the shape.
+    """Arrays filled with a value.
+
+    Args:
+      value: a number, or an array that broadcasts to the shape.
+      dtype: the default dtype of the result.
 
     Examples:
-
       >>> init = jax.nn.initializers.constant(-7)
       >>> init(jax.random.key(0), (2, 2))
       Array([[-7., -7.],
@@ -117,8 +130,11 @@ def _scaled(default_dtype: Any, scale: float, draw) -> Initializer:
 def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
     """Uniform in [0, scale).
 
-    Examples:
+    Args:
+      scale: the upper bound.
+      dtype: the default dtype of the result.
 
+    Examples:
       >>> init = jax.nn.initializers.uniform(scale=0.5)
       >>> weights = init(jax.random.key(0), (100,))
       >>> bool(jnp.all((weights >= 0) & (weights < 0.5)))
@@ -130,8 +146,11 @@ def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
 def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
     """Normal with mean 0.
 
-    Examples:
+    Args:
+      stddev: the standard deviation.
+      dtype: the default dtype of the result.
 
+    Examples:
       >>> init = jax.nn.initializers.normal(stddev=0.1)
       >>> init(jax.random.key(0), (100, 100)).std().round(2)
       Array(0.09999999, dtype=float32)
@@ -147,10 +166,14 @@ def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
 
 
 def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
-    """Normal with mean 0, truncated to [lower, upper] standard deviations (so its own deviation is smaller).
+    """Normal with mean 0, truncated. The standard deviation of the result is smaller than `stddev`.
+
+    Args:
+      stddev: the standard deviation without truncation.
+      dtype: the default dtype of the result.
+      lower, upper: the bounds, in units of `stddev`.
 
     Examples:
-
       >>> init = jax.nn.initializers.truncated_normal(stddev=1., lower=-1., upper=1.)
       >>> bool(jnp.all(jnp.abs(init(jax.random.key(0), (100,))) <= 1))
       True
@@ -388,11 +411,15 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> 
 def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """Convolution kernels that are an orthogonal matrix in the middle and 0 elsewhere (Xiao et al. 2018).
 
+    Args:
+      scale: factor.
+      column_axis: the axis of the columns of the matrix.
+      dtype: the default dtype of the result.
+
     Raises:
       ValueError: a shape of rank other than 3, 4 or 5, or with fewer outputs than inputs.
 
     Examples:
-
       >>> init = jax.nn.initializers.delta_orthogonal()
       >>> kernel = init(jax.random.key(0), (3, 2, 2))
       >>> bool(jnp.all(kernel[0] == 0))

@@ -587,7 +587,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 
 
 def fromfile(*args: Any, **kwargs: Any) -> None:
-    """Not available: reading a file is not a pure function. Use ``jnp.asarray(np.fromfile(...))``.
+    """Not supported: reading a file is not a pure function. Use ``jnp.asarray(np.fromfile(...))``.
 
     Examples:
 
@@ -603,7 +603,7 @@ def fromfile(*args: Any, **kwargs: Any) -> None:
 
 
 def fromiter(*args: Any, **kwargs: Any) -> None:
-    """Not available: consuming an iterator is not a pure function. Use ``jnp.asarray(np.fromiter(...))``.
+    """Not supported: consuming an iterator is not a pure function. Use ``jnp.asarray(np.fromiter(...))``.
 
     Examples:
 

@@ -174,12 +174,17 @@ def loop(
 
 
 def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
-    """A slice with a length: `size` positions from `start`, which may be computed.
+    """A slice with a length.
 
-    A single argument is the size (None: all).
+    Args:
+      start: the first position, which may be computed. If it is the only argument, it is the size; None denotes all.
+      size: the number of positions, a known int.
+      stride: the distance of two positions. Default: 1.
+
+    Raises:
+      TypeError: the size is traced.
 
     Examples:
-
       >>> x = jax.new_ref(jnp.arange(5))
       >>> x[jax.ds(1, 3)]
       Array([1, 2, 3], dtype=int32)

@@ -183,10 +183,16 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
-    """Like `tree_map`, with `f(key_path, leaf, *subtrees)`; see `tree_flatten_with_path`.
+    """Like `tree_map`, for a function that takes the key path of the leaf, too.
+
+    Args:
+      f: takes ``(key_path, leaf, *subtrees)``; see `tree_flatten_with_path`.
+      tree: the tree with the structure of the result.
+      rest: trees that have `tree` as a prefix.
+      is_leaf: if it returns True, a subtree of `tree` is a leaf.
+      is_leaf_takes_path: call ``is_leaf(path, subtree)`` instead of ``is_leaf(subtree)``.
 
     Examples:
-
       >>> jax.tree.map_with_path(lambda path, x: jax.tree_util.keystr(path), {"a": [10, 20]})
       {'a': ["['a'][0]", "['a'][1]"]}
     """
@@ -219,11 +225,16 @@ def tree_reduce(
 ) -> T:
     """`functools.reduce` over the leaves of a tree.
 
+    Args:
+      function: takes the result so far and a leaf.
+      tree: the tree.
+      initializer: the first result. Default: the first leaf.
+      is_leaf: if it returns True, a subtree of `tree` is a leaf.
+
     Raises:
       TypeError: there are no leaves and no `initializer`.
 
     Examples:
-
       >>> jax.tree_util.tree_reduce(lambda x, y: x * y, [2, (3, 4)])
       24
 
@@ -246,10 +257,18 @@ def tree_reduce_associative(
     """Reduces the leaves with an associative `operation`, as a balanced tree of calls.
 
     The depth is logarithmic in the number of leaves, so sums lose less precision and
-    independent calls can run in parallel. `identity` is the result without leaves.
+    independent calls can run in parallel.
+
+    Args:
+      operation: takes two leaves or results.
+      tree: the tree.
+      identity: the result without leaves.
+      is_leaf: if it returns True, a subtree of `tree` is a leaf.
+
+    Raises:
+      TypeError: there are no leaves and no `identity`.
 
     Examples:
-
       >>> jax.tree.reduce_associative(lambda x, y: x + y, [1, 2, (3, 4)])
       10
     """
@@ -326,13 +345,15 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """A tree like `full_tree` in which every leaf is the corresponding leaf of `prefix_tree`.
 
-    `is_leaf` applies to `prefix_tree`.
+    Args:
+      prefix_tree: a tree that is a prefix of `full_tree`.
+      full_tree: the tree with the structure of the result.
+      is_leaf: if it returns True, a subtree of `prefix_tree` is a leaf.
 
     Raises:
       ValueError: `prefix_tree` is no tree prefix of `full_tree`; the message names the position.
 
     Examples:
-
       >>> jax.tree.broadcast({"x": 1, "y": 2}, {"x": [10, 20], "y": 30})
       {'x': [1, 1], 'y': 2}
     """

@@ -98,11 +98,17 @@ def register_pytree_with_keys(
 ) -> None:
     """Like `register_pytree_node`, from a function that also names the children.
 
-    `flatten_func`, if given, must agree with `flatten_with_keys`; it avoids the construction of keys
-    if no key path is needed.
+    Args:
+      nodetype: the class (subclasses are not registered with it).
+      flatten_with_keys: node -> `(((key, child), ...), aux_data)`.
+      unflatten_func: `(aux_data, children)` -> node. Must accept any object as a child.
+      flatten_func: node -> `(children, aux_data)`, which agrees with `flatten_with_keys`. It avoids the construction of
+        keys if no key path is needed.
+
+    Raises:
+      ValueError: `nodetype` is registered already.
 
     Examples:
-
       >>> class Pair:
       ...     def __init__(self, first, second):
       ...         self.first, self.second = first, second

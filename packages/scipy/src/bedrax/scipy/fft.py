@@ -165,7 +165,18 @@ def _along_several(name: str, what: str, transform: Callable, example: str) -> C
         _check(name, type, norm)
         return _over_axes(name, transform, x, s, axes, norm)
 
-    text = f"{what} along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`."
+    text = f"""{what} along several axes.
+
+    Args:
+      x: array; of dtypes of less than 32 bits, the result is float32.
+      type: 2.
+      s: the length of each axis: `x` is cut or padded with zeros. Default: its own lengths.
+      axes: the axes. Default: the last ``len(s)``, or all without `s`.
+      norm: as for {what}.
+
+    Raises:
+      ValueError: an axis occurs twice, or `s` and `axes` differ in length.
+    """
     return named(function, name, __name__, text, example)
 
 

@@ -10,10 +10,12 @@ __all__ = ["trapezoid"]
 
 
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
-    """The integral of samples `y` at the points `x` (or with spacing `dx`) by the trapezoidal rule.
+    """The integral along an axis by the trapezoidal rule.
+
+    Args:
+      y, x, dx, axis: as in `jax.numpy.trapezoid`.
 
     Examples:
-
       >>> jax.scipy.integrate.trapezoid(jnp.array([0., 1., 4.]), x=jnp.array([0., 1., 2.]))
       Array(3., dtype=float32)
     """

@@ -150,8 +150,11 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
 def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
     """The correlation of two arrays of one rank: the convolution with `in2` reversed and conjugated.
 
-    Examples:
+    Args:
+      in1, in2: arrays; integers become floats.
+      mode, method, precision: as in `convolve`.
 
+    Examples:
       >>> jax.scipy.signal.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]))
       Array([1., 2., 3., 0.], dtype=float32)
     """
@@ -175,10 +178,18 @@ def convolve2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """The convolution of two matrices; only zeros beyond the boundary are implemented.
+    """The convolution of two matrices.
+
+    Args:
+      in1, in2: matrices; integers become floats.
+      mode, precision: as in `convolve`.
+      boundary, fillvalue: must be "fill" and 0: there are zeros beyond the boundary.
+
+    Raises:
+      NotImplementedError: another boundary.
+      ValueError: an operand is no matrix.
 
     Examples:
-
       >>> jax.scipy.signal.convolve2d(jnp.ones((2, 2)), jnp.ones((2, 2)))
       Array([[1., 2., 1.],
              [2., 4., 2.],
@@ -195,10 +206,18 @@ def correlate2d(
     fillvalue: float = 0,
     precision: Any = None,
 ) -> Array:
-    """The correlation of two matrices; only zeros beyond the boundary are implemented.
+    """The correlation of two matrices.
+
+    Args:
+      in1, in2: matrices; integers become floats.
+      mode, precision: as in `convolve`.
+      boundary, fillvalue: must be "fill" and 0: there are zeros beyond the boundary.
+
+    Raises:
+      NotImplementedError: another boundary.
+      ValueError: an operand is no matrix.
 
     Examples:
-
       >>> x = jnp.arange(9.).reshape(3, 3)
       >>> jax.scipy.signal.correlate2d(x, jnp.array([[1., 0.], [0., 1.]]), mode="valid")
       Array([[ 4.,  6.],

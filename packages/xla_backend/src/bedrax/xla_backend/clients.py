@@ -493,10 +493,17 @@ def devices(backend: str | None = None) -> list[runtime.Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[runtime.Device]:
-    """The devices of one process (by default this process). `host_id` is an older name of `process_index`.
+    """The devices of one process.
+
+    Args:
+      process_index: the process. Default: this process.
+      backend: the platform. Default: the default platform.
+      host_id: an older name of `process_index`.
+
+    Raises:
+      ValueError: there is no such process.
 
     Examples:
-
       >>> len(jax.local_devices()) <= len(jax.devices())
       True
     """

@@ -458,11 +458,17 @@ def make_array_from_single_device_arrays(
 ) -> Array:
     """An array from its shards, one on each addressable device of `sharding`.
 
+    Args:
+      shape: the shape of the global array.
+      sharding: the sharding of the global array.
+      arrays: a list or tuple of the shards, each an array on its device.
+      dtype: the dtype of the array; required if there are no shards here.
+
     Raises:
-      ValueError: shards are missing, on other devices, or have another shape than in the sharding.
+      TypeError: `arrays` is no list or tuple of arrays.
+      ValueError: shards are missing, traced, on other devices, or have another shape than in the sharding.
 
     Examples:
-
       >>> where = jax.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))
       >>> part = jax.device_put(jnp.arange(4), jax.devices()[0])
       >>> jax.make_array_from_single_device_arrays((4,), where, [part])

@@ -244,8 +244,11 @@ _single: dict[tuple[Any, ...], SingleDeviceSharding] = {}
 def make_single_device_sharding(device: Any, memory_kind: str | None = None) -> SingleDeviceSharding:
     """The sharding of a device, one shared instance per device.
 
-    Examples:
+    Args:
+      device: the device.
+      memory_kind: the name of one of its memories. Default: its default memory.
 
+    Examples:
       >>> where = jax.sharding.make_single_device_sharding(jax.devices()[0])
       >>> len(where.device_set)
       1

@@ -395,11 +395,15 @@ def dot(
     Without dimension numbers, operands have rank 1 or 2 and the last dimension of `lhs` meets the
     first of `rhs`.
 
+    Args:
+      lhs, rhs: arrays; they may differ in dtype.
+      dimension_numbers: as in `dot_general`.
+      precision, preferred_element_type, out_sharding: as in `dot_general`.
+
     Raises:
       ValueError: shapes are not those of an unbatched product and there are no dimension numbers.
 
     Examples:
-
       >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
       Array([21, 43], dtype=int32)
       >>> lax.dot(jnp.ones(3, jnp.bfloat16), jnp.ones(3, jnp.bfloat16), preferred_element_type=jnp.float32)
@@ -418,12 +422,15 @@ def dot(
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products over equal leading batch dimensions: ``[..., m, k]`` with ``[..., k, n]``.
 
+    Args:
+      lhs, rhs: arrays of equal rank, 2 at least.
+      precision: as in `dot_general`.
+
     Raises:
       ValueError: ranks below 2.
       TypeError: ranks, batch or contracted sizes differ.
 
     Examples:
-
       >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
       (5, 2, 4)
     """

@@ -187,8 +187,13 @@ def conv_general_shape_tuple(
 ) -> tuple[Any, ...]:
     """The shape of a convolution with operands in the layouts of three strings.
 
-    Examples:
+    Args:
+      lhs_shape, rhs_shape: the shapes of input and kernel.
+      window_strides: a step for each spatial dimension.
+      padding: as in `conv_general_dilated`.
+      dimension_numbers: the layouts of input, kernel and result, such as ``("NHWC", "HWIO", "NHWC")``.
 
+    Examples:
       >>> shape = lax.conv_general_shape_tuple(
       ...     (1, 8, 8, 3), (3, 3, 3, 4), (1, 1), "SAME", ("NHWC", "HWIO", "NHWC")
       ... )
@@ -208,8 +213,13 @@ def conv_transpose_shape_tuple(
 ) -> tuple[Any, ...]:
     """The shape of `conv_transpose` for operands in the layouts of three strings.
 
-    Examples:
+    Args:
+      lhs_shape, rhs_shape: the shapes of input and kernel.
+      window_strides: for each spatial dimension, the factor by which the input is spread.
+      padding: as in `conv_transpose`.
+      dimension_numbers: the layouts of input, kernel and result, such as ``("NHWC", "HWIO", "NHWC")``.
 
+    Examples:
       >>> shape = lax.conv_transpose_shape_tuple(
       ...     (1, 3, 3, 2), (2, 2, 2, 4), (2, 2), "VALID", ("NHWC", "HWIO", "NHWC")
       ... )
@@ -441,10 +451,15 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolution of ``NC...`` by ``OI...``, with stride, padding and dilations as in `conv_general_dilated`.
+    """Convolution of ``NC...`` by ``OI...``.
+
+    Args:
+      lhs: input of rank ``n + 2``.
+      rhs: kernel of rank ``n + 2``, of the same dtype.
+      window_strides, padding, lhs_dilation, rhs_dilation: as in `conv_general_dilated`.
+      precision, preferred_element_type: as in `conv_general_dilated`.
 
     Examples:
-
       >>> image, kernel = jnp.ones((1, 1, 3, 3)), jnp.ones((1, 1, 2, 2))
       >>> lax.conv_with_general_padding(image, kernel, (1, 1), [(1, 0), (0, 0)], None, None)
       Array([[[[2., 2.],

@@ -1072,8 +1072,10 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The next representable float after `x1` in the direction of `x2`.
 
-    Examples:
+    Args:
+      x1, x2: arrays of one float dtype.
 
+    Examples:
       >>> lax.nextafter(1., 2.) - 1
       Array(1.1920929e-07, dtype=float32, weak_type=True)
     """
@@ -1083,8 +1085,10 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The high half of the product of two integers, i.e. ``(x * y) >> bits`` without overflow.
 
-    Examples:
+    Args:
+      x, y: arrays of one integer dtype.
 
+    Examples:
       >>> lax.mulhi(jnp.array([200], jnp.uint8), jnp.array([100], jnp.uint8))
       Array([78], dtype=uint8)
     """
@@ -1131,10 +1135,13 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """`on_true` where `pred` holds, else `on_false`; shapes and dtypes as in `select_n`.
+    """`on_true` where `pred` holds, else `on_false`.
+
+    Args:
+      pred: booleans, a scalar or an array of the shape of the others.
+      on_true, on_false: arrays of equal shape and dtype.
 
     Examples:
-
       >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
       Array([ 1, 20], dtype=int32)
     """

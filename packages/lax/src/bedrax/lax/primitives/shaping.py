@@ -848,11 +848,16 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_shar
 
     Integers of 8 and 16 bits wrap around.
 
+    Args:
+      dtype: the dtype of the result.
+      shape: sequence of ints.
+      dimension: the axis, not negative.
+      out_sharding: optional placement of the result.
+
     Raises:
       OverflowError: the axis is longer than an integer dtype of 32 bits counts. Without x64, int64 is int32.
 
     Examples:
-
       >>> lax.broadcasted_iota(jnp.int32, (2, 3), dimension=1)
       Array([[0, 1, 2],
              [0, 1, 2]], dtype=int32)
@@ -871,8 +876,12 @@ def _empty_shape(*, shape, dtype):
 def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     """An array with elements of unspecified values.
 
-    Examples:
+    Args:
+      shape: sequence of ints.
+      dtype: the dtype of the result.
+      out_sharding: optional placement of the result.
 
+    Examples:
       >>> lax.empty((2, 3), jnp.float32).shape
       (2, 3)
     """

@@ -142,8 +142,11 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     r"""Hurwitz's zeta function, :math:`\sum_{k \ge 0} (k + q)^{-x}` for :math:`x > 1`.
 
-    Examples:
+    Args:
+      x: the exponent, floats above 1.
+      q: the shift, floats of the same dtype.
 
+    Examples:
       >>> lax.zeta(jnp.array([2., 4.]), 1.)
       Array([1.644934 , 1.0823234], dtype=float32)
     """
@@ -153,8 +156,11 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     r"""The regularized lower incomplete gamma function, :math:`\frac{1}{\Gamma(a)} \int_0^x t^{a-1} e^{-t} dt`.
 
-    Examples:
+    Args:
+      a: the parameter, positive floats.
+      x: the upper limit, not negative, of the same dtype.
 
+    Examples:
       >>> lax.igamma(1., jnp.array([0., 1., 2.]))
       Array([0.        , 0.6321205 , 0.86466473], dtype=float32)
     """
@@ -164,8 +170,11 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     r"""The regularized upper incomplete gamma function, :math:`1 - P(a, x)` without cancellation.
 
-    Examples:
+    Args:
+      a: the parameter, positive floats.
+      x: the lower limit, not negative, of the same dtype.
 
+    Examples:
       >>> lax.igammac(1., jnp.array([0., 1.]))
       Array([1.       , 0.3678795], dtype=float32)
     """
@@ -175,8 +184,10 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of ``igamma(a, x)`` by `a`.
 
-    Examples:
+    Args:
+      a, x: as in `igamma`.
 
+    Examples:
       >>> jnp.allclose(lax.igamma_grad_a(1., 2.), jax.grad(lax.igamma)(1., 2.))
       Array(True, dtype=bool)
     """

@@ -111,10 +111,15 @@ def reduce_window_shape_tuple(
     base_dilation: Any = None,
     window_dilation: Any = None,
 ) -> tuple[Any, ...]:
-    """The shape of `reduce_window`'s result; `padding` is a sequence of pairs.
+    """The shape of `reduce_window`'s result.
+
+    Args:
+      operand_shape: the shape of the operand.
+      window_dimensions, window_strides: as in `reduce_window`.
+      padding: a pair (low, high) per axis.
+      base_dilation, window_dilation: as in `reduce_window`.
 
     Examples:
-
       >>> lax.reduce_window_shape_tuple((8, 8), (2, 2), (2, 2), [(0, 0), (0, 0)])
       (4, 4)
     """

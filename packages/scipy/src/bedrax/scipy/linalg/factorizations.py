@@ -60,8 +60,14 @@ def cho_factor(
 ) -> tuple[Array, bool]:
     """The factor of `cholesky` together with `lower`, for `cho_solve`.
 
-    Examples:
+    Args:
+      a, lower: as in `cholesky`.
+      overwrite_a, check_finite: have no effect.
 
+    Returns:
+      ``(factor, lower)``.
+
+    Examples:
       >>> factor, lower = jax.scipy.linalg.cho_factor(jnp.array([[4., 2.], [2., 5.]]), lower=True)
       >>> jax.scipy.linalg.cho_solve((factor, lower), jnp.array([8., 12.])).round(3)
       Array([1., 2.], dtype=float32)
@@ -211,12 +217,15 @@ def eigh_tridiagonal(
 def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
     """The LU decomposition with row exchanges, packed, for `lu_solve`.
 
+    Args:
+      a: array of shape ``[..., m, n]``.
+      overwrite_a, check_finite: have no effect.
+
     Returns:
       ``(lu, piv)``: U on and above the diagonal and L (whose diagonal is one) below; row i was exchanged with row
       ``piv[i]``.
 
     Examples:
-
       >>> factor, pivots = jax.scipy.linalg.lu_factor(jnp.array([[1., 2.], [4., 2.]]))
       >>> pivots
       Array([1, 1], dtype=int32)

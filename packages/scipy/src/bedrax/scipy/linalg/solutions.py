@@ -171,8 +171,11 @@ def solve(
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverse; infinite or NaN where a matrix is singular.
 
-    Examples:
+    Args:
+      a: array of shape ``[..., n, n]``.
+      overwrite_a, check_finite: have no effect.
 
+    Examples:
       >>> jax.scipy.linalg.inv(jnp.array([[2., 0.], [1., 1.]]))
       Array([[ 0.5,  0. ],
              [-0.5,  1. ]], dtype=float32)
@@ -183,8 +186,14 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinant.
 
-    Examples:
+    Args:
+      a: array of shape ``[..., n, n]``.
+      overwrite_a, check_finite: have no effect.
 
+    Returns:
+      An array of shape ``[...]``.
+
+    Examples:
       >>> jax.scipy.linalg.det(jnp.array([[1., 2.], [3., 5.]])).round(3)
       Array(-1., dtype=float32)
     """

@@ -169,10 +169,21 @@ def companion(a: ArrayLike) -> Array:
 
 
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
-    """The matrix whose product with a vector of length n is the convolution with `a`, of `mode`.
+    """The matrix whose product with a vector of length n is the convolution with `a`.
+
+    Args:
+      a: array of shape ``[..., m]``.
+      n: the number of columns, positive.
+      mode: as for `jax.numpy.convolve`.
+
+    Returns:
+      An array of the dtype of `a`; "full" has ``m + n - 1`` rows, "same" the greater of m and n, "valid" as many as there
+      are complete overlaps.
+
+    Raises:
+      ValueError: an unknown mode, or a size of 0.
 
     Examples:
-
       >>> jax.scipy.linalg.convolution_matrix(jnp.array([1, 2]), 3)
       Array([[1, 0, 0],
              [2, 1, 0],
@@ -262,10 +273,16 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
 
 def hadamard(n: int, dtype: type = int) -> Array:
-    """Hadamard's matrix of Sylvester's construction, of 1 and -1; n a power of 2.
+    """Hadamard's matrix of Sylvester's construction, of 1 and -1.
+
+    Args:
+      n: the number of rows, a power of 2.
+      dtype: of the result.
+
+    Raises:
+      ValueError: `n` is no power of 2.
 
     Examples:
-
       >>> jax.scipy.linalg.hadamard(4)
       Array([[ 1,  1,  1,  1],
              [ 1, -1,  1, -1],
@@ -282,10 +299,16 @@ def hadamard(n: int, dtype: type = int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Helmert's matrix of contrasts, with orthonormal rows: ``[n - 1, n]``; with the constant row first if `full`.
+    """Helmert's matrix of contrasts, with orthonormal rows.
+
+    Args:
+      n: the number of columns, positive.
+      full: whether the constant row comes first.
+
+    Returns:
+      An array of floats of shape ``(n - 1, n)``, or ``(n, n)`` if `full`.
 
     Examples:
-
       >>> jax.scipy.linalg.helmert(3).round(3)
       Array([[ 0.707     , -0.707     ,  0.        ],
              [ 0.40800002,  0.40800002, -0.81600004]], dtype=float32)
@@ -353,10 +376,16 @@ def _pascal(n: int, kind: str | None, name: str, inverse: bool) -> Array:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Pascal's triangle as a matrix: ``"lower"``, ``"upper"``, or their product, ``"symmetric"`` (the default).
+    """Pascal's triangle as a matrix.
+
+    Args:
+      n: the number of rows.
+      kind: ``"lower"``, ``"upper"``, or their product, ``"symmetric"`` (the default).
+
+    Raises:
+      ValueError: another kind.
 
     Examples:
-
       >>> jax.scipy.linalg.pascal(3)
       Array([[1., 1., 1.],
              [1., 2., 3.],
@@ -368,8 +397,10 @@ def pascal(n: int, kind: str | None = None) -> Array:
 def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal`.
 
-    Examples:
+    Args:
+      n, kind: as in `pascal`.
 
+    Examples:
       >>> jax.scipy.linalg.invpascal(3)
       Array([[ 3., -3.,  1.],
              [-3.,  5., -2.],
@@ -379,11 +410,19 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
 
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
-    """Leslie's matrix of a population: fecundities `f` (``[..., n]``) in the first row, survivals `s` (``[..., n - 1]``)
-    below the diagonal.
+    """Leslie's matrix of a population.
+
+    Args:
+      f: the fecundities, of shape ``[..., n]``: the first row.
+      s: the survivals, of shape ``[..., n - 1]``: below the diagonal.
+
+    Returns:
+      An array of shape ``[..., n, n]``.
+
+    Raises:
+      ValueError: the lengths do not fit.
 
     Examples:
-
       >>> jax.scipy.linalg.leslie(jnp.array([0., 2., 1.]), jnp.array([0.5, 0.25]))
       Array([[0.  , 2.  , 1.  ],
              [0.5 , 0.  , 0.  ],

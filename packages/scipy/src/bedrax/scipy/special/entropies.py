@@ -31,8 +31,10 @@ __all__ = [
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """``x log(y)``, and 0 where x is 0, for every y that is not NaN. The derivatives are ``log(y)`` and ``x / y``.
 
-    Examples:
+    Args:
+      x, y: arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.xlogy(jnp.array([0., 1.]), jnp.array([0., 2.])).round(3)
       Array([0.   , 0.693], dtype=float32)
     """
@@ -43,8 +45,10 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """``x log(1 + y)``, and 0 where x is 0, for every y that is not NaN.
 
-    Examples:
+    Args:
+      x, y: arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.xlog1py(jnp.array([0., 1.]), jnp.array([-1., 1.])).round(3)
       Array([0.   , 0.693], dtype=float32)
     """
@@ -67,8 +71,10 @@ def entr(x: ArrayLike) -> Array:
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q)`` for positive p and q; 0 for p = 0 and q >= 0; elsewhere infinite.
 
-    Examples:
+    Args:
+      p, q: real arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.rel_entr(jnp.array([0., 0.5]), jnp.array([0.5, 0.25])).round(3)
       Array([0.   , 0.347], dtype=float32)
     """
@@ -85,8 +91,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q) - p + q``, the terms of the Kullback-Leibler divergence; infinite as `rel_entr`.
 
-    Examples:
+    Args:
+      p, q: real arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.kl_div(jnp.array([1., 2.]), jnp.array([1., 1.])).round(3)
       Array([0.   , 0.386], dtype=float32)
     """
@@ -137,8 +145,10 @@ def _box_cox(name: str, log, x: ArrayLike, lmbda: ArrayLike) -> Array:
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transform: ``(x**lmbda - 1) / lmbda``, and ``log(x)`` for lmbda = 0; NaN for negative x.
 
-    Examples:
+    Args:
+      x, lmbda: real arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.boxcox(jnp.array([1., 4.]), 0.5)
       Array([0., 2.], dtype=float32)
     """
@@ -149,8 +159,10 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transform of ``1 + x``, accurate for small x.
 
-    Examples:
+    Args:
+      x, lmbda: real arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.boxcox1p(jnp.array([0., 3.]), 0.5)
       Array([0., 2.], dtype=float32)
     """
@@ -158,10 +170,13 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 
 def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """``x - logsumexp(x)`` along `axis` (None: all axes).
+    """``x - logsumexp(x)`` along axes.
+
+    Args:
+      x: array; integers become floats.
+      axis: the axis or axes to normalize over; None is all.
 
     Examples:
-
       >>> jax.scipy.special.log_softmax(jnp.array([0., 0.])).round(3)
       Array([-0.693, -0.693], dtype=float32)
     """
@@ -171,10 +186,13 @@ def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -
 
 @one_program(static=("axis",))
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """``exp(x) / sum(exp(x))`` along `axis` (None: all axes).
+    """``exp(x) / sum(exp(x))`` along axes.
+
+    Args:
+      x: array; integers become floats.
+      axis: the axis or axes to normalize over; None is all.
 
     Examples:
-
       >>> jax.scipy.special.softmax(jnp.array([0., jnp.log(3.)])).round(3)
       Array([0.25      , 0.75000006], dtype=float32)
     """

@@ -438,8 +438,10 @@ def _legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     r"""Owen's function, :math:`\frac{1}{2\pi} \int_0^a \frac{e^{-h^2 (1 + x^2) / 2}}{1 + x^2} dx`.
 
-    Examples:
+    Args:
+      h, a: real arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.owens_t(0., 1.).round(3)
       Array(0.125, dtype=float32)
     """

@@ -157,11 +157,14 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     r"""Hurwitz's zeta function, :math:`\sum_{k \ge 0} (k + q)^{-x}`, for x > 1.
 
+    Args:
+      x: the exponent.
+      q: the shift.
+
     Raises:
       NotImplementedError: without `q` (Riemann's function, also of x < 1); pass q=1 for x > 1.
 
     Examples:
-
       >>> jax.scipy.special.zeta(jnp.array([2., 4.]), 1.).round(3)
       Array([1.6450001, 1.082    ], dtype=float32)
     """
@@ -173,8 +176,11 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function.
 
-    Examples:
+    Args:
+      a: positive parameter.
+      x: the upper limit of the integral, not negative.
 
+    Examples:
       >>> jax.scipy.special.gammainc(1., jnp.array([0., 1.])).round(3)
       Array([0.   , 0.632], dtype=float32)
     """
@@ -184,8 +190,11 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, ``1 - gammainc(a, x)`` without cancellation.
 
-    Examples:
+    Args:
+      a: positive parameter.
+      x: the lower limit of the integral, not negative.
 
+    Examples:
       >>> jax.scipy.special.gammaincc(1., jnp.array([0., 1.])).round(3)
       Array([1.        , 0.36800003], dtype=float32)
     """
@@ -195,8 +204,11 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function; differentiable by x.
 
-    Examples:
+    Args:
+      a, b: positive parameters.
+      x: in [0, 1]; NaN outside.
 
+    Examples:
       >>> jax.scipy.special.betainc(2., 2., jnp.array([0., 0.5, 1.]))
       Array([0.       , 0.5000005, 1.       ], dtype=float32)
     """
@@ -217,8 +229,10 @@ def _stirling_rest(x):
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """``log(abs(beta(a, b)))``.
 
-    Examples:
+    Args:
+      a, b: real arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.betaln(2., 3.)
       Array(-2.4849074, dtype=float32, weak_type=True)
     """
@@ -237,8 +251,10 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, ``gamma(a) gamma(b) / gamma(a + b)``.
 
-    Examples:
+    Args:
+      a, b: real arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.beta(2., 3.)
       Array(0.08333327, dtype=float32)
     """
@@ -250,11 +266,14 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """``gamma(n + 1)``, and 0 for negative n.
 
+    Args:
+      n: real array or scalar; integers become floats.
+      exact: must be False.
+
     Raises:
       NotImplementedError: with `exact`: arrays hold no unbounded integers.
 
     Examples:
-
       >>> jax.scipy.special.factorial(jnp.array([0, 3, 5])).round(3)
       Array([  1.       ,   6.0000005, 120.00001  ], dtype=float32)
     """
@@ -268,12 +287,15 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
 @one_program(static=("repetition",), everywhere=True)
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """The number of ways to choose k out of N; with `repetition`, out of ``N + k - 1``.
+    """The number of ways to choose k out of N.
 
     Real arguments are interpolated by gamma functions; 0 where ``k > N`` or one of them is negative.
 
-    Examples:
+    Args:
+      N, k: real arrays or scalars, broadcast against each other. Integers become floats.
+      repetition: whether one thing may be chosen several times; then k are chosen out of ``N + k - 1``.
 
+    Examples:
       >>> jax.scipy.special.comb(5, jnp.array([1, 2])).round(3)
       Array([ 5., 10.], dtype=float32)
     """
@@ -292,8 +314,10 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole.
 
-    Examples:
+    Args:
+      z, m: real arrays or scalars, broadcast against each other. Integers become floats.
 
+    Examples:
       >>> jax.scipy.special.poch(3., jnp.array([0., 2.])).round(3)
       Array([ 1.      , 12.000001], dtype=float32)
     """

@@ -140,10 +140,16 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
 
 @one_program(static=("m", "n"))
 def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
-    """`lpmn_values`, not normalized, and their derivatives with respect to `z`; each of shape (m + 1, n + 1, k).
+    """`lpmn_values`, not normalized, and their derivatives with respect to `z`.
+
+    Args:
+      m, n: the greatest order and degree, known when tracing.
+      z: floats of shape (k,), in [-1, 1].
+
+    Returns:
+      Two arrays of shape (m + 1, n + 1, k).
 
     Examples:
-
       >>> values, derivatives = jax.scipy.special.lpmn(2, 2, jnp.array([0.6]))
       >>> values[:, :, 0].round(2)
       Array([[ 1.  ,  0.6 ,  0.04],

@@ -45,7 +45,7 @@ logpmf, pmf, cdf, ppf = discrete(
         Array([0., 0.], dtype=float32)
         """,
     },
-    parameters="p",
+    parameters={"p": "the probability of 1"},
     logpmf=_logpmf,
     cdf=_cdf,
     ppf=_ppf,

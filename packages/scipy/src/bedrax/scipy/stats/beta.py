@@ -34,7 +34,7 @@ logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
         Array([-0.19900002, -1.1630001 ], dtype=float32)
         """,
     },
-    parameters="a b",
+    parameters={"a": "the first shape, positive", "b": "the second shape, positive"},
     support=lambda a, b: (0, 1, 0.5),
     logpdf=lambda z, a, b: special.xlogy(a - 1, z) + special.xlog1py(b - 1, -z) - special.betaln(a, b),
     cdf=lambda z, a, b: special.betainc(a, b, z),

@@ -29,6 +29,10 @@ logpmf, pmf = discrete(
         [0.333 0.333 0.333]
         """,
     },
-    parameters="n a b",
+    parameters={
+        "n": "the number of trials",
+        "a": "the first shape of the beta distribution, positive",
+        "b": "its second shape, positive",
+    },
     logpmf=_logpmf,
 )

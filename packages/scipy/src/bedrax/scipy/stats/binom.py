@@ -27,6 +27,6 @@ logpmf, pmf = discrete(
         [0.25 0.5  0.25]
         """,
     },
-    parameters="n p",
+    parameters={"n": "the number of trials", "p": "the probability of a success"},
     logpmf=_logpmf,
 )

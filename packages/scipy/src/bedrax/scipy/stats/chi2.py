@@ -42,7 +42,7 @@ logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
         Array([-0.22200002, -0.93700004], dtype=float32)
         """,
     },
-    parameters="df",
+    parameters={"df": "the degrees of freedom"},
     support=lambda df: (0, math.inf, 1),
     logpdf=_logpdf,
     cdf=lambda z, df: special.gammainc(df / 2, z / 2),

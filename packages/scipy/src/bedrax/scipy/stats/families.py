@@ -12,6 +12,7 @@ derivatives there are zero and not NaN.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import bedrax.numpy as jnp
@@ -67,11 +68,15 @@ def _function(
     return named(taking(one_program(fun, everywhere=True), parameters), name, module, doc)
 
 
-def _documentation(name: str, first: str, distribution: str, parameters: Mapping[str, Any], example: str) -> str:
-    listed = ", ".join(parameters)
+_PLACE = {"loc": "the shift of the distribution", "scale": "the unit of the distribution, positive"}
+
+
+def _documentation(name: str, first: str, distribution: str, parameters: Mapping[str, str], example: str) -> str:
+    given = "a probability, in [0, 1]" if name in ("ppf", "isf") else "a value of the distribution"
+    listed = "".join(f"  {n}: {meaning}.\n" for n, meaning in {first: given, **parameters}.items())
     text = (
-        f"{_WHAT[name].format(first)}\n\nOf {distribution}. Arguments: {listed}; they are broadcast, and integers become "
-        "floats."
+        f"{_WHAT[name].format(first)}\n\nOf {distribution}. The arguments are real arrays or scalars, broadcast against\n"
+        f"each other. Integers become floats.\n\nArgs:\n{listed}"
     )
     return with_example(text, example)
 
@@ -90,7 +95,7 @@ def location_scale(
     distribution: str,
     examples: Mapping[str, str],
     *,
-    parameters: str = "",
+    parameters: Mapping[str, str] = MappingProxyType({}),
     support: Callable[..., Any] | None = None,
     scaled: bool = True,
     first: str | None = None,
@@ -102,7 +107,7 @@ def location_scale(
       module: the ``__name__`` of the module.
       distribution: its name, for the documentation.
       examples: the functions to make, with the example of each.
-      parameters: the shape parameters, separated by blanks, which follow the first argument.
+      parameters: the shape parameters, which follow the first argument, with their meanings.
       support: ``support(*shape parameters) -> (low, high, an inner point)`` for location 0 and scale 1; None is the
         whole line.
       scaled: whether there are `loc` and `scale`.
@@ -112,9 +117,10 @@ def location_scale(
     Returns:
       The functions, in the order of `examples`.
     """
-    shapes = dict.fromkeys(parameters.split(), REQUIRED)
-    tail = shapes | ({"loc": 0, "scale": 1} if scaled else {})
-    count = len(shapes)
+    places = {"loc": 0, "scale": 1} if scaled else {}
+    tail = {**dict.fromkeys(parameters, REQUIRED), **places}
+    meanings = {**parameters, **{n: _PLACE[n] for n in places}}
+    count = len(parameters)
 
     def function(name: str) -> Callable:
         if name in ("ppf", "isf"):
@@ -130,7 +136,7 @@ def location_scale(
             name,
             module,
             {argument: REQUIRED, **tail},
-            _documentation(name, argument, distribution, tail, examples[name]),
+            _documentation(name, argument, distribution, meanings, examples[name]),
         )
 
     return [function(name) for name in examples]
@@ -176,21 +182,27 @@ def _inverse(formula: Callable, count: int) -> Callable:
 
 
 def discrete(
-    module: str, distribution: str, examples: Mapping[str, str], *, parameters: str, **stated: Callable[..., Any]
+    module: str,
+    distribution: str,
+    examples: Mapping[str, str],
+    *,
+    parameters: Mapping[str, str],
+    **stated: Callable[..., Any],
 ) -> list[Callable[..., Any]]:
     """The functions of a distribution of integers; arguments as for `location_scale`.
 
     A formula gets ``k - loc`` and the parameters, and gives the values outside of the support itself. In `examples`,
     ``name:argument`` names the first argument, if not k, and ``!`` at the end leaves out `loc`.
     """
-    shapes = dict.fromkeys(parameters.split(), REQUIRED)
 
     def function(spec: str) -> Callable:
         name, _, argument = spec.partition(":")
         argument = argument or "k"
         located = not argument.endswith("!")
         argument = argument.rstrip("!") or "k"
-        tail = shapes | ({"loc": 0} if located else {})
+        places = {"loc": 0} if located else {}
+        tail = {argument: REQUIRED, **dict.fromkeys(parameters, REQUIRED), **places}
+        meanings = {**parameters, **{n: _PLACE[n] for n in places}}
         formula = stated[name] if name in stated else (lambda *args: jnp.exp(stated["logpmf"](*args)))
 
         def evaluate(*args):
@@ -200,9 +212,8 @@ def discrete(
             *args, loc = args
             return formula(args[0] - loc, *args[1:])
 
-        parameters = {argument: REQUIRED, **tail}
         return _function(
-            evaluate, name, module, parameters, _documentation(name, argument, distribution, tail, examples[spec])
+            evaluate, name, module, tail, _documentation(name, argument, distribution, meanings, examples[spec])
         )
 
     return [function(spec) for spec in examples]

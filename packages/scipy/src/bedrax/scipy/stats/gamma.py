@@ -36,7 +36,7 @@ logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
         Array([-0.08400001, -0.39100003], dtype=float32)
         """,
     },
-    parameters="a",
+    parameters={"a": "the shape, positive"},
     support=lambda a: (0, math.inf, 1),
     logpdf=lambda z, a: special.xlogy(a - 1, z) - z - special.gammaln(a),
     cdf=lambda z, a: special.gammainc(a, z),

@@ -39,7 +39,7 @@ logpdf, pdf, cdf = location_scale(
         Array([0.5      , 0.8880001], dtype=float32)
         """,
     },
-    parameters="beta",
+    parameters={"beta": "the shape, positive: 1 gives the Laplace distribution"},
     scaled=False,
     logpdf=_logpdf,
     cdf=_cdf,

@@ -25,6 +25,6 @@ logpmf, pmf = discrete(
         [0.5   0.25  0.125]
         """,
     },
-    parameters="p",
+    parameters={"p": "the probability of a success"},
     logpmf=_logpmf,
 )

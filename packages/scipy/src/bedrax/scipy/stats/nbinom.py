@@ -27,6 +27,6 @@ logpmf, pmf = discrete(
         [0.25       0.25       0.18800001]
         """,
     },
-    parameters="n p",
+    parameters={"n": "the number of successes", "p": "the probability of a success"},
     logpmf=_logpmf,
 )

@@ -42,7 +42,7 @@ logpdf, pdf, cdf, logcdf, sf, logsf, ppf = location_scale(
         Array([0.25, 0.5 ], dtype=float32)
         """,
     },
-    parameters="b",
+    parameters={"b": "the exponent, positive"},
     support=lambda b: (1, math.inf, 2),
     logpdf=lambda z, b: jnp.log(b) - (b + 1) * jnp.log(z),
     cdf=lambda z, b: -jnp.expm1(-b * jnp.log(z)),

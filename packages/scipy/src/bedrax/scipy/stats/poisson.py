@@ -64,7 +64,7 @@ logpmf, pmf, cdf = discrete(
         [0.223 0.558 0.809]
         """,
     },
-    parameters="mu",
+    parameters={"mu": "the mean"},
     logpmf=_logpmf,
     cdf=_cdf,
 )
@@ -72,12 +72,16 @@ logpmf, pmf, cdf = discrete(
 
 @one_program(arrays=("loc",), everywhere=True)
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The entropy of the Poisson distribution with mean `mu`, in nats; NaN for negative `mu`.
+    """The entropy of the Poisson distribution, in nats.
 
-    `loc` shifts the distribution, which does not change its entropy; the result has the common shape of both.
+    Args:
+      mu: the mean; NaN where it is negative.
+      loc: the shift of the distribution, which does not change its entropy.
+
+    Returns:
+      An array of floats of the common shape of both.
 
     Examples:
-
       >>> jax.scipy.stats.poisson.entropy(jnp.array([1., 1.5])).round(3)
       Array([1.3050001, 1.539    ], dtype=float32)
     """

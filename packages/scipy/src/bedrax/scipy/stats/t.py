@@ -26,6 +26,6 @@ logpdf, pdf = location_scale(
         Array([0.37500003, 0.215     ], dtype=float32)
         """,
     },
-    parameters="df",
+    parameters={"df": "the degrees of freedom"},
     logpdf=_logpdf,
 )

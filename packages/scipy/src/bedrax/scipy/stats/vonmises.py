@@ -21,7 +21,7 @@ logpdf, pdf = location_scale(
         Array([0.51600003, 0.20600002], dtype=float32)
         """,
     },
-    parameters="kappa",
+    parameters={"kappa": "the concentration"},
     scaled=False,
     # cos(x) - 1, and the scaled Bessel function: neither exponential overflows
     logpdf=lambda x, kappa: -2 * kappa * jnp.sin(x / 2) ** 2 - jnp.log(special.i0e(kappa)) - math.log(2 * math.pi),

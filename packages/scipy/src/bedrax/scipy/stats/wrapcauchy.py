@@ -28,7 +28,7 @@ logpdf, pdf = location_scale(
         Array([0.47700003, 0.16800001], dtype=float32)
         """,
     },
-    parameters="c",
+    parameters={"c": "the concentration, between 0 and 1"},
     scaled=False,
     support=lambda c: (0, 2 * math.pi, 1),
     logpdf=_logpdf,
