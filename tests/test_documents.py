@@ -36,10 +36,24 @@ def run(*arguments):
 
 
 @pytest.mark.needs("tensorflow")  # all modules of the face are imported
-def test_every_public_name_has_an_example():
-    missing = "[n for face in d.faces() for n in d.lacking(face)]"
-    shown = run("-c", f"import run_documents as d; print({missing}, list(d.left_over()))")
-    assert shown.strip() == "[] []"
+def test_every_public_name_has_an_example_and_describes_its_arguments():
+    missing = [f"[n for face in d.faces() for n in d.{check}(face)]" for check in ("lacking", "lacking_arguments")]
+    shown = run("-c", f"import run_documents as d; print({', '.join(missing)}, list(d.left_over()))")
+    assert shown.strip() == "[] [] []"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("The sum.\n\nArgs:\n  x, y: arrays.", True),
+        ("The sum; arguments as in `add`.", True),
+        ("The sum.\n\nArgs: see `add`.", True),
+        ("The sum of its arguments.", False),
+        ("The sum.\n\nReturns:\n  An array.", False),
+    ],
+)
+def test_a_docstring_without_arguments_is_found(text, names):
+    assert bool(run_documents.NAMES_ARGUMENTS.search(text)) == names
 
 
 def test_help_shows_examples_and_names_that_are_the_same_function_share_one():

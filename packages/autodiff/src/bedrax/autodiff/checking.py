@@ -152,6 +152,14 @@ def check_vjp(
 ) -> None:
     """Compare ``f_vjp(*args) -> (value, pullback)`` with central differences of `f`, by inner products.
 
+    Args:
+      f, args, atol, rtol, eps: as in `check_jvp`.
+      f_vjp: the function to check.
+      err_msg: the start of the message of an error.
+
+    Raises:
+      AssertionError: values or derivatives disagree.
+
     Examples:
 
       >>> from jax.test_util import check_vjp

@@ -76,6 +76,9 @@ class Offloadable(NamedTuple):
 def everything_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
     """Save every result: no recomputation, as without `checkpoint`.
 
+    Args:
+      *_, **__: what `checkpoint` passes: an operation, the types of its operands, and its parameters.
+
     Examples:
 
       >>> jax.checkpoint_policies.everything_saveable(lax.sin_p)
@@ -87,6 +90,9 @@ def everything_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
 def nothing_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
     """Save nothing but the arguments: recompute everything.
 
+    Args:
+      *_, **__: what `checkpoint` passes: an operation, the types of its operands, and its parameters.
+
     Examples:
 
       >>> jax.checkpoint_policies.nothing_saveable(lax.sin_p)
@@ -97,6 +103,10 @@ def nothing_saveable(*_: ShapedArray | Primitive, **__: Any) -> bool:
 
 def dots_saveable(prim: Primitive, *_: ShapedArray, **__: Any) -> bool:
     """Save the results of matrix products and convolutions.
+
+    Args:
+      prim: the operation, which `checkpoint` passes.
+      *_, **__: the types of its operands, and its parameters.
 
     Examples:
 
@@ -111,6 +121,10 @@ def dots_saveable(prim: Primitive, *_: ShapedArray, **__: Any) -> bool:
 
 def dots_with_no_batch_dims_saveable(prim: Primitive, *_: ShapedArray, **params: Any) -> bool:
     """Save the results of matrix products without batch dimensions.
+
+    Args:
+      prim: the operation, which `checkpoint` passes.
+      *_, **params: the types of its operands, and its parameters.
 
     Examples:
 
@@ -291,6 +305,9 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., Any]:
 def save_from_both_policies(policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> Callable[..., Any]:
     """Save a value if either policy saves it.
 
+    Args:
+      policy_1, policy_2: policies.
+
     Examples:
 
       >>> from jax.ad_checkpoint import name_p
@@ -306,6 +323,11 @@ def save_and_offload_only_these_names(
     *, names_which_can_be_saved: list[str], names_which_can_be_offloaded: list[str], offload_src: str, offload_dst: str
 ) -> Callable[..., Any]:
     """Save some named values, offload others to another memory space.
+
+    Args:
+      names_which_can_be_saved: the names of `checkpoint_name` whose values are saved.
+      names_which_can_be_offloaded: the names whose values are offloaded.
+      offload_src, offload_dst: as in `offload_dot_with_no_batch_dims`.
 
     Raises:
       ValueError: a name stands in both lists.
@@ -329,6 +351,10 @@ def save_and_offload_only_these_names(
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
     """Offload the results of matrix products without batch dimensions to another memory space.
+
+    Args:
+      offload_src: the memory space of the results, e.g. ``"device"``.
+      offload_dst: the memory space to which they go, e.g. ``"pinned_host"``.
 
     Examples:
 

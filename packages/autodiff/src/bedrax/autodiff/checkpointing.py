@@ -320,6 +320,10 @@ def _origin(eqn: Eqn) -> str:
 def print_saved_residuals(f: Callable[..., Any], *args: ArrayLike, **kwargs: Any) -> None:
     """Print what `saved_residuals` returns, one value per line.
 
+    Args:
+      f: the function.
+      *args, **kwargs: its arguments, anything with a shape and a dtype.
+
     Examples:
 
       >>> from jax.ad_checkpoint import print_saved_residuals

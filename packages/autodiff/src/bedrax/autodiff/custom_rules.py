@@ -97,6 +97,10 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """The zero tangents of a pytree of arrays: arrays, or `SymbolicZero`.
 
+    Args:
+      val: the pytree.
+      symbolic_zeros: whether the zeros are `SymbolicZero`.
+
     Examples:
 
       >>> jax.custom_derivatives.zero_from_primal(jnp.array([1., 2.]))

@@ -155,6 +155,9 @@ def _extreme(name: str, builtin: Callable[[Any, Any], Any], a: Dim, b: Dim) -> D
 def max_dim(d1: Dim, d2: Dim) -> Dim:
     """Return the larger dimension; may be a symbolic maximum.
 
+    Args:
+      d1, d2: ints or symbolic dimensions.
+
     Examples:
 
       >>> jax.core.max_dim(3, 5)
@@ -165,6 +168,9 @@ def max_dim(d1: Dim, d2: Dim) -> Dim:
 
 def min_dim(d1: Dim, d2: Dim) -> Dim:
     """Return the smaller dimension; may be a symbolic minimum.
+
+    Args:
+      d1, d2: ints or symbolic dimensions.
 
     Examples:
 

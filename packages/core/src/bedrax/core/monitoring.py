@@ -47,7 +47,13 @@ def _recorder(name: str, kind: str, example: str) -> _Recorder:
         for callback in tuple(_listeners[kind]):  # one may unregister itself
             callback(event, *values, **kwargs)
 
-    text = f"Call the listeners of {kind} events with the name of the event, its values, and metadata by keyword."
+    text = f"""Call the listeners of {kind} events.
+
+    Args:
+      event: the name of the event.
+      *values: its values; none, a duration in seconds, the start and the end of a time span, or a number.
+      **kwargs: metadata.
+    """
     return named(record, name, __name__, text, example)
 
 

@@ -186,6 +186,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
       name: the name of the scope. Default: that of the function.
 
     Examples:
+
       >>> @jax.named_call
       ... def attention(x):
       ...     return 2 * x

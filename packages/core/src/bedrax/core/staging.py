@@ -533,6 +533,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
       A pytree like the result, of `ShapeDtypeStruct`.
 
     Examples:
+
       >>> jax.eval_shape(lambda x, y: (x @ y, x.sum()), jnp.ones((2, 3)), jnp.ones((3, 4)))
       (ShapeDtypeStruct(shape=(2, 4), dtype=float32), ShapeDtypeStruct(shape=(), dtype=float32))
     """

@@ -244,6 +244,13 @@ def rebase_donate_argnums(donate_argnums: Any, static_argnums: Any) -> tuple[int
 def safe_map(f: Callable[..., Any], *lists: Any) -> list[Any]:
     """`map` of lists of equal length, as a list.
 
+    Args:
+      f: the function.
+      *lists: the lists, one for each argument of `f`.
+
+    Raises:
+      ValueError: the lengths differ.
+
     Examples:
 
       >>> from jax import api_util

@@ -384,6 +384,11 @@ no_effects: Final = ir.no_effects
 def concrete_or_error(force: Any, val: Any, context: str = "") -> Any:
     """The value of an object that may be a tracer, converted by `force` (e.g. ``int``).
 
+    Args:
+      force: a conversion, e.g. ``int``; None leaves the value as it is.
+      val: the object.
+      context: an explanation for the error.
+
     Raises:
       ConcretizationTypeError: the value is traced, so it is unknown.
 

@@ -82,6 +82,7 @@ def full_like(
       sharding: optional placement of the result.
 
     Examples:
+
       >>> lax.full_like(jnp.ones((2, 2)), 3, dtype=int)
       Array([[3, 3],
              [3, 3]], dtype=int32)

@@ -163,6 +163,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
       TypeError: an operand is complex.
 
     Examples:
+
       >>> jnp.floor_divide(jnp.array([7, -7]), 2)
       Array([ 3, -4], dtype=int32)
     """
@@ -205,6 +206,7 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
       TypeError: an operand is complex.
 
     Examples:
+
       >>> jnp.mod(jnp.array([7, -7]), 3)
       Array([1, 2], dtype=int32)
     """
@@ -236,6 +238,7 @@ def divmod_(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
       TypeError: an operand is complex.
 
     Examples:
+
       >>> jnp.divmod(jnp.array([7, -7]), 3)
       (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
@@ -255,6 +258,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
       TypeError: an integer to a negative Python integer.
 
     Examples:
+
       >>> jnp.pow(jnp.array([2, 3]), 2)
       Array([4, 9], dtype=int32)
     """
@@ -446,6 +450,7 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
       TypeError: an operand is not of an integer dtype.
 
     Examples:
+
       >>> jnp.bitwise_right_shift(jnp.array([16, -16]), 2)
       Array([ 4, -4], dtype=int32)
     """

@@ -242,6 +242,10 @@ def sgd(step_size: float) -> tuple[Callable[..., Any], ...]:
 def momentum(step_size: float, mass: float) -> tuple[Callable[..., Any], ...]:
     """Gradient descent with momentum: ``v = mass * v + g``, ``x -= step_size * v``.
 
+    Args:
+      step_size: a number, or a function of the step.
+      mass: the share of the velocity that stays, in [0, 1].
+
     Examples:
 
       >>> from jax.example_libraries import optimizers
@@ -267,6 +271,10 @@ def momentum(step_size: float, mass: float) -> tuple[Callable[..., Any], ...]:
 @optimizer
 def nesterov(step_size: float, mass: float) -> tuple[Callable[..., Any], ...]:
     """Nesterov's momentum: as `momentum`, with the step along ``mass * v + g`` for the new v.
+
+    Args:
+      step_size: a number, or a function of the step.
+      mass: the share of the velocity that stays, in [0, 1].
 
     Examples:
 
@@ -295,6 +303,10 @@ def _inverse_root(x):
 def adagrad(step_size: float, momentum: float = 0.9) -> tuple[Callable[..., Any], ...]:
     """Adagrad (Duchi, Hazan and Singer 2011), with momentum: gradients over the root of their sum of squares.
 
+    Args:
+      step_size: a number, or a function of the step.
+      momentum: the share of the earlier steps in a step, in [0, 1].
+
     Examples:
 
       >>> from jax.example_libraries import optimizers
@@ -320,6 +332,11 @@ def adagrad(step_size: float, momentum: float = 0.9) -> tuple[Callable[..., Any]
 def rmsprop(step_size: float, gamma: float = 0.9, eps: float = 1e-8) -> tuple[Callable[..., Any], ...]:
     """RMSProp (Hinton): gradients over the root of the running mean of their squares.
 
+    Args:
+      step_size: a number, or a function of the step.
+      gamma: the share of the earlier squares in their mean, in [0, 1].
+      eps: is added to the mean, so that the root is not 0.
+
     Examples:
 
       >>> from jax.example_libraries import optimizers
@@ -344,6 +361,10 @@ def rmsprop_momentum(
     step_size: float, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> tuple[Callable[..., Any], ...]:
     """`rmsprop` with momentum of its steps.
+
+    Args:
+      step_size, gamma, eps: as in `rmsprop`.
+      momentum: the share of the earlier steps in a step, in [0, 1].
 
     Examples:
 
@@ -371,6 +392,11 @@ def rmsprop_momentum(
 @optimizer
 def adam(step_size: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple[Callable[..., Any], ...]:
     """Adam (Kingma and Ba 2015): running means of gradients and of their squares, without their bias to 0.
+
+    Args:
+      step_size: a number, or a function of the step.
+      b1, b2: the shares of the earlier gradients, and of the earlier squares, in their means.
+      eps: is added to the root, so that it is not 0.
 
     Examples:
 
@@ -401,6 +427,11 @@ def adam(step_size: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
     """AdaMax (Kingma and Ba 2015): `adam` with the decaying maximum instead of the mean of squares.
 
+    Args:
+      step_size: a number, or a function of the step.
+      b1, b2: the share of the earlier gradients in their mean, and the decay of the maximum.
+      eps: is added to the maximum, so that it is not 0.
+
     Examples:
 
       >>> from jax.example_libraries import optimizers
@@ -425,6 +456,10 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> Any:
     """SM3 (Anil et al. 2019): Adagrad with sums of squares kept per row, column, ... instead of per element.
+
+    Args:
+      step_size: a number, or a function of the step.
+      momentum: the share of the earlier steps in a step, in [0, 1].
 
     Examples:
 
@@ -474,7 +509,12 @@ def constant(step_size: float) -> Callable[..., Any]:
 
 
 def exponential_decay(step_size: float, decay_steps: int, decay_rate: float) -> Callable[..., Any]:
-    """``step_size * decay_rate ** (i / decay_steps)``.
+    """The schedule ``step_size * decay_rate ** (i / decay_steps)``, a function of the step i.
+
+    Args:
+      step_size: the value at step 0.
+      decay_steps: the number of steps after which the value is multiplied by `decay_rate`.
+      decay_rate: the factor.
 
     Examples:
 
@@ -490,7 +530,12 @@ def exponential_decay(step_size: float, decay_steps: int, decay_rate: float) -> 
 def inverse_time_decay(
     step_size: float, decay_steps: int, decay_rate: float, staircase: bool = False
 ) -> Callable[..., Any]:
-    """``step_size / (1 + decay_rate * i / decay_steps)``; with `staircase`, the quotient is rounded down.
+    """The schedule ``step_size / (1 + decay_rate * i / decay_steps)``, a function of the step i.
+
+    Args:
+      step_size: the value at step 0.
+      decay_steps, decay_rate: as in the formula.
+      staircase: whether the quotient ``i / decay_steps`` is rounded down.
 
     Examples:
 
@@ -508,6 +553,12 @@ def polynomial_decay(
     step_size: float, decay_steps: int, final_step_size: float, power: float = 1.0
 ) -> Callable[..., Any]:
     """From `step_size` to `final_step_size` within `decay_steps`, along ``(1 - i / decay_steps) ** power``.
+
+    Args:
+      step_size: the value at step 0.
+      decay_steps: the number of steps.
+      final_step_size: the value from then on.
+      power: the exponent.
 
     Examples:
 
@@ -527,6 +578,13 @@ def polynomial_decay(
 
 def piecewise_constant(boundaries: Any, values: Any) -> Callable[..., Any]:
     """``values[k]`` for steps up to ``boundaries[k]``, in order; one value more than boundaries.
+
+    Args:
+      boundaries: steps, ascending: a vector.
+      values: a vector with one element more.
+
+    Raises:
+      ValueError: the lengths do not fit.
 
     Examples:
 
@@ -580,6 +638,10 @@ def l2_norm(tree: Any) -> Array:
 
 def clip_grads(grad_tree: Any, max_norm: float) -> dict[str, Array]:
     """Gradients, scaled down to `max_norm` if their `l2_norm` is larger.
+
+    Args:
+      grad_tree: a pytree of arrays.
+      max_norm: the limit.
 
     Examples:
 

@@ -72,6 +72,10 @@ def _eval_shape(fun: Callable, *shapes: Sequence[int]) -> tuple[int, ...]:
 def Dense(out_dim: int, W_init: Callable[..., Any] = glorot(), b_init: Callable[..., Any] = randn()) -> Layer:  # noqa: B008
     """``x @ W + b``.
 
+    Args:
+      out_dim: the length of the last axis of the outputs.
+      W_init, b_init: initializers of W and of b.
+
     Examples:
 
       >>> from jax.example_libraries import stax
@@ -129,6 +133,14 @@ def GeneralConv(
 ) -> Layer:
     """A convolution with the layouts ``(inputs, kernel, outputs)``, such as ``("NHWC", "HWIO", "NHWC")``.
 
+    Args:
+      dimension_numbers: the layouts.
+      out_chan: the number of channels of the outputs.
+      filter_shape: the size of the kernel in each spatial dimension.
+      strides: steps between windows. Default: 1.
+      padding: as in `lax.conv_general_dilated`.
+      W_init, b_init: initializers of the kernel and of the bias.
+
     Examples:
 
       >>> from jax.example_libraries import stax
@@ -181,6 +193,12 @@ def BatchNorm(
 ) -> Layer:
     """Inputs less their mean over `axis`, over their standard deviation; times gamma, plus beta.
 
+    Args:
+      axis: the axes of the mean.
+      epsilon: is added to the variance, so that the root is not 0.
+      center, scale: whether there are beta and gamma.
+      beta_init, gamma_init: their initializers.
+
     Examples:
 
       >>> from jax.example_libraries import stax
@@ -213,6 +231,10 @@ def BatchNorm(
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     """A layer without parameters that applies `fun`.
+
+    Args:
+      fun: a function of an array.
+      **fun_kwargs: its other arguments.
 
     Examples:
 
@@ -262,7 +284,13 @@ def _mean(out, x, window, strides, padding):
 def MaxPool(
     window_shape: tuple[int, ...], strides: tuple[int, ...] | None = None, padding: str = "VALID", spec: Any = None
 ) -> Layer:
-    """Maxima of windows; `spec` is the layout, ``NHWC`` by default.
+    """Maxima of windows.
+
+    Args:
+      window_shape: the size of the window in each spatial dimension.
+      strides: steps between windows. Default: 1.
+      padding: as in `lax.reduce_window`.
+      spec: the layout of the inputs. Default: ``NHWC`` for two spatial dimensions.
 
     Examples:
 
@@ -276,7 +304,7 @@ def MaxPool(
 
 
 def SumPool(window_shape: Any, strides: Any = None, padding: Any = "VALID", spec: Any = None) -> Layer:
-    """Sums of windows.
+    """Sums of windows; arguments as in `MaxPool`.
 
     Examples:
 
@@ -290,7 +318,7 @@ def SumPool(window_shape: Any, strides: Any = None, padding: Any = "VALID", spec
 
 
 def AvgPool(window_shape: tuple[int, ...], strides: Any = None, padding: str = "VALID", spec: Any = None) -> Layer:
-    """Means of windows, over the elements within the input.
+    """Means of windows, over the elements within the input; arguments as in `MaxPool`.
 
     Examples:
 
@@ -356,6 +384,10 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     """Inputs, each kept with probability `rate` and divided by it; in another mode, unchanged.
 
     `apply` needs the keyword ``rng``, a key.
+
+    Args:
+      rate: the probability of keeping an element.
+      mode: ``"train"``, or another word for inputs that stay as they are.
 
     Examples:
 

@@ -246,6 +246,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
       alpha: the result tends to ``-alpha`` as `x` falls; scalar or array.
 
     Examples:
+
       >>> jax.nn.elu(jnp.array([-2., 0., 3.]))
       Array([-0.86466473,  0.        ,  3.        ], dtype=float32)
     """
@@ -263,6 +264,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
       negative_slope: the slope for negative `x`; scalar or array.
 
     Examples:
+
       >>> jax.nn.leaky_relu(jnp.array([-1., 2.]), negative_slope=0.1)
       Array([-0.1,  2. ], dtype=float32)
     """
@@ -322,6 +324,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
       alpha: the result tends to ``-alpha`` as `x` falls; scalar or array.
 
     Examples:
+
       >>> jax.nn.celu(jnp.array([-2., 0., 3.]), alpha=0.5)
       Array([-0.4908422,  0.       ,  3.       ], dtype=float32)
     """
@@ -387,6 +390,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
       ValueError: the length of the axis is odd.
 
     Examples:
+
       >>> jax.nn.glu(jnp.array([1., 2., 0., 0.]))
       Array([0.5, 1. ], dtype=float32)
     """
@@ -408,6 +412,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
       b: how round the corner at 0 is, not negative; 0 gives `relu`.
 
     Examples:
+
       >>> jax.nn.squareplus(jnp.array([-1., 0., 1.]))
       Array([0.618034, 1.      , 1.618034], dtype=float32)
     """
@@ -497,6 +502,7 @@ def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayL
       where: the elements that take part; the result of others is 0.
 
     Examples:
+
       >>> jax.nn.softmax(jnp.array([[0., 0.], [1000., 0.]]))
       Array([[0.5, 0.5],
              [1. , 0. ]], dtype=float32)

@@ -48,6 +48,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) 
       ValueError: another mode.
 
     Examples:
+
       >>> jax.nn.get_scaled_dot_general_config("mxfp8").mode
       'mxfp8'
     """

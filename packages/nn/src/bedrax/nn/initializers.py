@@ -73,6 +73,7 @@ def zeros(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any
       out_sharding: optional placement of the result.
 
     Examples:
+
       >>> jax.nn.initializers.zeros(jax.random.key(0), (2, 2), jnp.bfloat16)
       Array([[0, 0],
              [0, 0]], dtype=bfloat16)
@@ -90,6 +91,7 @@ def ones(key: Array, shape: Sequence[int], dtype: Any = None, out_sharding: Any 
       out_sharding: optional placement of the result.
 
     Examples:
+
       >>> jax.nn.initializers.ones(jax.random.key(0), (3,))
       Array([1., 1., 1.], dtype=float32)
     """
@@ -114,6 +116,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
       dtype: the default dtype of the result.
 
     Examples:
+
       >>> init = jax.nn.initializers.constant(-7)
       >>> init(jax.random.key(0), (2, 2))
       Array([[-7., -7.],
@@ -135,6 +138,7 @@ def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
       dtype: the default dtype of the result.
 
     Examples:
+
       >>> init = jax.nn.initializers.uniform(scale=0.5)
       >>> weights = init(jax.random.key(0), (100,))
       >>> bool(jnp.all((weights >= 0) & (weights < 0.5)))
@@ -151,6 +155,7 @@ def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
       dtype: the default dtype of the result.
 
     Examples:
+
       >>> init = jax.nn.initializers.normal(stddev=0.1)
       >>> init(jax.random.key(0), (100, 100)).std().round(2)
       Array(0.09999999, dtype=float32)
@@ -174,6 +179,7 @@ def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.
       lower, upper: the bounds, in units of `stddev`.
 
     Examples:
+
       >>> init = jax.nn.initializers.truncated_normal(stddev=1., lower=-1., upper=1.)
       >>> bool(jnp.all(jnp.abs(init(jax.random.key(0), (100,))) <= 1))
       True
@@ -420,6 +426,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = Non
       ValueError: a shape of rank other than 3, 4 or 5, or with fewer outputs than inputs.
 
     Examples:
+
       >>> init = jax.nn.initializers.delta_orthogonal()
       >>> kernel = init(jax.random.key(0), (3, 2, 2))
       >>> bool(jnp.all(kernel[0] == 0))

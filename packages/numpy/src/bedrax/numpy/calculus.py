@@ -75,6 +75,7 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
       An array of rank 1, of the dtype of `ary`.
 
     Examples:
+
       >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_end=-1)
       Array([ 3,  5, -1], dtype=int32)
     """
@@ -330,6 +331,7 @@ def correlate(
       ValueError: other ranks, empty vectors, an unknown mode.
 
     Examples:
+
       >>> jnp.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]), mode="full")
       Array([1., 2., 3., 0.], dtype=float32)
     """

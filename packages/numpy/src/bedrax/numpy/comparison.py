@@ -127,6 +127,7 @@ def array_equiv(a1: Any, a2: Any) -> Array:
       A boolean array of shape (): False if the shapes do not broadcast.
 
     Examples:
+
       >>> jnp.array_equiv(jnp.array([1]), jnp.array([[1, 1], [1, 1]]))
       Array(True, dtype=bool)
     """

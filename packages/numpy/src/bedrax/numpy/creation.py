@@ -320,6 +320,7 @@ def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
       device, out_sharding: where the array shall live.
 
     Examples:
+
       >>> jnp.empty((2, 3)).shape
       (2, 3)
     """
@@ -514,6 +515,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
       TypeError: `a` is not an array or scalar.
 
     Examples:
+
       >>> x = jnp.arange(3)
       >>> y = jnp.copy(x)
       >>> y is x
@@ -556,6 +558,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
       ValueError: the buffer is too small, or no whole number of elements.
 
     Examples:
+
       >>> jnp.frombuffer(b"\\x01\\x02\\x03", dtype=jnp.uint8)
       Array([1, 2, 3], dtype=uint8)
     """
@@ -580,6 +583,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
       ValueError: `sep` is empty.
 
     Examples:
+
       >>> jnp.fromstring("1 2 3", sep=" ", dtype=int)
       Array([1, 2, 3], dtype=int32)
     """

@@ -85,6 +85,7 @@ def identity(n: Any, dtype: DTypeLike | None = None) -> Array:
       ValueError: `n` is negative.
 
     Examples:
+
       >>> jnp.identity(2)
       Array([[1., 0.],
              [0., 1.]], dtype=float32)
@@ -244,6 +245,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
       A square matrix of the dtype of `v`, with ``v.size + abs(k)`` rows.
 
     Examples:
+
       >>> jnp.diagflat(jnp.array([[1], [2]]))
       Array([[1, 0],
              [0, 2]], dtype=int32)
@@ -266,6 +268,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
       ValueError: `n` or `ndim` is negative.
 
     Examples:
+
       >>> x = jnp.zeros((2, 2), int)
       >>> x.at[jnp.diag_indices(2)].set(7)
       Array([[7, 0],
@@ -362,6 +365,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       Two integer arrays of rank 1, row by row.
 
     Examples:
+
       >>> jnp.tril_indices(2)
       (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
@@ -380,6 +384,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       Two integer arrays of rank 1, row by row.
 
     Examples:
+
       >>> jnp.triu_indices(2)
       (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
@@ -404,6 +409,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
       ValueError: `arr` is not of rank 2.
 
     Examples:
+
       >>> x = jnp.array([[1, 2], [3, 4]])
       >>> x[jnp.tril_indices_from(x)]
       Array([1, 3, 4], dtype=int32)
@@ -423,6 +429,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
       ValueError: `arr` is not of rank 2.
 
     Examples:
+
       >>> x = jnp.array([[1, 2], [3, 4]])
       >>> x[jnp.triu_indices_from(x, k=1)]
       Array([2], dtype=int32)

@@ -45,6 +45,7 @@ def promote_types(a: Any, b: Any) -> np.dtype:
       TypePromotionError: no dtype is common to both, as for two different 8-bit floats. It is a ValueError.
 
     Examples:
+
       >>> jnp.promote_types(jnp.int32, jnp.bfloat16)
       dtype(bfloat16)
     """
@@ -58,6 +59,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
       arg1, arg2: dtypes, or kinds such as `jnp.floating`.
 
     Examples:
+
       >>> jnp.issubdtype(jnp.bfloat16, jnp.floating)
       True
     """
@@ -73,6 +75,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
         values; ``"same_kind"``, also to a narrower dtype of the same kind; ``"unsafe"``, always.
 
     Examples:
+
       >>> jnp.can_cast(jnp.int8, jnp.float32)
       True
       >>> jnp.can_cast(jnp.float32, jnp.int8)
@@ -268,6 +271,7 @@ def size(a: Any, axis: Axis = None) -> int:
       ValueError: an axis is out of bounds, or occurs twice.
 
     Examples:
+
       >>> jnp.size(jnp.ones((2, 3)))
       6
       >>> jnp.size(jnp.ones((2, 3)), axis=1)

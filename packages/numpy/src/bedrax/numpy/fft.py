@@ -372,6 +372,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
       ValueError: `a` is complex, or `norm` is unknown.
 
     Examples:
+
       >>> jnp.fft.ihfft(jnp.array([6., 4., 4., 4.])).real
       Array([4.5, 0.5, 0.5], dtype=float32)
     """
@@ -420,6 +421,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: type | None = None, device: A
       device: where to put it.
 
     Examples:
+
       >>> jnp.fft.rfftfreq(5, d=0.1)
       Array([0., 2., 4.], dtype=float32)
     """
@@ -444,6 +446,7 @@ def fftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
       An array of the shape and dtype of `x`.
 
     Examples:
+
       >>> jnp.fft.fftshift(jnp.array([0, 1, 2, -2, -1]))
       Array([-2, -1,  0,  1,  2], dtype=int32)
     """
@@ -462,6 +465,7 @@ def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] = None) -> Array:
       An array of the shape and dtype of `x`.
 
     Examples:
+
       >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2]))
       Array([ 0,  1,  2, -2, -1], dtype=int32)
     """

@@ -109,7 +109,14 @@ def fftn(
     """
 
 def fftshift(x: ArrayLike, axes: None | int | Sequence[int] | None = None) -> Array:
-    """Move the zero frequency to the middle of the axes (None: all).
+    """Move the zero frequency to the middle of axes.
+
+    Args:
+      x: array.
+      axes: None (all), one axis, or several.
+
+    Returns:
+      An array of the shape and dtype of `x`.
 
     Examples:
 
@@ -199,6 +206,13 @@ def ifftn(
 def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] | None = None) -> Array:
     """The inverse of `fftshift`.
 
+    Args:
+      x: array.
+      axes: None (all), one axis, or several.
+
+    Returns:
+      An array of the shape and dtype of `x`.
+
     Examples:
 
       >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1, 2]))
@@ -207,6 +221,18 @@ def ifftshift(x: ArrayLike, axes: None | int | Sequence[int] | None = None) -> A
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: half of the Hermitian signal with the real `a` as its transform.
+
+    Args:
+      a: real array.
+      n: number of points, default all; the axis is cut or padded with zeros to fit.
+      axis: the axis to transform.
+      norm: as for `fft`.
+
+    Returns:
+      A complex array; the axis has length ``n // 2 + 1``.
+
+    Raises:
+      ValueError: `a` is complex, or `norm` is unknown.
 
     Examples:
 
@@ -321,7 +347,13 @@ def rfft2(
     """
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: type | None = None, device: Any = None) -> Array:
-    """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``; arguments as for `fftfreq`.
+    """The frequencies of `rfft` in cycles per unit: 0, 1, ..., n // 2, over ``n * d``.
+
+    Args:
+      n: number of points.
+      d: their spacing.
+      dtype: of the result, default the default float type.
+      device: where to put it.
 
     Examples:
 

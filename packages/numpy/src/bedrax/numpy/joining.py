@@ -87,6 +87,7 @@ def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
       ValueError: there is no array, or one has rank 0.
 
     Examples:
+
       >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
       Array([1, 2, 3], dtype=int32)
     """
@@ -139,6 +140,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
       ValueError: `x` has rank 0, or the axis is out of bounds.
 
     Examples:
+
       >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
       (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
@@ -168,6 +170,7 @@ def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
       ValueError: there is no array.
 
     Examples:
+
       >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
       Array([[1, 2],
              [3, 4]], dtype=int32)
@@ -187,6 +190,7 @@ def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
       ValueError: there is no array.
 
     Examples:
+
       >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3])])
       Array([1, 2, 3], dtype=int32)
     """
@@ -206,6 +210,7 @@ def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
       ValueError: there is no array.
 
     Examples:
+
       >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
       Array([[[1, 3],
               [2, 4]]], dtype=int32)
@@ -392,6 +397,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
       ValueError: the parts would not be equal, or the rank is lower.
 
     Examples:
+
       >>> jnp.vsplit(jnp.arange(6).reshape(3, 2), [1])
       [Array([[0, 1]], dtype=int32), Array([[2, 3],
              [4, 5]], dtype=int32)]
@@ -410,6 +416,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
       ValueError: the parts would not be equal, or the rank is lower.
 
     Examples:
+
       >>> jnp.hsplit(jnp.arange(6).reshape(2, 3), [1])
       [Array([[0],
              [3]], dtype=int32), Array([[1, 2],
@@ -430,6 +437,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
       ValueError: the parts would not be equal, or the rank is lower.
 
     Examples:
+
       >>> [part.shape for part in jnp.dsplit(jnp.ones((2, 3, 4)), 2)]
       [(2, 3, 2), (2, 3, 2)]
     """

@@ -303,6 +303,7 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
       ValueError: another UPLO.
 
     Examples:
+
       >>> jnp.linalg.eigvalsh(jnp.array([[2., 1.], [1., 2.]])).round(3)
       Array([1.       , 3.0000002], dtype=float32)
     """
@@ -522,6 +523,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
       ValueError: `ind` is not positive, or the sizes of the first `ind` axes and of the rest differ.
 
     Examples:
+
       >>> x = 2 * jnp.eye(4).reshape(2, 2, 4)
       >>> jnp.linalg.tensorinv(x, ind=2).shape
       (4, 2, 2)
@@ -575,6 +577,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
       TypeError: `n` is not an integer, or the matrices are not square.
 
     Examples:
+
       >>> jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 5)
       Array([[1, 5],
              [0, 1]], dtype=int32)
@@ -831,6 +834,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
       ValueError: the rank is below 2.
 
     Examples:
+
       >>> jnp.linalg.diagonal(jnp.arange(8).reshape(2, 2, 2))
       Array([[0, 3],
              [4, 7]], dtype=int32)
@@ -850,6 +854,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
       An array without the last two axes.
 
     Examples:
+
       >>> jnp.linalg.trace(jnp.arange(8).reshape(2, 2, 2))
       Array([ 3, 11], dtype=int32)
     """
@@ -880,6 +885,7 @@ def tensordot(
       TypeError: `axes` is none of these, or more axes than there are, or contracted sizes differ.
 
     Examples:
+
       >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 2)), axes=1)
       Array([[3., 3.],
              [3., 3.]], dtype=float32)
@@ -902,6 +908,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       ValueError: an operand is not of rank 1.
 
     Examples:
+
       >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4]))
       Array([[3, 4],
              [6, 8]], dtype=int32)
@@ -923,6 +930,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
       ValueError: vectors of another length.
 
     Examples:
+
       >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
       Array([0, 0, 1], dtype=int32)
     """

@@ -140,6 +140,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
       ValueError: an axis given has another length; or none is given, and the shape is symbolic.
 
     Examples:
+
       >>> x = jnp.ones((1, 3, 1))
       >>> jnp.squeeze(x).shape
       (3,)
@@ -214,6 +215,7 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
       TypeError: an axis is missing or occurs twice.
 
     Examples:
+
       >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (2, 0, 1)).shape
       (4, 2, 3)
     """
@@ -300,6 +302,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
       ValueError: the axis or the position is out of bounds.
 
     Examples:
+
       >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
       (4, 2, 3)
     """
@@ -512,6 +515,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
       TypeError: a number is negative.
 
     Examples:
+
       >>> jnp.tile(jnp.array([[1, 2]]), (2, 2))
       Array([[1, 2, 1, 2],
              [1, 2, 1, 2]], dtype=int32)
@@ -678,6 +682,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
       ValueError: a length is negative.
 
     Examples:
+
       >>> jnp.resize(jnp.array([1, 2, 3]), (2, 4))
       Array([[1, 2, 3, 1],
              [2, 3, 1, 2]], dtype=int32)

@@ -250,6 +250,7 @@ def nanstd(
       axis, dtype, out, ddof, keepdims, where, mean: as in `var`.
 
     Examples:
+
       >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
       Array(1., dtype=float32)
     """

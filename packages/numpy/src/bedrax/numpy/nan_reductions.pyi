@@ -6,6 +6,15 @@ from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the largest element that is not nan; -1 where there is none.
 
+    Args:
+      a: array.
+      axis: the axis, or None to flatten.
+      out: must be None.
+      keepdims: keep the axis (or all) with length 1.
+
+    Raises:
+      ValueError: the axis has no element.
+
     Examples:
 
       >>> jnp.nanargmax(jnp.array([1., jnp.nan, 3.]))
@@ -15,6 +24,15 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
 def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the smallest element that is not nan; -1 where there is none.
 
+    Args:
+      a: array.
+      axis: the axis, or None to flatten.
+      out: must be None.
+      keepdims: keep the axis (or all) with length 1.
+
+    Raises:
+      ValueError: the axis has no element.
+
     Examples:
 
       >>> jnp.nanargmin(jnp.array([1., jnp.nan, 3.]))
@@ -22,7 +40,7 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
     """
 
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """`cumprod` with nan as 1.
+    """`cumprod` with nan as 1; arguments as in `cumprod`.
 
     Examples:
 
@@ -31,7 +49,7 @@ def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = 
     """
 
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """`cumsum` with nan as 0.
+    """`cumsum` with nan as 0; arguments as in `cumsum`.
 
     Examples:
 
@@ -114,7 +132,11 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The square root of `nanvar`.
+    """The square root of `nanvar`, the standard deviation of the elements that are not nan.
+
+    Args:
+      a: array of numbers; the result is real.
+      axis, dtype, out, ddof, keepdims, where, mean: as in `var`.
 
     Examples:
 

@@ -109,6 +109,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
       ValueError: an `ord` that does not exist for matrices.
 
     Examples:
+
       >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]))
       Array(5., dtype=float32)
       >>> jnp.linalg.matrix_norm(jnp.array([[3., 0.], [0., 4.]]), ord=1)
@@ -133,6 +134,7 @@ def vector_norm(
       ValueError: `ord` is no number.
 
     Examples:
+
       >>> jnp.linalg.vector_norm(jnp.array([[3., 4.], [6., 8.]]), axis=1)
       Array([ 5., 10.], dtype=float32)
       >>> jnp.linalg.vector_norm(jnp.array([3., -4.]), ord=1)

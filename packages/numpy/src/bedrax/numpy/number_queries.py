@@ -95,6 +95,7 @@ def isposinf(x: ArrayLike, /, out: Any = None) -> Any:
       ValueError: `x` is complex.
 
     Examples:
+
       >>> jnp.isposinf(jnp.array([-jnp.inf, jnp.inf]))
       Array([False,  True], dtype=bool)
     """
@@ -116,6 +117,7 @@ def isneginf(x: ArrayLike, /, out: Any = None) -> Any:
       ValueError: `x` is complex.
 
     Examples:
+
       >>> jnp.isneginf(jnp.array([-jnp.inf, jnp.inf]))
       Array([ True, False], dtype=bool)
     """

@@ -72,6 +72,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
       The coefficients of the sum, as many as the longer operand has.
 
     Examples:
+
       >>> jnp.polyadd(jnp.array([1, 2, 3]), jnp.array([10, 20]))
       Array([ 1, 12, 23], dtype=int32)
     """
@@ -88,6 +89,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
       The coefficients of the difference, as many as the longer operand has.
 
     Examples:
+
       >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([10, 20]))
       Array([  1,  -8, -17], dtype=int32)
     """
@@ -160,6 +162,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
       ValueError: `m` is negative.
 
     Examples:
+
       >>> jnp.polyder(jnp.array([1., 2., 3.]))
       Array([2., 2.], dtype=float32)
     """
@@ -190,6 +193,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
       ValueError: `m` is negative, or the number of constants is wrong.
 
     Examples:
+
       >>> jnp.polyint(jnp.array([6., 2.]))
       Array([3., 2., 0.], dtype=float32)
     """

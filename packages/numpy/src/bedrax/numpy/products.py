@@ -224,6 +224,7 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: str | None = None, preferred_
       TypeError: the operands differ in size.
 
     Examples:
+
       >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 3]))
       Array(7.+0.j, dtype=complex64)
     """
@@ -253,6 +254,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: Any = None, preferred_elemen
       TypeError: an operand is not an array, or the contracted sizes differ.
 
     Examples:
+
       >>> jnp.inner(jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]]))
       Array([11, 17], dtype=int32)
     """
@@ -271,6 +273,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
       out: must be None.
 
     Examples:
+
       >>> jnp.outer(jnp.array([1, 2]), jnp.array([3, 4, 5]))
       Array([[ 3,  4,  5],
              [ 6,  8, 10]], dtype=int32)
@@ -310,6 +313,7 @@ def vecdot(
       ValueError: an operand is a scalar, the sizes along the axis differ, or the rest does not broadcast.
 
     Examples:
+
       >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
       Array([21, 43], dtype=int32)
 
@@ -355,6 +359,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       ValueError: the ranks are lower, the contracted sizes differ, or the rest does not broadcast.
 
     Examples:
+
       >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
       Array([21, 43], dtype=int32)
     """
@@ -380,6 +385,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
       ValueError: the ranks are lower, the contracted sizes differ, or the rest does not broadcast.
 
     Examples:
+
       >>> jnp.vecmat(jnp.array([1, 10]), jnp.array([[1, 2], [3, 4]]))
       Array([31, 42], dtype=int32)
     """
@@ -454,6 +460,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
       An array of the higher rank; each of its lengths is the product of the two.
 
     Examples:
+
       >>> jnp.kron(jnp.array([1, 10]), jnp.array([[1, 2], [3, 4]]))
       Array([[ 1,  2, 10, 20],
              [ 3,  4, 30, 40]], dtype=int32)

@@ -235,6 +235,7 @@ def logspace(
       axis: the axis of the result along which the numbers run.
 
     Examples:
+
       >>> jnp.logspace(0, 2, 3).round(3)
       Array([  1.     ,  10.     , 100.00001], dtype=float32)
     """
@@ -269,6 +270,7 @@ def geomspace(
       axis: the axis of the result along which the numbers run.
 
     Examples:
+
       >>> jnp.geomspace(1, 1000, 4).round(3)
       Array([1.00000000e+00, 1.00000000e+01, 1.00000008e+02, 1.00000006e+03],
             dtype=float32)

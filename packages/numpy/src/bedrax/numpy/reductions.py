@@ -592,6 +592,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
       keepdims: keep the reduced axes with length 1.
 
     Examples:
+
       >>> x = jnp.array([[0, 1, 2], [0, 0, 3]])
       >>> jnp.count_nonzero(x)
       Array(3, dtype=int32)

@@ -129,6 +129,11 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
 def count_nonzero(a: ArrayLike, axis: Axis | None = None, keepdims: bool = False) -> Array:
     """The number of elements along axes that are not zero, as the default integer type.
 
+    Args:
+      a: array.
+      axis: None (all), one axis, or several.
+      keepdims: keep the reduced axes with length 1.
+
     Examples:
 
       >>> x = jnp.array([[0, 1, 2], [0, 0, 3]])

@@ -168,6 +168,7 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
       ConcretizationTypeError: `a` is traced and `size` not given.
 
     Examples:
+
       >>> jnp.flatnonzero(jnp.array([[0, 5], [6, 0]]))
       Array([1, 2], dtype=int32)
     """
@@ -190,6 +191,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
       ConcretizationTypeError: `a` is traced and `size` not given.
 
     Examples:
+
       >>> x = jnp.array([[0, 5], [6, 0]])
       >>> jnp.argwhere(x)
       Array([[0, 1],
@@ -270,6 +272,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
       ConcretizationTypeError: `condition` is traced and `size` not given.
 
     Examples:
+
       >>> x = jnp.arange(6)
       >>> jnp.extract(x % 2 == 0, x)
       Array([0, 2, 4], dtype=int32)
@@ -584,6 +587,7 @@ def unravel_index(indices: Any, shape: ShapeLike) -> tuple[Array, ...]:
       TypeError: `indices` are not integers.
 
     Examples:
+
       >>> jnp.unravel_index(jnp.array([2, 3]), (2, 3))
       (Array([0, 1], dtype=int32), Array([2, 0], dtype=int32))
     """

@@ -185,6 +185,7 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
       ``UniqueAllResult(values, indices, inverse_indices, counts)``; the inverse has the shape of `x`.
 
     Examples:
+
       >>> result = jnp.unique_all(jnp.array([3, 1, 3]))
       >>> result.values
       Array([1, 3], dtype=int32)
@@ -208,6 +209,7 @@ def unique_counts(
       ``UniqueCountsResult(values, counts)``.
 
     Examples:
+
       >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts
       Array([1, 2], dtype=int32)
     """
@@ -228,6 +230,7 @@ def unique_inverse(
       ``UniqueInverseResult(values, inverse_indices)``; the inverse has the shape of `x`.
 
     Examples:
+
       >>> x = jnp.array([3, 1, 3])
       >>> values, inverse = jnp.unique_inverse(x)
       >>> values[inverse]
@@ -245,6 +248,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
       size, fill_value: as in `unique`.
 
     Examples:
+
       >>> jnp.unique_values(jnp.array([3, 1, 3]))
       Array([1, 3], dtype=int32)
     """
@@ -265,6 +269,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
       ConcretizationTypeError: an array is traced and there is no `size`.
 
     Examples:
+
       >>> jnp.union1d(jnp.array([1, 3]), jnp.array([2, 3]))
       Array([1, 2, 3], dtype=int32)
     """

@@ -226,6 +226,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
       ValueError: `kth` or the axis is out of bounds.
 
     Examples:
+
       >>> x = jnp.array([7, 1, 9, 3])
       >>> jnp.partition(x, 1)[:2]
       Array([1, 3], dtype=int32)
@@ -249,6 +250,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
       ValueError: `kth` or the axis is out of bounds.
 
     Examples:
+
       >>> x = jnp.array([7, 1, 9, 3])
       >>> x[jnp.argpartition(x, 2)][2]
       Array(7, dtype=int32)

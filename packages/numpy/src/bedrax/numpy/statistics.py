@@ -199,6 +199,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
       ValueError: ranks above 2.
 
     Examples:
+
       >>> x = jnp.array([[1., 2., 3.], [3., 2., 1.]])
       >>> jnp.corrcoef(x).round(3)
       Array([[ 1., -1.],
@@ -629,6 +630,7 @@ def histogram_bin_edges(
       ValueError: there is no bin.
 
     Examples:
+
       >>> jnp.histogram_bin_edges(jnp.array([0., 4.]), bins=4)
       Array([0., 1., 2., 3., 4.], dtype=float32)
     """

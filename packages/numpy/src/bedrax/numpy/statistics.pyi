@@ -86,7 +86,19 @@ def bincount(
     """
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
-    """Pearson's correlation coefficients; arguments as for `cov`.
+    """Pearson's correlation coefficients of variables.
+
+    Args:
+      x: array of rank 1 or 2: variables by observations.
+      y: more variables, in the form of `x`.
+      rowvar: rows are variables; otherwise columns.
+      dtype: of the result.
+
+    Returns:
+      A matrix with a row and a column for each variable; of one variable, an array of shape ().
+
+    Raises:
+      ValueError: ranks above 2.
 
     Examples:
 
@@ -211,10 +223,20 @@ def histogram_bin_edges(
     range: None | ArrayLike | Sequence[ArrayLike] = None,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """The edges of the bins that `histogram` uses; see `histogram`.
+    """The edges of the bins that `histogram` uses.
+
+    Args:
+      a: array, flattened.
+      bins: number of bins of equal width, or their edges.
+      range: ends of the first and last bin; by default the extremes of `a`.
+      weights: has no effect.
+
+    Returns:
+      An array of floats of rank 1, with one element more than there are bins.
 
     Raises:
       NotImplementedError: `bins` is the name of a rule.
+      ValueError: there is no bin.
 
     Examples:
 
@@ -259,6 +281,19 @@ def median(
 ) -> Array:
     """The middle element, or the mean of the two there; NaN where an element is NaN.
 
+    Args:
+      a: array of real numbers.
+      axis: the axis or axes; None denotes all.
+      out: must be None.
+      overwrite_input: must be False.
+      keepdims: keep these axes, with length 1.
+
+    Returns:
+      A float array without these axes.
+
+    Raises:
+      ValueError: `a` is complex.
+
     Examples:
 
       >>> jnp.median(jnp.array([[3., 1., 2.], [5., 7., 100.]]), axis=1)
@@ -272,7 +307,20 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """`median` of the elements that are not NaN.
+    """The median of the elements that are not NaN; NaN where there is none.
+
+    Args:
+      a: array of real numbers.
+      axis: the axis or axes; None denotes all.
+      out: must be None.
+      overwrite_input: must be False.
+      keepdims: keep these axes, with length 1.
+
+    Returns:
+      A float array without these axes.
+
+    Raises:
+      ValueError: `a` is complex.
 
     Examples:
 
@@ -291,7 +339,7 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """`nanquantile` of ``q / 100``.
+    """`percentile` of the elements that are not NaN; NaN where there is none. Arguments as in `percentile`.
 
     Examples:
 
@@ -310,7 +358,7 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """`quantile` of the elements that are not NaN; NaN where there is none.
+    """`quantile` of the elements that are not NaN; NaN where there is none. Arguments as in `quantile`.
 
     Examples:
 

@@ -619,6 +619,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Any:
       x, y: arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jnp.float_power(jnp.array([2, 4]), -1)
       Array([0.5 , 0.25], dtype=float32)
     """
@@ -637,6 +638,7 @@ def hypot(x1: Array, x2: Array, /) -> Array:
       ValueError: an operand is complex.
 
     Examples:
+
       >>> jnp.hypot(jnp.array([3., 5.]), jnp.array([4., 12.]))
       Array([ 5.      , 12.999999], dtype=float32)
     """
@@ -863,6 +865,7 @@ def copysign(x1: Array, x2: Array, /) -> Array:
       TypeError: an operand is complex.
 
     Examples:
+
       >>> jnp.copysign(jnp.array([1., -2.]), jnp.array([-0., 1.]))
       Array([-1.,  2.], dtype=float32)
     """
@@ -888,6 +891,7 @@ def heaviside(x1: ArrayLike, x2: float, /) -> Array:
       TypeError: an operand is complex.
 
     Examples:
+
       >>> jnp.heaviside(jnp.array([-1., 0., 2.]), 0.5)
       Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -993,6 +997,7 @@ def ldexp(x1: Array, x2: Array, /) -> Array:
       ValueError: `x2` is not of an integer dtype, or `x1` is complex.
 
     Examples:
+
       >>> jnp.ldexp(jnp.array([0.5, 3.]), jnp.array([4, -1]))
       Array([8. , 1.5], dtype=float32)
     """
@@ -1029,6 +1034,7 @@ def modf(x: ArrayLike, /, out: Any = None) -> Any:
       out: must be None.
 
     Examples:
+
       >>> jnp.modf(jnp.array([1.5, -2.25]))
       (Array([ 0.5 , -0.25], dtype=float32), Array([ 1., -2.], dtype=float32))
     """
@@ -1081,6 +1087,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Any:
       TypeError: an operand is complex.
 
     Examples:
+
       >>> jnp.fmod(jnp.array([7, -7]), 3)
       Array([ 1, -1], dtype=int32)
       >>> jnp.mod(jnp.array([7, -7]), 3)
@@ -1102,6 +1109,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Any:
       x1, x2: arrays or scalars, broadcast against each other.
 
     Examples:
+
       >>> jnp.fmax(jnp.array([1., jnp.nan]), 0.)
       Array([1., 0.], dtype=float32)
     """
@@ -1117,6 +1125,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
       x1, x2: arrays or scalars, broadcast against each other.
 
     Examples:
+
       >>> jnp.fmin(jnp.array([1., jnp.nan]), 0.)
       Array([0., 0.], dtype=float32)
     """
@@ -1142,6 +1151,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
       ValueError: an operand is not of an integer dtype.
 
     Examples:
+
       >>> jnp.gcd(jnp.array([12, 18]), 8)
       Array([4, 2], dtype=int32)
     """
@@ -1173,6 +1183,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Any:
       ValueError: an operand is not of an integer dtype.
 
     Examples:
+
       >>> jnp.lcm(jnp.array([4, 6]), 10)
       Array([20, 30], dtype=int32)
     """
@@ -1260,6 +1271,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Any:
       An array of floats, of the shape of `z`.
 
     Examples:
+
       >>> z = jnp.array([1, 1j, -1])
       >>> jnp.angle(z, deg=True)
       Array([  0.,  90., 180.], dtype=float32)

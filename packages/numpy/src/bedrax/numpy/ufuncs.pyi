@@ -12,6 +12,13 @@ add: ufunc
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Elementwise angle of complex numbers, in radians, or with `deg` in degrees.
 
+    Args:
+      z: array or scalar. The angle of a real number is 0, or pi if it is negative.
+      deg: return degrees; default: radians.
+
+    Returns:
+      An array of floats, of the shape of `z`.
+
     Examples:
 
       >>> z = jnp.array([1, 1j, -1])
@@ -152,6 +159,12 @@ def conjugate(x: Array, /) -> Array:
 def copysign(x1: Array, x2: Array, /) -> Array:
     """Elementwise magnitude of `x1` with the sign of `x2`.
 
+    Args:
+      x1, x2: real arrays or scalars, broadcast against each other. Integers become floats.
+
+    Raises:
+      TypeError: an operand is complex.
+
     Examples:
 
       >>> jnp.copysign(jnp.array([1., -2.]), jnp.array([-0., 1.]))
@@ -253,6 +266,9 @@ def fabs(x: ArrayLike, /) -> Any:
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Elementwise ``x ** y``, as floats.
 
+    Args:
+      x, y: arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jnp.float_power(jnp.array([2, 4]), -1)
@@ -271,6 +287,9 @@ def floor(x: ArrayLike, /) -> Array:
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise maximum that ignores nan where only one operand is nan.
 
+    Args:
+      x1, x2: arrays or scalars, broadcast against each other.
+
     Examples:
 
       >>> jnp.fmax(jnp.array([1., jnp.nan]), 0.)
@@ -280,6 +299,9 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise minimum that ignores nan where only one operand is nan.
 
+    Args:
+      x1, x2: arrays or scalars, broadcast against each other.
+
     Examples:
 
       >>> jnp.fmin(jnp.array([1., jnp.nan]), 0.)
@@ -288,6 +310,12 @@ def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Elementwise remainder with the sign of the dividend, as C's ``fmod``; an integer modulo 0 is 0.
+
+    Args:
+      x1, x2: real arrays or scalars, broadcast against each other; the dividend and the divisor.
+
+    Raises:
+      TypeError: an operand is complex.
 
     Examples:
 
@@ -312,6 +340,12 @@ def frexp(x: ArrayLike, /) -> tuple[Array, ...]:
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise greatest common divisor of integers; not negative.
 
+    Args:
+      x1, x2: arrays or scalars of integers, broadcast against each other.
+
+    Raises:
+      ValueError: an operand is not of an integer dtype.
+
     Examples:
 
       >>> jnp.gcd(jnp.array([12, 18]), 8)
@@ -321,6 +355,16 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 def heaviside(x1: ArrayLike, x2: float, /) -> Array:
     """Elementwise step: 0 where `x1` is negative, `x2` where it is 0, 1 where it is positive.
 
+    Args:
+      x1: real array or scalar; where it is nan, the result is nan.
+      x2: the result where `x1` is 0; array or scalar, broadcast against `x1`.
+
+    Returns:
+      An array of floats: integers become floats.
+
+    Raises:
+      TypeError: an operand is complex.
+
     Examples:
 
       >>> jnp.heaviside(jnp.array([-1., 0., 2.]), 0.5)
@@ -329,6 +373,9 @@ def heaviside(x1: ArrayLike, x2: float, /) -> Array:
 
 def hypot(x1: Array, x2: Array, /) -> Array:
     """Elementwise ``sqrt(x1**2 + x2**2)`` without overflow.
+
+    Args:
+      x1, x2: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Raises:
       ValueError: an operand is complex.
@@ -354,6 +401,12 @@ def inexact1(name: str, bind: Callable[..., Any], what: str, example: str) -> Ca
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise least common multiple of integers; not negative.
 
+    Args:
+      x1, x2: arrays or scalars of integers, broadcast against each other.
+
+    Raises:
+      ValueError: an operand is not of an integer dtype.
+
     Examples:
 
       >>> jnp.lcm(jnp.array([4, 6]), 10)
@@ -362,6 +415,16 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def ldexp(x1: Array, x2: Array, /) -> Array:
     """Elementwise ``x1 * 2**x2`` with integers `x2`, without overflow in between.
+
+    Args:
+      x1: real array or scalar; integers become floats.
+      x2: the exponents: array or scalar of integers, broadcast against `x1`.
+
+    Returns:
+      An array of floats, of the dtype of `x1` if that is one.
+
+    Raises:
+      ValueError: `x2` is not of an integer dtype, or `x1` is complex.
 
     Examples:
 
@@ -457,6 +520,10 @@ minimum: ufunc
 
 def modf(x: ArrayLike, /, out: None = None) -> Array:
     """(fractional part, integer part), both with the sign of `x`, as floats.
+
+    Args:
+      x: real array or scalar; integers become floats.
+      out: must be None.
 
     Examples:
 

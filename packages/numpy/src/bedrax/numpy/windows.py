@@ -94,6 +94,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
       An array of floats of shape ``(M,)``.
 
     Examples:
+
       >>> jnp.kaiser(3, 2.).round(3)
       Array([0.439, 1.   , 0.439], dtype=float32)
     """

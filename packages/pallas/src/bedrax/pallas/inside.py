@@ -185,6 +185,7 @@ def ds(start: Any, size: Any = None, stride: int | None = None) -> Any:
       TypeError: the size is traced.
 
     Examples:
+
       >>> x = jax.new_ref(jnp.arange(5))
       >>> x[jax.ds(1, 3)]
       Array([1, 2, 3], dtype=int32)

@@ -193,6 +193,7 @@ def tree_map_with_path(
       is_leaf_takes_path: call ``is_leaf(path, subtree)`` instead of ``is_leaf(subtree)``.
 
     Examples:
+
       >>> jax.tree.map_with_path(lambda path, x: jax.tree_util.keystr(path), {"a": [10, 20]})
       {'a': ["['a'][0]", "['a'][1]"]}
     """
@@ -235,6 +236,7 @@ def tree_reduce(
       TypeError: there are no leaves and no `initializer`.
 
     Examples:
+
       >>> jax.tree_util.tree_reduce(lambda x, y: x * y, [2, (3, 4)])
       24
 
@@ -269,6 +271,7 @@ def tree_reduce_associative(
       TypeError: there are no leaves and no `identity`.
 
     Examples:
+
       >>> jax.tree.reduce_associative(lambda x, y: x + y, [1, 2, (3, 4)])
       10
     """
@@ -354,6 +357,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bo
       ValueError: `prefix_tree` is no tree prefix of `full_tree`; the message names the position.
 
     Examples:
+
       >>> jax.tree.broadcast({"x": 1, "y": 2}, {"x": [10, 20], "y": 30})
       {'x': [1, 1], 'y': 2}
     """

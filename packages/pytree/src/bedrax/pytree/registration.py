@@ -109,6 +109,7 @@ def register_pytree_with_keys(
       ValueError: `nodetype` is registered already.
 
     Examples:
+
       >>> class Pair:
       ...     def __init__(self, first, second):
       ...         self.first, self.second = first, second

@@ -30,7 +30,17 @@ def dctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """`dct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`.
+    """`dct` along several axes.
+
+    Args:
+      x: array; of dtypes of less than 32 bits, the result is float32.
+      type: 2.
+      s: the length of each axis: `x` is cut or padded with zeros. Default: its own lengths.
+      axes: the axes. Default: the last ``len(s)``, or all without `s`.
+      norm: as for `dct`.
+
+    Raises:
+      ValueError: an axis occurs twice, or `s` and `axes` differ in length.
 
     Examples:
 
@@ -63,7 +73,17 @@ def idctn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """`idct` along several axes (None: all, or the last ``len(s)``), cut or padded to the lengths `s`.
+    """`idct` along several axes.
+
+    Args:
+      x: array; of dtypes of less than 32 bits, the result is float32.
+      type: 2.
+      s: the length of each axis: `x` is cut or padded with zeros. Default: its own lengths.
+      axes: the axes. Default: the last ``len(s)``, or all without `s`.
+      norm: as for `idct`.
+
+    Raises:
+      ValueError: an axis occurs twice, or `s` and `axes` differ in length.
 
     Examples:
 

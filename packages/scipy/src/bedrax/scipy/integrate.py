@@ -16,6 +16,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
       y, x, dx, axis: as in `jax.numpy.trapezoid`.
 
     Examples:
+
       >>> jax.scipy.integrate.trapezoid(jnp.array([0., 1., 4.]), x=jnp.array([0., 1., 2.]))
       Array(3., dtype=float32)
     """

@@ -155,6 +155,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
       mode, method, precision: as in `convolve`.
 
     Examples:
+
       >>> jax.scipy.signal.correlate(jnp.array([1., 2., 3.]), jnp.array([0., 1.]))
       Array([1., 2., 3., 0.], dtype=float32)
     """
@@ -190,6 +191,7 @@ def convolve2d(
       ValueError: an operand is no matrix.
 
     Examples:
+
       >>> jax.scipy.signal.convolve2d(jnp.ones((2, 2)), jnp.ones((2, 2)))
       Array([[1., 2., 1.],
              [2., 4., 2.],
@@ -218,6 +220,7 @@ def correlate2d(
       ValueError: an operand is no matrix.
 
     Examples:
+
       >>> x = jnp.arange(9.).reshape(3, 3)
       >>> jax.scipy.signal.correlate2d(x, jnp.array([[1., 0.], [0., 1.]]), mode="valid")
       Array([[ 4.,  6.],

@@ -504,6 +504,7 @@ def local_devices(
       ValueError: there is no such process.
 
     Examples:
+
       >>> len(jax.local_devices()) <= len(jax.devices())
       True
     """

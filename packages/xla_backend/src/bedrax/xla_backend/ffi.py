@@ -102,12 +102,24 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
 
 def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") -> None:
-    """Register with XLA a type of the state of compiled functions: a dictionary of capsules."""
+    """Register with XLA a type of the state of compiled functions: a dictionary of capsules.
+
+    Args:
+      name: its name.
+      type_registration: the dictionary of capsules.
+      platform: the platform.
+    """
     kernels.register_custom_type(name, type_registration, platform)
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """Register a type with XLA by the capsule of its identity."""
+    """Register a type with XLA by the capsule of its identity.
+
+    Args:
+      name: its name.
+      obj: the capsule.
+      platform: the platform.
+    """
     kernels.register_custom_type(name, {"type_id": obj}, platform)
 
 

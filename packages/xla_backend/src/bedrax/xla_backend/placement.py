@@ -469,6 +469,7 @@ def make_array_from_single_device_arrays(
       ValueError: shards are missing, traced, on other devices, or have another shape than in the sharding.
 
     Examples:
+
       >>> where = jax.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))
       >>> part = jax.device_put(jnp.arange(4), jax.devices()[0])
       >>> jax.make_array_from_single_device_arrays((4,), where, [part])

@@ -290,7 +290,10 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[ProfileSession]:
-    """Context manager: record the activity inside the block; see `start_trace`.
+    """Context manager: record the activity inside the block.
+
+    Args:
+      log_dir, create_perfetto_link, create_perfetto_trace, profiler_options: as in `start_trace`.
 
     Returns:
       The `ProfileSession`, whose `profile_data` is set after the block.
@@ -331,6 +334,11 @@ class StepTraceAnnotation(TraceAnnotation):
 def annotate_function(func: Callable[..., Any], name: str | None = None, **decorator_kwargs: Any) -> Callable[..., Any]:
     """`func`, whose calls have a name in profiles (by default the function's name).
 
+    Args:
+      func: the function.
+      name: its name in profiles.
+      **decorator_kwargs: metadata, for `TraceAnnotation`.
+
     Examples:
 
       >>> @jax.profiler.annotate_function
@@ -352,6 +360,10 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **decor
 
 def start_server(port: int, requires_backend: bool = True) -> Any:
     """Serve profiles at a port. Keep the result: the server ends when it is freed, or at `stop_server`.
+
+    Args:
+      port: the port.
+      requires_backend: whether to start the platforms first.
 
     Raises:
       ValueError: a server is running already.
@@ -380,7 +392,12 @@ def stop_server() -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Include the process `pid`, which serves profiles at `port`, in profiles. Returns a function that removes it."""
+    """Include another process in profiles. Returns a function that removes it.
+
+    Args:
+      pid: the number of the process.
+      port: the port at which it serves profiles.
+    """
     return _native.register_subprocess(pid, port)
 
 
@@ -399,6 +416,10 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 
 def save_device_memory_profile(filename: str | os.PathLike[str], backend: str | None = None) -> None:
     """Write `device_memory_profile` to a file.
+
+    Args:
+      filename: the file.
+      backend: the platform. Default: the default platform.
 
     Examples:
 

@@ -249,6 +249,7 @@ def make_single_device_sharding(device: Any, memory_kind: str | None = None) -> 
       memory_kind: the name of one of its memories. Default: its default memory.
 
     Examples:
+
       >>> where = jax.sharding.make_single_device_sharding(jax.devices()[0])
       >>> len(where.device_set)
       1

@@ -434,7 +434,7 @@ def debug_log(
     _use_logging: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Like `debug_print`, to the logger ``jax`` at level INFO.
+    """Like `debug_print`, to the logger ``jax`` at level INFO; arguments as in `debug_print`.
 
     Examples:
 

@@ -404,6 +404,7 @@ def dot(
       ValueError: shapes are not those of an unbatched product and there are no dimension numbers.
 
     Examples:
+
       >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 10]))
       Array([21, 43], dtype=int32)
       >>> lax.dot(jnp.ones(3, jnp.bfloat16), jnp.ones(3, jnp.bfloat16), preferred_element_type=jnp.float32)
@@ -431,6 +432,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
       TypeError: ranks, batch or contracted sizes differ.
 
     Examples:
+
       >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
       (5, 2, 4)
     """

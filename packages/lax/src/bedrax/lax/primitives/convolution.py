@@ -194,6 +194,7 @@ def conv_general_shape_tuple(
       dimension_numbers: the layouts of input, kernel and result, such as ``("NHWC", "HWIO", "NHWC")``.
 
     Examples:
+
       >>> shape = lax.conv_general_shape_tuple(
       ...     (1, 8, 8, 3), (3, 3, 3, 4), (1, 1), "SAME", ("NHWC", "HWIO", "NHWC")
       ... )
@@ -220,6 +221,7 @@ def conv_transpose_shape_tuple(
       dimension_numbers: the layouts of input, kernel and result, such as ``("NHWC", "HWIO", "NHWC")``.
 
     Examples:
+
       >>> shape = lax.conv_transpose_shape_tuple(
       ...     (1, 3, 3, 2), (2, 2, 2, 4), (2, 2), "VALID", ("NHWC", "HWIO", "NHWC")
       ... )
@@ -460,6 +462,7 @@ def conv_with_general_padding(
       precision, preferred_element_type: as in `conv_general_dilated`.
 
     Examples:
+
       >>> image, kernel = jnp.ones((1, 1, 3, 3)), jnp.ones((1, 1, 2, 2))
       >>> lax.conv_with_general_padding(image, kernel, (1, 1), [(1, 0), (0, 0)], None, None)
       Array([[[[2., 2.],

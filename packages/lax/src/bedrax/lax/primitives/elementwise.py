@@ -1076,6 +1076,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
       x1, x2: arrays of one float dtype.
 
     Examples:
+
       >>> lax.nextafter(1., 2.) - 1
       Array(1.1920929e-07, dtype=float32, weak_type=True)
     """
@@ -1089,6 +1090,7 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
       x, y: arrays of one integer dtype.
 
     Examples:
+
       >>> lax.mulhi(jnp.array([200], jnp.uint8), jnp.array([100], jnp.uint8))
       Array([78], dtype=uint8)
     """
@@ -1142,6 +1144,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
       on_true, on_false: arrays of equal shape and dtype.
 
     Examples:
+
       >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([10, 20]))
       Array([ 1, 20], dtype=int32)
     """

@@ -914,6 +914,9 @@ mul_p: Primitive
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The high half of the product of two integers, i.e. ``(x * y) >> bits`` without overflow.
 
+    Args:
+      x, y: arrays of one integer dtype.
+
     Examples:
 
       >>> lax.mulhi(jnp.array([200], jnp.uint8), jnp.array([100], jnp.uint8))
@@ -958,6 +961,9 @@ neg_p: Primitive
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The next representable float after `x1` in the direction of `x2`.
+
+    Args:
+      x1, x2: arrays of one float dtype.
 
     Examples:
 
@@ -1123,7 +1129,11 @@ def rsqrt(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 rsqrt_p: Primitive
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """`on_true` where `pred` holds, else `on_false`; shapes and dtypes as in `select_n`.
+    """`on_true` where `pred` holds, else `on_false`.
+
+    Args:
+      pred: booleans, a scalar or an array of the shape of the others.
+      on_true, on_false: arrays of equal shape and dtype.
 
     Examples:
 

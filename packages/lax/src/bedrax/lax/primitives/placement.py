@@ -241,6 +241,10 @@ effect_rules.add(inspect_sharding_p, lambda x, *, callback: {effects.kept})
 def inspect_array_sharding(value: Any, *, callback: Callable[..., Any]) -> None:
     """Call ``callback(sharding)`` with the sharding of the leaves of `value`; inside `jit`, at compilation.
 
+    Args:
+      value: a pytree of arrays.
+      callback: a function of a sharding.
+
     Examples:
 
       >>> jax.debug.inspect_array_sharding(jnp.ones(3), callback=lambda where: print(len(where.device_set)))

@@ -858,6 +858,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_shar
       OverflowError: the axis is longer than an integer dtype of 32 bits counts. Without x64, int64 is int32.
 
     Examples:
+
       >>> lax.broadcasted_iota(jnp.int32, (2, 3), dimension=1)
       Array([[0, 1, 2],
              [0, 1, 2]], dtype=int32)
@@ -882,6 +883,7 @@ def empty(shape: Shape, dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
       out_sharding: optional placement of the result.
 
     Examples:
+
       >>> lax.empty((2, 3), jnp.float32).shape
       (2, 3)
     """

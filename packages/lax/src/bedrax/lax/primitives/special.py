@@ -147,6 +147,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
       q: the shift, floats of the same dtype.
 
     Examples:
+
       >>> lax.zeta(jnp.array([2., 4.]), 1.)
       Array([1.644934 , 1.0823234], dtype=float32)
     """
@@ -161,6 +162,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
       x: the upper limit, not negative, of the same dtype.
 
     Examples:
+
       >>> lax.igamma(1., jnp.array([0., 1., 2.]))
       Array([0.        , 0.6321205 , 0.86466473], dtype=float32)
     """
@@ -175,6 +177,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
       x: the lower limit, not negative, of the same dtype.
 
     Examples:
+
       >>> lax.igammac(1., jnp.array([0., 1.]))
       Array([1.       , 0.3678795], dtype=float32)
     """
@@ -188,6 +191,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
       a, x: as in `igamma`.
 
     Examples:
+
       >>> jnp.allclose(lax.igamma_grad_a(1., 2.), jax.grad(lax.igamma)(1., 2.))
       Array(True, dtype=bool)
     """

@@ -155,6 +155,10 @@ erfc_p: Any
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function, :math:`\\frac{1}{\\Gamma(a)} \\int_0^x t^{a-1} e^{-t} dt`.
 
+    Args:
+      a: the parameter, positive floats.
+      x: the upper limit, not negative, of the same dtype.
+
     Examples:
 
       >>> lax.igamma(1., jnp.array([0., 1., 2.]))
@@ -163,6 +167,9 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of ``igamma(a, x)`` by `a`.
+
+    Args:
+      a, x: as in `igamma`.
 
     Examples:
 
@@ -176,6 +183,10 @@ igamma_p: Any
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, :math:`1 - P(a, x)` without cancellation.
+
+    Args:
+      a: the parameter, positive floats.
+      x: the lower limit, not negative, of the same dtype.
 
     Examples:
 
@@ -240,6 +251,10 @@ regularized_incomplete_beta_p: Any
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Hurwitz's zeta function, :math:`\\sum_{k \\ge 0} (k + q)^{-x}` for :math:`x > 1`.
+
+    Args:
+      x: the exponent, floats above 1.
+      q: the shift, floats of the same dtype.
 
     Examples:
 

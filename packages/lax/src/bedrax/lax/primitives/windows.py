@@ -120,6 +120,7 @@ def reduce_window_shape_tuple(
       base_dilation, window_dilation: as in `reduce_window`.
 
     Examples:
+
       >>> lax.reduce_window_shape_tuple((8, 8), (2, 2), (2, 2), [(0, 0), (0, 0)])
       (4, 4)
     """

@@ -68,6 +68,7 @@ def cho_factor(
       ``(factor, lower)``.
 
     Examples:
+
       >>> factor, lower = jax.scipy.linalg.cho_factor(jnp.array([[4., 2.], [2., 5.]]), lower=True)
       >>> jax.scipy.linalg.cho_solve((factor, lower), jnp.array([8., 12.])).round(3)
       Array([1., 2.], dtype=float32)
@@ -226,6 +227,7 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
       ``piv[i]``.
 
     Examples:
+
       >>> factor, pivots = jax.scipy.linalg.lu_factor(jnp.array([[1., 2.], [4., 2.]]))
       >>> pivots
       Array([1, 1], dtype=int32)

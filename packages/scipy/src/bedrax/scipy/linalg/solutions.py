@@ -176,6 +176,7 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       overwrite_a, check_finite: have no effect.
 
     Examples:
+
       >>> jax.scipy.linalg.inv(jnp.array([[2., 0.], [1., 1.]]))
       Array([[ 0.5,  0. ],
              [-0.5,  1. ]], dtype=float32)
@@ -194,6 +195,7 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
       An array of shape ``[...]``.
 
     Examples:
+
       >>> jax.scipy.linalg.det(jnp.array([[1., 2.], [3., 5.]])).round(3)
       Array(-1., dtype=float32)
     """

@@ -184,6 +184,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
       ValueError: an unknown mode, or a size of 0.
 
     Examples:
+
       >>> jax.scipy.linalg.convolution_matrix(jnp.array([1, 2]), 3)
       Array([[1, 0, 0],
              [2, 1, 0],
@@ -283,6 +284,7 @@ def hadamard(n: int, dtype: type = int) -> Array:
       ValueError: `n` is no power of 2.
 
     Examples:
+
       >>> jax.scipy.linalg.hadamard(4)
       Array([[ 1,  1,  1,  1],
              [ 1, -1,  1, -1],
@@ -309,6 +311,7 @@ def helmert(n: int, full: bool = False) -> Array:
       An array of floats of shape ``(n - 1, n)``, or ``(n, n)`` if `full`.
 
     Examples:
+
       >>> jax.scipy.linalg.helmert(3).round(3)
       Array([[ 0.707     , -0.707     ,  0.        ],
              [ 0.40800002,  0.40800002, -0.81600004]], dtype=float32)
@@ -386,6 +389,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
       ValueError: another kind.
 
     Examples:
+
       >>> jax.scipy.linalg.pascal(3)
       Array([[1., 1., 1.],
              [1., 2., 3.],
@@ -401,6 +405,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
       n, kind: as in `pascal`.
 
     Examples:
+
       >>> jax.scipy.linalg.invpascal(3)
       Array([[ 3., -3.,  1.],
              [-3.,  5., -2.],
@@ -423,6 +428,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
       ValueError: the lengths do not fit.
 
     Examples:
+
       >>> jax.scipy.linalg.leslie(jnp.array([0., 2., 1.]), jnp.array([0.5, 0.25]))
       Array([[0.  , 2.  , 1.  ],
              [0.5 , 0.  , 0.  ],

@@ -35,6 +35,7 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
       x, y: arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.xlogy(jnp.array([0., 1.]), jnp.array([0., 2.])).round(3)
       Array([0.   , 0.693], dtype=float32)
     """
@@ -49,6 +50,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
       x, y: arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.xlog1py(jnp.array([0., 1.]), jnp.array([-1., 1.])).round(3)
       Array([0.   , 0.693], dtype=float32)
     """
@@ -75,6 +77,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
       p, q: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.rel_entr(jnp.array([0., 0.5]), jnp.array([0.5, 0.25])).round(3)
       Array([0.   , 0.347], dtype=float32)
     """
@@ -95,6 +98,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
       p, q: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.kl_div(jnp.array([1., 2.]), jnp.array([1., 1.])).round(3)
       Array([0.   , 0.386], dtype=float32)
     """
@@ -149,6 +153,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
       x, lmbda: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.boxcox(jnp.array([1., 4.]), 0.5)
       Array([0., 2.], dtype=float32)
     """
@@ -163,6 +168,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
       x, lmbda: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.boxcox1p(jnp.array([0., 3.]), 0.5)
       Array([0., 2.], dtype=float32)
     """
@@ -177,6 +183,7 @@ def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -
       axis: the axis or axes to normalize over; None is all.
 
     Examples:
+
       >>> jax.scipy.special.log_softmax(jnp.array([0., 0.])).round(3)
       Array([-0.693, -0.693], dtype=float32)
     """
@@ -193,6 +200,7 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
       axis: the axis or axes to normalize over; None is all.
 
     Examples:
+
       >>> jax.scipy.special.softmax(jnp.array([0., jnp.log(3.)])).round(3)
       Array([0.25      , 0.75000006], dtype=float32)
     """

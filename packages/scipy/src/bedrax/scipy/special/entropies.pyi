@@ -22,6 +22,9 @@ __all__ = [
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transform: ``(x**lmbda - 1) / lmbda``, and ``log(x)`` for lmbda = 0; NaN for negative x.
 
+    Args:
+      x, lmbda: real arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jax.scipy.special.boxcox(jnp.array([1., 4.]), 0.5)
@@ -30,6 +33,9 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transform of ``1 + x``, accurate for small x.
+
+    Args:
+      x, lmbda: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
 
@@ -58,6 +64,9 @@ def expit(x: ArrayLike) -> Array:
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q) - p + q``, the terms of the Kullback-Leibler divergence; infinite as `rel_entr`.
 
+    Args:
+      p, q: real arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jax.scipy.special.kl_div(jnp.array([1., 2.]), jnp.array([1., 1.])).round(3)
@@ -65,7 +74,11 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """
 
 def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """``x - logsumexp(x)`` along `axis` (None: all axes).
+    """``x - logsumexp(x)`` along axes.
+
+    Args:
+      x: array; integers become floats.
+      axis: the axis or axes to normalize over; None is all.
 
     Examples:
 
@@ -85,6 +98,9 @@ def logit(x: ArrayLike) -> Array:
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """``p log(p / q)`` for positive p and q; 0 for p = 0 and q >= 0; elsewhere infinite.
 
+    Args:
+      p, q: real arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jax.scipy.special.rel_entr(jnp.array([0., 0.5]), jnp.array([0.5, 0.25])).round(3)
@@ -92,7 +108,11 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """``exp(x) / sum(exp(x))`` along `axis` (None: all axes).
+    """``exp(x) / sum(exp(x))`` along axes.
+
+    Args:
+      x: array; integers become floats.
+      axis: the axis or axes to normalize over; None is all.
 
     Examples:
 
@@ -103,6 +123,9 @@ def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Ar
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """``x log(1 + y)``, and 0 where x is 0, for every y that is not NaN.
 
+    Args:
+      x, y: arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jax.scipy.special.xlog1py(jnp.array([0., 1.]), jnp.array([-1., 1.])).round(3)
@@ -111,6 +134,9 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """``x log(y)``, and 0 where x is 0, for every y that is not NaN. The derivatives are ``log(y)`` and ``x / y``.
+
+    Args:
+      x, y: arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
 

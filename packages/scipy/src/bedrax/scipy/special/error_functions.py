@@ -442,6 +442,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
       h, a: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.owens_t(0., 1.).round(3)
       Array(0.125, dtype=float32)
     """

@@ -130,6 +130,9 @@ def ndtri(p: ArrayLike) -> Array:
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's function, :math:`\\frac{1}{2\\pi} \\int_0^a \\frac{e^{-h^2 (1 + x^2) / 2}}{1 + x^2} dx`.
 
+    Args:
+      h, a: real arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jax.scipy.special.owens_t(0., 1.).round(3)

@@ -165,6 +165,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
       NotImplementedError: without `q` (Riemann's function, also of x < 1); pass q=1 for x > 1.
 
     Examples:
+
       >>> jax.scipy.special.zeta(jnp.array([2., 4.]), 1.).round(3)
       Array([1.6450001, 1.082    ], dtype=float32)
     """
@@ -181,6 +182,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
       x: the upper limit of the integral, not negative.
 
     Examples:
+
       >>> jax.scipy.special.gammainc(1., jnp.array([0., 1.])).round(3)
       Array([0.   , 0.632], dtype=float32)
     """
@@ -195,6 +197,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
       x: the lower limit of the integral, not negative.
 
     Examples:
+
       >>> jax.scipy.special.gammaincc(1., jnp.array([0., 1.])).round(3)
       Array([1.        , 0.36800003], dtype=float32)
     """
@@ -209,6 +212,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       x: in [0, 1]; NaN outside.
 
     Examples:
+
       >>> jax.scipy.special.betainc(2., 2., jnp.array([0., 0.5, 1.]))
       Array([0.       , 0.5000005, 1.       ], dtype=float32)
     """
@@ -233,6 +237,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
       a, b: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.betaln(2., 3.)
       Array(-2.4849074, dtype=float32, weak_type=True)
     """
@@ -255,6 +260,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
       a, b: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.beta(2., 3.)
       Array(0.08333327, dtype=float32)
     """
@@ -274,6 +280,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
       NotImplementedError: with `exact`: arrays hold no unbounded integers.
 
     Examples:
+
       >>> jax.scipy.special.factorial(jnp.array([0, 3, 5])).round(3)
       Array([  1.       ,   6.0000005, 120.00001  ], dtype=float32)
     """
@@ -296,6 +303,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
       repetition: whether one thing may be chosen several times; then k are chosen out of ``N + k - 1``.
 
     Examples:
+
       >>> jax.scipy.special.comb(5, jnp.array([1, 2])).round(3)
       Array([ 5., 10.], dtype=float32)
     """
@@ -318,6 +326,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
       z, m: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.poch(3., jnp.array([0., 2.])).round(3)
       Array([ 1.      , 12.000001], dtype=float32)
     """

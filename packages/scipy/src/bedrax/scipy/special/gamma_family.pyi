@@ -39,6 +39,9 @@ def bernoulli(n: int) -> Array:
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, ``gamma(a) gamma(b) / gamma(a + b)``.
 
+    Args:
+      a, b: real arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jax.scipy.special.beta(2., 3.)
@@ -47,6 +50,10 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function; differentiable by x.
+
+    Args:
+      a, b: positive parameters.
+      x: in [0, 1]; NaN outside.
 
     Examples:
 
@@ -57,6 +64,9 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """``log(abs(beta(a, b)))``.
 
+    Args:
+      a, b: real arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jax.scipy.special.betaln(2., 3.)
@@ -64,9 +74,13 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
-    """The number of ways to choose k out of N; with `repetition`, out of ``N + k - 1``.
+    """The number of ways to choose k out of N.
 
     Real arguments are interpolated by gamma functions; 0 where ``k > N`` or one of them is negative.
+
+    Args:
+      N, k: real arrays or scalars, broadcast against each other. Integers become floats.
+      repetition: whether one thing may be chosen several times; then k are chosen out of ``N + k - 1``.
 
     Examples:
 
@@ -85,6 +99,10 @@ def digamma(x: ArrayLike) -> Array:
 
 def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """``gamma(n + 1)``, and 0 for negative n.
+
+    Args:
+      n: real array or scalar; integers become floats.
+      exact: must be False.
 
     Raises:
       NotImplementedError: with `exact`: arrays hold no unbounded integers.
@@ -107,6 +125,10 @@ def gamma(x: ArrayLike) -> Array:
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function.
 
+    Args:
+      a: positive parameter.
+      x: the upper limit of the integral, not negative.
+
     Examples:
 
       >>> jax.scipy.special.gammainc(1., jnp.array([0., 1.])).round(3)
@@ -115,6 +137,10 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, ``1 - gammainc(a, x)`` without cancellation.
+
+    Args:
+      a: positive parameter.
+      x: the lower limit of the integral, not negative.
 
     Examples:
 
@@ -168,6 +194,9 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """The rising factorial, ``gamma(z + m) / gamma(z)``; NaN where z is a pole.
 
+    Args:
+      z, m: real arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jax.scipy.special.poch(3., jnp.array([0., 2.])).round(3)
@@ -192,6 +221,10 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Hurwitz's zeta function, :math:`\\sum_{k \\ge 0} (k + q)^{-x}`, for x > 1.
+
+    Args:
+      x: the exponent.
+      q: the shift.
 
     Raises:
       NotImplementedError: without `q` (Riemann's function, also of x < 1); pass q=1 for x > 1.

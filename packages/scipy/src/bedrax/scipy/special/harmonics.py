@@ -150,6 +150,7 @@ def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
       Two arrays of shape (m + 1, n + 1, k).
 
     Examples:
+
       >>> values, derivatives = jax.scipy.special.lpmn(2, 2, jnp.array([0.6]))
       >>> values[:, :, 0].round(2)
       Array([[ 1.  ,  0.6 ,  0.04],

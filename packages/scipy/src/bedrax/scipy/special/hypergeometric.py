@@ -75,6 +75,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       a, b, x: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.hyp1f1(1., 1., jnp.array([0., 1.])).round(3)
       Array([1.       , 2.7180002], dtype=float32)
     """
@@ -136,6 +137,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
       a, b, c, x: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
+
       >>> jax.scipy.special.hyp2f1(1., 1., 2., 0.5).round(3)
       Array(1.386, dtype=float32)
     """

@@ -11,6 +11,9 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     The derivative by x is exact; those by a and b are differences of fourth order. Where the terms of its series
     nearly cancel (large parameters of different sign) digits are lost.
 
+    Args:
+      a, b, x: real arrays or scalars, broadcast against each other. Integers become floats.
+
     Examples:
 
       >>> jax.scipy.special.hyp1f1(1., 1., jnp.array([0., 1.])).round(3)
@@ -23,6 +26,9 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
 
     The derivative by x is exact; those by the parameters are differences of fourth order. Near x = 1 the series
     converges slowly if ``c - a - b`` is an integer.
+
+    Args:
+      a, b, c, x: real arrays or scalars, broadcast against each other. Integers become floats.
 
     Examples:
 

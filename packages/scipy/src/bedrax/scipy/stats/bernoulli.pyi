@@ -8,7 +8,12 @@ __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of a value up to `k`.
 
-    Of the Bernoulli distribution. Arguments: p; they are broadcast, and integers become floats.
+    Of the Bernoulli distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      p: the probability of 1.
 
     Examples:
 
@@ -19,7 +24,13 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
-    Of the Bernoulli distribution. Arguments: p, loc; they are broadcast, and integers become floats.
+    Of the Bernoulli distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      p: the probability of 1.
+      loc: the shift of the distribution.
 
     Examples:
 
@@ -30,7 +41,13 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
-    Of the Bernoulli distribution. Arguments: p, loc; they are broadcast, and integers become floats.
+    Of the Bernoulli distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      p: the probability of 1.
+      loc: the shift of the distribution.
 
     Examples:
 
@@ -41,7 +58,12 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """The value with probability `q` below it; NaN where `q` is not in [0, 1].
 
-    Of the Bernoulli distribution. Arguments: p; they are broadcast, and integers become floats.
+    Of the Bernoulli distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      q: a probability, in [0, 1].
+      p: the probability of 1.
 
     Examples:
 

@@ -8,7 +8,15 @@ __all__ = ["logpmf", "pmf"]
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
-    Of the beta-binomial distribution. Arguments: n, a, b, loc; they are broadcast, and integers become floats.
+    Of the beta-binomial distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      n: the number of trials.
+      a: the first shape of the beta distribution, positive.
+      b: its second shape, positive.
+      loc: the shift of the distribution.
 
     Examples:
 
@@ -19,7 +27,15 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
-    Of the beta-binomial distribution. Arguments: n, a, b, loc; they are broadcast, and integers become floats.
+    Of the beta-binomial distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      n: the number of trials.
+      a: the first shape of the beta distribution, positive.
+      b: its second shape, positive.
+      loc: the shift of the distribution.
 
     Examples:
 

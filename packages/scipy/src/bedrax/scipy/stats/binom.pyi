@@ -8,7 +8,14 @@ __all__ = ["logpmf", "pmf"]
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
-    Of the binomial distribution. Arguments: n, p, loc; they are broadcast, and integers become floats.
+    Of the binomial distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      n: the number of trials.
+      p: the probability of a success.
+      loc: the shift of the distribution.
 
     Examples:
 
@@ -19,7 +26,14 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
-    Of the binomial distribution. Arguments: n, p, loc; they are broadcast, and integers become floats.
+    Of the binomial distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      n: the number of trials.
+      p: the probability of a success.
+      loc: the shift of the distribution.
 
     Examples:
 

@@ -8,7 +8,14 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of a value up to `x`.
 
-    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+    Of the gamma distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      a: the shape, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -19,7 +26,14 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of a value up to `x`.
 
-    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+    Of the gamma distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      a: the shape, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -30,7 +44,14 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
-    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+    Of the gamma distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      a: the shape, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -41,7 +62,14 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of a value above `x`.
 
-    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+    Of the gamma distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      a: the shape, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -52,7 +80,14 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
 def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
-    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+    Of the gamma distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      a: the shape, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -63,7 +98,14 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of a value above `x`.
 
-    Of the gamma distribution. Arguments: a, loc, scale; they are broadcast, and integers become floats.
+    Of the gamma distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      a: the shape, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 

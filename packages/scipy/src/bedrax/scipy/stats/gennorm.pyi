@@ -8,7 +8,12 @@ __all__ = ["cdf", "logpdf", "pdf"]
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The probability of a value up to `x`.
 
-    Of the generalized normal distribution. Arguments: beta; they are broadcast, and integers become floats.
+    Of the generalized normal distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      beta: the shape, positive: 1 gives the Laplace distribution.
 
     Examples:
 
@@ -19,7 +24,12 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The logarithm of the density at `x`.
 
-    Of the generalized normal distribution. Arguments: beta; they are broadcast, and integers become floats.
+    Of the generalized normal distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      beta: the shape, positive: 1 gives the Laplace distribution.
 
     Examples:
 
@@ -30,7 +40,12 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
 def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The density at `x`.
 
-    Of the generalized normal distribution. Arguments: beta; they are broadcast, and integers become floats.
+    Of the generalized normal distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      beta: the shape, positive: 1 gives the Laplace distribution.
 
     Examples:
 

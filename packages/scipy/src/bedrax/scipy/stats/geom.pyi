@@ -8,7 +8,13 @@ __all__ = ["logpmf", "pmf"]
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
-    Of the geometric distribution. Arguments: p, loc; they are broadcast, and integers become floats.
+    Of the geometric distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      p: the probability of a success.
+      loc: the shift of the distribution.
 
     Examples:
 
@@ -19,7 +25,13 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
-    Of the geometric distribution. Arguments: p, loc; they are broadcast, and integers become floats.
+    Of the geometric distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      p: the probability of a success.
+      loc: the shift of the distribution.
 
     Examples:
 

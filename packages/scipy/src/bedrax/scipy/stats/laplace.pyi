@@ -8,7 +8,13 @@ __all__ = ["cdf", "logpdf", "pdf"]
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of a value up to `x`.
 
-    Of the Laplace distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+    Of the Laplace distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -19,7 +25,13 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
-    Of the Laplace distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+    Of the Laplace distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -30,7 +42,13 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
-    Of the Laplace distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+    Of the Laplace distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 

@@ -8,7 +8,14 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of a value up to `x`.
 
-    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+    Of the Pareto distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      b: the exponent, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -19,7 +26,14 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of a value up to `x`.
 
-    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+    Of the Pareto distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      b: the exponent, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -30,7 +44,14 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
-    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+    Of the Pareto distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      b: the exponent, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -41,7 +62,14 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the probability of a value above `x`.
 
-    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+    Of the Pareto distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      b: the exponent, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -52,7 +80,14 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
 def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
-    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+    Of the Pareto distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      b: the exponent, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -63,7 +98,14 @@ def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The value with probability `q` below it; NaN where `q` is not in [0, 1].
 
-    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+    Of the Pareto distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      q: a probability, in [0, 1].
+      b: the exponent, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -76,7 +118,14 @@ def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of a value above `x`.
 
-    Of the Pareto distribution. Arguments: b, loc, scale; they are broadcast, and integers become floats.
+    Of the Pareto distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      b: the exponent, positive.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 

@@ -82,6 +82,7 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
       An array of floats of the common shape of both.
 
     Examples:
+
       >>> jax.scipy.stats.poisson.entropy(jnp.array([1., 1.5])).round(3)
       Array([1.3050001, 1.539    ], dtype=float32)
     """

@@ -8,7 +8,13 @@ __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of a value up to `k`.
 
-    Of the Poisson distribution. Arguments: mu, loc; they are broadcast, and integers become floats.
+    Of the Poisson distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      mu: the mean.
+      loc: the shift of the distribution.
 
     Examples:
 
@@ -17,9 +23,14 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
 
 def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The entropy of the Poisson distribution with mean `mu`, in nats; NaN for negative `mu`.
+    """The entropy of the Poisson distribution, in nats.
 
-    `loc` shifts the distribution, which does not change its entropy; the result has the common shape of both.
+    Args:
+      mu: the mean; NaN where it is negative.
+      loc: the shift of the distribution, which does not change its entropy.
+
+    Returns:
+      An array of floats of the common shape of both.
 
     Examples:
 
@@ -30,7 +41,13 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of the probability of `k`.
 
-    Of the Poisson distribution. Arguments: mu, loc; they are broadcast, and integers become floats.
+    Of the Poisson distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      mu: the mean.
+      loc: the shift of the distribution.
 
     Examples:
 
@@ -41,7 +58,13 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of `k`.
 
-    Of the Poisson distribution. Arguments: mu, loc; they are broadcast, and integers become floats.
+    Of the Poisson distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      k: a value of the distribution.
+      mu: the mean.
+      loc: the shift of the distribution.
 
     Examples:
 

@@ -8,7 +8,14 @@ __all__ = ["logpdf", "pdf"]
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
-    Of Student's t distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+    Of Student's t distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      df: the degrees of freedom.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -19,7 +26,14 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
-    Of Student's t distribution. Arguments: df, loc, scale; they are broadcast, and integers become floats.
+    Of Student's t distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      df: the degrees of freedom.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 

@@ -8,7 +8,13 @@ __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of a value up to `x`.
 
-    Of the uniform distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+    Of the uniform distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -19,7 +25,13 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of the density at `x`.
 
-    Of the uniform distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+    Of the uniform distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -30,7 +42,13 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The density at `x`.
 
-    Of the uniform distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+    Of the uniform distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 
@@ -41,7 +59,13 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The value with probability `q` below it; NaN where `q` is not in [0, 1].
 
-    Of the uniform distribution. Arguments: loc, scale; they are broadcast, and integers become floats.
+    Of the uniform distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      q: a probability, in [0, 1].
+      loc: the shift of the distribution.
+      scale: the unit of the distribution, positive.
 
     Examples:
 

@@ -8,7 +8,12 @@ __all__ = ["logpdf", "pdf"]
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of the density at `x`.
 
-    Of the von Mises distribution. Arguments: kappa; they are broadcast, and integers become floats.
+    Of the von Mises distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      kappa: the concentration.
 
     Examples:
 
@@ -19,7 +24,12 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
 def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The density at `x`.
 
-    Of the von Mises distribution. Arguments: kappa; they are broadcast, and integers become floats.
+    Of the von Mises distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      kappa: the concentration.
 
     Examples:
 

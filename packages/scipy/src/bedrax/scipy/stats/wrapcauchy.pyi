@@ -8,7 +8,12 @@ __all__ = ["logpdf", "pdf"]
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of the density at `x`.
 
-    Of the wrapped Cauchy distribution. Arguments: c; they are broadcast, and integers become floats.
+    Of the wrapped Cauchy distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      c: the concentration, between 0 and 1.
 
     Examples:
 
@@ -19,7 +24,12 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
 def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The density at `x`.
 
-    Of the wrapped Cauchy distribution. Arguments: c; they are broadcast, and integers become floats.
+    Of the wrapped Cauchy distribution. The arguments are real arrays or scalars, broadcast against
+    each other. Integers become floats.
+
+    Args:
+      x: a value of the distribution.
+      c: the concentration, between 0 and 1.
 
     Examples:
 
