@@ -73,7 +73,7 @@ def _with_derivative(x: Any, data: Any) -> Any:
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.value_and_grad` with sparse arguments: their gradients have the same indices.
+    """`jax.value_and_grad` with sparse arguments: their gradients have the same indices; arguments as in `jax.grad`.
 
     Examples:
 
@@ -96,7 +96,7 @@ def value_and_grad(
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.grad` with sparse arguments: their gradients have the same indices.
+    """`jax.grad` with sparse arguments: their gradients have the same indices; arguments as in `jax.grad`.
 
     Examples:
 
@@ -137,7 +137,8 @@ def _jacobian(which: Callable, fun: Callable, argnums, has_aux: bool, kwargs: di
 def jacfwd(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.jacfwd` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian.
+    """`jax.jacfwd` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian; arguments as in
+    `jax.jacfwd`.
 
     Examples:
 
@@ -153,7 +154,8 @@ def jacfwd(
 def jacrev(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
-    """`jax.jacrev` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian.
+    """`jax.jacrev` with sparse arguments: the dimensions of results are batch dimensions of the Jacobian; arguments as in
+    `jax.jacrev`.
 
     Examples:
 

@@ -476,6 +476,9 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     """`bcoo_sum_duplicates` without the elements that are zero (in all of their dense dimensions).
 
+    Args:
+      mat, nse: as in `bcoo_sum_duplicates`.
+
     Examples:
 
       >>> from jax.experimental import sparse
@@ -522,6 +525,13 @@ bcoo_transpose_p: Final = composed("bcoo_transpose", _transpose, multiple_result
 
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """The array with permuted axes, separately for batch, sparse and dense axes.
+
+    Args:
+      mat: BCOO array.
+      permutation: for each axis of the result, that of `mat`.
+
+    Raises:
+      ValueError: an axis is missing or occurs twice.
 
     Examples:
 

@@ -286,6 +286,16 @@ def bcoo_dot_general_sampled(
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Any:
     """The data of the product of a sparse array with a dense one that is broadcast to its shape.
 
+    Args:
+      sp_mat: BCOO array.
+      v: array.
+
+    Returns:
+      An array with the product of each stored element.
+
+    Raises:
+      NotImplementedError: the product has a larger shape than `sp_mat`.
+
     Examples:
 
       >>> from jax.experimental import sparse
@@ -315,6 +325,12 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Any:
 
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """The elementwise product of two sparse arrays of one shape and layout; it stores pairs of elements.
+
+    Args:
+      lhs, rhs: BCOO arrays.
+
+    Raises:
+      NotImplementedError: the shapes or layouts differ.
 
     Examples:
 

@@ -48,6 +48,10 @@ def _keep(mat: BCOO, kept: Any) -> tuple:
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """The sum over some axes; it stores the same elements, in a smaller shape.
 
+    Args:
+      mat: BCOO array.
+      axes: the axes.
+
     Examples:
 
       >>> from jax.experimental import sparse
@@ -91,6 +95,13 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """The array without some dimensions, all of size 1.
+
+    Args:
+      arr: BCOO array.
+      dimensions: the dimensions.
+
+    Raises:
+      ValueError: a dimension has another size.
 
     Examples:
 
@@ -187,6 +198,14 @@ def _spread(sizes: Sequence[int], places: Sequence[int], rank: int) -> list[int]
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """The concatenation of arrays of one layout along a dimension.
+
+    Args:
+      operands: BCOO arrays, one at least; their shapes agree but for `dimension`.
+      dimension: the dimension.
+
+    Raises:
+      ValueError: there is no array, another kind of array, or the shapes differ.
+      NotImplementedError: the layouts differ.
 
     Examples:
 
@@ -291,6 +310,14 @@ def bcoo_slice(
 ) -> BCOO:
     """The array between known bounds, like `jax.lax.slice`.
 
+    Args:
+      mat: BCOO array.
+      start_indices, limit_indices: for each dimension, the first position and the one after the last.
+      strides: for each dimension, the distance of two positions. Default: 1.
+
+    Raises:
+      ValueError: the bounds do not fit the shape.
+
     Examples:
 
       >>> from jax.experimental import sparse
@@ -310,6 +337,14 @@ def bcoo_slice(
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
     """A window of known size at computed positions, clamped like that of `jax.lax.dynamic_slice`.
+
+    Args:
+      mat: BCOO array.
+      start_indices: a scalar integer for each dimension; a negative one counts from the end.
+      slice_sizes: the shape of the window.
+
+    Raises:
+      TypeError: the window does not fit the shape.
 
     Examples:
 
@@ -385,6 +420,10 @@ def bcoo_gather(
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """The array with the order of elements reversed along some dimensions.
+
+    Args:
+      operand: BCOO array.
+      dimensions: the dimensions.
 
     Examples:
 

@@ -197,7 +197,7 @@ bcsr_fromdense_p: Final = composed("bcsr_fromdense", _fromdense, multiple_result
 def bcsr_fromdense(
     mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
 ) -> BCSR:
-    """The sparse array of a dense one, with two dimensions besides batch and dense ones; see `bcoo_fromdense`.
+    """The sparse array of a dense one, with two dimensions besides batch and dense ones; arguments as in `bcoo_fromdense`.
 
     Examples:
 
@@ -249,6 +249,10 @@ bcsr_extract_p: Final = composed("bcsr_extract", _extract)
 def bcsr_extract(indices: Array, indptr: Array, mat: ArrayLike) -> Array:
     """The elements of a dense array at the positions of `indices` and `indptr`.
 
+    Args:
+      indices, indptr: the positions, as in a `BCSR` array.
+      mat: array.
+
     Examples:
 
       >>> from jax.experimental import sparse
@@ -276,7 +280,7 @@ def bcsr_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """The product of a BCSR array and another array; see `bcoo_dot_general`.
+    """The product of a BCSR array and another array; arguments as in `bcoo_dot_general`.
 
     Examples:
 
@@ -310,7 +314,7 @@ def bcsr_dot_general(
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """See `bcoo_sum_duplicates`.
+    """The array with the elements of one position added; arguments as in `bcoo_sum_duplicates`.
 
     Examples:
 
@@ -324,7 +328,7 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """See `bcoo_eliminate_zeros`.
+    """The array without elements that are zero; arguments as in `bcoo_eliminate_zeros`.
 
     Examples:
 
@@ -340,7 +344,7 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
 
 
 def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Shape, broadcast_dimensions: Any, sharding: Any = None) -> BCSR:
-    """See `bcoo_broadcast_in_dim`; the result also has two sparse dimensions.
+    """Broadcast a sparse array, so that the result has two sparse dimensions, too; arguments as in `bcoo_broadcast_in_dim`.
 
     Examples:
 
@@ -358,7 +362,7 @@ def bcsr_broadcast_in_dim(mat: BCSR, *, shape: Shape, broadcast_dimensions: Any,
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """See `bcoo_concatenate`.
+    """The concatenation of BCSR arrays; arguments as in `bcoo_concatenate`.
 
     Examples:
 

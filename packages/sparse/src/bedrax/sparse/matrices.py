@@ -301,11 +301,31 @@ def _functions(name: str, cls: Any, examples: dict[str, str]) -> _Functions:
     def matmat(mat, B, *, transpose: bool = False):
         return bound(matmat_p, mat, jnp.asarray(B), transpose=bool(transpose))
 
+    kind = f"`{cls.__name__}` matrix"
+    transposed = "transpose: whether to multiply by the transpose."
     texts = {
-        fromdense: f"The `{cls.__name__}` matrix of a dense one; `nse` is needed for traced values.",
+        fromdense: f"""The {kind} of a dense one.
+
+    Args:
+      mat: matrix.
+      nse: the number of elements to store; needed for traced values.
+      index_dtype: the dtype of the indices.
+    """,
         todense: f"The dense matrix of a `{cls.__name__}` one.",
-        matvec: f"The product of a `{cls.__name__}` matrix, or of its transpose, with a vector.",
-        matmat: f"The product of a `{cls.__name__}` matrix, or of its transpose, with a dense matrix.",
+        matvec: f"""The product of a {kind} with a vector.
+
+    Args:
+      mat: {kind}.
+      v: array of rank 1.
+      {transposed}
+    """,
+        matmat: f"""The product of a {kind} with a dense matrix.
+
+    Args:
+      mat: {kind}.
+      B: array of rank 2.
+      {transposed}
+    """,
     }
     for function, text in texts.items():
         what = function.__name__

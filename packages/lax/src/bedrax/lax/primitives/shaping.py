@@ -856,6 +856,8 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_shar
 
     Raises:
       OverflowError: the axis is longer than an integer dtype of 32 bits counts. Without x64, int64 is int32.
+      ValueError: `dimension` is no axis.
+      TypeError: `dtype` is not a dtype of numbers.
 
     Examples:
 
