@@ -59,7 +59,8 @@ IGNORED: dict[str, tuple[str, ...]] = {
     "the protocol has this parameter; this implementation does not need it": (
         "jax.experimental.hijax.HiPrim.dce(used_outs)", "jax.experimental.hijax.HiPrim.dce(live_ins)",
         "jax.experimental.hijax.HiPrim.staging(source_info)", "jax.extend.core.eval_jaxpr_transpose(prim)",
-        "jax.extend.core.eval_jaxpr_transpose(params)",
+        "jax.extend.core.eval_jaxpr_transpose(params)", "jax.extend.core.Primitive.bind_with_trace(avals)",
+        "jax.extend.core.CallPrimitive.bind_with_trace(avals)", "jax.experimental.hijax.HiPrimitive.bind_with_trace(avals)",
         "jax.nn.initializers.ones(key)", "jax.nn.initializers.zeros(key)", "jax.experimental.jet.zero_prop(series_in)",
         "jax.scipy.stats.gaussian_kde.tree_unflatten(aux_data)", "jax.NamedSharding.unconstrained(ndim)",
         "jax.extend.sharding.GSPMDSharding.with_dimension(axes)", "jax.extend.core.call_impl(params)", "jax.experimental.sparse.JAXSparse.__init__(args)",

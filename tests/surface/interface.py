@@ -37,7 +37,7 @@ DIFFERENT: dict[str, tuple[str, ...]] = {
         "jax.experimental.sparse.transform.SparseTrace",
     ),
     "a call of it is an error that names the function to use": (
-        "jax.Array", "jax.numpy.ndarray", "jax.Ref", "jax.ref.Ref", "jax.core.Tracer",
+        "jax.Array", "jax.numpy.ndarray", "jax.Ref", "jax.ref.Ref",
     ),
     "its class methods make one, with upstream's parameters; a device's slots and semaphores have no place here": (
         "jax.experimental.pallas.tpu.BufferedRef",

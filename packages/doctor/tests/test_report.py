@@ -108,7 +108,7 @@ def test_a_check_without_end(tmp_path):
 
 def test_options_name_their_origin(monkeypatch):
     flag = config.find("jax_log_compiles") if "bedrax.xla_backend" in sys.modules else config.debug_nans
-    before = flag._global, flag._set_by
+    before = flag.global_value, flag._set_by
     try:
         flag.set(True)
         assert options.options({}).facts[flag.name] == {"value": True, "default": False, "from": "code"}

@@ -105,5 +105,5 @@ def test_the_error_about_values_that_a_function_with_a_rule_closes_over():
         f.defvjp(lambda x: (x * y, None), lambda r, ct: (ct * y,))
         return jax.jit(f)(2.0)
 
-    with pytest.raises(ad.CustomVJPException, match=r"#jax.errors.UnexpectedTracerError\n"):
+    with pytest.raises(ad.CustomVJPException, match="differentiated with respect to a closed-over value"):
         outer(3.0)

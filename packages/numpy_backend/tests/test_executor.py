@@ -162,5 +162,5 @@ def test_nothing_can_evaluate_without_a_backend():
 
 
 def test_a_host_has_no_places():
-    with pytest.raises(NotImplementedError, match="out_sharding: placing an array on here needs devices"):
+    with pytest.raises(NotImplementedError, match="sharding: placing an array on here needs devices"):
         lax.full((2,), 1.0, sharding="here")

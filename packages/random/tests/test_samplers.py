@@ -558,5 +558,5 @@ def test_parameters_are_arrays(name):
     np.testing.assert_array_equal(draw(Holder(p)), draw(np.float32(p)))
     for wrong in (p, "text", None, float):
         if not (wrong is None and name == "choice by p"):
-            with pytest.raises(TypeError, match=f"{name.split()[0]}: an array or a number is needed as a parameter"):
+            with pytest.raises(TypeError, match=f"{name.split()[0]}: an array or a number is needed"):
                 draw(wrong)

@@ -458,6 +458,9 @@ def _choose_rule(prim: Primitive) -> Callable:
     return _linearize_rule(prim) or jvp_rules[prim]
 
 
+_NO_STEP: Final = object()
+
+
 class LinearizeTrace(Differentiating):
     """Runs jvp rules with the tape current; prefers rules that split a primitive's programs."""
 
@@ -480,13 +483,46 @@ class LinearizeTrace(Differentiating):
             self.tape.host = (executors.active or executors.get()).host_type
 
     def process(self, prim: Primitive, args: list[ArrayLike] | tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Take the step of an operation if it is known; else run the primitive's rule, with the tape current."""
+        """Take the step of an operation if there is one. Else run its linearize or jvp rule, with the tape current.
+
+        An operation without operands that have tangents is passed on.
+        """
+        # The rules are run here, and not by a method: deeply nested programs need few frames each.
+        if self.tape.host is not None and not executors.observers:
+            found = self._step(prim, args, params)
+            if found is not _NO_STEP:
+                return found
+        primals = []
+        tangents = []
+        active = False
+        for x in args:
+            if type(x) is LinearizeTracer and x._trace is self:
+                primals.append(x.primal)
+                tangents.append(x.tangent)
+                active = True
+            else:
+                primals.append(x)
+                tangents.append(Zero(None, x))
+        saved = current.trace
+        try:
+            if not active:
+                current.trace = self.parent
+                return self.parent.process(prim, args, params)
+            current.trace = self.tape
+            rule = _linearize_rule(prim) or _jvp_rule(prim) or _choose_rule(prim)
+            out, tangent = rule(primals, tangents, **params)
+        finally:
+            current.trace = saved
+        if prim.multiple_results:
+            return [self.pair(x, t) for x, t in zip(out, tangent, strict=True)]
+        return out if type(tangent) is Zero else self.pair(out, tangent)
+
+    def _step(self, prim, args, params):
+        """Return the result of the step of an operation, or `_NO_STEP`: the rules are needed."""
         host = self.tape.host
-        if host is None or executors.observers:
-            return self._by_rule(prim, args, params)
         may = steps.may_have.get(prim)
         if not (steps.decide(prim) if may is None else may):
-            return self._by_rule(prim, args, params)
+            return _NO_STEP
         if context.thread.context is not self.context or context.epoch != self.epoch:
             self.context, self.epoch = context.thread.context, context.epoch
             self.known = steps.known()
@@ -497,7 +533,7 @@ class LinearizeTrace(Differentiating):
             if kind is LinearizeTracer and x._trace is self:
                 node = x.tangent
                 if type(node) is not Node:  # a constant
-                    return self._by_rule(prim, args, params)
+                    return _NO_STEP
                 nodes.append(node)
                 key.append(True)
                 value = x.value
@@ -511,7 +547,7 @@ class LinearizeTrace(Differentiating):
             if kind is host:
                 token = x.aval.token or steps.token_of(x)
                 if token is None:
-                    return self._by_rule(prim, args, params)
+                    return _NO_STEP
                 key.append(token)
                 values.append(x._value)
             elif kind in SCALARS:
@@ -526,21 +562,21 @@ class LinearizeTrace(Differentiating):
                 else:
                     values.append(quietly(x.astype, aval.dtype))
             else:
-                return self._by_rule(prim, args, params)
+                return _NO_STEP
             primals.append(x)
         if not nodes:
-            return self._by_rule(prim, args, params)
+            return _NO_STEP
         if params:
             key.append(exact_items(params) if prim in steps.special else steps.key_of(prim, params))
         key = tuple(key)
         try:
             step = self.known.get(key, 0)
         except TypeError:  # a parameter that is not hashable
-            return self._by_rule(prim, args, params)
+            return _NO_STEP
         if type(step) is int:
             step = self._counted(key, prim, args, params)
         if step is None:
-            return self._by_rule(prim, args, params)
+            return _NO_STEP
         if step.scalars:
             for i, dtype in step.scalars:
                 values[i] = np.asarray(values[i], dtype)
@@ -571,33 +607,6 @@ class LinearizeTrace(Differentiating):
         active = tuple(type(x) is LinearizeTracer and x._trace is self for x in args)
         with set_trace(self.parent):
             return steps.count(self.known, key, prim, args, active, params, (linearize_jaxpr, transpose_jaxpr))
-
-    def _by_rule(self, prim, args, params):
-        """Run the linearize or jvp rule where an operand has a tangent; else pass the operation on."""
-        primals = []
-        tangents = []
-        active = False
-        for x in args:
-            if type(x) is LinearizeTracer and x._trace is self:
-                primals.append(x.primal)
-                tangents.append(x.tangent)
-                active = True
-            else:
-                primals.append(x)
-                tangents.append(Zero(None, x))
-        saved = current.trace
-        try:
-            if not active:
-                current.trace = self.parent
-                return self.parent.process(prim, args, params)
-            current.trace = self.tape
-            rule = _linearize_rule(prim) or _jvp_rule(prim) or _choose_rule(prim)
-            out, tangent = rule(primals, tangents, **params)
-        finally:
-            current.trace = saved
-        if prim.multiple_results:
-            return [self.pair(x, t) for x, t in zip(out, tangent, strict=True)]
-        return out if type(tangent) is Zero else self.pair(out, tangent)
 
     def pair(self, primal: Any, tangent: Node | Zero) -> Array:
         """A tracer for a result. (A tangent that is no node is constant in the inputs' tangents.)"""

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import copyreg
 import importlib
-import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from bedrax.core import source
 from bedrax.core.codes import coded
-from bedrax.core.public import public
+from bedrax.core.public import has_interface, public
 
 _Kind = TypeVar("_Kind", bound=type[BaseException])
 
@@ -33,10 +32,10 @@ def _again(kind: Any, args: tuple) -> BaseException:
 
 
 def public_error(kind: _Kind) -> _Kind:
-    """Decorate a class of `jax.errors`: messages show this module if it is there, pickles the module that defines it."""
+    """Decorate a class of `jax.errors`: messages show this module if it is installed, pickles the module that defines it."""
     home = kind.__module__, kind.__qualname__
     copyreg.pickle(kind, lambda error: (_again, (home, error.args), error.__dict__ or None))  # type: ignore[arg-type]
-    if "jax" in sys.modules:
+    if has_interface():  # whether it is imported makes no difference
         kind.__module__ = "jax.errors"
     return kind
 

@@ -21,18 +21,26 @@ def fact(program: Jaxpr, key: Any, make: Callable[[], Any]) -> Any:
       key: hashable; begins with a function or a name that only this use has.
     """
     found = program.cache.get(key, _missing)
-    return _kept(program, key, _made(program, make)) if found is _missing else found
-
-
-def _made(program: Jaxpr, make: Callable[[], Any]) -> Any:
-    """Return ``make()``. A program without lines is shared by calls in several lines, and so are those made of it."""
-    if current.shared or not program.eqns or any([eqn.place for eqn in program.eqns]):
-        return make()
-    current.shared = True
+    if found is not _missing:
+        return found
+    shared = _becomes_shared(program)
     try:
-        return make()
+        found = make()
     finally:
-        current.shared = False
+        if shared:
+            current.shared = False
+    return _kept(program, key, found)
+
+
+def _becomes_shared(program: Jaxpr) -> bool:
+    """Return whether this call has set `current.shared`, which the caller puts back.
+
+    A program without lines is shared by calls in several lines, and so are those made of it.
+    """
+    if current.shared or not program.eqns or any([eqn.place for eqn in program.eqns]):
+        return False
+    current.shared = True
+    return True
 
 
 def _kept(program: Jaxpr, key: Any, found: Any) -> Any:
@@ -49,7 +57,15 @@ def cached(derive: Callable[P, R]) -> Callable[P, R]:
     def lookup(program, *args):
         key = (derive, args)
         found = program.cache.get(key, _missing)
-        return _kept(program, key, _made(program, lambda: derive(program, *args))) if found is _missing else found
+        if found is not _missing:
+            return found
+        shared = _becomes_shared(program)  # as in `fact`, without its frames: programs nest deeply
+        try:
+            found = derive(program, *args)
+        finally:
+            if shared:
+                current.shared = False
+        return _kept(program, key, found)
 
     return lookup
 

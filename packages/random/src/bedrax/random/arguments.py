@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bedrax import lax
-from bedrax.core import dims, dtypes
+from bedrax.core import blame, dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.codes import coded
@@ -81,9 +81,7 @@ def parameter(name: str, x: Any) -> Any:
     try:
         aval_of(x)
     except TypeError:
-        raise TypeError(
-            f"{name}: an array or a number is needed as a parameter, got {type(x)}; make lists arrays with jnp.array"
-        ) from None
+        raise blame.not_an_array(x, name) from None
     return x
 
 

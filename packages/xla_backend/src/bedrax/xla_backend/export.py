@@ -166,8 +166,6 @@ class Exported:
     out_avals: tuple[Any, ...]
     _in_named_shardings: tuple[Any, ...]
     _out_named_shardings: tuple[Any, ...]
-    _in_memories: tuple[str | None, ...]  # by flat argument: its memory, if it is not that of the device
-    _out_memories: tuple[str | None, ...]
     in_shardings_hlo: tuple[Any, ...]
     out_shardings_hlo: tuple[Any, ...]
     nr_devices: int
@@ -180,6 +178,8 @@ class Exported:
     module_kept_var_idx: tuple[int, ...]
     uses_global_constants: bool
     _get_vjp: Callable[[Exported], Exported] | None
+    _in_memories: tuple[str | None, ...] = ()  # by flat argument: its memory, if it is not that of the device
+    _out_memories: tuple[str | None, ...] = ()
 
     def mlir_module(self, serialized: bool = True) -> Any:
         """The StableHLO module as text, with the names and lines of the source, or (not `serialized`) as a module of

@@ -339,10 +339,15 @@ class Compiled(Stage):
         self._stage_of(traced)
         self._loaded = loaded
         owner = weakref.ref(self)  # the garbage collector does not visit C++ objects
-        self._dispatched = running.make_runner(
-            traced.fun_name,
-            lambda *args, **kwargs: owner()._check_and_run(*args, **kwargs),  # type: ignore[union-attr]
-        )
+
+        def check_and_run(*args, **kwargs):
+            try:
+                return owner()._check_and_run(*args, **kwargs)  # type: ignore[union-attr]
+            except SystemError as error:
+                running.explain_depth(error, args, kwargs)
+                raise
+
+        self._dispatched = running.make_runner(traced.fun_name, check_and_run)
 
     @property
     def out_info(self) -> Any:
@@ -356,14 +361,7 @@ class Compiled(Stage):
 
     def _check_and_run(self, *args, **kwargs):
         """The first call of C++ dispatch: the results, and the data for its next call."""
-        try:
-            alone = turns.are_alone()
-            return self._checked(args, kwargs, alone)
-        except SystemError as error:
-            running.explain_depth(error, args, kwargs)
-            raise
-
-    def _checked(self, args: tuple, kwargs: dict, alone: bool):
+        alone = turns.are_alone()
         given = (args, kwargs)
         leaves, tree = pytree.tree_flatten(given)
         expected = self._traced._call.in_tree

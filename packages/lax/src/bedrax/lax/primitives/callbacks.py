@@ -323,8 +323,10 @@ def _call_back(callback: Callable, args: tuple, kwargs: dict, ordered: bool, par
 def _only_options(name: str, args: tuple, kwargs: dict) -> None:
     if args or kwargs:
         raise TypeError(
-            f"debug.{name} without its first argument takes options only, and returns a function for the arguments; got"
-            f" {args} and {sorted(kwargs)}"
+            public(
+                f"jax.debug.{name} without its first argument takes options only, and returns a function for the"
+                f" arguments; got {args} and {sorted(kwargs)}"
+            )
         )
 
 
