@@ -32,6 +32,8 @@ def tool(name: str, *arguments: str, **variables: str) -> str:
         **variables,
     }  # pyright takes the first Python of PATH
     command = [str(environment / name), *arguments]
+    if name == "basedpyright":  # else it takes a folder .venv of the checkout, which may hold less
+        command.append(f"--pythonpath={sys.executable}")
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=search)
     if done.returncode > 1 or (done.returncode and not done.stdout):
         raise RuntimeError(f"{name} ended with {done.returncode}: {done.stderr or done.stdout}")

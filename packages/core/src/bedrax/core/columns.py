@@ -54,8 +54,8 @@ class Column(dict[Any, Any]):
         self.name = name
         self.package = package
         self.signature = signature
-        self.purpose = purpose or name
-        self.interface = interface
+        self.purpose: str = purpose or name
+        self.interface: tuple[str, str, str] | None = interface
         self.module: str = sys._getframe(1).f_globals["__name__"]  # where it is defined
         self.otherwise = otherwise
         self.otherwise_kind = otherwise_kind

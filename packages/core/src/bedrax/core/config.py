@@ -109,7 +109,7 @@ class Flag(Variable):
         self.users_only: bool = users_only
         self.settled: str | None = None
         self.__name__: str = name.removeprefix("jax_")
-        self.global_value = default
+        self.global_value: Any = default
         self._set_by = "default"
         text = os.environ.get(self.env)
         if text is not None:

@@ -68,7 +68,7 @@ class Transform:
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name: str = name
 
 
 JVP, TRANSPOSE, VMAP = map(Transform, ("jvp", "transpose", "vmap"))
