@@ -9,6 +9,7 @@ import re
 import shlex
 import shutil
 import sys
+import tempfile
 import tarfile
 import tomllib
 from pathlib import Path
@@ -634,7 +635,8 @@ def launchers(session):
         session.run(*install, success_codes=[0, 1, 2], external=True)
         if (folder / "bin/mpiexec").exists():
             found.append(str(folder))
-    more = {"BEDRAX_LAUNCHERS": ":".join(found), **QUIET}
+    # nox keeps temporary files in the environment, where Ray refuses to have its own.
+    more = {"BEDRAX_LAUNCHERS": ":".join(found), "TMPDIR": tempfile.gettempdir(), **QUIET}
     session.run("pytest", "-n0", "-v", "-rs", "--timeout=600", "tests/launchers", *session.posargs, env=more)
 
 
