@@ -9,8 +9,8 @@ import re
 import shlex
 import shutil
 import sys
-import tempfile
 import tarfile
+import tempfile
 import tomllib
 from pathlib import Path
 
