@@ -1,7 +1,10 @@
 """Dropped functions free their programs and arrays immediately; `clear_caches` frees the rest."""
 
 import gc
+import subprocess
+import sys
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,10 +12,6 @@ import pytest
 import bedrax.xla_backend as xla
 from bedrax import lax
 from bedrax.core import context
-from bedrax.parallel.mapping import shard_map
-from bedrax.parallel.meshes import Mesh, set_mesh
-from bedrax.parallel.specs import PartitionSpec as P
-from bedrax.xla_backend.sharding import NamedSharding
 
 
 @pytest.fixture
@@ -77,23 +76,8 @@ def test_an_executable_is_freed_with_its_program(no_collector):
 
 
 def test_clear_caches_forgets_meshes():
-    def use():
-        mesh = Mesh(np.array(xla.devices()[:1]), ("only",))
-        x = xla.device_put(np.ones(8, np.float32), NamedSharding(mesh, P("only")))
-        xla.jit(lambda x: lax.sin(x))(x)
-        with mesh:
-            xla.jit(lambda x: lax.cos(x))(x)
-        with set_mesh(mesh):
-            xla.jit(lambda x: lax.tan(x))(x)
-        shard_map(lambda x: lax.exp(x), mesh=mesh, in_specs=P("only"), out_specs=P("only"))(x)
-        return weakref.ref(mesh)
-
-    mesh = use()
-    gc.collect()
-    assert mesh() is not None  # blocks that are entered again find their contexts
-    xla.clear_caches()
-    gc.collect()
-    assert mesh() is None
+    program = Path(__file__).parent / "programs/forgotten_meshes.py"
+    subprocess.run([sys.executable, program], check=True, timeout=100)
 
 
 def test_a_block_that_goes_on_keeps_its_context():
