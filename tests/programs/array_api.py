@@ -128,7 +128,7 @@ def reduced(draw, kind, axes=True, empty=True, **more):
 
 @st.composite
 def along(draw, kind="all", least=1, axis=True, **more):
-    """An array, one of its axes, and other keyword arguments, of which some are left out."""
+    """Draw an array, one of its axes, and some of the other keyword arguments."""
     x = draw(arrays(kind, shape=draw(shapes(least))))
     kwargs = {k: draw(v) for k, v in more.items() if draw(st.booleans())}
     if axis and (axis == "always" or draw(st.booleans())):

@@ -13,6 +13,7 @@ from bedrax.batching import vmap
 from bedrax.core import config, executors
 from bedrax.core.jitting import jit
 from bedrax.core.tracing import Primitive
+from bedrax.numpy_backend.executor import NumpyExecutor
 from bedrax.numpy_backend.tables import numpy_rules
 
 OFTEN = 8
@@ -241,3 +242,56 @@ def test_a_gradient_drops_the_residuals_that_were_read():
         assert _same(first, again)
         assert not recorded.record.entries
     assert node.entry is None
+
+
+@pytest.fixture
+def install():
+    """`executors.install`, and the executor of the test run again afterwards."""
+    before = executors.get()
+    yield executors.install
+    executors.install(before)
+
+
+class Counting(NumpyExecutor):
+    """A backend of a user, as in docs/howto/backend.md."""
+
+    def __init__(self):
+        self.names = []
+
+    def apply(self, prim, args, params):
+        self.names.append(str(prim))
+        return super().apply(prim, args, params)
+
+
+class Compiling(NumpyExecutor):
+    """It changes only how programs become functions, so its derivatives have steps."""
+
+    def __init__(self):
+        self.programs = 0
+
+    def function_of(self, jaxpr):
+        self.programs += 1
+        return super().function_of(jaxpr)
+
+
+def test_a_backend_with_its_own_evaluation_evaluates_every_operation(install):
+    x, backend = _vector(), Counting()
+    derivative = grad(lambda x: _sum(lax.sin(x)))
+    _often(derivative, x)  # NumPy's backend has steps
+    assert _made(lax.sin_p)
+    install(backend)
+    counts = []
+    for _ in range(OFTEN):
+        backend.names.clear()
+        derivative(x)
+        counts.append(backend.names.count("sin"))
+    assert counts == [1] * OFTEN
+
+
+def test_each_backend_has_its_own_steps(install):
+    x, backend = _vector(), Compiling()
+    derivative = grad(lambda x: _sum(lax.sin(x) * x))
+    expected, _ = _often(derivative, x)
+    install(backend)
+    found, again = _often(derivative, x)
+    assert backend.programs and _same(found, expected) and _same(again, expected)

@@ -71,16 +71,16 @@ class Step(NamedTuple):
 
 
 def known() -> dict[Any, Step | int | None]:
-    """Return the steps for the options and rules in force in this thread.
+    """Return the steps for the options, the rules and the executor in force in this thread.
 
     Returns:
       (primitive, types, params) -> its step, None if it has none, or how often it was linearized by its rules.
     """
-    derived = context.thread.context.derived
+    derived, executor = context.thread.context.derived, executors.get()
     found = derived.get(__name__)
-    if found is None or found[0] != context.epoch:
-        found = derived[__name__] = context.epoch, {}
-    return found[1]
+    if found is None or found[0] != context.epoch or found[1] is not executor:
+        found = derived[__name__] = context.epoch, executor, {}
+    return found[2]
 
 
 def token_of(x: Any) -> int | None:
@@ -247,11 +247,11 @@ _sums: dict[Any, Callable[..., list[Any]]] = {}
 
 def sum_of(x: Any, y: np.ndarray) -> np.ndarray:
     """Return the sum of two cotangents."""
-    dtype = y.dtype
-    add = _sums.get(dtype)
+    key = executors.get(), y.dtype
+    add = _sums.get(key)
     if add is None:
-        kind = avals.scalar_aval(dtype)
+        kind = avals.scalar_aval(y.dtype)
         a, b, c = Var(kind), Var(kind), Var(kind)
         program = Jaxpr([a, b], [c], [Eqn(add_jaxvals_p, [a, b], [c], {})])
-        add = _sums[dtype] = executors.get().function_of(program)  # the same for all shapes
+        add = _sums[key] = key[0].function_of(program)  # the same for all shapes
     return quietly(add, x if type(x) is np.ndarray else value_of(x), y)[0]

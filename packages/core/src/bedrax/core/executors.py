@@ -44,7 +44,7 @@ class Executor:
       compiles: whether a program of several operations runs faster than the operations one by one.
       shares_memory: whether `from_dlpack` uses the memory of the other library without a copy.
       host_type: the class of its arrays if operations are evaluated in Python immediately, and an array holds its elements as
-        a NumPy array, the attribute `_value`; None for other backends.
+        a NumPy array, the attribute `_value`; None for other backends. A subclass that defines `apply` states its own.
       ready: looked up before `apply`: primitive -> {params as `marshal` writes them, or None: function of operands},
         or None.
     """
@@ -60,6 +60,11 @@ class Executor:
     shares_memory = False
     host_type: Any = None
     ready: dict[Any, dict[Any, Any] | None] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "apply" in cls.__dict__ and "host_type" not in cls.__dict__:
+            cls.host_type = None  # else derivatives would evaluate operations by the functions of the class above
 
     def apply(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Evaluate one operation on concrete values; returns this backend's array, or a list of them."""

@@ -67,7 +67,7 @@ def _holds(relation: str, x: Any, y: Any) -> Any:
 
 
 def _refused(found, holds) -> Any:
-    """Operations of which one fails if a condition is not met. The first failure is reported."""
+    """Make one operation for each condition. It fails if its condition is not met, and the later ones wait for it."""
     done = tf.constant(0)
     for (relation, x, y, message, values), fits in zip(found, holds, strict=True):
         with tf.control_dependencies([done]), tf.name_scope(_name(message)):

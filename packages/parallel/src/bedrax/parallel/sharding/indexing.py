@@ -16,7 +16,7 @@ sharding_rules.add(p.dynamic_slice_p, resized)
 
 @sharding_rules.rule(p.dynamic_update_slice_p)
 def _dynamic_update_slice(op, **params):
-    """An axis of which a part is written may be split if that part is split alike. Devices exchange what they write."""
+    """The update may be shorter than the operand along an axis. Then both have the same split there, or none."""
     whole, written = op.specs[:2]
     partial = _partial(op.types[0].shape, op.types[1].shape)
     op.unsplit(0, [d for d in partial if whole[d] != written[d]], "and only a part of that axis is written")
