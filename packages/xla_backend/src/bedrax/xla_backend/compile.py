@@ -28,6 +28,7 @@ from bedrax import pytree
 from bedrax.core import avals, config, dtypes, effects, monitoring, offers, source
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray
+from bedrax.core.facts import cached
 from bedrax.core.ir import Eqn, Jaxpr, Literal, Var
 from bedrax.core.passes import primitive_of
 from bedrax.lax import element_types
@@ -448,6 +449,7 @@ def mark_donated(jaxpr: Jaxpr, donated: Sequence[bool], arg_attrs: dict[int, dic
         )
 
 
+@cached
 def _placed_inside(jaxpr: Jaxpr) -> dict[Any, Any]:
     """The place of each result of an equation that places a value."""
     if reshard_p not in map(primitive_of, jaxpr.eqns):
