@@ -28,6 +28,11 @@ def main() -> None:
         metavar="NAME=PYTHON",
         help=f"an existing interpreter for an environment; NAME is one of {', '.join(environments.NAMES)}",
     )
+    parser.add_argument(
+        "--python",
+        metavar="PYTHON",
+        help="measure on this newer Python with the newest jaxlib and upstream; --write writes newest.md",
+    )
     parser.add_argument("--json", type=Path, default=HERE / "out" / "results.json", help="the file for the samples")
     parser.add_argument("--write", action="store_true", help="write the results into the table of benchmarks/README.md")
     parser.add_argument("--record", action="store_true", help="keep the ratios under benchmarks/history, and draw all")
@@ -36,6 +41,8 @@ def main() -> None:
     )
     parser.add_argument("--check", action="store_true", help="exit with 1 if a case of ours fails or misses its target")
     args = parser.parse_args()
+    if args.python and args.record:
+        parser.error("--record keeps the ratios on the oldest Python; leave out --python")
 
     groups = cases.load()
     chosen = {
@@ -58,7 +65,7 @@ def main() -> None:
             available[name] = environments.Environment(name, args.ours, sources=True)
         elif name in needed:
             with console.status(f"making the environment {name}"):
-                available[name] = environments.make(name)
+                available[name] = environments.make(name, args.python)
     versions = {name: environment.versions() for name, environment in available.items()}
 
     rounds = args.rounds or (2 if args.quick else 8)
@@ -72,7 +79,7 @@ def main() -> None:
     report.save_json(args.json, measured, versions)
     if args.write:
         every = [case for table in groups.values() for case in table]
-        report.update_readme(HERE / "README.md", measured, versions, every)
+        report.update_readme(HERE / ("newest.md" if args.python else "README.md"), measured, versions, every)
     if args.record:
         console.print(f"recorded in {history.record(measured, versions, HERE.parent)}")
         (HERE / "history.svg").write_text(history.draw(history.load()), encoding="utf-8")

@@ -13,7 +13,7 @@ class Case:
     prepare: code that runs before every single execution of `statement`, not measured.
     peers: environments to compare with. The ratio is "ours" over the first of them. `ours:what` is another statement
         in the environment "ours".
-    target: the upper limit of the ratio, if there is one.
+    target: the upper limit of the ratio, if there is one; or a tuple with one for each peer.
     allowance: the amount that ours may need more than `target` times the peer's, in the unit.
     unit: "s" for CPU seconds; "MB" for growth of the peak memory (always in a new process); any other unit is that of
         the number that the expression `statement` returns.
@@ -27,12 +27,19 @@ class Case:
     setup: str | dict[str, str] = ""
     prepare: str = ""
     peers: tuple[str, ...] = ("upstream",)
-    target: float | None = None
+    target: float | tuple[float, ...] | None = None
     allowance: float = 0.0
     unit: str = "s"
     fresh: bool = False
     result: str = ""
     cell: tuple[str, str] | None = None
+
+    @property
+    def targets(self) -> tuple[float, ...]:
+        """The limits of the ratios to the first peers."""
+        if self.target is None:
+            return ()
+        return self.target if isinstance(self.target, tuple) else (self.target,)
 
     def code(self, environment: str) -> dict:
         """The request to the worker in that environment."""

@@ -10,8 +10,10 @@ ROOT = Path(__file__).parents[1]
 HOME = Path(__file__).parent / ".envs"
 PYTHON = "3.11"
 
+TENSORFLOW = "tensorflow-cpu>=2.21; python_version < '3.14'"
+NEWEST = ["jax==0.12.0.1", "jaxlib==0.12.0.1", "flax==0.12.12", TENSORFLOW]  # upstream on a newer Python
 REQUIREMENTS = {
-    "upstream": ["jax==0.10.2", "jaxlib==0.10.2", "flax==0.12.8", "tensorflow-cpu>=2.21"],
+    "upstream": ["jax==0.10.2", "jaxlib==0.10.2", "flax==0.12.8", TENSORFLOW],
     # One of the last releases that convert to plain TensorFlow operations, and its dependencies.
     "upstream-0.4.30": [
         "jax==0.4.30",
@@ -66,14 +68,22 @@ class Environment:
         return json.loads(result.stdout)
 
 
-def make(name: str) -> Environment:
-    """Return the environment. Makes it if it does not exist, with uv and packages from its cache or the index."""
-    folder = HOME / name
+def make(name: str, on: str | None = None) -> Environment:
+    """Return the environment. Makes it if it does not exist, with uv and packages from its cache or the index.
+
+    Args:
+      name: one of NAMES.
+      on: the path of a newer Python; with it, jaxlib and upstream are those of the newest release.
+    """
+    folder, requirements, wanted = HOME / name, REQUIREMENTS, PYTHON
+    if on and name != "upstream-0.4.30":  # which has no newer Python
+        wanted, requirements = on, REQUIREMENTS | {"upstream": NEWEST}
+        folder = HOME / Path(on).name / name
     python = folder / "bin" / "python"
     if name == "ours":
         # From wheels, as a user installs it: an editable install reads more files when Python starts.
         variables = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
-        command = ["uv", "sync", "-q", "-p", PYTHON, "--all-packages", "--no-default-groups", "--no-editable"]
+        command = ["uv", "sync", "-q", "-p", wanted, "--all-packages", "--no-default-groups", "--no-editable"]
         packages = [
             tomllib.loads(path.read_text())["project"]["name"] for path in ROOT.glob("packages/*/pyproject.toml")
         ]
@@ -81,6 +91,6 @@ def make(name: str) -> Environment:
         options = ["--locked", "--compile-bytecode", "--extra=tf", "--group=ecosystem"]
         subprocess.run([*command, *options, *new], cwd=ROOT, env=variables, check=True)
     elif not python.exists():
-        subprocess.run(["uv", "venv", "-q", "-p", PYTHON, folder], check=True)
-        subprocess.run(["uv", "pip", "install", "-q", "-p", python, *REQUIREMENTS[name]], check=True)
+        subprocess.run(["uv", "venv", "-q", "-p", wanted, folder], check=True)
+        subprocess.run(["uv", "pip", "install", "-q", "-p", python, *requirements[name]], check=True)
     return Environment(name, python)

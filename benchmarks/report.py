@@ -10,9 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from .case import Case
+from .cases.aims import AIMS, REASONS
 
 NOISE = 0.05  # nearly all ratios of one implementation to itself are as close to 1 as this
 HEADER = ("case", "ours", "peer", "ratio", "target", "")
+UNKNOWN = "The reason is not known."
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 
@@ -40,18 +42,23 @@ def verdict(case: Case, results: dict[str, dict]) -> str:
     target."""
     if "error" in results.get("ours", {}):
         return "fails"
-    value = ratio(results, case.peers[0]) if case.peers else None
-    if case.target is None or value is None:
+    found = [
+        (value, limit + case.allowance / results[peer]["value"])
+        for peer, limit in zip(case.peers, case.targets, strict=False)
+        if (value := ratio(results, peer)) is not None
+    ]
+    if not found:
         return ""
-    limit = case.target + case.allowance / results[case.peers[0]]["value"]
-    return "met" if value <= limit else "noise" if case.unit == "s" and value <= limit * (1 + NOISE) else "missed"
+    noise = NOISE if case.unit == "s" else 0.0
+    if all(value <= limit for value, limit in found):
+        return "met"
+    return "noise" if all(value <= limit * (1 + noise) for value, limit in found) else "missed"
 
 
 def target(case: Case) -> str:
-    """The target as text."""
-    if case.target is None:
-        return ""
-    return f"≤ {case.target:g}" + (f" + {quantity({'value': case.allowance}, case.unit)}" if case.allowance else "")
+    """The targets as text."""
+    more = f" + {quantity({'value': case.allowance}, case.unit)}" if case.allowance else ""
+    return ", ".join(f"≤ {limit:g}{more}" for limit in case.targets)
 
 
 def row(case: Case, results: dict[str, dict]) -> tuple[str, ...]:
@@ -102,33 +109,87 @@ def save_json(path: Path, measured, versions) -> None:
 
 
 def markdown(measured, versions, former: str, cases: list[Case]) -> str:
-    """The results as Markdown: one line on the environments, the table, and a table of ratios for each group with cells.
+    """The results as Markdown: one line on the environments, the aims for groups, what is above its target and why, the
+    table of cases, and a table of ratios for each group with cells.
 
     Args:
       former: the text of an earlier run. Its results stay for cases that are not measured now.
       cases: all cases, in order.
     """
-    environments = dict(re.findall(r"\*([^*]+)\*: ([^;\n]*)", former))
+    environments = dict(re.findall(r"\*([^*|]+)\*: ([^;\n]*)", former.partition("\n\n")[0]))
     rows = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", former, re.MULTILINE))
     environments.update(
         (name, ", ".join(f"{package} {version}" for package, version in found.items()))
         for name, found in versions.items()
     )
     rows.update((case.name, " | ".join(row(case, results)[1:])) for case, results in measured if not case.cell)
-    lines = [
-        "; ".join(f"*{name}*: {found}" for name, found in environments.items()),
-        "",
+    groups = dict.fromkeys(case.name.partition("/")[0] for case in cases if case.cell)
+    grids = {
+        group: grid(group, measured, rows, [case for case in cases if case.name.startswith(f"{group}/")])
+        for group in groups
+    }
+    ratios = {case.name: _numbers(rows[case.name].split(" | ")[2]) for case in cases if case.name in rows}
+    ratios |= {
+        case.name: _numbers(grids[group].get(case.cell[0], {}).get(case.cell[1], ""))
+        for case in cases
+        if case.cell
+        for group in [case.name.partition("/")[0]]
+    }
+    lines = ["; ".join(f"*{name}*: {found}" for name, found in environments.items()), "", *aims(ratios), ""]
+    lines += above(cases, rows, ratios)
+    lines += [
         "| " + " | ".join(HEADER) + " |",
         "|---|---:|---|---:|---|---|",
         *(f"| `{case.name}` | {rows[case.name]} |" for case in cases if case.name in rows and not case.cell),
     ]
-    for group in dict.fromkeys(case.name.partition("/")[0] for case in cases if case.cell):
-        lines += grid(group, measured, rows, [case for case in cases if case.name.startswith(f"{group}/")])
+    for group, table in grids.items():
+        lines += _grid_lines(group, table)
     return "\n".join(lines)
 
 
-def grid(group: str, measured, rows: dict[str, str], cases: list[Case]) -> list[str]:
-    """The table of the ratios of a group: a line for each row of its cells, and the geometric mean of each column."""
+def mean(values: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def aims(ratios: dict[str, list[float]]) -> list[str]:
+    """The table of the geometric means, with their limits and the largest ratio of each."""
+    lines = ["| geometric mean | ratio | aim | | largest | of |", "|---|---:|---|---|---:|---|"]
+    for title, pattern, limit, peer in AIMS:
+        found = {n: v[peer] for n, v in ratios.items() if re.search(pattern, n) and len(v) > peer and v[peer] > 0}
+        if not found:
+            continue
+        value, worst = mean(list(found.values())), max(found, key=found.get)
+        met = "met" if round(value, 2) <= limit else "missed"
+        lines.append(f"| {title} | {value:.2f} | ≤ {limit:g} | {met} | {found[worst]:.2f} | `{worst}` |")
+    return lines
+
+
+def above(cases: list[Case], rows: dict[str, str], ratios: dict[str, list[float]]) -> list[str]:
+    """What is above its target by more than noise: cases and means, each with its reason."""
+    late = {
+        case.name: ratios[case.name] for case in cases if case.name in rows and rows[case.name].endswith("| missed")
+    }
+    for case in cases:
+        if case.cell and any(
+            value > limit * (1 + NOISE) for value, limit in zip(ratios[case.name], case.targets, strict=False)
+        ):
+            late[case.name] = ratios[case.name]
+    for title, pattern, limit, peer in AIMS:
+        found = [v[peer] for n, v in ratios.items() if re.search(pattern, n) and len(v) > peer and v[peer] > 0]
+        if found and round(mean(found), 2) > limit:
+            late[title] = [mean(found)]
+    if not late:
+        return []
+    why = {}
+    for name, values in late.items():
+        reason = next((reason for pattern, reason in REASONS.items() if re.search(pattern, name)), UNKNOWN)
+        why.setdefault(reason, []).append(f"`{name}` {', '.join(f'{value:.2f}' for value in values)}")
+    return ["Above the target:", "", *(f"- {'; '.join(names)}. {reason}" for reason, names in why.items()), ""]
+
+
+def grid(group: str, measured, rows: dict[str, str], cases: list[Case]) -> dict[str, dict[str, str]]:
+    """The ratios of a group as text, by row and by column."""
     columns = list(dict.fromkeys(case.cell[1] for case in cases))
     table = {
         name: dict(zip(columns, rows.get(f"{group}/{name}", "").split(" | "), strict=False))
@@ -138,25 +199,33 @@ def grid(group: str, measured, rows: dict[str, str], cases: list[Case]) -> list[
         if case in cases:
             value = ratio(results, case.peers[0])
             table[case.cell[0]][case.cell[1]] = "fails" if value is None else f"{value:.2f}"
-    table = {name: cells for name, cells in table.items() if any(cells.values())}
+    return {
+        name: {column: cells.get(column, "") for column in columns}
+        for name, cells in table.items()
+        if any(cells.values())
+    }
+
+
+def _grid_lines(group: str, table: dict[str, dict[str, str]]) -> list[str]:
+    """The table of a group: a line for each row, and the geometric mean of each column."""
     if not table:
         return []
-    numbers = [[float(text) for cells in table.values() if _is_number(text := cells.get(c, ""))] for c in columns]
-    means = [f"{math.exp(sum(map(math.log, found)) / len(found)):.2f}" if found else "" for found in numbers]
+    columns = list(next(iter(table.values())))
+    numbers = [[value for cells in table.values() for value in _numbers(cells[column])] for column in columns]
+    means = [f"{mean(found):.2f}" if found else "" for found in numbers]
     return [
         "",
         f"| {group}: ratios | " + " | ".join(columns) + " |",
         "|---|" + "---:|" * len(columns),
-        *(
-            " | ".join([f"| `{group}/{name}`", *(cells.get(c, "") for c in columns)]) + " |"
-            for name, cells in table.items()
-        ),
+        *(" | ".join([f"| `{group}/{name}`", *cells.values()]) + " |" for name, cells in table.items()),
         "| geometric mean | " + " | ".join(means) + " |",
     ]
 
 
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"\d+\.\d+", text) is not None and float(text) > 0
+def _numbers(text: str) -> list[float]:
+    """The positive numbers of a cell."""
+    found = re.split(r",\s*", text.strip())
+    return [float(part) for part in found if re.fullmatch(r"\d+\.\d+", part) and float(part) > 0]
 
 
 def update_readme(path: Path, measured, versions, cases: list[Case]) -> None:

@@ -91,7 +91,7 @@ def test_cases_with_cells_are_one_table_of_ratios(benchmarks, tables):
     first = report.markdown([(every[0], ratio(0.5)), (every[4], ratio(0.9))], {}, "", every)
     text = report.markdown([(every[1], ratio(2.0)), (every[2], ratio(2.0))], {}, first, every)
     assert "| `g/sin` | 0.50 | 2.00 |" in text and "| `g/sort` | 2.00 |  |" in text
-    assert "| geometric mean | 1.00 | 2.00 |" in text and text.count("`eager/add`") == 1
+    assert "| geometric mean | 1.00 | 2.00 |" in text and text.count("\n| `eager/add`") == 1
 
 
 def test_results_may_differ_by_rounding_of_the_largest_number(tables):
@@ -102,3 +102,30 @@ def test_results_may_differ_by_rounding_of_the_largest_number(tables):
     assert "float32[2], not float64[2]" in measure.difference([x], [x.astype(np.float64)])
     assert measure.difference([np.array([np.nan, np.inf])], [np.array([np.nan, np.inf])]) == ""
     assert measure.difference([np.arange(3)], [np.arange(3) + 1]) and measure.difference([x], []) == "1 arrays, not 0"
+
+
+def test_means_and_limits_of_both_peers_are_told(benchmarks, tables):
+    _, _, Case = benchmarks
+    _, report = tables
+    every = [
+        Case("second start/a, CPU", "", peers=("upstream", "upstream:kept"), target=(0.4, 0.7)),
+        Case("second start/b, CPU", "", peers=("upstream", "upstream:kept"), target=(0.4, 0.7)),
+        Case("compiled/sin, forward", "", target=1.03, cell=("sin", "forward")),
+    ]
+    results = lambda *values: dict(zip(("ours", "upstream", "upstream:kept"), ({"value": v} for v in values)))
+    measured = list(zip(every, (results(1, 10, 2), results(4, 10, 5), results(1.2, 1))))
+    verdicts = [report.verdict(case, found) for case, found in measured[:2]]
+    assert verdicts == ["met", "missed"]  # 0.8 of the second peer
+    text = report.markdown(measured, {}, "", every)
+    assert "| second start, to upstream's default | 0.20 | ≤ 0.22 | met | 0.40 | `second start/b, CPU` |" in text
+    assert "| second start, to upstream's with its cache | 0.63 | ≤ 0.45 | missed | 0.80 |" in text
+    late = text.partition("Above the target:")[2].partition("| case")[0]
+    assert "`second start/b, CPU` 0.40, 0.80" in late and "`compiled/sin, forward` 1.20" in late
+    assert "`second start/a" not in late
+    assert report.markdown([], {}, text, every) == text  # a later run keeps what it does not measure
+
+
+@pytest.mark.parametrize("page", ["README.md", "newest.md"])
+def test_every_case_above_its_target_has_a_reason(tables, page):
+    _, report = tables
+    assert report.UNKNOWN not in (ROOT / "benchmarks" / page).read_text(encoding="utf-8")

@@ -41,4 +41,4 @@ STATEMENTS = (
     "jax.random.normal(key, (8,))",
 )
 
-CASES = [Case(f"eager/{statement}", statement, SETUP, target=0.8) for statement in STATEMENTS]
+CASES = [Case(f"eager/{statement}", statement, SETUP, target=1.0) for statement in STATEMENTS]
