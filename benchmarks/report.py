@@ -82,7 +82,7 @@ def print_row(console: Console, case: Case, results: dict[str, dict]) -> None:
     """Print the line of a case when its results exist."""
     name, ours, peers, ratios, target, result = row(case, results)
     color = COLORS[result]
-    text = escape(f"{name:<50} {ours:>8}  {peers:<36} {ratios:>10}  {target:<7}")
+    text = escape(f"{name:<50} {ours:>8}  {peers:<36} {ratios:>10}  {target:<14}")
     console.print(text + (f"[{color}]{result}[/]" if color else ""), soft_wrap=True, highlight=False)
     for environment, answer in results.items():
         if "error" in answer:
