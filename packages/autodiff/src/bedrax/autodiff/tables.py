@@ -120,7 +120,10 @@ def has_tangent(dtype: Any) -> bool:
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents.
+    """Return the sum of two tangents (or cotangents) of one type.
+
+    Args:
+      x, y: arrays of one shape and dtype, or `Zero`. The sum of `Zero` and a tangent is the tangent.
 
     Examples:
 

@@ -338,7 +338,14 @@ def jet2(
     factorial_scaled: bool = False,
     **_: Any,
 ) -> tuple[Any, ...]:
-    """`jet` with `factorial_scaled=False` by default: terms are coefficients of the paths.
+    """`jet` with other units: by default, terms are the coefficients of the paths and not their derivatives.
+
+    Args:
+      fun, primals, series: as in `jet`.
+      factorial_scaled: True: terms are derivatives of the paths, ``k!`` times the coefficients.
+
+    Returns:
+      ``(result, terms)``, as `jet`.
 
     Examples:
 
@@ -410,7 +417,16 @@ def linear_prop(
 def zero_prop(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Sequence[Any]], **params: Any
 ) -> tuple[Any, ...]:
-    """The result and `zero_series` for an operation whose derivative vanishes, in the form of `linear_prop`.
+    """Return the result, and `zero_series` as its series, for an operation whose derivative is zero.
+
+    Args:
+      prim: the primitive of the operation.
+      primals_in: the operands.
+      series_in: per operand, the list of the terms of its path. They do not change the result.
+      params: the parameters of the operation.
+
+    Returns:
+      (result, `zero_series`); both are lists, one entry per result, if the primitive has several.
 
     Examples:
 
@@ -492,7 +508,11 @@ def defzero(prim: Primitive) -> None:
 
 
 def def_deriv(prim: Primitive, deriv: Callable[..., Any]) -> None:
-    """Register `deriv_prop` as the rule of `jet` for a primitive of one operand with the derivative `deriv`.
+    """Register the rule of `jet` for a primitive of one operand by its derivative.
+
+    Args:
+      prim: an elementwise primitive of one operand, without parameters.
+      deriv: ``operand -> derivative``, elementwise, made of operations that `jet` supports.
 
     Examples:
 
@@ -508,9 +528,14 @@ def def_deriv(prim: Primitive, deriv: Callable[..., Any]) -> None:
 
 
 def def_comp(prim: Primitive, comp: Callable[..., Any], **kwargs: Any) -> None:
-    """Register the function ``comp(*operands, **kwargs)`` as the rule of `jet` for a primitive.
+    """Register ``comp(*operands, **kwargs)`` as the rule of `jet` for a primitive.
 
-    `comp` does not get the parameters of the operation: it is for primitives whose result does not depend on them.
+    `comp` does not get the parameters of the operation: its result must not depend on them.
+
+    Args:
+      prim: a primitive.
+      comp: a function of the operands with the same results, made of operations that `jet` supports.
+      kwargs: keyword arguments for each call of `comp`.
 
     Examples:
 

@@ -138,7 +138,11 @@ def _as_declared(ctx, fun: TfFunction, results: list) -> list:
 
 
 def add_to_call_tf_concrete_function_list(concrete_tf_fn: Any, call_tf_concrete_function_list: list[Any]) -> int:
-    """Index of a concrete function in the list of a native program's functions. A new function is added.
+    """Return the index of a concrete function in the list of a native program's functions.
+
+    Args:
+      concrete_tf_fn: a concrete TensorFlow function.
+      call_tf_concrete_function_list: the list of functions. A function that the list does not have is appended.
 
     Examples:
 
@@ -223,7 +227,12 @@ def emit_tf_embedded_graph_custom_call(
 
 
 def check_tf_result(idx: int, r_tf: Any, r_aval: ShapedArray | None) -> Any:
-    """A tensor, with a check that it is result `idx` of type `r_aval`.
+    """Return a tensor after a check that it has the type of result `idx`.
+
+    Args:
+      idx: the index of the result, for the message of an error.
+      r_tf: the tensor.
+      r_aval: the expected type, a `ShapedArray` (its shape may have symbolic dimensions); None: no check.
 
     Raises:
       ValueError: it has another dtype or shape.

@@ -374,7 +374,11 @@ def run(jaxpr: Jaxpr, *args: Any) -> list[Any]:
 
 
 def jaxpr_as_fun(closed_jaxpr: Jaxpr, *args: Any) -> Callable[..., list[Any]]:
-    """Return the program as a function from values to a list of values; `args` are the first values.
+    """Return a program as a function from values to a list of values.
+
+    Args:
+      closed_jaxpr: a program with the values of its constants.
+      args: the first arguments of each call.
 
     Examples:
 

@@ -93,7 +93,16 @@ def _flatten_positional_call(inner, store, in_tree, *leaves):
 def flatten_fun(
     fun: WrappedFun, in_tree: PyTreeDef, *, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[WrappedFun, Callable[..., Any]]:
-    """`fun` on leaves, for `in_tree` of ``(args, kwargs)``; also a thunk for the treedef of its result.
+    """Return `fun` as a function of leaves, and a function that returns the treedef of its result.
+
+    Args:
+      fun: a `WrappedFun` of any positional and keyword arguments.
+      in_tree: the treedef of ``(args, kwargs)``.
+      use_eq_store, unk_names: no effect. A store accepts an equal value again, and names of results are not kept.
+
+    Returns:
+      (a `WrappedFun` from the leaves of ``(args, kwargs)`` to the list of the leaves of the result, a function without
+      arguments that returns the treedef of the result after a call).
 
     Examples:
 
@@ -109,7 +118,16 @@ def flatten_fun(
 
 
 def flatten_fun_nokwargs(fun: WrappedFun, in_tree: Any, *, use_eq_store: bool = False, unk_names: bool = False) -> Any:
-    """`fun` on leaves, for `in_tree` of its positional arguments; also a thunk for the treedef of its result.
+    """Return `fun` as a function of leaves, and a function that returns the treedef of its result.
+
+    Args:
+      fun: a `WrappedFun` of positional arguments.
+      in_tree: the treedef of the tuple of its arguments.
+      use_eq_store, unk_names: no effect. A store accepts an equal value again, and names of results are not kept.
+
+    Returns:
+      (a `WrappedFun` from the leaves of the arguments to the list of the leaves of the result, a function without
+      arguments that returns the treedef of the result after a call).
 
     Examples:
 
@@ -146,7 +164,13 @@ def infer_argnums_and_argnames(
 
 
 def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False) -> list[Any]:
-    """One entry of a prefix tree per leaf of `treedef` (None counts as an entry).
+    """Return one entry of a prefix tree per leaf of `treedef`. None counts as an entry.
+
+    Args:
+      name: the name of the argument `axis_tree` in the message of an error.
+      treedef: the structure of the values.
+      axis_tree: a pytree prefix of that structure. Each entry holds for all leaves below it.
+      kws, tupled_args: no effect. The message of an error shows the whole tree.
 
     Raises:
       ValueError: `axis_tree` is no prefix.
@@ -180,7 +204,19 @@ def _with_fixed(inner, fixed, dynamic, *args, **kwargs):
 def argnums_partial(
     f: WrappedFun, dyn_argnums: Any, args: Sequence[Any], require_static_args_hashable: bool = True
 ) -> Any:
-    """(`f` of the chosen positional arguments only, those arguments).
+    """Fix the arguments of `f` at all positions except the chosen ones.
+
+    Args:
+      f: a `WrappedFun` of positional arguments.
+      dyn_argnums: the position or positions of the arguments that stay arguments; negative ones count from the end.
+      args: the values of all arguments.
+      require_static_args_hashable: whether a fixed argument must be hashable.
+
+    Returns:
+      (the `WrappedFun` of the chosen arguments, a tuple of the values of these arguments).
+
+    Raises:
+      ValueError: a position is out of range or occurs twice, or a fixed argument must be hashable and is not.
 
     Examples:
 
@@ -203,7 +239,13 @@ def argnums_partial(
 
 
 def donation_vector(donate_argnums: Any, donate_argnames: Any, in_tree: Any, kws: bool = True) -> tuple[bool, ...]:
-    """A boolean per leaf of ``(args, kwargs)``: whether it is donated.
+    """Return a boolean per leaf of ``(args, kwargs)``: whether the leaf is donated.
+
+    Args:
+      donate_argnums: the positions of the donated positional arguments; each leaf of such an argument is donated.
+      donate_argnames: the names of the donated keyword arguments.
+      in_tree: the treedef of ``(args, kwargs)``, or of ``args`` if `kws` is False.
+      kws: whether `in_tree` has keyword arguments.
 
     Examples:
 
@@ -223,7 +265,17 @@ def donation_vector(donate_argnums: Any, donate_argnames: Any, in_tree: Any, kws
 
 
 def rebase_donate_argnums(donate_argnums: Any, static_argnums: Any) -> tuple[int, ...]:
-    """Donated positions, counted without the static arguments.
+    """Return the donated positions as they are counted without the static arguments.
+
+    Args:
+      donate_argnums: the positions of donated arguments, counted among all arguments; not negative.
+      static_argnums: the positions of static arguments; not negative.
+
+    Returns:
+      A sorted tuple of positions.
+
+    Raises:
+      ValueError: an argument is static and donated.
 
     Examples:
 

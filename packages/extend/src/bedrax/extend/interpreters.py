@@ -114,7 +114,12 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any]) -> None:
 
 
 def defjvp2(primitive: Any, *jvprules: Any) -> None:
-    """`defjvp` with formulas that also take the result: ``(t, ans, *primals, **params) -> tangent``, or None.
+    """Register the derivative of a primitive, as `defjvp`, by formulas that also take the result.
+
+    Args:
+      primitive: a primitive with one result.
+      jvprules: one formula per operand, ``(t, ans, *primals, **params) -> tangent`` of the result, for the tangent `t`
+        of the operand and the result `ans`; None for an operand on which the result does not depend smoothly.
 
     Examples:
 
@@ -154,7 +159,11 @@ def deflinear2(primitive: Any, transpose_rule: Any) -> None:
 
 
 def deflinear(primitive: Any, transpose_rule: Any) -> None:
-    """`deflinear2` with a rule that does not take the operands: ``(ct, **params) -> [cotangent per operand]``.
+    """Register a primitive as linear, as `deflinear2`, by a rule that does not take the operands.
+
+    Args:
+      primitive: a primitive that is linear in all its operands together.
+      transpose_rule: ``(ct, **params) -> [cotangent per operand]``.
 
     Examples:
 
@@ -259,7 +268,15 @@ def defreducer(prim: Primitive) -> None:
 
 
 def apply_primitive(prim: Primitive, *args: Any, **params: Any) -> Any:
-    """Compile one operation and run it on arrays. It evaluates primitives that have no `impl`.
+    """Compile one operation, and run it on arrays. It evaluates primitives without `impl`.
+
+    Args:
+      prim: the primitive.
+      args: the operands, arrays.
+      params: the parameters of the operation.
+
+    Returns:
+      The result; a list of results if the primitive has several.
 
     Examples:
 
@@ -294,7 +311,16 @@ def bdim_at_front(x: ArrayLike, bdim: int, size: int, mesh_axis: str | None = No
 
 
 def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: str | None = None) -> Array:
-    """`x` repeated `sz` times along a new axis, which is axis `axis` of the result.
+    """Return `x` repeated along a new axis.
+
+    Args:
+      x: an array.
+      sz: the size of the new axis.
+      axis: the position of the new axis in the result.
+      mesh_axis: only None.
+
+    Raises:
+      NotImplementedError: `mesh_axis` is not None.
 
     Examples:
 
@@ -309,7 +335,12 @@ def broadcast(x: ArrayLike, sz: int, axis: int, mesh_axis: str | None = None) ->
 
 
 def moveaxis(x: ArrayLike, src: Any, dst: Any) -> Any:
-    """`x` with axis `src` moved to position `dst`. The other axes keep their order.
+    """Return `x` with one axis moved. The other axes keep their order.
+
+    Args:
+      x: an array.
+      src: the position of the axis in `x`.
+      dst: its position in the result.
 
     Examples:
 
@@ -353,7 +384,10 @@ def zeros_like_aval(aval: AbstractValue) -> Any:
 
 
 def add_jaxvals(x: ArrayLike, y: ArrayLike) -> Any:
-    """The sum of two values of one type, such as two cotangents; `Zero` adds nothing.
+    """Return the sum of two values of one type, such as two cotangents.
+
+    Args:
+      x, y: arrays of one shape and dtype, or `Zero`. The sum of `Zero` and a value is the value.
 
     Examples:
 

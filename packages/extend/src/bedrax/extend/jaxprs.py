@@ -180,7 +180,16 @@ def new_jaxpr_eqn(
     source_info: Any = None,
     ctx: Any = None,
 ) -> ir.Eqn:
-    """An equation: see `JaxprEqn`, whose `effs` are the `effects` here.
+    """Return an equation ``outvars = primitive[params] invars``.
+
+    Args:
+      invars: the operands, each a `Var` or a `Literal`.
+      outvars: the results, each a `Var`.
+      primitive: the primitive of the operation.
+      params: its static parameters, a dictionary.
+      effects: the set of its effects.
+      source_info: the source location, such as that of a replaced equation; default: the line of the caller.
+      ctx: accepted for compatibility; no effect.
 
     Examples:
 
@@ -241,7 +250,12 @@ class CallPrimitive(tracing.Primitive):
 
 
 def call_impl(f: Any, *args: Any, **params: Any) -> list[Any]:
-    """Apply a function, wrapped (`jax.extend.linear_util`) or not, to `args`. `params` only describe the call.
+    """Return ``f(*args)``.
+
+    Args:
+      f: a `WrappedFun` (`jax.extend.linear_util`), or a function.
+      args: its arguments.
+      params: parameters that describe the call, such as its name; no effect.
 
     Examples:
 
@@ -305,7 +319,12 @@ def subjaxprs(jaxpr: ir.Jaxpr) -> Iterator[ir.Jaxpr]:
 
 
 def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
-    """The type of one element of a batch of `size` along `axis` (None: not mapped, such as tokens).
+    """Return the type of one element of a batch.
+
+    Args:
+      size: the number of elements of the batch.
+      axis: the axis of the batch; None: `aval` is the type of the element (it is not mapped, or is not an array).
+      aval: the type of the batch.
 
     Raises:
       ValueError: the batch has another size.
@@ -325,7 +344,13 @@ def mapped_aval(size: Any, axis: int | None, aval: Any) -> Any:
 
 
 def unmapped_aval(size: Any, axis: int | None, aval: Any, explicit_mesh_axis: Any = None) -> Any:
-    """The type of a batch: values of type `aval`, `size` of them along the new `axis` (None: it is not mapped).
+    """Return the type of a batch.
+
+    Args:
+      size: the number of elements of the batch.
+      axis: the position of the new axis; None: the result is `aval` (it is not mapped, or is not an array).
+      aval: the type of an element.
+      explicit_mesh_axis: only None.
 
     Raises:
       NotImplementedError: `explicit_mesh_axis` was given.

@@ -150,7 +150,12 @@ class WrappedFun:
 
 
 def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, debug_info: Any = None) -> WrappedFun:
-    """A function without transformations; `params` are passed to it by keyword.
+    """Return a function as a `WrappedFun` without transformations.
+
+    Args:
+      f: a function.
+      params: keyword arguments for each call of `f`, or None.
+      debug_info: a `DebugInfo` with the names of arguments and results, or None.
 
     Examples:
 
@@ -166,7 +171,12 @@ def wrap_init(f: Callable[..., Any], params: dict[str, Any] | None = None, *, de
 
 
 def transformation2(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: int) -> WrappedFun:
-    """Add ``gen(inner, *static, *args, **kwargs) -> result`` to `fun`.
+    """Add the transformation ``gen(inner, *static, *args, **kwargs) -> result`` to a function.
+
+    Args:
+      gen: a function of the function inside, of the static arguments, and of the arguments of the transformed function.
+      fun: the `WrappedFun` to transform.
+      gen_static_args: the static arguments; hashable.
 
     Examples:
 
@@ -188,10 +198,17 @@ def transformation_with_aux2(
     use_eq_store: bool = False,
     unk_names: bool = False,
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Add ``gen(inner, store, *static, *args, **kwargs) -> result``. Also returns a function that reads the store.
+    """Add the transformation ``gen(inner, store, *static, *args, **kwargs) -> result`` to a function.
 
-    `use_eq_store` and `unk_names` change nothing: a store always accepts an equal value again, and names of
-    results are never kept.
+    Args:
+      gen: a function of the function inside, of a `Store`, of the static arguments, and of the arguments of the
+        transformed function. It fills the store.
+      fun: the `WrappedFun` to transform.
+      gen_static_args: the static arguments; hashable.
+      use_eq_store, unk_names: no effect. A store accepts an equal value again, and names of results are not kept.
+
+    Returns:
+      (the transformed `WrappedFun`, a function without arguments that returns the value of the store after a call).
 
     Examples:
 
@@ -218,9 +235,14 @@ def _run_generator(generator: Callable, inner: Callable, static: tuple, args: tu
 
 
 def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_static_args: int) -> Any:
-    """Add a transformation written as a generator, ``(args, kwargs) = yield``, then ``yield result``.
+    """Add a transformation that is written as a generator: ``(args, kwargs) = yield``, then ``yield result``.
 
-    Without `fun`, returns a decorator.
+    Args:
+      gen: a generator function. Its arguments are the static arguments, then those of the transformed function. It
+        yields ``(args, kwargs)`` for the function inside, receives the result of that function, and yields its own
+        result.
+      fun: the `WrappedFun` to transform; None: return a function ``(fun, *static arguments) -> WrappedFun``.
+      gen_static_args: the first arguments of `gen`; hashable.
 
     Examples:
 
@@ -245,7 +267,13 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_
 
 
 def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = None, *gen_static_args: Any) -> Any:
-    """Like `transformation`; the generator yields ``(result, second result)`` last.
+    """Like `transformation`; the generator yields ``(result, second result)`` at its end.
+
+    Args:
+      gen, fun, gen_static_args: as in `transformation`.
+
+    Returns:
+      (the transformed `WrappedFun`, a function without arguments that returns the second result after a call).
 
     Examples:
 
@@ -274,7 +302,16 @@ def transformation_with_aux(gen: Callable[..., Any], fun: WrappedFun | None = No
 
 
 def merge_linear_aux(aux1: Callable[..., Any], aux2: Callable[..., Any]) -> tuple[bool, Any]:
-    """The value of the filled one of two stores: (whether it is the first, value).
+    """Return the value of the one of two stores that is filled.
+
+    Args:
+      aux1, aux2: functions that read a store, as `transformation_with_aux2` returns them.
+
+    Returns:
+      (whether it is the store of `aux1`, its value).
+
+    Raises:
+      StoreException: both stores are filled, or both are empty.
 
     Examples:
 
@@ -304,6 +341,15 @@ def merge_linear_aux(aux1: Callable[..., Any], aux2: Callable[..., Any]) -> tupl
 
 def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Memoize ``call(wrapped_fun, *args)`` by the function's identity, its transformations and the arguments.
+
+    A call whose result is known also fills the stores of its function.
+
+    Args:
+      call: a function of a `WrappedFun` and of hashable arguments. The table keeps no function alive.
+      explain: no effect.
+
+    Returns:
+      The memoized function. Its method ``cache_clear()`` empties the table.
 
     Examples:
 

@@ -66,7 +66,18 @@ def trace_to_jaxpr_nounits(
 def trace_to_jaxpr_dynamic(
     fun: Any, in_avals: Sequence[AbstractValue], *, keep_inputs: Any = None, lower: bool = False, auto_dce: bool = False
 ) -> tuple[Jaxpr, list[Any], list[Any]]:
-    """Record a flat function: (program, types of its results, values of its constants).
+    """Trace a function of flat values, and return its program.
+
+    Args:
+      fun: a `WrappedFun`, or a function, from values to a list of values.
+      in_avals: the types of the arguments.
+      keep_inputs, lower, auto_dce: only their defaults.
+
+    Returns:
+      (program, types of its results, values of its constants).
+
+    Raises:
+      NotImplementedError: `keep_inputs`, `lower` or `auto_dce` is not its default.
 
     Examples:
 
@@ -163,8 +174,15 @@ Val = Any
 def dce_jaxpr_consts(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Any, ...]:
-    """(the program for the used results only, which constants it needs, which arguments). Unused constants are
-    removed.
+    """Remove the operations, arguments and constants of a program that the used results do not need.
+
+    Args:
+      jaxpr: the program.
+      used_outputs: a boolean per result: whether it is used.
+      instantiate: a boolean per argument, or one for all: whether it always stays.
+
+    Returns:
+      (the smaller program, a boolean per constant: whether it stays, a boolean per argument: whether it stays).
 
     Examples:
 
@@ -249,7 +267,11 @@ def convert_constvars_jaxpr(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
-    """The program with the marked arguments after the others.
+    """Return the program with the marked arguments after the others. Both groups keep their order.
+
+    Args:
+      closed_jaxpr: the program.
+      to_move: a boolean per argument: whether it is marked.
 
     Examples:
 
@@ -264,7 +286,11 @@ def move_binders_to_back(closed_jaxpr: Jaxpr, to_move: Sequence[bool]) -> Jaxpr:
 
 
 def prune_closed_jaxpr_outputs(jaxpr: Jaxpr, used_outputs: Sequence[bool]) -> Jaxpr:
-    """The program with the marked results only; its equations stay.
+    """Return the program with the marked results only. Its equations and arguments stay.
+
+    Args:
+      jaxpr: the program.
+      used_outputs: a boolean per result: whether it is marked.
 
     Examples:
 

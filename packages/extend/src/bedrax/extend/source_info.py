@@ -182,8 +182,11 @@ def transform_name_stack(name: str) -> contextlib.AbstractContextManager[Any]:
 
 
 def user_context(traceback: Any, *, name_stack: NameStack | None = None) -> contextlib.AbstractContextManager[Any]:
-    """Context manager: the named scopes of `name_stack`. Source locations inside are still those of the user's
-    frames.
+    """Return a context manager that sets the named scopes.
+
+    Args:
+      traceback: no effect: source locations inside are those of the user's frames.
+      name_stack: the named scopes in the context, a `NameStack`; None: they stay unchanged.
 
     Examples:
 

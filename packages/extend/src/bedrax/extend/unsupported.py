@@ -102,7 +102,8 @@ def _function(name: str, example: str) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         raise refusal(name)
 
-    return named(function, name, __name__, f"Raises NotImplementedError: {reasons[name]}.", example)
+    arguments = "Args:\n  args, kwargs: not read. Every call raises the error."
+    return named(function, name, __name__, f"Raises NotImplementedError: {reasons[name]}.\n\n{arguments}", example)
 
 
 register_hlo_module_transformation: Final = _function(

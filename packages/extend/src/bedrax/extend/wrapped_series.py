@@ -49,8 +49,14 @@ def jet_subtrace(fun: WrappedFun) -> WrappedFun:
 
 
 def jet_fun(fun: WrappedFun, order: int) -> WrappedFun:
-    """The result of `jet_subtrace` as a function ``(primals, series) -> (results, series)``, of series of that
-    order.
+    """Return the result of `jet_subtrace` as a function ``(primals, series) -> (results, series)``.
+
+    Args:
+      fun: the result of `jet_subtrace`.
+      order: the number of terms of each series.
+
+    Returns:
+      A `WrappedFun`. Each series is a list of `order` coefficients of a path.
 
     Examples:
 
@@ -65,8 +71,15 @@ def jet_fun(fun: WrappedFun, order: int) -> WrappedFun:
 
 
 def traceable(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:
-    """A function ``(primals, series) -> pytree`` as one of its flat arguments; and a thunk for the results'
-    structure.
+    """Return a function ``(primals, series) -> pytree`` as a function of leaves.
+
+    Args:
+      fun: a `WrappedFun` of `primals` and `series`.
+      in_tree: the treedef of ``(primals, series)``.
+
+    Returns:
+      (a `WrappedFun` from the leaves of the arguments to the list of the leaves of the result, a function without
+      arguments that returns the treedef of the result after a call).
 
     Examples:
 

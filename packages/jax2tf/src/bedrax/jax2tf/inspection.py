@@ -92,7 +92,12 @@ def dtype_of_val(val: Any) -> Any:
 
 
 def preprocess_arg_tf(arg_idx: int, arg_tf: Any) -> Any:
-    """The tensor (or variable) for argument `arg_idx` of a converted function.
+    """Return the tensor (or variable) for one argument of a converted function.
+
+    Args:
+      arg_idx: the position of the argument, for the message of an error.
+      arg_tf: a tensor, a variable, a NumPy array or a Python number. A Python number gets the default dtype of its
+        kind, and a 64-bit value is narrowed unless ``jax_enable_x64`` is set.
 
     Raises:
       TypeError, ValueError: it cannot be converted; the message names the argument.

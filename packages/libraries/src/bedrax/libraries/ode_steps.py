@@ -63,7 +63,14 @@ def ravel_first_arg(f: Callable[..., Any], unravel: Callable[..., Any], debug_in
 
 
 def ravel_first_arg_(fun: Any, unravel: Callable[..., Any]) -> Any:
-    """`ravel_first_arg` of a `WrappedFun` (`jax.extend.linear_util`), which stays one.
+    """`ravel_first_arg` of a `WrappedFun`; the result is a `WrappedFun`, too.
+
+    Args:
+      fun: a `WrappedFun` (`jax.extend.linear_util`) whose first argument and result are pytrees of one structure.
+      unravel: from a vector to that pytree, as `ravel_pytree` returns it.
+
+    Returns:
+      The function with a vector as its first argument and as its result.
 
     Examples:
 
@@ -151,8 +158,15 @@ def fit_4th_order_polynomial(
 
 
 def interp_fit_dopri(y0: ArrayLike, y1: ArrayLike, k: Array, dt: ArrayLike) -> Array:
-    """`fit_4th_order_polynomial` of a step with the slopes `k` that `runge_kutta_step` gives, as one array ``[5,
-    n]``.
+    """Return the polynomial that interpolates a step of `runge_kutta_step`.
+
+    Args:
+      y0, y1: the solution at the start and at the end of the step, ``[n]``.
+      k: the slopes of all stages, ``[7, n]``, as `runge_kutta_step` returns them.
+      dt: the length of the step, a scalar.
+
+    Returns:
+      The coefficients of `fit_4th_order_polynomial`, ``[5, n]``, highest power first.
 
     Examples:
 

@@ -43,7 +43,13 @@ def _shapes(
 
 
 def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> int:
-    """The number of weights of an LSTM: the length of the vector for `lstm`.
+    """Return the number of weights of an LSTM, which is the length of the vector for `lstm`.
+
+    Args:
+      input_size: the number of features of an input.
+      hidden_size: the number of features of a hidden state.
+      num_layers: the number of layers.
+      bidirectional: whether each layer also has a backward direction.
 
     Examples:
 
@@ -61,7 +67,19 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
 
 
 def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """Random weights in one vector, uniform between ``-1 / sqrt(hidden_size)`` and that; float32. `rng` is a key.
+    """Return random weights of an LSTM in one vector.
+
+    They are uniform in ``[-b, b)`` for ``b = 1 / sqrt(hidden_size)``.
+
+    Args:
+      rng: a random key.
+      input_size: the number of features of an input.
+      hidden_size: the number of features of a hidden state.
+      num_layers: the number of layers.
+      bidirectional: whether each layer also has a backward direction.
+
+    Returns:
+      A float32 vector of the length `get_num_params_in_lstm`.
 
     Examples:
 
@@ -79,7 +97,14 @@ def init_lstm_weight(rng: Any, input_size: int, hidden_size: int, num_layers: in
 def unpack_lstm_weights(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[dict[int, Array], dict[int, Array], dict[int, Array], dict[int, Array]]:
-    """The vector of weights as matrices of inputs and of hidden states, and their biases, by layer and direction.
+    """Split the vector of weights into the matrices and biases of each layer and direction.
+
+    Args:
+      weights: the vector of weights for `lstm`.
+      input_size: the number of features of an input.
+      hidden_size: the number of features of a hidden state.
+      num_layers: the number of layers.
+      bidirectional: whether each layer also has a backward direction.
 
     Returns:
       four dictionaries by number (layer after layer, of each the directions): ``W_ih [4 * hidden_size, inputs]``,
@@ -117,7 +142,20 @@ def unpack_lstm_weights(
 
 
 def swap_lstm_gates(weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """The vector of weights with the gates of cell and output exchanged, the order of other libraries.
+    """Return the weights with the gates "cell" and "output" exchanged. Other libraries have this order.
+
+    Args:
+      weights: the vector of weights for `lstm`, or one in the order of the other libraries.
+      input_size: the number of features of an input.
+      hidden_size: the number of features of a hidden state.
+      num_layers: the number of layers.
+      bidirectional: whether each layer also has a backward direction.
+
+    Returns:
+      A vector of the same shape and dtype.
+
+    Raises:
+      ValueError: `weights` has another length than these sizes need.
 
     Examples:
 
@@ -174,7 +212,7 @@ def lstm_ref(
     bidirectional: bool,
     precision: Any = None,
 ) -> tuple[Array, Array, Array]:
-    """An LSTM on a batch of sequences.
+    """Run an LSTM on a batch of sequences.
 
     Args:
       x: ``[batch, time, input_size]``.
@@ -228,8 +266,21 @@ def lstm(
     bidirectional: bool,
     precision: Any = None,
 ) -> tuple[Array, Array, Array]:
-    """`lstm_ref` with all weights in one vector. It is a loop on every platform; no kernel of a GPU library is
-    called.
+    """Run an LSTM on a batch of sequences: `lstm_ref` with all weights in one vector.
+
+    It is a loop on every platform. No kernel of a GPU library is called.
+
+    Args:
+      x, h_0, c_0, seq_lengths: as in `lstm_ref`.
+      weights: the vector of weights, as `init_lstm_weight` returns it.
+      input_size, hidden_size, num_layers, dropout, bidirectional, precision: as in `lstm_ref`.
+
+    Returns:
+      (outputs, last hidden states, last cells), as `lstm_ref`.
+
+    Raises:
+      ValueError: `weights` has another shape than ``(get_num_params_in_lstm(...),)``.
+      NotImplementedError: `dropout` is not 0.
 
     Examples:
 
@@ -264,7 +315,12 @@ def lstm_fwd(
     bidirectional: bool,
     precision: Any = None,
 ) -> tuple[Any, ...]:
-    """(the results of `lstm`, the residuals for `lstm_bwd`).
+    """Return the results of `lstm`, and the residuals for `lstm_bwd`.
+
+    Args:
+      x, h_0, c_0, seq_lengths: as in `lstm`.
+      w: the vector of weights.
+      input_size, hidden_size, num_layers, dropout, bidirectional, precision: as in `lstm`.
 
     Examples:
 
@@ -290,7 +346,15 @@ def lstm_bwd(
     residuals: tuple[Any, ...],
     gradients: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    """The cotangents of the arguments of `lstm` from those of its results; None for `seq_lengths`.
+    """Return the cotangents of the arguments of `lstm` for cotangents of its results.
+
+    Args:
+      input_size, hidden_size, num_layers, dropout, bidirectional, precision: as in `lstm`.
+      residuals: the second result of `lstm_fwd`.
+      gradients: the cotangents of (outputs, last hidden states, last cells), of their shapes.
+
+    Returns:
+      The cotangents of `x`, `h_0`, `c_0` and `weights`, and None for `seq_lengths`.
 
     Examples:
 

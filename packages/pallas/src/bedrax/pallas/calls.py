@@ -306,6 +306,17 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
 def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable[..., Any]:
     """Decorator form of `run_scoped`: the function is called with its own arguments, then with the memory.
 
+    Args:
+      types: types of memory, such as ``pl.ANY((2,), jnp.int32)``: one reference each, after the positional arguments.
+      collective_axes: only ``()``: kernels have no mesh of cores.
+      kw_types: types of memory by the name of a keyword argument.
+
+    Returns:
+      A decorator for functions.
+
+    Raises:
+      NotImplementedError: `collective_axes` has an axis; raised when the function is called.
+
     Examples:
 
       >>> from jax.experimental import pallas as pl

@@ -269,7 +269,12 @@ def async_copy(
 
 
 def sync_copy(src_ref: Ref, dst_ref: Ref, *, add: bool = False) -> None:
-    """Copy from one reference to another of the same shape and dtype; with `add`, add to its value.
+    """Copy the value of a reference to another one, and wait for the end.
+
+    Args:
+      src_ref: the reference that is read.
+      dst_ref: the reference that is written; its shape and dtype are those of `src_ref`.
+      add: add to the value of `dst_ref` instead of replacing it.
 
     Examples:
 

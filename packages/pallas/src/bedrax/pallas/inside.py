@@ -214,7 +214,14 @@ dslice = ds
 
 
 def cdiv(a: Any, b: Any) -> Any:
-    """``a / b`` rounded up, for integers with positive `b`. Python integers give a Python integer.
+    """Return ``a / b``, rounded up.
+
+    Args:
+      a: an integer, or an integer array.
+      b: a positive integer, or an integer array of a shape that broadcasts with `a`.
+
+    Returns:
+      A Python integer if both are Python integers, otherwise an array.
 
     Examples:
 
@@ -229,7 +236,14 @@ def cdiv(a: Any, b: Any) -> Any:
 
 
 def align_to(a: Any, alignment: Any) -> Any:
-    """The least multiple of `alignment` that is not less than `a`, for integers as in `cdiv`.
+    """Return the least multiple of `alignment` that is not less than `a`.
+
+    Args:
+      a: an integer, or an integer array.
+      alignment: a positive integer, or an integer array of a shape that broadcasts with `a`.
+
+    Returns:
+      A Python integer if both are Python integers, otherwise an array.
 
     Examples:
 
@@ -272,7 +286,11 @@ def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
-    """`x`. The caller promises to a compiler that it is a multiple of `values`.
+    """Return `x`. The caller promises to a compiler that its elements are multiples of `values`.
+
+    Args:
+      x: an integer, or an integer array.
+      values: the divisor, or one per axis of `x`. It does not change the result, and is not checked.
 
     Examples:
 
@@ -289,7 +307,11 @@ def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
 
 
 def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
-    """``1 / x`` of an array of floats; exact for all values of `approx` and `full_range`.
+    """Return ``1 / x``, elementwise.
+
+    Args:
+      x: an array of floats.
+      approx, full_range: whether a GPU or TPU may be less exact. The result here is always exact.
 
     Examples:
 
@@ -302,7 +324,11 @@ def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
 
 
 def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
-    """An array in a larger shape: axes are added in front, axes of length 1 are repeated.
+    """Return an array broadcast to a shape: axes are added in front, and axes of length 1 are repeated.
+
+    Args:
+      a: an array of any dtype.
+      shape: the shape of the result.
 
     Raises:
       TypeError: the shapes do not fit.

@@ -431,7 +431,12 @@ def approx_tanh(x: Any) -> Any:
 
 
 def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
-    """`x`. The caller promises to a compiler the number of consecutive values.
+    """Return `x`. The caller promises to a compiler that the elements of `x` come in consecutive groups.
+
+    Args:
+      x: an integer array.
+      values: the number of consecutive elements in a group, or one number per axis of `x`. It does not change the
+        result, and is not checked.
 
     Examples:
 

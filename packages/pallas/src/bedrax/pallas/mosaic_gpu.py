@@ -541,7 +541,12 @@ def load(src: Ref, idx: Any = None, *, layout: Any = None, optimized: bool = Tru
 
 
 def store(dst: Ref, value: Any, *, optimized: bool = True) -> None:
-    """``dst[...] = value``, of a reference or a view of one; `value` is broadcast and converted.
+    """Compute ``dst[...] = value``.
+
+    Args:
+      dst: a reference, or a view of one.
+      value: an array or number; it is broadcast to the shape and converted to the dtype of `dst`.
+      optimized: for a compiler; no effect here.
 
     Examples:
 
@@ -556,14 +561,22 @@ def store(dst: Ref, value: Any, *, optimized: bool = True) -> None:
     masked.store(dst, value)
 
 
+_ATOMIC_ARGUMENTS: Final = """
+
+Args:
+  ref: a reference, or a view of one.
+  val: an array or number; it is broadcast to the shape and converted to the dtype of `ref`.
+  optimized: for a compiler; no effect here.
+"""
+
+
 def _atomic(name: str, doc: str, example: str) -> Callable[..., None]:
     change = getattr(masked, name)
 
     def operation(ref: Ref, val: Any, *, optimized: bool = True) -> None:
         change(ref, None, val)
 
-    text = f"``ref[...] = {doc}``, of a reference or a view of one; `val` is broadcast and converted."
-    return named_function(operation, name, __name__, text, example)
+    return named_function(operation, name, __name__, f"Compute ``ref[...] = {doc}``.{_ATOMIC_ARGUMENTS}", example)
 
 
 atomic_add: Final = _atomic(
@@ -752,7 +765,13 @@ prod: Final = _reduction(
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any = None) -> Any:
-    """An array with the positions along an axis as elements; `layout` is not used.
+    """Return an array whose elements are their own positions along an axis.
+
+    Args:
+      dtype: the dtype of the result, of numbers.
+      shape: the shape of the result.
+      dimension: the axis along which positions are counted.
+      layout: how a GPU arranges the array in registers; no effect here.
 
     Examples:
 
@@ -766,7 +785,11 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, layout
 
 
 def layout_cast(x: Any, new_layout: Any) -> Any:
-    """`x`. A GPU would change its layout in registers; there are none here.
+    """Return `x`. A GPU would rearrange it in registers.
+
+    Args:
+      x: an array.
+      new_layout: how a GPU arranges the array in registers; no effect here.
 
     Examples:
 
@@ -780,7 +803,14 @@ def layout_cast(x: Any, new_layout: Any) -> Any:
 
 
 def mma(acc: Any, a: Any, b: Any, /) -> Any:
-    """``acc + a @ b``, of matrices; the product has the dtype of `acc`.
+    """Return ``acc + a @ b``.
+
+    Args:
+      acc: a matrix ``[m, n]`` of floats.
+      a, b: matrices ``[m, k]`` and ``[k, n]`` of one dtype.
+
+    Returns:
+      A matrix ``[m, n]`` with the dtype of `acc`. The product has this dtype, too.
 
     Examples:
 
@@ -855,7 +885,14 @@ def wgmma_wait(n: int) -> None:
 
 
 def wgmma_accumulator_load(acc: Ref, *, wait_n: int | None = 0) -> Any:
-    """The value of an accumulator, after `wgmma_wait` of `wait_n` if it is not None.
+    """Return the value of an accumulator.
+
+    Args:
+      acc: a reference to the accumulator (memory of `ACC`), or a view of it.
+      wait_n: first call ``wgmma_wait(wait_n)``; None: do not wait.
+
+    Raises:
+      ValueError: `wait_n` is negative.
 
     Examples:
 
@@ -1032,7 +1069,14 @@ def commit_smem_to_gmem_group() -> None:
 
 
 def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
-    """Wait until at most `n` groups of copies are pending, or unread: all are complete after their call.
+    """Wait until at most `n` groups of copies are pending. Here, a copy is complete after its call.
+
+    Args:
+      n: a number of groups of copies, not negative.
+      wait_read_only: wait only until the sources are read; no effect here.
+
+    Raises:
+      ValueError: `n` is negative.
 
     Examples:
 
@@ -1084,7 +1128,14 @@ def _arrivals(what: str, barrier: Ref) -> tuple[Any, np.int32]:
 
 
 def barrier_arrive(barrier: Ref, *, predicate: Any = None) -> None:
-    """Arrive at a barrier, if `predicate` is None or true.
+    """Count an arrival at a barrier.
+
+    Args:
+      barrier: a reference to one barrier (memory of `Barrier`).
+      predicate: a boolean scalar; if it is False, nothing is counted. None means True.
+
+    Raises:
+      TypeError: `barrier` is not a reference to one barrier.
 
     Examples:
 
@@ -1181,7 +1232,17 @@ def barrier_arrive_and_wait(barrier: Ref) -> None:
 
 
 def semaphore_signal(semaphore: Ref, inc: Any = 1, *, device_id: Any = None, memory_scope: str = "sys") -> None:
-    """Add `inc`, an integer, to a semaphore; a `device_id` raises NotImplementedError: kernels run on one device.
+    """Add `inc` to a semaphore.
+
+    Args:
+      semaphore: a reference to one semaphore.
+      inc: an int32 scalar.
+      device_id: only None: kernels run on one device.
+      memory_scope: ``"sys"`` or ``"gpu"``; both have the same effect.
+
+    Raises:
+      NotImplementedError: `device_id` is not None.
+      ValueError: `memory_scope` is another string.
 
     Examples:
 
@@ -1204,7 +1265,14 @@ def semaphore_signal(semaphore: Ref, inc: Any = 1, *, device_id: Any = None, mem
 
 
 def semaphore_wait(semaphore: Ref, value: Any = 1, *, decrement: bool = True, memory_scope: str = "sys") -> None:
-    """`pl.semaphore_wait`; `memory_scope` is ``"sys"`` or ``"gpu"``, and there is one memory.
+    """`pl.semaphore_wait` with the memory for which a GPU waits.
+
+    Args:
+      semaphore, value, decrement: as in `pl.semaphore_wait`.
+      memory_scope: ``"sys"`` or ``"gpu"``; both have the same effect.
+
+    Raises:
+      ValueError: `memory_scope` is another string.
 
     Examples:
 
@@ -1375,7 +1443,11 @@ def planar_snake(lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_widt
 
 
 def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
-    """The largest one of 128, 64, 32 and 16 bytes that divides rows of this number of bits.
+    """Return the largest of 128, 64, 32 and 16 bytes that divides the length of a row.
+
+    Args:
+      minor_dim_bits: the length of a row (the last axis), in bits.
+      what: the name of the array in the message of the error.
 
     Raises:
       ValueError: none of them does; the message has `what`.

@@ -110,7 +110,12 @@ def shard_map(
 def shard_map_with_check_rep(
     f: Callable[P, R], mesh: Mesh | AbstractMesh, in_specs: Any, out_specs: Any, check_rep: bool = True
 ) -> Callable[P, R]:
-    """`shard_map` with its former interface in ``jax.experimental``: over all axes; `check_rep` is now `check_vma`.
+    """`shard_map` with its former interface in ``jax.experimental``.
+
+    Args:
+      f, in_specs, out_specs: as in `jax.shard_map`.
+      mesh: a mesh. `f` is mapped over all its axes.
+      check_rep: the former name of `check_vma`.
 
     Examples:
 

@@ -113,7 +113,15 @@ class Specialization:
 def make_callable(
     fun: Callable[..., Any], fun_sourceinfo: str | None = None, fun_signature: Any = None
 ) -> Callable[..., Any]:
-    """`colocated_python` of a function, with its name in messages and its visible signature.
+    """Return `colocated_python(fun)` with another name in messages, and another visible signature.
+
+    Args:
+      fun: takes and returns pytrees of arrays.
+      fun_sourceinfo: the name of the function in the messages of errors; None: its own name.
+      fun_signature: the `inspect.Signature` of the result, or None for that of `fun`.
+
+    Returns:
+      The function, as `colocated_python` returns it.
 
     Examples:
 
@@ -294,7 +302,15 @@ SINGLETON_OBJECT_STORE = ObjectStore()
 
 
 def wrap_class(cls: type, cls_sourceinfo: str | None = None) -> type:
-    """`colocated_python_class`, with the name of the class in messages.
+    """Return `colocated_python_class(cls)` with another name in messages.
+
+    Args:
+      cls: a class. Its methods take and return pytrees of arrays.
+      cls_sourceinfo: the name of the class in the messages of errors, or None for ``cls.__qualname__``.
+
+    Returns:
+      A class with the same methods. Each runs like a function of `colocated_python`. The object of `cls` is made at
+      the first call of a method.
 
     Examples:
 

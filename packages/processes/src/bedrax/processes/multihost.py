@@ -150,7 +150,14 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raise AssertionError on every process with other values, or shapes, than process 0.
+    """Check that all processes have the same pytree of arrays. Each process must call it.
+
+    Args:
+      in_tree: a pytree of arrays or numbers, of any shapes and dtypes.
+      fail_message: the beginning of the message of the error; default: "assert_equal".
+
+    Raises:
+      AssertionError: on each process whose values, shapes or dtypes differ from those of process 0.
 
     Examples:
 
@@ -255,7 +262,15 @@ def _shape_here(shape: Sequence[int], mesh: Any, spec: Any) -> tuple[int, ...]:
 
 
 def ltg_abstract_eval(arr: Any, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """The type of the global array for the array `arr` of a process (any object with a shape and a dtype).
+    """Return the type of the global array that consists of one block per process.
+
+    Args:
+      arr: the block of one process, or any object with a shape and a dtype.
+      global_mesh: a `Mesh` with the devices of all processes.
+      pspec: the `PartitionSpec` of the global array.
+
+    Returns:
+      A `ShapedArray`.
 
     Examples:
 
@@ -272,7 +287,15 @@ def ltg_abstract_eval(arr: Any, *, global_mesh: Any, pspec: Any) -> ShapedArray:
 
 
 def gtl_abstract_eval(arr: Any, *, global_mesh: Any, pspec: Any) -> ShapedArray:
-    """The type of a process's part of the global array `arr`; the inverse of `ltg_abstract_eval`.
+    """Return the type of the block of a global array on one process: the inverse of `ltg_abstract_eval`.
+
+    Args:
+      arr: the global array, or any object with a shape and a dtype.
+      global_mesh: a `Mesh` with the devices of all processes.
+      pspec: the `PartitionSpec` of the global array.
+
+    Returns:
+      A `ShapedArray`.
 
     Examples:
 
@@ -287,7 +310,15 @@ def gtl_abstract_eval(arr: Any, *, global_mesh: Any, pspec: Any) -> ShapedArray:
 
 
 def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
-    """One array of `host_local_array_to_global_array`.
+    """`host_local_array_to_global_array` of one array.
+
+    Args:
+      arr: the block of this process, an array or a NumPy array. A global array is returned unchanged.
+      global_mesh: a `Mesh` with the devices of all processes.
+      pspec: the `PartitionSpec` of the global array.
+
+    Returns:
+      The global array.
 
     Examples:
 
@@ -304,7 +335,15 @@ def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Any, pspec: 
 
 
 def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
-    """One array of `global_array_to_host_local_array`.
+    """`global_array_to_host_local_array` of one array.
+
+    Args:
+      arr: an array over all devices of the mesh. An array with another sharding is moved.
+      global_mesh: a `Mesh` with the devices of all processes; those of this process must form a block of it.
+      pspec: the `PartitionSpec` of the array.
+
+    Returns:
+      The block of the array on the devices of this process, an array over ``global_mesh.local_mesh``.
 
     Examples:
 

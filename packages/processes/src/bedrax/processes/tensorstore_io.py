@@ -278,7 +278,11 @@ async def async_deserialize(
 
 
 def run_serialization(arrays: Sequence[Any], tensorstore_specs: Sequence[Any]) -> None:
-    """Write arrays, and wait until they are written.
+    """Write arrays to files, and wait until all are written.
+
+    Args:
+      arrays: the arrays. Each process writes the parts on its own devices.
+      tensorstore_specs: a TensorStore specification per array, such as `get_tensorstore_spec` returns.
 
     Examples:
 

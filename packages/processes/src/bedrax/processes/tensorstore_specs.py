@@ -40,7 +40,11 @@ def is_tensorstore_spec_leaf(leaf: Any) -> bool:
 
 
 def merge_nested_ts_specs(dict1: dict[Any, Any], dict2: dict[Any, Any] | None) -> dict[Any, Any]:
-    """A new specification with the entries of both. Dictionaries inside are merged in the same way.
+    """Return a new specification with the entries of both. Nested dictionaries are merged in the same way.
+
+    Args:
+      dict1: a TensorStore specification, a nested dictionary.
+      dict2: further entries, or None. An entry replaces the one of `dict1` with the same name.
 
     Examples:
 

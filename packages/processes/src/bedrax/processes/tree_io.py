@@ -108,7 +108,18 @@ def save(data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True
 def nonblocking_save(
     data: Any, directory: str | os.PathLike[str], *, overwrite: bool = True, ts_specs: Any = None
 ) -> concurrent.futures.Future[Any]:
-    """`save` in the background: the data is copied at the return; the result of the future is None.
+    """Save a pytree of arrays in the background.
+
+    Args:
+      data: a pytree of arrays, as in `save`. Its values are copied before this function returns.
+      directory, overwrite, ts_specs: as in `save`.
+
+    Returns:
+      A future. Its result is None. An error of the write is raised by ``result()``.
+
+    Raises:
+      FileExistsError: the folder is not empty and must not be overwritten.
+      TypeError: a leaf is not an array.
 
     Examples:
 
@@ -207,7 +218,13 @@ def load(directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None,
 def nonblocking_load(
     directory: str | os.PathLike[str], shardings: Any, *, mask: Any = None, ts_specs: Any = None
 ) -> concurrent.futures.Future[Any]:
-    """`load` in the background.
+    """Load the result of `save` in the background.
+
+    Args:
+      directory, shardings, mask, ts_specs: as in `load`.
+
+    Returns:
+      A future. Its result is the loaded pytree. An error of the read is raised by ``result()``.
 
     Examples:
 

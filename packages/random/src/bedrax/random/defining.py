@@ -59,7 +59,14 @@ def define_prng_impl(
 
 
 def seed_with_impl(impl: KeyImplementation, seed: Any) -> Array:
-    """A key of a generator, from an integer: `random_seed` with its arguments in the other order.
+    """Return `random_seed` with its arguments in the other order: keys for integers.
+
+    Args:
+      impl: a generator, as in `random_seed`.
+      seed: an integer, or an array of integers.
+
+    Returns:
+      An array of keys, of the shape of `seed`.
 
     Examples:
 

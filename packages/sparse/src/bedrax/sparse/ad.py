@@ -16,7 +16,15 @@ __all__ = ["flatten_fun_for_sparse_ad", "grad", "is_sparse", "jacfwd", "jacobian
 def flatten_fun_for_sparse_ad(
     fun: Callable[..., Any], argnums: int | Sequence[int], args: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """A function of sparse and dense arrays as a function of their leaves.
+    """Return a function of sparse and dense arrays as a function of their leaves.
+
+    Args:
+      fun: a function of pytrees of sparse and dense arrays.
+      argnums: the position or positions of the arguments that are differentiated.
+      args: the arguments.
+
+    Raises:
+      ValueError: a position in `argnums` is out of range or occurs twice.
 
     Returns:
       (function of leaves, positions of the differentiated leaves, leaves, function from a list of values for these

@@ -373,10 +373,20 @@ def bcoo_gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> BCOO:
-    """Windows at computed positions, like `jax.lax.gather`.
+    """Return the windows of a sparse array at given positions, like `jax.lax.gather`.
 
-    Each position makes an element of the batch. The dimensions of the positions are batch dimensions of the result
-    if they come first, and sparse ones otherwise.
+    Each position makes one element of the batch. The batch dimensions are batch dimensions of the layout if they come
+    first in the result, and sparse dimensions otherwise.
+
+    Args:
+      operand: a BCOO array.
+      start_indices: an integer array ``[..., number of indexed dimensions]``.
+      dimension_numbers: a `GatherDimensionNumbers` without batching dimensions.
+      slice_sizes: the size of a window along each dimension of `operand`.
+      unique_indices, indices_are_sorted: promises of the caller; no effect.
+      mode: a `GatherScatterMode`, its name, or None. ``"fill"`` and None give zeros for a window that is not inside,
+        the other modes move the window inside.
+      fill_value: only 0 or None.
 
     Raises:
       NotImplementedError: batching dimensions, or a `fill_value` other than 0.
@@ -532,8 +542,21 @@ def bcoo_conv_general_dilated(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> BCOO:
-    """A convolution of sparse arrays, like `jax.lax.conv_general_dilated`: every pair of elements contributes to one
-    element.
+    """Return the convolution of two sparse arrays, like `jax.lax.conv_general_dilated`.
+
+    The product of each pair of stored elements is added to one element of the result.
+
+    Args:
+      lhs: the input, with a batch, a feature and spatial dimensions; all are sparse dimensions.
+      rhs: the kernel; all its dimensions are sparse dimensions.
+      window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers: as in `jax.lax.conv_general_dilated`.
+      feature_group_count, batch_group_count: only 1.
+      precision: no effect: products are added one by one.
+      preferred_element_type: the dtype of the result; None: the promoted dtype of the operands.
+      out_sharding: only None.
+
+    Returns:
+      A BCOO array. It stores an element per pair of stored elements, also where the element is 0.
 
     Raises:
       NotImplementedError: groups, or batch or dense dimensions of the operands' layout.

@@ -57,7 +57,14 @@ def eye(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> JAXSparse:
-    """A matrix with ones on its `k`-th diagonal. Args: see `jax.numpy.eye` and `empty`.
+    """Return a sparse matrix with ones on one diagonal, and zeros elsewhere.
+
+    Args:
+      N, M: the numbers of rows and columns; `M` is `N` by default.
+      k: the diagonal: 0 is the main diagonal, positive numbers are above it.
+      dtype: the dtype of the elements; default: the default float dtype.
+      index_dtype: the dtype of the indices.
+      sparse_format, kwds: as in `empty`.
 
     Examples:
 

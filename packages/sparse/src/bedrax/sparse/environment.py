@@ -142,7 +142,14 @@ class SparsifyEnv:
 
 
 def arrays_to_spvalues(spenv: SparsifyEnv, args: Any) -> Any:
-    """The leaves of a pytree, dense and sparse arrays, as new values.
+    """Add arrays to an environment, and return their values.
+
+    Args:
+      spenv: the environment, which gets the buffers of the arrays.
+      args: a pytree of dense and sparse arrays.
+
+    Returns:
+      The pytree with a `SparsifyValue` in place of each array.
 
     Examples:
 
@@ -177,7 +184,14 @@ def _is_value(x: Any) -> bool:
 
 
 def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """The inverse of `arrays_to_spvalues`.
+    """Return the arrays of values: the inverse of `arrays_to_spvalues`.
+
+    Args:
+      spenv: the environment with the buffers of the values.
+      spvalues: a pytree of `SparsifyValue`.
+
+    Returns:
+      The pytree with a dense, BCOO or BCSR array in place of each value.
 
     Examples:
 
@@ -208,7 +222,14 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: Any) -> Any:
 
 
 def spvalues_to_avals(spenv: SparsifyEnv, spvalues: Any) -> Any:
-    """The types of the arrays of the values.
+    """Return the types of the arrays of values.
+
+    Args:
+      spenv: the environment with the buffers of the values.
+      spvalues: a pytree of `SparsifyValue`.
+
+    Returns:
+      The pytree with a `ShapedArray` in place of each value.
 
     Examples:
 
@@ -251,7 +272,16 @@ def sparsify_raw(f: Callable[..., Any]) -> Callable[..., Any]:
 def eval_sparse(
     jaxpr: Jaxpr, consts: Sequence[Any], spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv
 ) -> list[Any]:
-    """Run a program on values. Returns a value per result.
+    """Evaluate a program on dense and sparse values.
+
+    Args:
+      jaxpr: a program of dense arrays.
+      consts: the values of its constants, arrays.
+      spvalues: a `SparsifyValue` per argument.
+      spenv: the environment of these values. It gets the buffers of the results.
+
+    Returns:
+      A list with a `SparsifyValue` per result.
 
     Examples:
 

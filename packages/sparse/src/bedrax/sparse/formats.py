@@ -248,7 +248,15 @@ JAXSparse.__hash__ = None
 
 
 def broadcasting_vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
-    """`vmap` that broadcasts a mapped axis of size 1.
+    """`vmap` in which a mapped axis of size 1 counts as one of any size.
+
+    Args:
+      fun: a function of positional arguments.
+      in_axes: the mapped axis of each argument, an array, or one for all; None: the argument is not mapped.
+      out_axes: as in `jax.vmap`.
+
+    Raises:
+      ValueError: mapped axes have different sizes, and both are not 1; raised when the function is called.
 
     Examples:
 
@@ -278,7 +286,13 @@ def broadcasting_vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any =
 
 
 def nfold_vmap(fun: Callable[..., Any], N: int, *, broadcasted: bool = True, in_axes: Any = 0) -> Callable[..., Any]:
-    """`vmap` of `vmap`..., over the first `N` axes of the arguments.
+    """Apply `vmap` `N` times, for the first `N` axes of the arguments.
+
+    Args:
+      fun: a function of positional arguments.
+      N: the number of applications.
+      broadcasted: use `broadcasting_vmap`, in which an axis of size 1 counts as one of any size.
+      in_axes: as in `jax.vmap`, for each application.
 
     Examples:
 

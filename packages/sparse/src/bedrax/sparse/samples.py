@@ -92,7 +92,11 @@ def iter_subsets(s: Sequence[Any]) -> Iterable[tuple[Any, ...]]:
 
 
 def iter_sparse_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
-    """All layouts of an array of some shape.
+    """Yield all layouts of BCOO arrays of a shape.
+
+    Args:
+      shape: the shape; only its length matters.
+      min_n_batch: the least number of batch dimensions.
 
     Examples:
 
@@ -108,7 +112,11 @@ def iter_sparse_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[
 
 
 def iter_bcsr_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:
-    """All layouts with two sparse dimensions.
+    """Return an iterator over the layouts of BCSR arrays of a shape: those with two sparse dimensions.
+
+    Args:
+      shape: the shape; only its length matters.
+      min_n_batch: the least number of batch dimensions.
 
     Examples:
 
@@ -127,7 +135,7 @@ def rand_sparse(
     post: Callable[..., Any] = lambda x: x,
     rand_method: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A function ``(shape, dtype) -> dense array`` with only `nse` (a number, or a share) nonzero elements.
+    """Return a function ``(shape, dtype) -> dense array`` that makes random arrays with few nonzero elements.
 
     Args:
       post: applied to the array.
@@ -161,7 +169,11 @@ def rand_bcoo(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> Callable[..., Any]:
-    """A function ``(shape, dtype) -> BCOO``; see `rand_sparse`.
+    """Return a function ``(shape, dtype) -> BCOO`` that makes random arrays.
+
+    Args:
+      rng, rand_method, nse: as in `rand_sparse`.
+      n_batch, n_dense: the numbers of batch and dense dimensions of the layout.
 
     Examples:
 
@@ -182,7 +194,11 @@ def rand_bcsr(
     n_batch: int = 0,
     n_dense: int = 0,
 ) -> Callable[..., Any]:
-    """A function ``(shape, dtype) -> BCSR``; see `rand_sparse`.
+    """Return a function ``(shape, dtype) -> BCSR`` that makes random arrays.
+
+    Args:
+      rng, rand_method, nse: as in `rand_sparse`.
+      n_batch, n_dense: the numbers of batch and dense dimensions of the layout.
 
     Examples:
 

@@ -164,7 +164,14 @@ def run_sparse(fun: Callable[..., Any], args: Any) -> Any:
 
 
 def sparsify_fun(wrapped_fun: Any, args: list[ArrayOrSparse]) -> list[ArrayOrSparse]:
-    """The results of a function of flat arrays (a `WrappedFun`, or a plain one) on dense and sparse ones.
+    """Apply a function of dense arrays to dense and sparse arrays.
+
+    Args:
+      wrapped_fun: a `WrappedFun`, or a function, from arrays to a list of arrays.
+      args: dense and sparse arrays, one per argument.
+
+    Returns:
+      A list of dense and sparse arrays.
 
     Examples:
 

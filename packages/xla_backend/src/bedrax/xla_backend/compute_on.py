@@ -106,7 +106,11 @@ def compute_on2(
     out_memory_spaces: Any,
     compiler_options: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """`compute_on` by its name in earlier versions.
+    """`compute_on` under its name in earlier versions.
+
+    Args:
+      f: a function of pytrees of arrays. Without it, returns a decorator.
+      compute_type, out_memory_spaces, compiler_options: as in `compute_on`.
 
     Examples:
 

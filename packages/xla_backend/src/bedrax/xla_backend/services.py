@@ -132,7 +132,16 @@ def create_compile_options(
     np_dev: Any,
     compiler_options: Any,
 ) -> Any:
-    """XLA's options for a program on an array of devices; see `get_compile_options`.
+    """Return XLA's options for a program on an array of devices.
+
+    Args:
+      computation: the program; no effect: the options do not depend on it.
+      tuple_args: whether the program takes one tuple instead of its arguments.
+      allow_prop_to_inputs: a boolean per argument: whether the partitioner chooses its sharding.
+      allow_prop_to_outputs: a boolean per result: the same.
+      backend: the client of a platform.
+      np_dev: a NumPy array of devices, one partition each.
+      compiler_options: options of XLA by name, or None.
 
     Examples:
 
@@ -154,7 +163,14 @@ def create_compile_options(
 
 
 def register_backend_cache(cache: Any, for_what: str) -> None:
-    """Call ``cache.cache_clear()`` when all caches are cleared; `for_what` is its name in messages.
+    """Register a cache that `jax.clear_caches` clears by ``cache.cache_clear()``.
+
+    Args:
+      cache: an object with the method ``cache_clear()``, such as a function with `functools.lru_cache`.
+      for_what: the name of the cache in the message of the error.
+
+    Raises:
+      TypeError: `cache` has no such method.
 
     Examples:
 
@@ -293,7 +309,12 @@ class PipelineStage(enum.IntEnum):
 
 
 def clear_hlo_module_transformation(name: str, stage: Any = PipelineStage.PRE_SCHEDULER, platforms: Any = None) -> bool:
-    """Whether a transformation of this name existed: always False, because none can be registered.
+    """Return whether a transformation of this name existed: always False, because none can be registered.
+
+    Args:
+      name: the name of the transformation.
+      stage: a `PipelineStage`.
+      platforms: names of platforms, or None for all.
 
     Examples:
 

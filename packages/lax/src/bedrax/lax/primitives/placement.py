@@ -204,7 +204,13 @@ shard_alike_p.abstract(lambda x, y: [x, y])
 
 
 def shard_alike(x: Any, y: Any) -> tuple[Any, ...]:
-    """Two pytrees of arrays, each leaf split like the one at its place in the other, in a way the compiler chooses.
+    """Return two pytrees of arrays in which corresponding leaves have equal shardings, chosen by the compiler.
+
+    Args:
+      x, y: pytrees of arrays, of one structure. Corresponding leaves have one shape.
+
+    Returns:
+      The two pytrees, with the same values.
 
     Raises:
       ValueError: their structures, or the shapes of two leaves, differ.

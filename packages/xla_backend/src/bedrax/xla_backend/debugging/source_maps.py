@@ -292,7 +292,16 @@ def compile_with_env(
     env_flags: dict[Any, Any],
     compiler_flags: dict[str, Any],
 ) -> Any:
-    """The compiled function, with variables of the environment set while it is compiled.
+    """Compile a function while variables of the environment are set.
+
+    Args:
+      f: a function, or the result of `jit`.
+      f_args, f_kwargs: its positional and keyword arguments, arrays or `ShapeDtypeStruct`.
+      env_flags: values of environment variables by name, strings. The variables get their former values afterwards.
+      compiler_flags: options of the compiler by name.
+
+    Returns:
+      The compiled function.
 
     Examples:
 

@@ -244,7 +244,21 @@ def lower_jaxpr_to_fun(
     out_avals: Sequence[Any] | None = None,
     **options: Any,
 ) -> Any:
-    """Add a program to a module as a function with the same arguments and results. Returns the function.
+    """Add a program to a module, as a function with the same arguments and results.
+
+    Args:
+      ctx: the `ModuleContext`, as ``ctx.module_context`` in a rule.
+      name: the name of the function. A suffix makes it unique.
+      jaxpr: the program, with the values of its constants.
+      effects: only empty: ordered effects are not supported.
+      num_const_args: only 0: constants are in the function.
+      in_avals: the types of the program's arguments.
+      main_function: whether the function is public.
+      out_avals: the types of the program's results, or None.
+      options: further options of upstream. Only their defaults are supported.
+
+    Returns:
+      The function, a ``func.FuncOp``.
 
     Raises:
       NotImplementedError: ordered effects, constants as arguments, or options of programs over many devices.
@@ -328,7 +342,14 @@ def jaxpr_subcomp(
 
 
 def unflatten_ir_values_like_types(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
-    """Group values by the structure of types: a tuple of types takes a tuple of values. Inverse of `flatten_ir_values`.
+    """Group values by the structure of types: the inverse of `flatten_ir_values`.
+
+    Args:
+      xs: the values, one after another.
+      ys: the types. A tuple of types takes a tuple of values.
+
+    Raises:
+      ValueError: there are more values than types.
 
     Examples:
 

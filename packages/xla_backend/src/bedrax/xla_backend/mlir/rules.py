@@ -335,7 +335,11 @@ def dtype_to_ir_type(dtype: Any) -> Any:
 
 
 def aval_to_ir_type(ctx: Any, aval: AbstractValue | None = None) -> Any:
-    """The MLIR type of values of type `aval`. The context may be left out.
+    """Return the MLIR type of values of a type. The context may be left out: ``aval_to_ir_type(aval)``.
+
+    Args:
+      ctx: the context of the lowering; no effect.
+      aval: the type, such as a `ShapedArray`.
 
     Examples:
 
@@ -348,7 +352,10 @@ def aval_to_ir_type(ctx: Any, aval: AbstractValue | None = None) -> Any:
 
 
 def aval_to_ir_types(ctx: Any, aval: AbstractValue | None = None) -> tuple[Any, ...]:
-    """The MLIR types that represent `aval`: one. The context may be left out.
+    """Return the MLIR types that represent a type, always one. The context may be left out.
+
+    Args:
+      ctx, aval: as in `aval_to_ir_type`.
 
     Examples:
 
@@ -452,7 +459,11 @@ ConstantHandler = Callable[..., Any]
 
 
 def register_constant_handler(type_: type, handler_fun: Callable[..., Any]) -> None:
-    """Register the conversion of values of a type to constants: ``handler_fun(val, aval) -> value``.
+    """Register the conversion of values of a Python type to constants.
+
+    Args:
+      type_: the type of the values. Subclasses need a handler of their own.
+      handler_fun: ``(val, aval) -> MLIR value``, for a value and its type (or None).
 
     Examples:
 
@@ -501,7 +512,10 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: AbstractValue | N
 
 
 def ir_constants(val: Any, *, const_lowering: Any = None, aval: AbstractValue | None = None) -> tuple[Any, ...]:
-    """The values that represent a constant: one.
+    """Return the MLIR values that represent a constant, always one.
+
+    Args:
+      val, const_lowering, aval: as in `ir_constant`.
 
     Examples:
 
@@ -519,7 +533,11 @@ def ir_constants(val: Any, *, const_lowering: Any = None, aval: AbstractValue | 
 
 
 def shape_tensor(ctx: Any, sizes: Sequence[Any]) -> Any:
-    """Sizes, which may be symbolic, as a rank-1 i32 value.
+    """Return sizes as one MLIR value, a vector of i32.
+
+    Args:
+      ctx: the context of the rule.
+      sizes: integers or symbolic dimensions.
 
     Examples:
 
@@ -685,7 +703,11 @@ def make_ir_context() -> Any:
 
 
 def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
-    """A module as text.
+    """Return the text of an MLIR module.
+
+    Args:
+      module: an `ir.Module`.
+      enable_debug_info: whether the text has source locations; None: False.
 
     Examples:
 
