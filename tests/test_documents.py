@@ -42,18 +42,27 @@ def test_every_public_name_has_an_example_and_describes_its_arguments():
     assert shown.strip() == "[] [] []"
 
 
+def example_of_a_function(x, y=0, /, *, scale=1, offset=0):
+    """Replaced in the test."""
+
+
 @pytest.mark.parametrize(
-    ("text", "names"),
+    ("text", "missing"),
     [
-        ("The sum.\n\nArgs:\n  x, y: arrays.", True),
-        ("The sum; arguments as in `add`.", True),
-        ("The sum.\n\nArgs: see `add`.", True),
-        ("The sum of its arguments.", False),
-        ("The sum.\n\nReturns:\n  An array.", False),
+        ("Their sum.\n\nArgs:\n  x, y: arrays.\n  scale, offset: numbers.", ""),
+        ("Their sum.\n\nArgs:\n  a, b: arrays, by position.\n  scale, offset: numbers.", ""),
+        ("Their sum; arguments as in `add`.", ""),
+        ("Their sum.\n\nArgs: see `add`.", ""),
+        ("Their sum, by `scale` and `offset`.", "no section"),
+        ("Their sum.\n\nArgs:\n  scale: a number.", "offset"),
+        ("Their sum.\n\nArgs:\n  x: an array.\n\nExamples:\n\n  >>> add(1, scale=2, offset=3)", "scale, offset"),
+        ("Their sum.\n\nReturns:\n  An array.", "scale, offset"),
     ],
 )
-def test_a_docstring_without_arguments_is_found(text, names):
-    assert bool(run_documents.NAMES_ARGUMENTS.search(text)) == names
+def test_a_parameter_that_is_not_described_is_found(monkeypatch, text, missing):
+    found = ("here.add", example_of_a_function, text)
+    monkeypatch.setattr(run_documents, "stated", lambda module: [found])
+    assert list(run_documents.lacking_arguments("here")) == ([f"here.add: {missing}"] if missing else [])
 
 
 def test_help_shows_examples_and_names_that_are_the_same_function_share_one():

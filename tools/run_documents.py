@@ -57,7 +57,8 @@ class Close(doctest.OutputChecker):
 
 
 # A docstring describes the arguments of a function in a section, or names the function whose arguments they are.
-NAMES_ARGUMENTS = re.compile(r"^Args:|\barguments (and result )?as (in|for|there)\b", re.MULTILINE | re.IGNORECASE)
+ARGUMENTS = re.compile(r"^Args:", re.MULTILINE)
+AS_ELSEWHERE = re.compile(r"\barguments (and result )?as (in|for|there)\b|^Args: see `", re.MULTILINE | re.IGNORECASE)
 
 # The modules that classes of the packages below state, as users import them from there.
 AS_USERS_SEE = ("jax.errors", "jax.numpy")
@@ -158,14 +159,19 @@ def lacking(name):
 
 
 def lacking_arguments(name):
-    """The public functions of a module of `jax` with two parameters or more that do not describe them."""
+    """The public functions of a module of `jax` that do not describe a parameter, and these parameters.
+
+    A description names the parameter before the examples. The names of positional parameters may differ from it.
+    """
     for n, value, text in stated(name):
-        if (
-            inspect.isroutine(value)
-            and len(inspect.signature(value).parameters) > 1
-            and not NAMES_ARGUMENTS.search(text)
-        ):
-            yield n
+        parameters = inspect.signature(value).parameters.values() if inspect.isroutine(value) else ()
+        if len(parameters) < 2 or AS_ELSEWHERE.search(text):
+            continue
+        described = text.partition("\nExamples:")[0]
+        named = [p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY and not p.name.startswith("_")]
+        missing = [p for p in named if not re.search(rf"\b{p}\b", described)]
+        if missing or not ARGUMENTS.search(text):
+            yield f"{n}: {', '.join(missing) or 'no section'}"
 
 
 def left_over():

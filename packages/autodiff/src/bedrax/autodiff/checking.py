@@ -111,6 +111,7 @@ def check_jvp(
       args: the arguments of `f`, pytrees of float or complex arrays.
       atol, rtol: tolerances, numbers or dictionaries by dtype.
       eps: step of the differences.
+      err_msg: the beginning of the messages of errors.
 
     Raises:
       AssertionError: values or derivatives disagree.
@@ -204,7 +205,12 @@ def check_grads(
     """Compare derivatives of `f` up to `order` with central differences, by checking the derivatives' derivatives in turn.
 
     Args:
+      f: a function of pytrees of float or complex arrays.
+      args: its arguments.
+      order: how many times derivatives are taken, at least 1.
       modes: "fwd" (jvp), "rev" (vjp), or both.
+      atol, rtol: tolerances, numbers or dictionaries by dtype; None: tolerances for the dtype.
+      eps: the step of the differences; None: a step for the dtype.
 
     Raises:
       AssertionError: some derivative disagrees.

@@ -76,6 +76,7 @@ def grad(
       has_aux: `fun` returns ``(scalar, aux)``; aux is passed through.
       holomorphic: `fun` is a holomorphic function of complex arguments.
       allow_int: allow integer arguments; their gradients have dtype `float0`.
+      reduce_axes: only ``()``. Sum over named axes in `fun`.
 
     Returns:
       A function like `fun` that returns the gradient, a pytree like the argument (a tuple of

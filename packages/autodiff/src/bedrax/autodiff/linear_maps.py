@@ -647,6 +647,7 @@ def vjp(
         `in_nzs`.
       in_nzs: which leaves of the arguments are differentiated; the others have cotangents of zeros. A boolean, or a tree of
         booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
+      reduce_axes: only ``()``. Sum over named axes in `fun`.
 
     Returns:
       ``(result, vjp_fun)``, and aux: ``vjp_fun(ct)`` is a tuple with a cotangent per primal. ``vjp_fun.out_nzs``
@@ -723,6 +724,7 @@ def linear_transpose(
     Args:
       fun: linear in its arguments.
       primals: arrays, or anything with a shape and dtype, like its arguments.
+      reduce_axes: only ``()``. Sum over named axes in `fun`.
 
     Returns:
       A function from a cotangent of the result to a tuple of cotangents of the arguments.

@@ -393,8 +393,10 @@ def linear_prop(
     """The result and its series for an operation that is linear in all of its operands together.
 
     Args:
+      prim: the primitive of the operation.
       primals_in: the operands.
       series_in: per operand, the list of the terms of its path, equally many.
+      params: the parameters of the operation.
 
     Returns:
       (result, list of terms); both are lists, one entry per result, if the primitive has several.
@@ -448,6 +450,7 @@ def deriv_prop(
     Terms are derivatives of the paths. Leibniz's rule for ``f'(x) x'`` gives those of the result.
 
     Args:
+      prim: the primitive of the operation.
       deriv: ``x -> f'(x)``, elementwise, made of operations that `jet` supports.
       primals_in, series_in: lists with one entry, as for `linear_prop`.
 

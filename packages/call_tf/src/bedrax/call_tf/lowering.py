@@ -178,6 +178,8 @@ def emit_tf_embedded_graph_custom_call(
       concrete_function_flat_tf: the function of flat arguments; captured values become constants.
       operands: a value per argument.
       output_avals: types of the results.
+      has_side_effects: whether the call stays although its results are not used.
+      ordered: whether the call keeps its order among others with `ordered`.
 
     Returns:
       A value per result.

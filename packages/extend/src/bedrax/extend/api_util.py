@@ -44,10 +44,12 @@ def debug_info(
     sourceinfo: str | None = None,
     signature: Any = None,
 ) -> DebugInfo:
-    """Names for messages about a function traced with these arguments.
+    """Return the names for messages about a function and its arguments.
 
     Args:
-      traced_for: the transformation that traces it.
+      traced_for: the transformation that traces the function.
+      fun: the function.
+      args, kwargs: its arguments. Their structure gives the names of the leaves.
       static_argnums, static_argnames: positions and names of the arguments that are not part of the program.
       result_paths_thunk: called if the names of results are needed.
       sourceinfo: the source location of the function. Default: that of its code.

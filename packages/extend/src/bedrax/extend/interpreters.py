@@ -185,6 +185,7 @@ def defbilinear(prim: Primitive, lhs_rule: Any, rhs_rule: Any) -> None:
     """Register a primitive as linear in each of its two operands, like a product.
 
     Args:
+      prim: the primitive.
       lhs_rule: ``(ct, x, y, **params) -> cotangent`` of `x`, which is an `UndefinedPrimal`.
       rhs_rule: likewise for `y`.
 
@@ -291,8 +292,10 @@ def bdim_at_front(x: ArrayLike, bdim: int, size: int, mesh_axis: str | None = No
     """A batch with the mapped axis first.
 
     Args:
+      x: an array.
       bdim: the mapped axis of `x`; None (`not_mapped`) if it has none: then `x` is repeated.
       size: the number of repetitions of `x`.
+      mesh_axis: only None.
 
     Examples:
 
@@ -455,14 +458,16 @@ def jvp(
     instantiate: bool = True,
     transform_stack: bool = True,
 ) -> tuple[Any, ...]:
-    """Push tangents through a function of flat values that returns a list (with `has_aux`: a pair of the list and
-    more).
+    """Push tangents through a function of flat values.
 
     Args:
-      fun: a `WrappedFun` or a function.
-      tangents: values, or `Zero`.
-      instantiate: return values for tangents that are zero.
-      transform_stack: names of scopes; the current scopes are used.
+      fun: a `WrappedFun` or a function, from values to a list of values; with `has_aux`, to a pair of such a list and
+        of other results.
+      primals: its arguments.
+      tangents: a tangent per argument: a value of the same shape, or `Zero`.
+      has_aux: whether `fun` returns a pair.
+      instantiate: whether tangents of results that are zero are values; otherwise they are `Zero`.
+      transform_stack: no effect: operations keep the current named scopes.
 
     Returns:
       (results, their tangents), and with `has_aux` the rest of the result of `fun`.
@@ -608,6 +613,7 @@ def register_vmappable(
     """Register the `vmap` of a class of pytrees whose static data depend on their shapes.
 
     Args:
+      data_type: the class.
       spec_type, axis_size_type: only `int`: an axis, and its size.
       to_elt: ``(function of an array, get_index, batch, axis) -> element``; the function maps an array and its axis.
       from_elt: ``(function of an array, size, element, axis) -> batch``.

@@ -208,6 +208,9 @@ def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: 
     """Run a program under the current trace: see `bedrax.core.ir.eval_jaxpr`.
 
     Args:
+      jaxpr: the program.
+      consts: the values of its constants.
+      args: its arguments.
       propagate_source_info: whether recorded equations have the locations of the program instead of that of the caller.
 
     Examples:

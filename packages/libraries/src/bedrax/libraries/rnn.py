@@ -220,6 +220,10 @@ def lstm_ref(
       W_ih, W_hh, b_ih, b_hh: see `unpack_lstm_weights`.
       seq_lengths: ``[batch]``: the length of each sequence; the rest is padding, with outputs of 0.
       dropout: only 0.
+      input_size, hidden_size: the numbers of features of an input and of a hidden state.
+      num_layers: the number of layers.
+      bidirectional: whether each layer also has a backward direction.
+      precision: the `jax.lax.Precision` of the matrix products.
 
     Returns:
       (outputs ``[batch, time, directions * hidden_size]``, the last hidden states and cells, like the first ones).

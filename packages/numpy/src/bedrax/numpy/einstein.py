@@ -283,6 +283,7 @@ def einsum(
       precision: see `jax.lax.Precision`.
       preferred_element_type: dtype of the result; by default the promoted dtype of the operands.
       out_sharding: optional placement of the result.
+      out: only None.
 
     Raises:
       TypeError: an operand is not an array.

@@ -17,6 +17,7 @@ def ravel_pytree(pytree_: Any = None, /, **given: Any) -> tuple[Any, Callable[..
 
     Args:
       pytree_: a pytree of arrays and scalars.
+      given: only ``pytree=``, instead of the positional argument.
 
     Returns:
       (vector of all elements, of the promoted dtype; the function that turns such a vector into

@@ -552,6 +552,7 @@ def trace(
       offset: which diagonal, above the main one if positive; may be traced.
       axis1, axis2: the axes of the matrices.
       dtype: dtype of the sum; by default that of `a`, but at least the default integer type for integers.
+      out: only None.
 
     Returns:
       An array without the two axes.

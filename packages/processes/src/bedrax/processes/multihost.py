@@ -381,6 +381,8 @@ def ltg_batcher(
       axis_data: the mapped axis.
       vals_in, dims_in: the one operand, and its mapped axis.
       prim: the operation; by default `host_local_array_to_global_array_p`.
+      global_mesh: a `Mesh` with the devices of all processes.
+      pspec: the `PartitionSpec` of an element of the global batch.
     """
     (x,), (d,) = vals_in, dims_in
     entries = [*tuple(pspec), *[None] * (d - len(tuple(pspec)))]

@@ -585,6 +585,7 @@ def istft(
       input_onesided: the frequencies are those of a real signal.
       boundary: the signal was extended by half a segment.
       fs, window, nperseg, noverlap, nfft: as for `stft`; defaults follow from the number of frequencies.
+      time_axis, freq_axis: the axes of `Zxx` along which times and frequencies run.
 
     Returns:
       ``(times, signal)``.

@@ -374,6 +374,8 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
     """The elements of a dense array at the indices of a sparse one.
 
     Args:
+      sparr: a `BCOO` array with the indices.
+      arr: a dense array of the same shape.
       assume_unique: whether indices are unique. Default: the promise of the array. If not, the first one of elements
       with equal indices gets the value, and the others 0.
 
@@ -451,6 +453,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """The array with sorted, unique indices.
 
     Args:
+      mat: a `BCOO` array.
       nse: the number of elements to store; needed for traced indices. If it is too small, the last elements are lost.
 
     Raises:
@@ -605,6 +608,8 @@ def bcoo_update_layout(
     """The same array with other numbers of batch and dense dimensions.
 
     Args:
+      mat: a `BCOO` array.
+      n_batch, n_dense: the numbers of batch and dense dimensions; None: as in `mat`.
       on_inefficient: the reaction if sparse dimensions become batch or dense ones, so that each element of these has
       space for all: ``"error"``, ``"warn"``, or None.
 

@@ -110,6 +110,7 @@ def bcoo_dot_general(
         dimensions of the product are batch dimensions of sparse operands.
       precision: see `jax.lax.dot_general`; products of two sparse arrays are always computed exactly.
       preferred_element_type: the dtype of the computation and of the result.
+      out_sharding: only None.
 
     Returns:
       A dense array; a `BCOO` array if both operands are.

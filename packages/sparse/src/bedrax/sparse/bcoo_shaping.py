@@ -128,10 +128,12 @@ def bcoo_broadcast_in_dim(
     """Broadcast a sparse array to a larger shape.
 
     Args:
+      mat: a `BCOO` array.
       shape: the shape of the result.
       broadcast_dimensions: the position of each dimension of `mat` in it. New dimensions are batch dimensions before
       the sparse ones, dense ones after them, and sparse ones between them, which repeat the stored elements. New
       dimensions of size 1 at the end are also sparse if there are no dense ones.
+      sharding: only None.
 
     Examples:
 
@@ -481,7 +483,10 @@ def bcoo_reshape(
     """The array in another shape, with separate batch, sparse and dense dimensions.
 
     Args:
+      mat: a `BCOO` array.
+      new_sizes: the shape of the result; one size may be -1, which stands for the fitting size.
       dimensions: a permutation of the axes to apply first.
+      sharding: only None.
 
     Examples:
 

@@ -35,6 +35,9 @@ def empty(
     """An array of zeros that stores nothing.
 
     Args:
+      shape: the shape.
+      dtype: the dtype of the elements; default: the default float dtype.
+      index_dtype: the dtype of the indices.
       sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.
       kwds: options of the format: `n_batch`, `n_dense`, `nse` (the number of elements that can be stored).
 
@@ -100,6 +103,8 @@ def random_bcoo(
       unique_indices: draw indices without replacement.
       sorted_indices: sort them.
       generator: ``(key, shape, dtype=..., **kwds) -> data``.
+      indices_dtype: the dtype of the indices; default: an integer dtype.
+      n_batch, n_dense: the numbers of batch and dense dimensions.
 
     Examples:
 

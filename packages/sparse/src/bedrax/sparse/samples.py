@@ -138,6 +138,8 @@ def rand_sparse(
     """Return a function ``(shape, dtype) -> dense array`` that makes random arrays with few nonzero elements.
 
     Args:
+      rng: a NumPy `RandomState`.
+      nse: the number of nonzero elements, or, below 1, their share.
       post: applied to the array.
       rand_method: ``rng -> (shape, dtype) -> array``; default: normal numbers.
 

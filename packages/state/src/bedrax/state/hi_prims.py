@@ -814,6 +814,7 @@ def jvp_from_lin(self: HiPrim, primals: tuple[Any, ...], tangents: tuple[Any, ..
     """The rule `jvp` from `lin` and `linearized`, for a class attribute: ``jvp = jvp_from_lin``.
 
     Args:
+      self: the operation, a `HiPrim`.
       primals, tangents: a tuple each, with an entry for each argument. Tangents may be `Zero`.
 
     Returns:

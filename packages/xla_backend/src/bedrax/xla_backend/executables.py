@@ -144,6 +144,7 @@ def deserialize_and_load(
     """The compiled program of `serialize`'s results. Nothing is traced or compiled.
 
     Args:
+      serialized, in_tree, out_tree: the results of `serialize`.
       backend: the platform (by default the default platform). It must have the devices of the compilation.
       execution_devices: devices to run on instead of those.
 

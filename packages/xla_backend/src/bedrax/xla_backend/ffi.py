@@ -88,6 +88,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
       fn: a capsule (see `pycapsule`), or a dictionary of capsules by stage (``"execute"``, ``"instantiate"``, ...).
       platform: ``"cpu"``, ``"cuda"``, ...
       api_version: 1 for the typed interface, 0 for the older one.
+      kwargs: only `traits`, the traits of the handler.
 
     Examples:
 

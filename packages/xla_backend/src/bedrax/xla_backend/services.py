@@ -203,6 +203,8 @@ def register_backend_factory(
     """Register a platform by the function that makes its client.
 
     Args:
+      name: the name of the platform.
+      factory: a function without arguments that returns its client.
       priority: the default platform is the one with the highest priority that starts.
       fail_quietly: only True: a platform that does not start is left out, and named in errors about it.
       experimental, make_topology, c_api: only their defaults.

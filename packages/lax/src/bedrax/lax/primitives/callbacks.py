@@ -190,6 +190,7 @@ def pure_callback(
       vmap_method: the behavior of `vmap`: "sequential" (one element at a time, in a loop),
         "sequential_unrolled", "expand_dims" (mapped arguments get the batch axis in front, others
         an axis of size 1) or "broadcast_all" (all arguments get the batch axis in front).
+      sharding: a sharding over the one device that makes the call; None: the first device of the program.
 
     Returns:
       A pytree like `result_shape_dtypes`. The call may be omitted or repeated.
@@ -228,10 +229,11 @@ def io_callback(
     ordered: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Call a Python function with effects while a program runs; it is called exactly once.
+    """Call a Python function with effects while a program runs. It is called exactly once.
 
-    Args: see `pure_callback`.
-      ordered: keep the program order of all ordered callbacks.
+    Args:
+      callback, result_shape_dtypes, args, kwargs, sharding: as in `pure_callback`.
+      ordered: whether all such callbacks keep the order of the program.
 
     Examples:
 

@@ -714,15 +714,17 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
 
 
 def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
-    """Change what the types of values inside `shard_map` tell of manual axes; the values stay.
+    """Change the state of values inside `shard_map` over manual axes. Only their types change.
 
     Args:
-      axis_name: name, or tuple of names, of manual axes. Axes over which the type tells it already have no effect.
-      to: "varying" over the axes, for a value that is equal there, or a sum ("reduced"); "unreduced", partial sums, for
-        a value that varies; "reduced", for a value that is equal there: its cotangent is partial sums, and is not summed.
+      x: a pytree of arrays.
+      axis_name: the name, or a tuple of names, of manual axes. A value that has the state over an axis keeps it.
+      to: the new state. ``"varying"``: the values on the devices may differ; from a value that is equal on all devices,
+        or from a reduced one. ``"unreduced"``: the values are partial sums; from a varying value. ``"reduced"``: the
+        values are equal, and the cotangent is partial sums; from a value that is equal on all devices.
 
     Raises:
-      ValueError: there is no such cast. A sum of partial sums is `psum` or `psum_scatter`.
+      ValueError: a value has no such cast. `psum` and `psum_scatter` sum partial sums.
 
     Examples:
 
@@ -787,6 +789,8 @@ def ragged_all_to_all(
       input_offsets, send_sizes: per receiver, the first row of `operand` that it gets, and the number of rows.
       output_offsets: per receiver, the first row of its output to which they are written.
       recv_sizes: per sender, the number of rows from it.
+      axis_name: the named axis.
+      axis_index_groups: lists of indices, which exchange rows among themselves only; None: all indices.
 
     Returns:
       An array like `output`.

@@ -561,6 +561,9 @@ def cond(
     Args:
       pred: a boolean scalar (a number counts as true unless zero).
       true_fun, false_fun: functions of the operands, with results of equal types.
+      operands: pytrees of arrays.
+      operand: the only operand, by keyword (older form).
+      linear: no effect (older form).
 
     Returns:
       The chosen function's result. Under `vmap` of `pred`, both are computed and selected.
@@ -600,6 +603,8 @@ def switch(
     Args:
       index: an integer scalar.
       branches: functions of the operands, with results of equal types.
+      operands: pytrees of arrays.
+      operand: the only operand, by keyword (older form).
 
     Returns:
       The chosen function's result.

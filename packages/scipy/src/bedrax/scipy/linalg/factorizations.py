@@ -39,6 +39,7 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
     Args:
       a: of shape ``[..., n, n]``; only the triangle of the result is read.
       lower: return the lower factor; False: the upper one.
+      overwrite_a, check_finite: no effect.
 
     Returns:
       An array of shape ``[..., n, n]``, zero in the other triangle; NaN where a matrix is not positive definite.
@@ -90,6 +91,7 @@ def svd(
       a: of shape ``[..., m, n]``.
       full_matrices: U and Vh are square; otherwise their inner size is ``min(m, n)``.
       compute_uv: False returns ``s`` alone.
+      overwrite_a, check_finite, lapack_driver: no effect.
 
     Returns:
       ``(U, s, Vh)``, or ``s``, in descending order.
@@ -122,6 +124,7 @@ def eigh(
       lower: the triangle that stands for the matrix.
       eigvals_only: return the eigenvalues alone.
       b, eigvals, type: the generalized problem and subsets are not implemented.
+      overwrite_a, overwrite_b, turbo, check_finite: no effect.
 
     Returns:
       ``(w, v)`` with the vectors in the columns of ``v``, or ``w``.
@@ -246,6 +249,7 @@ def lu(
     Args:
       a: of shape ``[..., m, n]``.
       permute_l: return ``(P @ L, U)``.
+      overwrite_a, check_finite: no effect.
 
     Returns:
       ``(P, L, U)``; L of shape ``[..., m, k]`` and U of shape ``[..., k, n]`` with ``k = min(m, n)``.
@@ -289,6 +293,7 @@ def qr(
       a: of shape ``[..., m, n]``.
       mode: ``"full"``: Q is square; ``"economic"``: Q has ``min(m, n)`` columns; ``"r"``: return R only.
       pivoting: permute the columns so that the diagonal of R falls in magnitude.
+      overwrite_a, lwork, check_finite: no effect.
 
     Returns:
       ``(Q, R)``, ``(Q, R, p)``, ``(R,)`` or ``(R, p)``.
@@ -323,6 +328,7 @@ def qr_multiply(
       mode: ``"left"``: ``Q @ c``; ``"right"``: ``c @ Q``.
       pivoting: as for `qr`.
       conjugate: multiply with the complex conjugate of Q.
+      overwrite_a, overwrite_c: no effect.
 
     Returns:
       ``(product, R)`` or ``(product, R, p)``.
@@ -378,6 +384,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
 
     Args:
       T, Z: results of `schur`, of shape ``[n, n]``.
+      check_finite: no effect.
 
     Returns:
       ``(T, Z)``, complex, with T upper triangular.
@@ -433,6 +440,7 @@ def hessenberg(
     Args:
       a: of shape ``[..., n, n]``.
       calc_q: return ``(H, Q)``; otherwise H.
+      overwrite_a, check_finite: no effect.
 
     Examples:
 

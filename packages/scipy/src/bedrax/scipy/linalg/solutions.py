@@ -49,6 +49,7 @@ def solve_triangular(
       trans: 0 or "N": solve with a; 1 or "T": with its transpose; 2 or "C": with its conjugate transpose.
       lower: read the lower triangle of `a`; False: the upper one.
       unit_diagonal: take the diagonal as ones.
+      overwrite_b, debug, check_finite: no effect.
 
     Examples:
 
@@ -78,6 +79,7 @@ def cho_solve(
     Args:
       c_and_lower: the factor, and whether it is lower triangular.
       b: of shape ``[n]`` or ``[..., n, k]``; or ``[..., n]``, with one axis fewer than `c`, with a FutureWarning.
+      overwrite_b, check_finite: no effect.
 
     Examples:
 
@@ -122,6 +124,7 @@ def lu_solve(
       lu_and_piv: result of `lu_factor`.
       b: of shape ``[n]`` or ``[..., n, k]``; or ``[..., n]``, with one axis fewer than `lu`, with a FutureWarning.
       trans: 0: solve with a; 1: with its transpose; 2: with its conjugate transpose.
+      overwrite_b, check_finite: no effect.
 
     Examples:
 
@@ -152,6 +155,7 @@ def solve(
       b: of shape ``[n]`` or ``[..., n, k]``.
       lower: for "pos": the triangle of `a` that is read.
       assume_a: ``"gen"``, ``"sym"``, ``"her"``: by LU decomposition; ``"pos"``: positive definite, by Cholesky's.
+      overwrite_a, overwrite_b, debug, check_finite: no effect.
 
     Examples:
 

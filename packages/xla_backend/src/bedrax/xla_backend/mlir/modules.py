@@ -172,6 +172,8 @@ def lower_jaxpr_to_module(
     """The module of a program for one device.
 
     Args:
+      module_name: the name of the module.
+      jaxpr: the program, with the values of its constants.
       num_const_args: only 0: constants are written into the module.
       platforms: the name of one platform.
       axis_context: a `ShardingContext` of one device.
@@ -179,6 +181,8 @@ def lower_jaxpr_to_module(
       lowering_parameters: only the defaults.
       in_avals, out_avals: the types of the program's arguments and results; None for the results: as they are.
       options: of programs over many devices; only None.
+      ordered_effects: the ordered effects of the program.
+      backend: a platform or its client; None: the default one.
 
     Raises:
       NotImplementedError: another option was given.
@@ -313,6 +317,8 @@ def jaxpr_subcomp(
 
     Args:
       ctx: the context of that rule (the module alone has no position).
+      jaxpr: the program.
+      tokens: the tokens of ordered effects.
       consts_for_constvars: a value per constant of the program.
       args: a value per argument.
       name_stack, dim_var_values, const_lowering, outer_traceback: not used; the context has them.
@@ -370,7 +376,9 @@ def merge_mlir_modules(dst_module: Any, sym_name: str, src_module: Any, dst_symt
     """Move the functions of a module into another one.
 
     Args:
-      sym_name: the new name of its ``main``, with a suffix if that name is taken.
+      dst_module: the module that gets the functions.
+      sym_name: the new name of the function ``main`` of `src_module`, with a suffix if that name is taken.
+      src_module: the module whose functions are moved.
       dst_symtab: the symbol table of `dst_module`, if available.
 
     Returns:

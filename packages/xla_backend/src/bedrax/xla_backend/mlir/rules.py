@@ -491,6 +491,7 @@ def ir_constant(val: Any, *, const_lowering: Any = None, aval: AbstractValue | N
     Args:
       val: an array or a scalar; its dtype is canonicalized.
       aval: its type, if it differs from that of `val`.
+      const_lowering: no effect.
 
     Examples:
 
@@ -602,14 +603,15 @@ def core_call_lowering(
 
     Args:
       ctx: the context of the rule.
-      *args: values of the operands.
-      name: of the function.
-      inline_jax_late: write the program's operations where the call would be.
+      args: the values of the operands.
+      name: the name of the function.
+      backend: no effect.
+      inline_jax_late: whether the operations of the program replace the call.
       call_jaxpr: the program.
-      **params: others of the equation; only None and False.
+      params: other parameters of the equation; only None and False.
 
     Raises:
-      NotImplementedError: if there are others.
+      NotImplementedError: another parameter has another value.
 
     Examples:
 
@@ -651,9 +653,14 @@ def emit_python_callback(
     """Call a Python function when the program runs.
 
     Args:
+      ctx: the context of the rule.
       callback: ``(*arrays) -> sequence of arrays``.
-      token: must be None: order calls by an ordered effect of the primitive.
-      operands, operand_avals, result_avals: values and types.
+      token: only None: order calls by an ordered effect of the primitive.
+      operands: the values of the operands.
+      operand_avals, result_avals: the types of operands and results.
+      has_side_effect: whether the call stays although its results are not used.
+      returns_token, partitioned: no effect.
+      sharding: only None.
 
     Returns:
       (values of the results, None, None).
