@@ -131,11 +131,11 @@ def test_an_option_that_has_no_meaning_here_is_refused():
         lambda **given: interpreters.bdim_at_front(x, 0, 2, **given),
     ):
         call(mesh_axis=None)
-        with pytest.raises(NotImplementedError, match="knows no mesh_axis here"):
+        with pytest.raises(NotImplementedError, match="mesh_axis=.* not supported here"):
             call(mesh_axis="x")
     fun, types = linear_util.wrap_init(lambda x: [x]), [ShapedArray((), f32)]
     assert len(partial_eval.trace_to_jaxpr_dynamic(fun, types)[0].outvars) == 1
-    with pytest.raises(NotImplementedError, match="knows no auto_dce, lower here"):
+    with pytest.raises(NotImplementedError, match="auto_dce=True, lower=True are not supported here"):
         partial_eval.trace_to_jaxpr_dynamic(fun, types, lower=True, auto_dce=True)
 
 

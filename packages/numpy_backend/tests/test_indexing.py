@@ -101,13 +101,13 @@ def test_scatter_apply_is_applied_once_per_occurrence():
         (lambda x: lax.gather(x, I, GATHER, (1, 5)), TypeError, "it must be in"),
         (lambda x: lax.gather(x, I, GATHER, (1,)), TypeError, "slice_sizes has one entry per axis"),
         (lambda x: lax.gather(x, I, GATHER, (2, 4)), TypeError, "is collapsed, so its slice size is"),
-        (lambda x: lax.gather(x, I * 1.0, GATHER, (1, 4)), ValueError, "indices are integers, got float"),
+        (lambda x: lax.gather(x, I * 1.0, GATHER, (1, 4)), ValueError, "indices must be integers, got float"),
         (
             lambda x: lax.gather(x, I, GATHER._replace(start_index_map=(0, 1)), (1, 4)),
             TypeError,
             "elements, and start_index_map has",
         ),
-        (lambda x: lax.gather(x, I, GATHER._replace(offset_dims=(3,)), (1, 4)), TypeError, "offset_dims names axes"),
+        (lambda x: lax.gather(x, I, GATHER._replace(offset_dims=(3,)), (1, 4)), TypeError, "offset_dims must be axes"),
         (lambda x: lax.gather(x, I, GATHER, (1, 4), mode="one_hot"), NotImplementedError, "one_hot"),
         (lambda x: lax.scatter(x, I, X[:1], SCATTER), TypeError, "one window per index vector"),
         (

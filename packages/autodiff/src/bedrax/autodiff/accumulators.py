@@ -40,11 +40,11 @@ class GradAccum:
 
     def accum(self, x: Any) -> None:
         """Add a cotangent, or `Zero`."""
-        raise NotImplementedError(f"{type(self).__name__} does not define accum")
+        raise NotImplementedError(f"{type(self).__name__} does not define the method accum(self, x)")
 
     def freeze(self) -> Any:
         """The sum: a value, or `Zero` if no cotangent was added."""
-        raise NotImplementedError(f"{type(self).__name__} does not define freeze")
+        raise NotImplementedError(f"{type(self).__name__} does not define the method freeze(self)")
 
 
 def _added(aval: AbstractValue, x: Any, y: Any) -> Any:

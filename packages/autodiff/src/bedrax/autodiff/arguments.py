@@ -134,7 +134,7 @@ def check_argnums(name: str, argnums: Any) -> int | tuple[int, ...]:
     """`argnums` as an int or a tuple of ints."""
     positions = positions_of(argnums, f"{name}: argnums")
     if not positions:
-        raise ValueError(f"{name}: argnums must not be empty")
+        raise ValueError(f"{name}: argnums must not be empty, got {argnums!r}; name one position at least")
     return positions[0] if is_position(argnums) else positions
 
 

@@ -512,7 +512,10 @@ class custom_jvp(_Custom[P, R_co]):
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set one rule per argument, ``(t, ans, *primals) -> tangent``, or None for a zero derivative."""
         if self.nondiff_argnums:
-            raise TypeError("defjvps gives each argument a rule, so there are no nondiff_argnums; use defjvp")
+            raise TypeError(
+                "defjvps takes a rule for each argument, so it does not support nondiff_argnums, got"
+                f" {self.nondiff_argnums}; use defjvp"
+            )
 
         def jvp(primals, tangents):
             result = self(*primals)
@@ -653,7 +656,9 @@ class custom_vjp(_Custom[P, R_co]):
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
         if optimize_remat and symbolic_zeros:
-            raise NotImplementedError("custom_vjp: optimize_remat does not go with symbolic_zeros")
+            raise NotImplementedError(
+                "custom_vjp: optimize_remat=True and symbolic_zeros=True cannot be combined; set one of them"
+            )
 
     @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:

@@ -227,7 +227,10 @@ def place(x: Any, dim: int | None, to: int | None, size: int) -> Any:
     if dim == to:
         return x
     if to is None:
-        raise ValueError("a mapped value was given where an unmapped one is needed")
+        raise ValueError(
+            f"a value of shape {aval_of(x).shape} that is mapped over axis {dim} was given where a value that is not mapped is"
+            " needed"
+        )
     return to_axis(x, dim, size, to)
 
 

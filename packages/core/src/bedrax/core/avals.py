@@ -468,7 +468,9 @@ class ShapeDtypeStruct:
                 " that memory_kind"
             )
         if dtype is None:
-            raise ValueError("ShapeDtypeStruct needs a dtype, got None")
+            raise ValueError(
+                f"ShapeDtypeStruct needs a dtype, got None for shape {shape}; pass one, such as jnp.float32"
+            )
         self.shape: tuple[Any, ...] = dims.canonical_shape(shape)
         self.dtype: Any = dtype if isinstance(dtype, dtypes.ExtendedDType) else dtypes.as_dtype(dtype)
         self.sharding: Any = sharding

@@ -553,7 +553,7 @@ def to_inexact_dtype(dtype: Any) -> Any:
     if is_inexact(dtype) or issubdtype(dtype, np.inexact):
         return dtype
     if not isinstance(dtype, np.dtype) or dtype not in _KIND:
-        raise TypeError(f"there is no inexact dtype for {dtype}")
+        raise TypeError(f"there is no inexact dtype for {dtype}; a boolean or numeric dtype is needed")
     return default_float_dtype()
 
 

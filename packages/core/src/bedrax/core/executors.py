@@ -113,7 +113,10 @@ class Executor:
 
     def regrouped(self, x: Any, shape: tuple[int, ...], spec: Any, old: Any, new: Any) -> Any:
         """Return an array of a shape over the mesh `new`. Its blocks on this process are those of `x` over `old`."""
-        raise NotImplementedError(f"the {self.name} executor runs in one process")
+        raise NotImplementedError(
+            f"the {self.name} executor runs in one process, and cannot move an array from {old} to {new}; install"
+            " bedrax-xla-backend"
+        )
 
     def devices(self, platform: str | None = None) -> list[Any]:
         """Return the devices (of a platform) for arrays: none; the host has no name."""

@@ -146,7 +146,7 @@ class Eqn:
         """A copy with some fields changed."""
         fields = {name: changes.pop(name, getattr(self, name)) for name in _EQN_FIELDS}
         if changes:
-            raise TypeError(f"an equation has no fields {sorted(changes)}")
+            raise TypeError(f"an equation has no fields {sorted(changes)}; its fields are {', '.join(_EQN_FIELDS)}")
         return Eqn(**fields)
 
     def __repr__(self) -> str:

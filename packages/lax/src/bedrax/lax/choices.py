@@ -17,4 +17,5 @@ def refuse_options(function: str, **options: Any) -> None:
     """Raise NotImplementedError if an option that libraries pass by name, and that has no meaning here, is set."""
     given = sorted(name for name, value in options.items() if value not in (None, False))
     if given:
-        raise NotImplementedError(f"{function} knows no {', '.join(given)} here: leave it out")
+        shown = ", ".join(f"{name}={options[name]!r}" for name in given)
+        raise NotImplementedError(f"{function}: the options {shown} are not supported here; leave them out")

@@ -45,7 +45,7 @@ class FlatTree:
           TypeError: if this is a single value.
         """
         if self.nesting is None:
-            raise TypeError("unpack takes a group, got a single value")
+            raise TypeError(f"unpack takes a group, got a single value: {self!r}")
         members, at = [], 0
         for nesting in self.nesting:
             size = _size(nesting)

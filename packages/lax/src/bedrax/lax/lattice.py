@@ -164,7 +164,7 @@ def _join(types: tuple, weaks: tuple, mode: str, x64: bool) -> tuple[Any, bool]:
 def lattice_result_type(*args: Any) -> tuple[Any, bool]:
     """(dtype, weak_type) that the values and dtypes `args` combine to; see `result_type`."""
     if not args:
-        raise ValueError("at least one array or dtype is required")
+        raise ValueError("result_type: at least one array or dtype is required, got no argument")
     result = promote(*zip(*map(_describe, args), strict=True))
     if result[0] not in _KNOWN:  # reached only if all are the same
         dtype = result[0]

@@ -192,7 +192,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     offset = operator.index(offset)
     i, j = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
     if i == j:
-        raise ValueError("axis1 and axis2 cannot be the same")
+        raise ValueError(f"axis1 and axis2 cannot be the same, got {axis1} and {axis2} for shape {x.shape}")
     x = moveaxis(x, (i, j), (-2, -1))
     n, m = x.shape[-2:]
     length = dims.non_negative(dims.min_dim(n, m - offset) if offset >= 0 else dims.min_dim(n + offset, m))
@@ -224,7 +224,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
-        raise ValueError("diag input must be 1d or 2d")
+        raise ValueError(f"diag input must be 1d or 2d, got shape {x.shape}; use jnp.diagonal for stacks of matrices")
     k = operator.index(k)
     zero = lax.full((), 0, x.dtype)
     padded = lax.pad(x, zero, [(max(0, -k), max(0, k), 0)])
@@ -291,9 +291,9 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """
     shape = aval_of(operand("diag_indices_from", arr)).shape
     if len(shape) < 2:
-        raise ValueError("input array must be at least 2-d")
+        raise ValueError(f"input array must be at least 2-d, got shape {shape}")
     if len(set(shape)) != 1:
-        raise ValueError("All dimensions of input must be of equal length")
+        raise ValueError(f"All dimensions of input must be of equal length, got shape {shape}")
     return diag_indices(shape[0], len(shape))
 
 
@@ -318,9 +318,9 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
         raise NotImplementedError("fill_diagonal: wrap=True is not supported")
     x, values = array("fill_diagonal", a), array("fill_diagonal", val)
     if x.ndim < 2:
-        raise ValueError("array must be at least 2-d")
+        raise ValueError(f"array must be at least 2-d, got shape {x.shape}")
     if x.ndim > 2 and len(set(x.shape)) != 1:
-        raise ValueError("All dimensions of input must be of equal length")
+        raise ValueError(f"All dimensions of input must be of equal length, got shape {x.shape}")
     n = min(x.shape)
     new = values if not values.ndim else resize(values, (n,))
     i = lax.iota(np.int32, n)
@@ -394,7 +394,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 def _matrix_shape(name: str, arr: Any) -> tuple:
     shape = tuple(arr.shape) if hasattr(arr, "shape") else aval_of(operand(name, arr)).shape
     if len(shape) != 2:
-        raise ValueError("Only 2-D inputs are accepted")
+        raise ValueError(f"{name}: Only 2-D inputs are accepted, got shape {shape}")
     return shape
 
 
@@ -474,10 +474,10 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     """
     v = array("vander", x)
     if v.ndim != 1:
-        raise ValueError("x must be a one-dimensional array")
+        raise ValueError(f"vander: x must be a one-dimensional array, got shape {v.shape}")
     count = v.shape[0] if N is None else operator.index(N)
     if count < 0:
-        raise ValueError("N must be nonnegative")
+        raise ValueError(f"vander: N must be nonnegative, got {count}")
     exponents = lax.iota(v.dtype if dtypes.is_integer(v.dtype) else dtypes.default_int_dtype(), count)
     if not increasing:
         exponents = lax.rev(exponents, (0,))

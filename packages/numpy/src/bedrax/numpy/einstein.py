@@ -305,7 +305,7 @@ def einsum(
         raise NotImplementedError("jnp.einsum: out is not supported, as arrays are immutable; use what is returned")
     operands, labels_of = _arguments(subscripts, operands)
     if not operands:
-        raise ValueError("einsum needs at least one operand")
+        raise ValueError(f"einsum needs at least one operand, got only the subscripts {subscripts!r}")
     pairs = [typed("einsum", i, x) for i, x in enumerate(operands)]
     avals = [aval for _, aval in pairs]
     inputs, output = labels_of(tuple(len(v.shape) for v in avals))

@@ -65,7 +65,7 @@ def _transform(name: str, kind: str, a: ArrayLike, s, axes, norm) -> Array:
             raise ValueError(f"fft.{name}: s has more entries than there are axes, got {tuple(s)}, {tuple(axes)}")
         axes = axes[: len(s)] if len(s) < len(axes) else axes
         if any(dims.is_constant_dim(n) and n < 1 for n in s):
-            raise ValueError("Shape should be positive.")
+            raise ValueError(f"Shape should be positive. fft.{name} got s={tuple(s)}")
     if not axes:
         return a if kind in ("RFFT", "IRFFT") else a.astype(dtypes.to_complex_dtype(a.dtype))
     lengths = [a.shape[d] for d in axes] if s is None else s

@@ -60,7 +60,7 @@ def vectorize(
     if any(not isinstance(e, (str, int)) for e in excluded):
         raise TypeError(f"vectorize: excluded holds positions (ints) and names of arguments, got {set(excluded)!r}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
-        raise ValueError(f"excluded={set(excluded)!r} contains negative numbers")
+        raise ValueError(f"excluded={set(excluded)!r} contains negative numbers; count positions from the front")
     terms = parse_signature(signature) if signature is not None else None
 
     @functools.wraps(pyfunc)
@@ -194,6 +194,9 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
         if out.ndim == x.ndim - 1:
             out = lax.expand_dims(out, (axis,))
         elif out.ndim != x.ndim:
-            raise ValueError("function is not returning an array of the correct shape")
+            raise ValueError(
+                "function is not returning an array of the correct shape: its result has as many axes as its argument, or"
+                f" one fewer; it got shape {x.shape} and returned {out.shape}"
+            )
         x = out
     return x

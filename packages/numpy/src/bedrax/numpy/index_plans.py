@@ -474,7 +474,7 @@ def _reading(shape: tuple, forms: tuple) -> _Reading:
     """The reading of entries of these forms for arrays of a shape."""
     missing = len(shape) - sum(map(_consumed, forms))
     if sum(f is Ellipsis for f in forms) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
+        raise IndexError(f"an index can only have a single ellipsis ('...'), got {sum(f is Ellipsis for f in forms)}")
     if missing < 0:
         raise IndexError(
             coded("BX-INDEX-COUNT", f"too many indices: {len(shape) - missing} for an array of rank {len(shape)}")

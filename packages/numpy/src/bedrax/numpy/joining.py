@@ -34,7 +34,7 @@ def _parts(name: str, arrays: Any, dtype: Any = None) -> list:
         except TypeError:
             raise TypeError(f"jnp.{name} requires a sequence of arrays, got {type(arrays)}") from None
     if not arrays:
-        raise ValueError(f"Need at least one array to {name}.")
+        raise ValueError(f"Need at least one array to {name}. The sequence is empty.")
     if dtype is not None:
         dtype = dtypes.explicit_dtype(dtype, name)
         return [lax.convert_element_type(operand(name, x, i), dtype) for i, x in enumerate(arrays)]
@@ -68,7 +68,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
         return lax.concatenate([ravel(x) for x in parts], 0)
     rank = len(aval_of(parts[0]).shape)
     if not rank:
-        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+        raise ValueError("Zero-dimensional arrays cannot be concatenated. Use jnp.stack, or axis=None.")
     axis = axis_index(axis, rank)
     return lax.asarray(parts[0]) if len(parts) == 1 else lax.concatenate(parts, axis)
 
@@ -311,7 +311,7 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
         if type(sections) is not int and isinstance(sections, np.integer):
             sections = int(sections)
         if sections <= 0:
-            raise ValueError("number sections must be larger than 0.")
+            raise ValueError(f"number sections must be larger than 0. got {sections}")
         part, rest = divmod(size, sections)
         if rest != 0 and not uneven:
             raise ValueError(
@@ -553,7 +553,10 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
         known = None if dims.is_symbolic(size) else concrete_value(places)
         if known is None and (places.ndim == 0 or assume_unique_indices):
             if not dtypes.is_integer(places.dtype):
-                raise ValueError("np.delete(arr, obj): for boolean indices, obj must be static")
+                raise ValueError(
+                    "np.delete(arr, obj): for boolean indices, obj must be static, got a traced mask; use jnp.where, or"
+                    " integers with assume_unique_indices=True"
+                )
             places = ravel(places)
             places = sort(choose_where(places < 0, places + size, places))
             count = places.shape[0]

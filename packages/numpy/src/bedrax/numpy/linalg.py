@@ -208,7 +208,9 @@ def svd(
         u, s, vh = factor.svd(a, full_matrices=full_matrices, compute_uv=True, subset_by_index=subset_by_index)
         return SVDResult(u, s, vh)
     if subset_by_index is not None:
-        raise NotImplementedError("jnp.linalg.svd: subset_by_index goes with hermitian=False only")
+        raise NotImplementedError(
+            f"jnp.linalg.svd: subset_by_index={subset_by_index!r} is not supported with hermitian=True; leave one out"
+        )
     w, v = eigh(a)
     order = jnp.argsort(-abs(w), axis=-1)
     w = jnp.take_along_axis(w, order, axis=-1)
@@ -469,7 +471,7 @@ def pinv(
     """
     if rcond is not None:
         if rtol is not None:
-            raise ValueError("pinv: only one of rtol and rcond may be specified.")
+            raise ValueError(f"pinv: only one of rtol and rcond may be specified. got {rtol=} and {rcond=}")
         rtol = rcond
     (a,) = _matrices("pinv", a, square=hermitian)
     m, n = a.shape[-2:]
@@ -793,7 +795,7 @@ def matrix_rank(
     """
     if tol is not None:
         if rtol is not None:
-            raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
+            raise ValueError(f"matrix_rank: only one of tol or rtol may be specified. got {tol=} and {rtol=}")
         rtol = tol
     (M,) = inexact("linalg.matrix_rank", M)
     if M.ndim < 2:

@@ -124,7 +124,9 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
       Array([1, 3, 2, 4], dtype=int32)
     """
     if order == "K":
-        raise NotImplementedError("Ravel not implemented for order='K'.")
+        raise NotImplementedError(
+            "Ravel not implemented for order='K'. Arrays have no layout in memory; use 'C' or 'F'."
+        )
     x = operand("ravel", a)
     return reshape(x, (dims.size(aval_of(x).shape),), order, out_sharding=out_sharding)
 
@@ -385,7 +387,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     x = array("rot90", m)
     i, j = (axis_index(ax, x.ndim) for ax in axes)
     if i == j:
-        raise ValueError("Axes must be different")
+        raise ValueError(f"Axes must be different, got {tuple(axes)} for shape {x.shape}")
     k = operator.index(k) % 4
     if k == 0:
         return x
@@ -639,7 +641,9 @@ def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
         given = shift if isinstance(shift, int) else operand("roll", shift)
         rank = 0 if isinstance(given, int) else len(aval_of(given).shape)
         if rank > 1:
-            raise ValueError("'shift' and 'axis' arguments to roll must be scalars or 1D arrays")
+            raise ValueError(
+                f"'shift' and 'axis' arguments to roll must be scalars or 1D arrays, got a shift of rank {rank}"
+            )
         shifts = [given] if rank == 0 else [given[i] for i in range(aval_of(given).shape[0])]
     count = max(len(shifts), len(axes))
     if len(shifts) not in (1, count) or len(axes) not in (1, count):
@@ -690,7 +694,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     x = ravel(array("resize", a))
     shape = dims.canonical_shape(new_shape)
     if any(type(d) is int and d < 0 for d in shape):
-        raise ValueError("all elements of `new_shape` must be non-negative")
+        raise ValueError(f"all elements of `new_shape` must be non-negative, got {shape}")
     count, size = dims.size(shape), x.shape[0]
     if size == 0:
         return lax.full(shape, 0, x.dtype)

@@ -116,7 +116,9 @@ def view(x: Any, dtype: Any) -> Array:
     new_bits = 8 if dtype == np.bool_ else dtypes.itemsize_bits(dtype)
     if old_bits != new_bits:
         if not x.ndim:
-            raise ValueError("view() of an array of rank 0 must keep the size of its elements")
+            raise ValueError(
+                f"view() of an array of rank 0 must keep the size of its elements, got {own} as {dtype}; add an axis first"
+            )
         if old_bits < new_bits and x.shape[-1] % (new_bits // old_bits):
             raise ValueError(f"view(): the last axis of shape {x.shape} does not hold whole elements of dtype {dtype}")
     # There is no bit cast of bool and complex numbers: read them as integers and as floats.
@@ -132,7 +134,9 @@ def view(x: Any, dtype: Any) -> Array:
     if dtypes.is_complex(dtype):
         real = dtypes.to_real_dtype(dtype)
         if not x.ndim:
-            raise ValueError("view() of an array of rank 0 as a complex dtype needs complex elements")
+            raise ValueError(
+                f"view() of an array of rank 0 as a complex dtype needs complex elements, got {own} as {dtype}"
+            )
         parts = view(x, real)
         parts = lax.reshape(parts, (*parts.shape[:-1], parts.shape[-1] // 2, 2))
         return lax.complex(

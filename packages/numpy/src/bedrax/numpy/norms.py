@@ -90,7 +90,7 @@ def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
         out = jnp.sum(s, axis=-1) if ord == "nuc" else jnp.max(s, axis=-1) if ord == 2 else jnp.min(s, axis=-1)
         return jnp.expand_dims(out, axes) if keepdims else out
     if ord not in (1, -1, np.inf, -np.inf):
-        raise ValueError(f"Invalid order '{ord}' for matrix norm.")
+        raise ValueError(f"Invalid order '{ord}' for matrix norm. Orders are 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc'.")
     reduce = jnp.max if ord > 0 else jnp.min
     out = reduce(total(row if abs(ord) == 1 else column), axis=axes, keepdims=True)
     return out if keepdims else jnp.squeeze(out, axes)

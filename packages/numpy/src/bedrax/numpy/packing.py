@@ -42,7 +42,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     shifts = _shifts(bitorder)
     a = array("packbits", a)
     if not (dtypes.is_integer(a.dtype) or dtypes.is_bool(a.dtype)):
-        raise TypeError("Expected an input array of integer or boolean data type")
+        raise TypeError(f"packbits: Expected an input array of integer or boolean data type, got {a.dtype}")
     if axis is None:
         a, axis = jnp.ravel(a), 0
     axis = axis_index(axis, a.ndim)

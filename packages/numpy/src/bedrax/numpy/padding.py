@@ -101,7 +101,7 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "cons
         widths = _pairs(pad_width, x.ndim, "pad_width", _width)
     for pair in widths:
         if any(isinstance(n, int) and n < 0 for n in pair):
-            raise ValueError("index can't contain negative values")
+            raise ValueError(f"jnp.pad: pad_width: index can't contain negative values, got {tuple(pair)}")
     if callable(mode):
         return _with_function(x, widths, mode, kwargs)
     options = _OPTIONS.get(mode)
@@ -191,7 +191,11 @@ def _mirror(x: Array, axis: int, width: Width, symmetric: bool, odd: bool) -> Ar
     out = x
     step = x.shape[axis] - skip  # the number of elements that one reflection adds
     if not isinstance(step, int) and not (dims.at_least(step, before) and dims.at_least(step, after)):
-        raise NotImplementedError("jnp.pad with mode='reflect' needs known sizes")
+        mode = "symmetric" if symmetric else "reflect"
+        raise NotImplementedError(
+            f"jnp.pad with mode={mode!r} needs a size that is known to exceed the padding {(before, after)}, got"
+            f" {x.shape[axis]} along axis {axis}"
+        )
     for at_start, left in ((True, before), (False, after)):
         while not isinstance(left, int) or left > 0:
             n = out.shape[axis]
@@ -239,7 +243,7 @@ def _statistic(x: Array, axis: int, width: Width, mode: str, lengths: tuple | No
     for at_end, count in enumerate(width):
         use = n if lengths is None else dims.min_dim(lengths[at_end], n)
         if isinstance(use, int) and use == 0 and mode in ("maximum", "minimum"):
-            raise ValueError("stat_length of 0 yields no value for padding")
+            raise ValueError(f"stat_length of 0 yields no value for padding with mode={mode!r}; it must be 1 or more")
         part = lax.slice_in_dim(x, n - use, n, axis=axis) if at_end else lax.slice_in_dim(x, 0, use, axis=axis)
         value = function(part, axis=axis, keepdims=True)
         if dtypes.is_integer(x.dtype) and not dtypes.is_integer(value.dtype):

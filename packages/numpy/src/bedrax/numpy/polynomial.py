@@ -169,7 +169,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     (p,) = inexact("polyder", p)
     m = operator.index(m)
     if m < 0:
-        raise ValueError("Order of derivative must be positive")
+        raise ValueError(f"Order of derivative must be positive, got m={m}")
     for _ in range(m):
         n = p.shape[0]
         if n < 2:
@@ -200,12 +200,12 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     m = operator.index(m)
     p, k = inexact("polyint", p, 0 if k is None else array("polyint", k, 2))
     if m < 0:
-        raise ValueError("Order of integral must be positive (see polyder)")
+        raise ValueError(f"Order of integral must be positive (see polyder), got m={m}")
     k = jnp.atleast_1d(k)
     if k.shape[0] == 1 and m > 1:
         k = jnp.broadcast_to(k, (m,))
     if k.shape != (m,) and m:
-        raise ValueError("k must be a scalar or a rank-1 array of length 1 or m.")
+        raise ValueError(f"k must be a scalar or a rank-1 array of length 1 or m. got shape {k.shape} and m={m}")
     for i in range(m):
         n = p.shape[0]
         p = jnp.concatenate([p / np.arange(n, 0, -1).astype(p.dtype), k[i : i + 1]])
@@ -322,11 +322,11 @@ def polyfit(
     deg = operator.index(deg)
     x, y = inexact("polyfit", x, y)
     if deg < 0:
-        raise ValueError("expected deg >= 0")
+        raise ValueError(f"expected deg >= 0, got {deg}")
     if x.ndim != 1:
         raise TypeError(f"expected 1D vector for x, got shape {x.shape}")
     if x.size == 0:
-        raise TypeError("expected non-empty vector for x")
+        raise TypeError(f"expected non-empty vector for x, got shape {x.shape}")
     if y.ndim not in (1, 2):
         raise TypeError(f"expected 1D or 2D array for y, got shape {y.shape}")
     if x.shape[0] != y.shape[0]:
@@ -340,7 +340,7 @@ def polyfit(
         if w.ndim != 1:
             raise TypeError(f"expected a 1-d array for weights, got shape {w.shape}")
         if w.shape[0] != y.shape[0]:
-            raise TypeError("expected w and y to have the same length")
+            raise TypeError(f"expected w and y to have the same length, got {w.shape[0]} and {y.shape[0]}")
         powers = powers * w[:, None]
         target = target * (w[:, None] if y.ndim == 2 else w)
     scale = jnp.sqrt(jnp.sum(powers * powers, axis=0))
@@ -357,7 +357,10 @@ def polyfit(
         factor = jnp.ones((), x.dtype)
     else:
         if x.shape[0] <= deg + 1:
-            raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+            raise ValueError(
+                "the number of data points must exceed order to scale the covariance matrix, got"
+                f" {x.shape[0]} points for deg={deg}; cov='unscaled' has no such condition"
+            )
         factor = residuals / (x.shape[0] - (deg + 1))
     if y.ndim == 1:
         return coefficients, base * jnp.reshape(factor, ()).astype(base.dtype)

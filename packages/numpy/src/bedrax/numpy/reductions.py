@@ -120,7 +120,7 @@ def _fold(
         if initial is not None:
             start = lax.convert_element_type(initial, work)
             if aval_of(start).shape:
-                raise ValueError(f"initial is a scalar, got shape {aval_of(start).shape}")
+                raise ValueError(f"initial must be a scalar, got shape {aval_of(start).shape}")
             result = join(result, start)
         if keepdims:
             result = _keep(result, shape, axes)
@@ -209,7 +209,7 @@ def _extreme(
         if initial is not None:
             start = lax.convert_element_type(initial, aval.dtype)
             if aval_of(start).shape:
-                raise ValueError(f"initial is a scalar, got shape {aval_of(start).shape}")
+                raise ValueError(f"initial must be a scalar, got shape {aval_of(start).shape}")
             result = combine(result, start)
         return _keep(result, shape, axes) if keepdims else result
 

@@ -147,7 +147,8 @@ def where(
     if x is None and y is None:
         return nonzero(array("where", condition), size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise TypeError("jnp.where takes a condition alone, or with both x and y")
+        missing = "x" if x is None else "y"
+        raise TypeError(f"jnp.where takes a condition alone, or with both x and y; {missing} is missing")
     if size is not None or fill_value is not None:
         raise ValueError("jnp.where: size and fill_value go with a condition alone, not with x and y")
     return choose_where(condition, x, y)
@@ -241,14 +242,17 @@ def compress(
     refuse_out("compress", out)
     mask, x = as_bool(array("compress", condition)), array("compress", a, 1)
     if mask.ndim != 1:
-        raise ValueError("condition must be a 1D array")
+        raise ValueError(f"compress: condition must be a 1D array, got shape {mask.shape}")
     if axis is None:
         x, axis = lax.reshape(x, (dims.size(x.shape),)), 0
     axis = axis_index(axis, x.ndim)
     n = x.shape[axis]
     known = concrete_value(mask[n:]) if mask.shape[0] > n else None
     if known is not None and known.any():
-        raise ValueError("condition contains entries that are out of bounds")
+        raise ValueError(
+            f"compress: condition contains entries that are out of bounds: it has {mask.shape[0]} elements for an axis of"
+            f" size {n}"
+        )
     mask = mask[:n]
     places = flatnonzero(mask, size=size, fill_value=n)
     return x.at[(slice(None),) * axis + (places,)].get(mode="fill", fill_value=fill_value)
@@ -529,10 +533,10 @@ def place(arr: ArrayLike, mask: Any, vals: Any, *, inplace: bool = True) -> Arra
     _not_in_place("place", inplace)
     x, m, v = array("place", arr), array("place", mask, 1), array("place", vals, 2)
     if m.size != x.size:
-        raise ValueError("place: arr and mask must be the same size")
+        raise ValueError(f"place: arr and mask must be the same size, got shapes {x.shape} and {m.shape}")
     v = lax.reshape(v, (v.size,))
     if not v.size:
-        raise ValueError("Cannot place values from an empty array")
+        raise ValueError("place: Cannot place values from an empty array; vals must have an element")
     if not x.size:
         return x
     m = lax.reshape(as_bool(m), (m.size,))
@@ -639,7 +643,7 @@ def ravel_multi_index(
     for x, n in zip(multi_index, lengths, strict=True):
         i = array("ravel_multi_index", x)
         if not dtypes.is_integer(i.dtype):
-            raise TypeError("only int indices permitted")
+            raise TypeError(f"ravel_multi_index: only int indices permitted, got {i.dtype}")
         if mode == "raise":
             known = concrete_value(i)
             if known is None:
@@ -649,7 +653,10 @@ def ravel_multi_index(
                     " mode='wrap' or mode='clip'.",
                 )
             if known.size and (known.min() < 0 or known.max() >= n):
-                raise ValueError("invalid entry in coordinates array")
+                raise ValueError(
+                    f"ravel_multi_index: invalid entry in coordinates array: indices are from {known.min()} to {known.max()},"
+                    f" and the size is {n}; mode='wrap' and mode='clip' accept them"
+                )
         elif mode == "clip":
             i = clip(i, 0, n - 1)
         elif mode == "wrap":

@@ -63,7 +63,7 @@ def _define(name: str, example: str):
             num_segments = concrete_int(jnp.max(ids), hint) + 1 if ids.size else 0
         num_segments = num_segments if dims.is_symbolic(num_segments) else operator.index(num_segments)
         if dims.is_constant_dim(num_segments) and num_segments < 0:
-            raise ValueError("num_segments must be non-negative.")
+            raise ValueError(f"num_segments must be non-negative. {name} got {num_segments}")
         empty = jnp.full((num_segments, *data.shape[1:]), identity(data.dtype), data.dtype)
         inner = tuple(range(1, data.ndim))
 

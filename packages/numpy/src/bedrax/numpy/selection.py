@@ -61,7 +61,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     if len(condlist) != len(choicelist):
         raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
     if len(condlist) == 0:
-        raise ValueError("condlist must be non-empty")
+        raise ValueError("select: condlist must be non-empty, got 0 conditions; pass one at least")
     conditions = [as_bool(operand("select", c)) for c in condlist]
     *choices, out = promote_dtypes("select", (*choicelist, default))
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
@@ -89,7 +89,7 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: Arr
       Array([-1.5,  0.5,  2. ], dtype=float32)
     """
     if arr is None:
-        raise ValueError("clip needs an array")
+        raise ValueError("clip needs an array, got None")
     arr = array("clip", arr)
     if any(v is not None and dtypes.is_complex(dtypes.dtype_of(v)) for v in (arr, min, max)):
         raise ValueError("clip is for real numbers, as complex ones have no order; clip jnp.real(x) and jnp.imag(x)")
@@ -132,7 +132,10 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
                 "A traced index cannot be checked, as mode='raise' of jnp.choose does; use mode='wrap' or mode='clip'.",
             )
         if values.size and not (values.min() >= 0 and values.max() < count):
-            raise ValueError("invalid entry in choice array")
+            raise ValueError(
+                f"choose: invalid entry in choice array: indices are from {values.min()} to {values.max()}, and there are"
+                f" {count} choices; mode='wrap' and mode='clip' accept them"
+            )
     elif mode == "wrap":
         a = remainder(a, count)
     elif mode == "clip":

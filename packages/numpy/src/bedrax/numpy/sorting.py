@@ -206,7 +206,7 @@ def _top_k(a: ArrayLike, k: int, axis: int, mode: str) -> tuple[Array, Array]:
 def _check_kth(kth: Any, size: Any) -> None:
     kth = operator.index(kth)
     if dims.is_constant_dim(size) and not -size <= kth < size:
-        raise ValueError(f"kth={kth} is out of bounds for an axis of size {size}")
+        raise ValueError(f"kth={kth} is out of bounds for an axis of size {size}; it must be in {-size}..{size - 1}")
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:

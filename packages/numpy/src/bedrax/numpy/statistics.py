@@ -80,7 +80,9 @@ def average(
     axes = axes_tuple(axis, a.ndim)
     if weights.shape != a.shape:
         if axis is None:
-            raise ValueError("axis must be specified when shapes of a and weights differ.")
+            raise ValueError(
+                f"axis must be specified when shapes of a and weights differ. got shapes {a.shape} and {weights.shape}"
+            )
         wanted = tuple(a.shape[d] for d in axes)
         if weights.shape != wanted:
             raise ValueError(f"average: weights have the shape {wanted} of the averaged axes of a, got {weights.shape}")
@@ -126,7 +128,7 @@ def cov(
              [-2.,  4.]], dtype=float32)
     """
     if ddof is not None and ddof != int(ddof):
-        raise ValueError("ddof must be an integer")
+        raise ValueError(f"cov: ddof must be an integer, got {ddof!r}")
     values = inexact("cov", *([m] if y is None else [m, y]))
     if dtype is not None:
         values = [v.astype(dtype) for v in values]
@@ -143,7 +145,7 @@ def cov(
     if fweights is not None:
         fweights = array("cov", fweights, 5)
         if not dtypes.is_integer(fweights.dtype):
-            raise TypeError("fweights must be integer.")
+            raise TypeError(f"fweights must be integer. cov got dtype {fweights.dtype}")
         weights = _observation_weights("fweights", fweights, x)
     if aweights is not None:
         aweights = _observation_weights("aweights", array("cov", aweights, 6), x)
@@ -700,7 +702,7 @@ def histogram(
     else:
         a, weights = inexact("histogram", a, weights)
         if a.shape != weights.shape:
-            raise ValueError("weights should have the same shape as a.")
+            raise ValueError(f"weights should have the same shape as a. got shapes {weights.shape} and {a.shape}")
     edges = histogram_bin_edges(a, bins, range)
     operands = (a, edges) if weights is None else (a, edges, weights)
     return lax.placed_result(out_sharding, _counts, *operands, density=density), edges
@@ -769,7 +771,9 @@ def histogramdd(
     if weights is not None:
         weights = array("histogramdd", weights)
         if weights.shape != (n,):
-            raise ValueError("should have one weight for each sample.")
+            raise ValueError(
+                f"histogramdd: weights should have one weight for each sample. got shape {weights.shape} for {n} samples"
+            )
     counts = bincount(at, weights, length=int(np.prod(shape))).reshape(shape)
     counts = counts[(slice(1, -1),) * d]
     if density:

@@ -683,7 +683,7 @@ def fabs(x: ArrayLike, /) -> Any:
     """
     x = inexact("fabs", x)
     if dtypes.is_complex(aval_of(x).dtype):
-        raise TypeError("ufunc 'fabs' does not support complex dtypes")
+        raise TypeError(f"ufunc 'fabs' does not support complex dtypes, got {aval_of(x).dtype}")
     return lax.abs(x)
 
 
@@ -871,7 +871,7 @@ def copysign(x1: Array, x2: Array, /) -> Array:
     """
     x, y = promote("copysign", (x1, x2), True)
     if dtypes.is_complex(aval_of(x).dtype):
-        raise TypeError("copysign does not support complex-valued inputs")
+        raise TypeError(f"copysign does not support complex-valued inputs, got {aval_of(x).dtype}")
     size = lax.abs(x)
     return operators._select(signbit(y), lax.neg(size), size)
 
@@ -961,7 +961,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, ...]:
     x = inexact("frexp", x)
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
-        raise TypeError("frexp does not support complex-valued inputs")
+        raise TypeError(f"frexp does not support complex-valued inputs, got {dtype}")
     if dtype not in _PLAIN_FLOATS:
         m, e = frexp(lax.convert_to(x, np.dtype(np.float32), False))
         return lax.convert_to(m, dtype, False), e
@@ -1008,7 +1008,7 @@ def ldexp(x1: Array, x2: Array, /) -> Array:
     x = inexact("ldexp", x)
     dtype = aval_of(x).dtype
     if dtypes.is_complex(dtype):
-        raise ValueError("ldexp not supported for complex input")
+        raise ValueError(f"ldexp not supported for complex input, got {dtype}")
     n = lax.convert_to(n, np.dtype(np.int32), False)
     x, n = broadcast("ldexp", (x, n))
     if dtype not in _PLAIN_FLOATS:
@@ -1057,7 +1057,7 @@ def spacing(x: ArrayLike, /) -> Any:
     """
     x = inexact("spacing", x)
     if dtypes.is_complex(aval_of(x).dtype):
-        raise TypeError("spacing does not support complex-valued inputs")
+        raise TypeError(f"spacing does not support complex-valued inputs, got {aval_of(x).dtype}")
     dtype = aval_of(x).dtype
     if dtype not in _PLAIN_FLOATS:
         away = operators._full(copysign(_constant(x, np.inf), x), aval_of(x).shape)

@@ -211,7 +211,7 @@ class ufunc:
             return fast(a, axis=axis, dtype=dtype)
         x = creation.asarray(operand(self.__name__, a), dtype=dtype)
         if axis is None or isinstance(axis, (tuple, list)):
-            raise ValueError("accumulate does not allow multiple axes")
+            raise ValueError(f"accumulate does not allow multiple axes, got axis={axis}; pass one integer")
         if not x.ndim:
             raise ValueError("accumulate: array of rank 0 has no axis")
         x = manipulation.moveaxis(x, axis, 0)
@@ -278,7 +278,9 @@ class ufunc:
         x = creation.asarray(operand(self.__name__, a), dtype=dtype)
         starts = creation.asarray(indices)
         if starts.ndim != 1 or isinstance(axis, (tuple, list)) or axis is None:
-            raise ValueError("reduceat takes one axis and indices of rank 1")
+            raise ValueError(
+                f"reduceat takes one axis and indices of rank 1, got axis={axis} and indices of shape {starts.shape}"
+            )
         x = manipulation.moveaxis(x, axis, 0)
         n = x.shape[0]
         ends = lax.concatenate([lax.slice_in_dim(starts, 1, None), lax.full((1,), n, starts.dtype)], 0)

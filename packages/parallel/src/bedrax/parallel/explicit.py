@@ -190,7 +190,7 @@ def _check_kept(op: Operation, outs: Sequence[AbstractValue]) -> None:
         before = _dimensions(op.specs, axis)
         after = _dimensions(found, axis)
         if before and not after:
-            raise _forbid(op.name, axis, "has an operand that is split over it and no such result")
+            raise _forbid(op.name, axis, "has an operand that is split over it, and no result that is")
         if op.name == reshard_p.name and after and before and before != after:
             raise _forbid(op.name, axis, "moves it to another dimension")
 
@@ -388,7 +388,9 @@ def _holders(op: Operation, params: dict[str, Any], prim: Primitive) -> tuple[in
     kinds = {op.kinds[i] for i in mine}
     sum_first = "Sum first, with jax.sharding.reshard(x, P(...)) without unreduced="
     if len(kinds) > 1:
-        raise op.error(f"operands are parts of different kinds, {_axes_text(k.name for k in kinds)}", sum_first)
+        raise op.error(
+            f"the partial sums in the operands are of different kinds, {_axes_text(k.name for k in kinds)}", sum_first
+        )
     rule = sum_rules.find(prim)
     (kind,) = kinds
     same = prim.name in _SAME_KIND[kind]
@@ -611,7 +613,7 @@ def auto_axes(
     @functools.wraps(f)
     def automatic(*args, out_sharding=out_sharding, **kwargs):
         if out_sharding is None:
-            raise TypeError("auto_axes: say how the result is split, with out_sharding=P(...)")
+            raise TypeError("auto_axes: the sharding of the result is missing; pass out_sharding=P(...)")
         names = _chosen("auto_axes", axes)
         args, kwargs = pytree.tree_map(lambda x: _automatic_over(x, names), (args, kwargs))
         with meshes.with_axis_types(AxisType.Auto, names):
@@ -650,7 +652,7 @@ def explicit_axes(
     @functools.wraps(f)
     def explicit(*args, in_sharding=in_sharding, **kwargs):
         if in_sharding is None and pytree.tree_leaves(args):
-            raise TypeError("explicit_axes: say how the arguments are split, with in_sharding=P(...)")
+            raise TypeError("explicit_axes: the shardings of the arguments are missing; pass in_sharding=P(...)")
         if kwargs:
             raise TypeError(f"explicit_axes: arguments are given by position, got {sorted(kwargs)} by name")
         names = _chosen("explicit_axes", axes)

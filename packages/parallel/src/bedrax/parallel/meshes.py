@@ -330,7 +330,10 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         low, high = where.min(0), where.max(0) + 1
         part = tuple(slice(a, b) for a, b in zip(low, high))
         if not mine[part].all():
-            raise ValueError("The devices of this process do not form a contiguous part of the mesh")
+            raise ValueError(
+                "The devices of this process do not form a contiguous part of the mesh, which has shape"
+                f" {self.devices.shape}: they are at {where.tolist()}"
+            )
         return Mesh(self.devices[part], self.axis_names, self.axis_types)
 
     def update(self, devices: Any = None, axis_names: tuple[str, ...] | None = None, axis_types: Any = None) -> Mesh:

@@ -560,7 +560,8 @@ class PyTreeDef:
         """Folds the tree: `f_leaf(leaf)` at leaves, `f_node(children, node_data)` at nodes."""
         leaves = list(leaves)
         if len(leaves) != self._num_leaves:
-            raise ValueError(f"Too {'few' if len(leaves) < self._num_leaves else 'many'} leaves for PyTreeDef")
+            amount = "few" if len(leaves) < self._num_leaves else "many"
+            raise ValueError(f"Too {amount} leaves for PyTreeDef: {self._num_leaves} are needed, got {len(leaves)}")
         it = iter(leaves)
         next_leaf = it.__next__ if f_leaf is None else lambda: f_leaf(next(it))
 
@@ -693,7 +694,7 @@ class PyTreeDef:
                 continue
             children = list(x)
             if len(children) != node.arity:
-                raise ValueError("Arity mismatch between trees")
+                raise ValueError(f"Arity mismatch between trees: {node.arity} children are needed, got {len(children)}")
             agenda.extend(children)
         return self.unflatten(leaves[::-1])
 

@@ -57,7 +57,7 @@ def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
 
 def _scope(scope: SymbolicScope | None, constraints: Sequence[str]) -> SymbolicScope:
     if scope is not None and len(constraints):
-        raise ValueError("Cannot specify both a `scope` and `constraints`.")
+        raise ValueError(f"Cannot specify both a `scope` and `constraints`. Got {constraints}; add them to the scope")
     return SymbolicScope(constraints) if scope is None else scope
 
 

@@ -130,7 +130,10 @@ def _ragged_transpose(
             contracted = [lc[rc.index(d)] for d in sorted(rc)]
             return [as_cotangent(permute(out, _order([*lb, *lhs_free, *contracted])), lhs.aval), None, *none]
         if offset:
-            raise NotImplementedError("the gradient of ragged_dot_general with respect to rhs under a group_offset")
+            raise NotImplementedError(
+                "ragged_dot_general with a group_offset has no derivative with respect to rhs; leave group_offset out, or"
+                " apply lax.stop_gradient to rhs"
+            )
         out = ragged(lhs, ct, contract=(tuple(lhs_free), rows), batch=(lb, batch), ragged=cut, group=())
         contracted = [rc[lc.index(d)] for d in sorted(lc)]
         return [None, as_cotangent(permute(out, _order([group, *rb, *contracted, *rhs_free])), rhs.aval), *none]

@@ -36,7 +36,7 @@ jvp(p.bessel_i1e_p, _bessel_i1e)
 
 def _unsupported(what):
     def formula(t, *_):
-        raise ValueError(f"{what} is not supported")
+        raise ValueError(f"{what} is not supported; apply lax.stop_gradient to this argument")
 
     return formula
 

@@ -362,7 +362,10 @@ def _match_weak_types(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
 
 def _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse):
     if length == 0:
-        raise ValueError("scan of no steps under disable_jit() calls no f, so its results are unknown; enable jit")
+        raise ValueError(
+            "scan: the length is 0, and under disable_jit() f is not called, so the types of the results are unknown; enable"
+            " jit"
+        )
     carry, ys = init, []
     for i in reversed(range(length)) if reverse else range(length):
         row = pytree.tree_unflatten(x_tree, [lax.index_in_dim(x, i, keepdims=False) for x in x_leaves])
@@ -631,7 +634,7 @@ def switch(
         )
     branches = tuple(branches)
     if not branches:
-        raise ValueError("switch: branches is empty; there must be one at least")
+        raise ValueError("switch: at least one branch is needed, got none")
     if len(branches) == 1:
         return branches[0](*operands)
     if config.disable_jit.value and _is_known(index):

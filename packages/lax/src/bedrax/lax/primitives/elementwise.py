@@ -959,7 +959,7 @@ def _polynomial_shape(x, *coefficients, unroll=None):
 @select_n_p.abstract
 def _select_shape(which, *cases):
     if not cases:
-        raise TypeError("select_n: there must be one case at least")
+        raise TypeError("select_n: at least one case is needed, got none")
     first = cases[0]
     if not (dtypes.is_integer(which.dtype) or which.dtype == _BOOL):
         raise TypeError(f"select_n: `which` holds booleans or integers, got {which.dtype}")

@@ -192,18 +192,18 @@ def _tuples(numbers):
 
 def _check_dims(op: str, what: str, ds: tuple, rank: int, of: str, ascending: bool = False) -> None:
     if any(not 0 <= d < rank for d in ds):
-        raise TypeError(f"{op}: {what} names axes 0..{rank - 1} of {of}, got {ds}")
+        raise TypeError(f"{op}: {what} must be axes in 0..{rank - 1} of {of}, got {ds}")
     if len(set(ds)) != len(ds):
         raise TypeError(f"{op}: {what} names an axis twice, got {ds}")
     if ascending and tuple(sorted(ds)) != tuple(ds):
-        raise TypeError(f"{op}: {what} is in ascending order, got {ds}")
+        raise TypeError(f"{op}: {what} must be in ascending order, got {ds}")
 
 
 def _check_numbers(op: str, operand, indices, fields, names) -> None:
     """Checks common to gather and scatter: dims lacking in the window, index map, batching dims."""
     lacking, index_map, operand_batch, indices_batch = fields
     if not dtypes.issubdtype(indices.dtype, np.integer):
-        raise ValueError(f"{op}: indices are integers, got {indices.dtype}")
+        raise ValueError(f"{op}: indices must be integers, got {indices.dtype}")
     if not indices.ndim:
         raise TypeError(f"{op}: indices have one axis at least, that of the index vectors; got a scalar")
     _check_dims(op, names[0], lacking, operand.ndim, "operand", ascending=True)

@@ -500,7 +500,9 @@ def eig(
     """
     if use_magma is not None:
         if implementation is not None:
-            raise ValueError("eig: only one of implementation and use_magma may be given")
+            raise ValueError(
+                f"eig: only one of implementation and use_magma may be given, got {implementation=} and {use_magma=}"
+            )
         implementation = EigImplementation.MAGMA if use_magma else EigImplementation.LAPACK
     return eig_p.bind(
         _inexact(x),

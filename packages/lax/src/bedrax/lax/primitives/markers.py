@@ -175,14 +175,14 @@ def platform_dependent(
       Array([-1, -2], dtype=int32)
     """
     if "gpu" in per_platform:
-        raise ValueError("platform_dependent: 'gpu' is no platform; say 'cuda' or 'rocm'")
+        raise ValueError("platform_dependent: 'gpu' is not the name of a platform; pass cuda= or rocm= instead of gpu=")
     functions = list(per_platform.values())
     platforms: tuple[Any, ...] = tuple((name,) for name in per_platform)
     if default is not None:
         functions.append(default)
         platforms += (None,)
     if not functions:
-        raise ValueError("platform_dependent needs a function for some platform, or a default")
+        raise ValueError("platform_dependent got no function; pass one for a platform, such as cpu=, or default=")
     names = tuple(per_platform) + (("default",) if default is not None else ())
     return control_flow.branch(
         platform_index_p.bind(platforms=platforms), functions, args, names, branches_platforms=platforms

@@ -231,7 +231,7 @@ def fold_operands(name: str, operands: Any, init_values: Any) -> tuple[list[Any]
     if tree != init_tree:
         raise ValueError(f"{name}: operands are structured like the initial values, got {tree} and {init_tree}")
     if not leaves:
-        raise ValueError(f"{name}: there must be one operand at least")
+        raise ValueError(f"{name}: at least one operand is needed, got none")
     return leaves, [typed_scalar(init, aval_of(x)) for x, init in zip(leaves, inits)], tree
 
 

@@ -218,7 +218,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     shape = aval_of(like_arr).shape
     own = aval_of(arr).shape
     if len(own) > len(shape):
-        raise ValueError(f"shape {own} has more axes than the shape {shape} to broadcast to")
+        raise ValueError(f"an array of shape {own} cannot be broadcast to shape {shape}, which has fewer axes")
     dimensions = tuple(range(len(shape) - len(own), len(shape)))
     return placed_as(aval_of(like_arr), broadcast_in_dim, arr, shape=shape, broadcast_dimensions=dimensions)
 
@@ -637,7 +637,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
 @concatenate_p.abstract
 def _concatenate_shape(*operands, dimension):
     if not operands:
-        raise TypeError("concatenate: there must be one array at least")
+        raise TypeError("concatenate: at least one array is needed, got none")
     first = operands[0]
     shape = first.shape
     rank = len(shape)
@@ -677,7 +677,7 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     """
     operands = tuple(operands)
     if not operands:
-        raise ValueError("concatenate: there must be one array at least")
+        raise ValueError("concatenate: at least one array is needed, got none")
     if len(operands) == 1 and isinstance(operands[0], Array):
         return operands[0]
     return concatenate_p.bind(*operands, dimension=operator.index(dimension))
@@ -717,7 +717,7 @@ def stack(operands: Sequence[ArrayLike] | Array, axis: int = 0) -> Array:
     """
     operands = tuple(operands)
     if not operands:
-        raise ValueError("stack: there must be one array at least")
+        raise ValueError("stack: at least one array is needed, got none")
     return stack_p.bind(*operands, axis=canonical_axis(axis, len(aval_of(operands[0]).shape) + 1))
 
 

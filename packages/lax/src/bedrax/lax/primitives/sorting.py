@@ -67,7 +67,7 @@ def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int 
     several = isinstance(operand, Sequence)
     operands = tuple(operand) if several else (operand,)
     if not operands:
-        raise TypeError("sort: there must be one operand at least")
+        raise TypeError("sort: at least one operand is needed, got none")
     if not 1 <= num_keys <= len(operands):
         raise ValueError(f"sort: num_keys={num_keys} is not in 1..{len(operands)}, the number of operands")
     dimension = canonical_axis(dimension, len(aval_of(operands[0]).shape))

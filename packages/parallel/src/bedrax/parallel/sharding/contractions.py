@@ -13,7 +13,7 @@ def _dot_general(op, *, dimension_numbers, **params):
             how = f"both over {lhs[i]!r}" if lhs[i] == rhs[j] else f"over {lhs[i]!r} and over {rhs[j]!r}"
             raise op.error(
                 f"the contracted axes ({i} of the first operand, {j} of the second) are split {how}",
-                "Say how the result is split, with out_sharding=P(...)",
+                "State the sharding of the result, with out_sharding=P(...)",
             )
     batch = op.joined([tuple([lhs[i] for i in lb]), tuple([rhs[j] for j in rb])]) if lb else ()
     free = lambda spec, *taken: [e for d, e in enumerate(spec) if not any(d in t for t in taken)]

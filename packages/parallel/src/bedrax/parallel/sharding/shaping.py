@@ -19,13 +19,13 @@ def _broadcast(op, *, shape, broadcast_dimensions):
     return [tuple(spec)]
 
 
-_ADVICE = "Say how the result is split, with out_sharding=P(...)"
+_ADVICE = "State the sharding of the result, with out_sharding=P(...)"
 
 
 @sharding_rules.rule(p.reshape_p)
 def _reshape(op, *, new_sizes, dimensions):
     if dimensions is not None:
-        raise op.error("the axes are read in another order", _ADVICE)
+        raise op.error(f"the axes are read in the order {tuple(dimensions)}", _ADVICE)
     old, spec, new = op.types[0].shape, op.specs[0], list(new_sizes)
     found: list[Any] = [None] * len(new)
     i = j = 0

@@ -96,7 +96,7 @@ class LoweringParameters:
       ... except NotImplementedError as error:
       ...     print(error)
       ...
-      lower_jaxpr_to_module knows no for_export here: leave it out
+      lower_jaxpr_to_module: the options for_export=True are not supported here; leave them out
     """
 
     override_lowering_rules: tuple[Any, ...] | None = None
