@@ -20,7 +20,7 @@ NAMES = [
 
 BRIDGES = {"tf", "jax2tf", "call_tf"}
 MARKS = {name: pytest.mark.needs("tensorflow") if name in BRIDGES else () for name in NAMES}
-# The face is no package of the namespace.
+# The face is not a package of the namespace.
 ALL = [pytest.param(name, marks=MARKS[name]) for name in NAMES if name != "jax"]
 
 

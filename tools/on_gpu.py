@@ -64,8 +64,8 @@ def table(heads, rows):
 # Records whose results on a GPU differ from NumPy's on purpose, and the reason.
 EXPECTED = {
     "markers-platform_index-of_three": "it returns the result of the branch for the platform",
-    "reductions-reduce-init": "its initial value is no identity, and XLA may use it more than once",
-    "reductions-reduce-int": "its initial value is no identity, and XLA may use it more than once",
+    "reductions-reduce-init": "its initial value is not an identity, and XLA may use it more than once",
+    "reductions-reduce-int": "its initial value is not an identity, and XLA may use it more than once",
 }
 
 # ---- the sections, each in its own process -----------------------------------------------------------

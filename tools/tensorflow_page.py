@@ -32,7 +32,7 @@ PROMISES = {
         ("registered containers can be arguments, eagerly and of `tf.function`", "holds, with gradients with respect to them", f"{API}::test_registered_containers"),
         ("containers that `tf.Module` wraps are unwrapped", HOLDS, f"{CONVERT}::test_trees_in_and_out"),
         ("arrays of keys are arguments (their words are the tensor)", HOLDS, f"{API}::test_keys_are_their_words"),
-        ("an argument that is no function is rejected by `convert` itself", HOLDS, f"{API}::test_only_functions"),
+        ("an argument that is not a function is rejected by `convert` itself", HOLDS, f"{API}::test_only_functions"),
         ("a converted function raises inside transformations, and works inside `call_tf`", HOLDS, f"{API}::test_not_inside_transformations"),
         ("64-bit values follow our flag; `dtype_of_val` returns the dtype", HOLDS, f"{API}::test_dtype_of_val"),
         ("`eval_polymorphic_shape`", HOLDS, f"{API}::test_eval_polymorphic_shape"),

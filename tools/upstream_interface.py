@@ -3,7 +3,7 @@
     UPSTREAMS_PYTHON tools/upstream_interface.py
 
 Run it with a Python where upstream's jax is installed, and not this one. The names of modules are kept by hand:
-upstream's modules have names of other libraries in them, which are no part of its interface.
+upstream's modules have names of other libraries in them, which are not part of its interface.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ def parameters(path: str) -> str:
 
 
 def is_function(path: str) -> bool:
-    """Whether programs call what has this name: a function or a class that is no enumeration, error or name of a
+    """Whether programs call what has this name: a function or a class that is not an enumeration, error or name of a
     type."""
     module, _, name = path.rpartition(".")
     value = getattr(importlib.import_module(module), name)

@@ -392,7 +392,7 @@ EXPECTED = (
         "keyword arguments for the function of `numpy.fromfunction`",
         "passed to it as they are",
         "mapped over the first axis",
-        "They are no positions.",
+        "They are not positions.",
         (r"numpy\.fromfunction \(more\): error type: ValueError: vmap was requested",),
     ),
     Difference(

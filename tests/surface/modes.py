@@ -81,7 +81,7 @@ def _must_be_arrays(expected: Any) -> None:
         isinstance(x, jax.Array | np.ndarray | np.generic | bool | int | float | complex | None)
         for x in jax.tree.leaves(expected)
     ):
-        raise Skip("its results are no arrays")
+        raise Skip("its results are not arrays")
 
 
 def _same_dtypes(found: Any, expected: Any) -> None:
@@ -311,7 +311,7 @@ def tensorflow(record: Record) -> None:
         raise Skip("no array arguments, or the decomposition is not unique")
     expected = _eager(record)
     if not all(isinstance(x, jax.Array | np.ndarray) for x in jax.tree.leaves(expected)):
-        raise Skip("its results are no arrays")
+        raise Skip("its results are not arrays")
     out = jax2tf.convert(lambda *a: _values_traced(function(*a)))(*arrays)
     _close([np.asarray(x) for x in jax.tree.leaves(out)], expected, 2e-3)
 

@@ -343,7 +343,7 @@ AT = {name: (function, given) for name, function, given in methods.at_records(ca
 CALLS |= {name: given for name, (_, given) in AT.items()}
 
 _FILES = "packages/jax/tests/test_files_and_refusals.py"
-# Names that are no functions of arrays, or that need more than arguments: the test that calls each.
+# Names that are not functions of arrays, or that need more than arguments: the test that calls each.
 ELSEWHERE: dict[str, str] = {
     **{f"numpy.{name}": f"{_FILES}::test_arrays_in_files" for name in ("load", "save", "savez")},
     **{

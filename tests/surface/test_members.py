@@ -1,4 +1,4 @@
-"""Public names that are no functions of arrays: a use of each, in a line or two."""
+"""Public names that are not functions of arrays: a use of each, in a line or two."""
 
 import jax
 import jax.numpy as jnp

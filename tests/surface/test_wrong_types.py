@@ -44,7 +44,7 @@ OF_OTHER_THINGS = {
     "numpy.geomspace",
     "image.scale_and_translate",
 }
-# They convert their arguments to arrays; the error names the argument that is no number.
+# They convert their arguments to arrays; the error names the argument that is not a number.
 CONVERTED = {
     "numpy.array",
     "numpy.array_equal",

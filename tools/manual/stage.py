@@ -1,6 +1,6 @@
 """The sources of the manual in one folder: pages of this repository at their places, and generated pages.
 
-Links between files of the repository become links between pages. A linked file that is no page becomes one, with its
+Links between files of the repository become links between pages. A linked file that is not a page becomes one, with its
 text, so the manual has no link that leads out of it.
 """
 

@@ -341,7 +341,7 @@ def test_backward_rules_get_arrays_and_float0_of_integer_results():
 
 @pytest.mark.parametrize("how, shape", [(lambda f: f, ()), (jit, ()), (vmap, (4,))], ids=["eager", "jit", "vmap"])
 def test_none_from_a_backward_rule_runs_the_rules_behind_it(how, shape):
-    """A rule may return values that are no derivatives (as statistics of quantized training), for any cotangent."""
+    """A rule may return values that are not derivatives (as statistics of quantized training), for any cotangent."""
     seen = []
 
     @custom_vjp

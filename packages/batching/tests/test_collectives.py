@@ -120,7 +120,7 @@ def test_unbound_name():
 
 def test_broadcast():
     np.testing.assert_array_equal(over(lambda v: lax.pbroadcast(v, "i", 2), X), np.broadcast_to(X[2], X.shape))
-    with pytest.raises(ValueError, match="source=4 is no index of the axis 'i' of size 4"):
+    with pytest.raises(ValueError, match="source=4 is not an index of the axis 'i' of size 4"):
         over(lambda v: lax.pbroadcast(v, "i", 4), X)
 
 

@@ -255,7 +255,7 @@ def test_arguments_of_the_command(text, shape, dtype):
         (["models"], "module:function"),
         (["no_such_module_x:f"], "No module named"),
         (["models:nothing"], "has no 'nothing'"),
-        (["models:__doc__"], "is no function"),
+        (["models:__doc__"], "is not a function"),
         (["models:count", "5"], "such as f32"),
         (["models:count", "q32[5]"], "no dtype 'q32'"),
     ],

@@ -98,7 +98,7 @@ def _subclasses(cls):
 def test_no_attribute_of_a_tracer_hides_one_of_arrays():
 
     names = set(NUMPY_METHODS) | {n for n in vars(Array) if not n.startswith("__")}
-    kinds = [k for k in (Tracer, *_subclasses(Tracer)) if k.__name__ != "RefTracer"]  # a reference is no array
+    kinds = [k for k in (Tracer, *_subclasses(Tracer)) if k.__name__ != "RefTracer"]  # a reference is not an array
     assert len(kinds) > 5
     for cls in kinds:
         slots = cls.__dict__.get("__slots__", ())

@@ -1,4 +1,4 @@
-"""The names other than `convert`, immediate errors, and arguments that are no plain containers of tensors."""
+"""The names other than `convert`, immediate errors, and arguments that are not plain containers of tensors."""
 
 import os
 

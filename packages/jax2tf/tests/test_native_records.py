@@ -33,7 +33,7 @@ INEXACT = {
     "reductions-reduce_min-nan",
 }
 CALLBACKS = ("pure_callback-sequential", "pure_callback-batches", "io_callback-unordered", "debug_callback-unordered")
-# Records that are no native programs, or have other results there: the exception, and a piece of its message.
+# Records that are not native programs, or have other results there: the exception, and a piece of its message.
 GAPS = {
     **dict.fromkeys((f"callbacks-{name}" for name in CALLBACKS), (NotImplementedError, "calls back into Python")),
     "contractions-scaled_dot-float8": (TypeError, "TensorFlow has no dtype for f8_e8m0fnu"),

@@ -444,9 +444,9 @@ KEPT = [jnp.ones(3), np.ones(3, np.float32), np.zeros((2, 0), np.int32), memoryv
 COPIED = {
     "float64 to float32": (np.ones(3), None), "float32 to int32": (np.ones(3, np.float32), "int32"),
     "int32 to float32": (jnp.arange(3), "float32"), "not in C order": (np.ones((3, 2), np.float32).T, None),
-    "list is no array": ([1, 2], None), "tuple is no array": ((1, 2), "int32"), "int is no array": (1, None),
-    "float is no array": (1.0, "float32"), "bool is no array": (True, None), "range is no array": (range(3), None),
-    "float32 is no array": (np.float32(1), None), "int8 to int32": (memoryview(b"abc"), "int32"),
+    "list is not an array": ([1, 2], None), "tuple is not an array": ((1, 2), "int32"), "int is not an array": (1, None),
+    "float is not an array": (1.0, "float32"), "bool is not an array": (True, None), "range is not an array": (range(3), None),
+    "float32 is not an array": (np.float32(1), None), "int8 to int32": (memoryview(b"abc"), "int32"),
 }  # fmt: skip
 
 

@@ -216,7 +216,7 @@ def test_static_indices_are_slices_and_traced_ones_windows():
 
 
 ERRORS = [
-    ("a", TypeError, "an index is no text"),
+    ("a", TypeError, "an index is not a text"),
     ([0, 1], TypeError, "a list as index"),
     (1.0, TypeError, "an integer or a mask"),
     ((0, 0, 0, 0), IndexError, "too many indices: 4 for"),

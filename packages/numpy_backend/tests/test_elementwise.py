@@ -28,7 +28,7 @@ F, I = np.float32(1), np.int32(1)
         (lambda: lax.add(np.ones(3, "f"), np.ones(4, "f")), r"incompatible shapes for broadcasting: \(3,\), \(4,\)"),
         (lambda: lax.add(np.ones(3, "f"), np.ones((2, 3), "f")), r"operands have one rank or rank"),
         (lambda: lax.pow(I, I), "pow does not accept dtype int32 at position 0"),
-        (lambda: lax.integer_pow(I, -1), "an integer to a negative power is no integer, got int"),
+        (lambda: lax.integer_pow(I, -1), "an integer to a negative power is not an integer, got int"),
         (lambda: lax.clamp(np.ones(2, "f"), np.ones(3, "f"), F), r"min.shape == operand.shape or min.shape == \(\)"),
         (lambda: lax.clamp(I, F, I), "lax.clamp takes operands of one dtype, got int32, float32, int32"),
         (lambda: lax.select_n(F, F, F), "holds booleans or integers, got float"),

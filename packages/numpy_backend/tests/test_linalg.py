@@ -202,7 +202,7 @@ _S, _X, _V = np.eye(4), np.ones((2, 5, 4)), np.ones((2, 4))
         (lambda: lax.symmetric_product(_S + 0j, _S + 0j), TypeError, "does not accept dtype complex128"),
         (lambda: lax.cholesky_update(np.ones((5, 4)), _V[0]), ValueError, r"takes a factor \[n, n\] and a vector"),
         (lambda: lax.svd(_S, subset_by_index=(0, 2)), ValueError, "subset_by_index takes some vectors, full_matrices"),
-        (lambda: lax.eigh(_S, subset_by_index=(0, 9)), ValueError, r"is no range within"),
+        (lambda: lax.eigh(_S, subset_by_index=(0, 9)), ValueError, r"is not a range within"),
         (lambda: lax.schur(_S, sort_eig_vals=True), NotImplementedError, "cannot be sorted"),
         (lambda: lax.lu_pivots_to_permutation(np.ones((2, 4), np.int32), 3), ValueError, "is less than"),
         (lambda: lax.cholesky(_S.astype(np.float16)), NotImplementedError, "float16; convert"),

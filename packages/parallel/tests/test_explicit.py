@@ -20,7 +20,7 @@ def test_what_has_to_be_said():
         explicit.auto_axes(lambda x: x)(1.0)
     with pytest.raises(TypeError, match="in_sharding"):
         explicit.explicit_axes(lambda x: x)(1.0)
-    with pytest.raises(ValueError, match="'z' is no axis of the mesh in force"):
+    with pytest.raises(ValueError, match="'z' is not an axis of the mesh in force"):
         explicit.auto_axes(lambda x: x, axes="z", out_sharding=PartitionSpec())(1.0)
     assert explicit.explicit_axes(lambda: 2.0)() == 2.0  # there is nothing to say it of
     assert explicit.reshard({"a": 1.0}, None) == {"a": 1.0}

@@ -134,7 +134,7 @@ def test_transpose(tu):
     with pytest.raises(TypeError) as e:
         tu.tree_transpose(s([0, 0]), s((0, 0)), [(1, 2), (3,)])
     assert str(e.value) == "Mismatch\nPyTreeDef([(*, *), (*,)])\n != \nPyTreeDef([(*, *), (*, *)])"
-    with pytest.raises(TypeError, match=r"(?s)^Mismatch: the outer structure.*is no prefix of"):
+    with pytest.raises(TypeError, match=r"(?s)^Mismatch: the outer structure.*is not a prefix of"):
         tu.tree_transpose(s([0, 0]), s((0, 0)), [1, 2, 3, 4])
     with pytest.raises(TypeError, match="the outer structure has no leaves; pass it"):
         tu.tree_transpose(s([]), None, [])

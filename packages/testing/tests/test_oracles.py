@@ -1,4 +1,4 @@
-"""A test is skipped over a library that is no oracle for it, and only then."""
+"""A test is skipped over a library that is not an oracle for it, and only then."""
 
 import functools
 import importlib

@@ -234,7 +234,7 @@ def _logarithm(x):
 
 
 def test_debug_nans_reports_what_reaches_a_result():
-    """Under `vmap`, `cond` computes both branches. A NaN of the one that is not selected is no fault of the program."""
+    """Under `vmap`, `cond` computes both branches. A NaN of the one that is not selected is not a fault of the program."""
     x = put(-1.0, 4.0)
     chosen = lambda x: vmap(_logarithm)(x)
 

@@ -283,7 +283,7 @@ def test_trees_of_registered_classes():
         def __init__(self, value, tag):
             self.value, self.tag = value, tag
 
-    with pytest.raises(ValueError, match="is no pytree node yet"):
+    with pytest.raises(ValueError, match="is not a pytree node yet"):
         ex.register_pytree_node_serialization(
             Tagged, serialized_name="t", serialize_auxdata=str.encode, deserialize_auxdata=bytes.decode
         )

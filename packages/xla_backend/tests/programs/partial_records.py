@@ -50,7 +50,7 @@ def of_parts(case, args, chosen, want):
         partial = partial or bool(typeof(x).split is not None and typeof(x).split.spec.unreduced == {"x"})
         finite = np.asarray(y).astype(np.complex128)
         size = np.max(np.abs(finite[np.isfinite(finite)]), initial=1) + max(a.size for a in args)
-        known = np.isfinite(finite)  # the sum of 1 / 0 and 0 / 0 is no infinity
+        known = np.isfinite(finite)  # the sum of 1 / 0 and 0 / 0 is not an infinity
         tolerance = 1e-4 if np.dtype(y.dtype).itemsize >= 4 else 0.07
         found_values = np.asarray(x).astype(np.complex128)[known]
         np.testing.assert_allclose(found_values, finite[known], rtol=tolerance, atol=float(size) * tolerance)

@@ -449,7 +449,9 @@ def bad_specs():
         lambda: put((6,), "y"),
         "splits axis 0 of an array of shape (6,) into 4 parts, over the mesh axes 'y' (of size 4)",
     )
-    refuses(lambda: put((6, 8), ("x", "y")), "'x' (of size 2) and 'y' (of size 4), but its size 6 is no multiple of 8")
+    refuses(
+        lambda: put((6, 8), ("x", "y")), "'x' (of size 2) and 'y' (of size 4), but its size 6 is not a multiple of 8"
+    )
     refuses(lambda: put((8,), None, "y"), "rank 1")
     refuses(lambda: put((8,), "z"), "'z', which the mesh does not have; it has ('x', 'y')")
     f = xla.jit(lambda u, v: v, in_shardings=(None, NamedSharding(wide, P("y"))))

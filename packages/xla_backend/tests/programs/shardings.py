@@ -65,7 +65,7 @@ assert lax.add(z, np.float32(1)).devices() == {devices[3]}
 assert xla.device_put(z, devices[1]).devices() == {devices[1]}
 for action, message in (
     (lambda: lax.add(z, xla.device_put(np.ones(3, np.float32), devices[2])), "incompatible devices"),
-    (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a"))), "is no multiple of 2"),
+    (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a"))), "is not a multiple of 2"),
     (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a", "b"))), "rank"),
 ):
     try:

@@ -250,7 +250,7 @@ def _types_in(result: Any) -> str:
 
 
 def with_aux(name: str, result: Any) -> tuple[Any, Any]:
-    """The result of a function with `has_aux`; raises TypeError if it is no pair."""
+    """The result of a function with `has_aux`; raises TypeError if it is not a pair."""
     if not isinstance(result, tuple) or len(result) != 2:
         raise TypeError(
             coded(

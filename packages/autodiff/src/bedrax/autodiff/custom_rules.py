@@ -474,7 +474,7 @@ class custom_jvp(_Custom[P, R_co]):
 
     Args:
       fun: the function.
-      nondiff_argnums, nondiff_argnames: arguments that are no arrays; the rule gets them first.
+      nondiff_argnums, nondiff_argnames: arguments that are not arrays; the rule gets them first.
 
     Use ``@f.defjvp`` on the rule ``(primals, tangents) -> (result, tangent of the result)``.
 
@@ -551,7 +551,7 @@ class custom_vjp(_Custom[P, R_co]):
 
     Args:
       fun: the function.
-      nondiff_argnums, nondiff_argnames: arguments that are no arrays; `fwd` gets them in place,
+      nondiff_argnums, nondiff_argnames: arguments that are not arrays; `fwd` gets them in place,
         `bwd` gets them first.
 
     Use ``f.defvjp(fwd, bwd)``: ``fwd(*args) -> (result, residuals)`` and
@@ -676,7 +676,7 @@ class custom_vjp(_Custom[P, R_co]):
         if any(isinstance(x, Tracer) for x in pytree.tree_leaves(rule.fixed())):
             raise UnexpectedTracerError(
                 f"the custom_vjp function {name} was called with a traced array in a position that nondiff_argnums names."
-                " Such arguments are for what is no array, like functions: the rules are kept until the backward pass,"
+                " Such arguments are for what is not an array, like functions: the rules are kept until the backward pass,"
                 " when the tracer is no more. Pass the array as an ordinary argument, and return None as its cotangent."
             )
         outs = custom_vjp_call_p.call(rule, leaves)

@@ -420,7 +420,7 @@ class VJP(Linearized):
         return self.pull(given[0], backward=backward), logs[0]
 
     def _flatten(self):
-        lists = self._split()  # a value that was taken out is no leaf
+        lists = self._split()  # a value that was taken out is not a leaf
         jaxpr, active_out, _ = self._program
         static = self.in_tree, self.out_tree, self.in_types, self.out_types, self.active, jaxpr, active_out
         return lists, (*static, self._sources)
@@ -589,7 +589,7 @@ def linearize(fun: Callable[..., Any], *primals: ArrayLike, has_aux: bool = Fals
       leaves of the result whose tangent is not known to be zero.
 
     Raises:
-      ValueError: `in_nzs` is no prefix of the arguments.
+      ValueError: `in_nzs` is not a prefix of the arguments.
 
     Examples:
 
@@ -654,7 +654,7 @@ def vjp(
       marks the leaves of the result that depend on differentiated arguments.
 
     Raises:
-      ValueError: `saveable_args` or `in_nzs` is no prefix of the arguments.
+      ValueError: `saveable_args` or `in_nzs` is not a prefix of the arguments.
 
     Examples:
 
@@ -730,7 +730,7 @@ def linear_transpose(
       A function from a cotangent of the result to a tuple of cotangents of the arguments.
 
     Raises:
-      TypeError: an argument is no array of numbers, or a cotangent does not fit the result.
+      TypeError: an argument is not an array of numbers, or a cotangent does not fit the result.
       NotImplementedError: an operation in `fun` is not linear.
 
     Examples:

@@ -609,7 +609,7 @@ class LinearizeTrace(Differentiating):
             return steps.count(self.known, key, prim, args, active, params, (linearize_jaxpr, transpose_jaxpr))
 
     def pair(self, primal: Any, tangent: Node | Zero) -> Array:
-        """A tracer for a result. (A tangent that is no node is constant in the inputs' tangents.)"""
+        """A tracer for a result. (A tangent that is not a node is constant in the inputs' tangents.)"""
         return primal if type(tangent) is Zero else LinearizeTracer(self, primal, tangent)
 
     def split(self, x: Any) -> tuple[Any, Any]:

@@ -45,7 +45,7 @@ class Step(NamedTuple):
     """The derivative of one operation on operands of certain types.
 
     Attributes:
-      forward: the values of the operands -> [value of the result, values of the residuals that are no operands].
+      forward: the values of the operands -> [value of the result, values of the residuals that are not operands].
       scalars: (position, dtype) of each operand that is converted to an array first.
       aval: the type of the result.
       tangent: the type of its tangent; None if it has none.

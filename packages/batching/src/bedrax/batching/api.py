@@ -287,7 +287,7 @@ def _prefix_axes(what: str, axes, tree, treedef, call) -> list:
         errors = pytree.prefix_errors(axes, tree, is_leaf=lambda x: x is None)
         if errors:
             raise errors[0](f"vmap {what}") from None
-        raise ValueError(f"vmap: {what}={axes!r} is no prefix of the structure {treedef}, in {call}") from None
+        raise ValueError(f"vmap: {what}={axes!r} is not a prefix of the structure {treedef}, in {call}") from None
     return out
 
 

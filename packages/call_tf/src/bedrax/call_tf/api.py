@@ -116,7 +116,7 @@ def _argument(x: Any) -> Any:
     except TypeError:
         if not type(x).__module__.startswith("tensorflow") or not hasattr(x, "numpy"):
             raise TypeError(
-                f"call_tf got the argument {x!r} of type {type(x)}, which is no array. Bind what is no array to the"
+                f"call_tf got the argument {x!r} of type {type(x)}, which is not an array. Bind what is not an array to the"
                 " TensorFlow function, for example with functools.partial"
             ) from None
     return np.array(x.numpy())

@@ -54,7 +54,7 @@ class TfFunction:
         """Call the user's function; results are tensors of canonical dtypes, as declared.
 
         Raises:
-          ValueError: a result is no array of numbers, or differs from the declaration.
+          ValueError: a result is not an array of numbers, or differs from the declaration.
         """
         return self.run(*tensors)
 

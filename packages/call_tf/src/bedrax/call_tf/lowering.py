@@ -111,7 +111,7 @@ def _captured_values(name: str, concrete: Any) -> list[np.ndarray]:
             variable = next((v for v in concrete.graph.variables if v.handle is x), None)
             if variable is None:
                 raise ValueError(
-                    f"The TensorFlow function '{name}' captures {x}, which is no variable: call_tf in a staged context"
+                    f"The TensorFlow function '{name}' captures {x}, which is not a variable: call_tf in a staged context"
                     f" (under jit, scan, ...) cannot pass tables and other resources to XLA. {LIMITATIONS}"
                 )
             x = border.outside_graphs(variable.read_value)

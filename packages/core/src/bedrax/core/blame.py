@@ -19,7 +19,7 @@ _VARARGS, _VARKEYWORDS = 0x04, 0x08  # of code.co_flags
 
 
 def not_an_array(x: Any, name: str, position: int | None = None, otherwise: bool = False) -> TypeError:
-    """Return the error of an argument that is no array.
+    """Return the error of an argument that is not an array.
 
     Args:
       x: the argument.

@@ -24,8 +24,8 @@ TITLES: Final[dict[str, str]] = {
     "BX-LEAK-CHECK": "a traced value is stored outside of its function",
     "BX-SHAPE-VALUE": "a shape is made of known integers",
     # jit
-    "BX-JIT-ARGUMENT": "an argument of jit is no array",
-    "BX-JIT-RESULT": "a traced function returns a value that is no array",
+    "BX-JIT-ARGUMENT": "an argument of jit is not an array",
+    "BX-JIT-RESULT": "a traced function returns a value that is not an array",
     "BX-JIT-GENERATOR": "a generator function has no result to compile",
     "BX-STATIC-DONATED": "an argument is both static and donated",
     "BX-ARGUMENT-POSITION": "a position names no argument of the function",
@@ -46,11 +46,11 @@ TITLES: Final[dict[str, str]] = {
     "BX-CARRY-STRUCTURE": "a loop changes the structure of its carry",
     "BX-SCAN-RESULT": "the body of scan does not return a pair",
     "BX-SCAN-LENGTH": "scan does not know its number of steps",
-    "BX-LOOP-CONDITION": "the condition of a loop is no boolean",
+    "BX-LOOP-CONDITION": "the condition of a loop is not a boolean",
     "BX-BRANCH-TYPES": "branches return different types",
     "BX-BRANCH-STRUCTURE": "branches return different structures",
-    "BX-PREDICATE": "the predicate of cond is no scalar",
-    "BX-SWITCH-INDEX": "the index of switch is no integer",
+    "BX-PREDICATE": "the predicate of cond is not a scalar",
+    "BX-SWITCH-INDEX": "the index of switch is not an integer",
     # vmap and named axes
     "BX-VMAP-SIZES": "mapped axes have different lengths",
     "BX-VMAP-AXIS": "an argument does not have the mapped axis",
@@ -67,7 +67,7 @@ TITLES: Final[dict[str, str]] = {
     "BX-STACK": "stacked arrays have different shapes",
     "BX-SPLIT": "an axis cannot be split into equal parts",
     "BX-SQUEEZE": "squeeze removes only axes of length 1",
-    "BX-TRANSPOSE": "the axes of transpose are no order of all axes",
+    "BX-TRANSPOSE": "the axes of transpose are not an order of all axes",
     "BX-AXIS-RANGE": "an array does not have this axis",
     "BX-NEGATIVE-SIZE": "a size is negative",
     "BX-EMPTY": "a reduction of no elements has no result",
@@ -79,7 +79,7 @@ TITLES: Final[dict[str, str]] = {
     "BX-SLICE": "a slice reaches beyond the array",
     # values and dtypes
     "BX-NOT-AN-ARRAY": "an array or a number is needed",
-    "BX-VALUE-TYPE": "a value is no array",
+    "BX-VALUE-TYPE": "a value is not an array",
     "BX-ARRAY-OF": "an array holds only numbers and booleans",
     "BX-DTYPES": "operands have different dtypes",
     "BX-DTYPE": "an operation does not take this dtype",
@@ -89,14 +89,14 @@ TITLES: Final[dict[str, str]] = {
     "BX-NAN": "an operation made a NaN or an infinity",
     # indices
     "BX-INDEX-COUNT": "there are more indices than axes",
-    "BX-INDEX-LIST": "a list is no index",
+    "BX-INDEX-LIST": "a list is not an index",
     "BX-INDEX-DTYPE": "an index is an integer or a mask",
     "BX-MASK": "a mask has another shape than the array",
     "BX-UPDATE": "new values do not fit the indexed part",
     # random numbers
     "BX-KEY": "a random key is needed",
     "BX-KEY-REUSED": "a random key is used twice",
-    "BX-KEY-ARITHMETIC": "a key is no number",
+    "BX-KEY-ARITHMETIC": "a key is not a number",
     "BX-SEED": "a seed is an integer",
     "BX-SAMPLES": "there are fewer members than samples without replacement",
     "BX-SAMPLE-DTYPE": "a distribution does not have this dtype",
@@ -106,7 +106,7 @@ TITLES: Final[dict[str, str]] = {
     "BX-SPEC-AXIS": "a spec names an axis that the mesh does not have",
     "BX-SHARD": "an axis cannot be cut into equal parts",
     "BX-DEVICES-DIFFER": "arguments of one program are on different devices",
-    "BX-DEVICE-PUT": "an array is put on what is no device",
+    "BX-DEVICE-PUT": "an array is put on what is not a device",
     # symbolic dimensions
     "BX-DIM-VALUE": "the value of a symbolic dimension is needed",
     "BX-DIM-SCOPES": "symbolic dimensions of different scopes meet",
@@ -114,7 +114,7 @@ TITLES: Final[dict[str, str]] = {
     "BX-DIM-SHAPE": "the shape of an argument does not fit its symbolic shape",
     # other programs
     "BX-CALLBACK": "a callback returns another shape than it declares",
-    "BX-EXPORT": "data are no exported program",
+    "BX-EXPORT": "data are not an exported program",
 }
 """Code -> title. `packages/inspect/src/bedrax/inspect/errors` has a page for each."""
 

@@ -111,7 +111,7 @@ def divide_shapes(a: Sequence[Dim], b: Sequence[Dim]) -> Dim:
         elif na % nb == 0:
             return na // nb
         raise InconclusiveDimensionOperation(
-            f"Cannot divide evenly the sizes of shapes {tuple(a)} and {tuple(b)}: {na} is no multiple of {nb}"
+            f"Cannot divide evenly the sizes of shapes {tuple(a)} and {tuple(b)}: {na} is not a multiple of {nb}"
         )
     rest_a, rest_b = cancel(a, b)  # the documents of jax2tf quote the message below
     na, nb = size(rest_a), size(rest_b)

@@ -236,7 +236,7 @@ def as_dtype(x: Any) -> np.dtype | ExtendedDType:
     Python's scalar types give their default in the current mode. Other types are not narrowed.
 
     Raises:
-      TypeError: `x` is no dtype.
+      TypeError: `x` is not a dtype.
     """
     if isinstance(x, (np.dtype, ExtendedDType)):
         return x

@@ -273,7 +273,7 @@ class Jitted:
         return _Traced(staging.without_references(jaxpr), consts, out_tree, changes, seen)
 
     def complain(self, in_tree: Any, leaves: Any, count: int) -> None:
-        """Raise an error that names the argument (of `count` positional ones) that is no array."""
+        """Raise an error that names the argument (of `count` positional ones) that is not an array."""
         names = leaf_names(self.fun, in_tree, sorted(self.signature.static_positions(count)))
         for where, leaf in zip(names, leaves, strict=True):
             try:

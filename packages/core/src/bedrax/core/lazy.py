@@ -78,7 +78,7 @@ def attach(
             foreign = (error.name or "bedrax").partition(".")[0] not in ("bedrax", module.partition(".")[0])
             if home == module and (
                 foreign or "needs an extra" in error.msg
-            ):  # so it is no attribute; `import` raises with the reason
+            ):  # so it is not an attribute; `import` raises with the reason
                 raise AttributeError(f"module '{module}' has no attribute '{name}': {error}") from None
             if not extra or not f"{home}.".startswith(f"{error.name}."):
                 raise

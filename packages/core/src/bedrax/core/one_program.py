@@ -134,7 +134,7 @@ def _checked(fun: Callable, static: Sequence[str], arrays: Sequence[str]) -> lis
     """Return for each positional parameter whether it is static.
 
     Raises:
-      TypeError: a name is no parameter, or a parameter whose default is no array is neither static nor among `arrays`.
+      TypeError: a name is not a parameter, or a parameter whose default is not an array is neither static nor among `arrays`.
     """
     names, positional, defaults = _parameters(fun)
     name = getattr(fun, "__name__", fun)
@@ -257,7 +257,7 @@ def one_program(
         `everywhere`. A compiled module has the operations of the program in place of the call.
 
     Raises:
-      TypeError: a name is no parameter, or one with such a default is named in neither.
+      TypeError: a name is not a parameter, or one with such a default is named in neither.
     """
     if fun is None:
         return functools.partial(one_program, static=static, arrays=arrays, everywhere=everywhere, composite=composite)

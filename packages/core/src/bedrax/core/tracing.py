@@ -128,7 +128,7 @@ eval_trace: Final = EvalTrace(None)
 class Mutable:
     """The base class of values that operations can write to (references, in `bedrax.state`).
 
-    Such a value is no operand of an operation on arrays. Its class defines what becomes of an operation that has one.
+    Such a value is not an operand of an operation on arrays. Its class defines what becomes of an operation that has one.
     The methods get all operands; one of them is the value whose method is called.
     """
 

@@ -175,7 +175,7 @@ def flatten_axes(name: str, treedef: Any, axis_tree: Any, *, kws: bool = False, 
       kws, tupled_args: no effect. The message of an error shows the whole tree.
 
     Raises:
-      ValueError: `axis_tree` is no prefix.
+      ValueError: `axis_tree` is not a prefix.
 
     Examples:
 

@@ -61,7 +61,7 @@ def function(text: str) -> Callable[..., Any]:
         except AttributeError:
             raise ValueError(f"{module} has no {names!r}") from None
     if not callable(found):
-        raise ValueError(f"{text} is no function, but of type {type(found).__name__}")
+        raise ValueError(f"{text} is not a function, but of type {type(found).__name__}")
     return found
 
 

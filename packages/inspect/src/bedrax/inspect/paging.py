@@ -137,7 +137,7 @@ def make(
 
 
 def _column(name: str, about: str, call: Any, rows: Callable[[], list[Row]]) -> dict[str, Any]:
-    """A column, or the reason for which it does not exist. `call` is the place of the call of `page`, which is no link."""
+    """A column, or the reason for which it does not exist. `call` is the place of the call of `page`, which is not a link."""
 
     def key(place):
         return None if place is None or place == call else f"{place[0]}:{place[1]}"

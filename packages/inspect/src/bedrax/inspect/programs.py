@@ -24,7 +24,7 @@ class Row(NamedTuple):
       text: the line.
       place: (file, line) of the user; None where it is not known.
       depth: the number of programs around it.
-      flops, moved: the estimated work; None where there is no estimate, or where the line is no equation.
+      flops, moved: the estimated work; None where there is no estimate, or where the line is not an equation.
       step: the number of the equation among those of the outermost program; None for others.
     """
 

@@ -67,7 +67,7 @@ def to_tensor(x: Any) -> Argument:
 
     Raises:
       ValueError: the leaf is a tracer of this system, or its rank is unknown.
-      TypeError: it is no array.
+      TypeError: it is not an array.
     """
     if isinstance(x, KeyWords):
         return Argument(x.tensor, x.dtype)

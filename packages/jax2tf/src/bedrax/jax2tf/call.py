@@ -75,8 +75,8 @@ def specifications(
     """The shape specification of each leaf of the arguments, from a pytree prefix of specifications.
 
     Raises:
-      TypeError: `polymorphic_shapes` is no sequence with an entry per positional argument.
-      ValueError: it is no prefix.
+      TypeError: `polymorphic_shapes` is not a sequence with an entry per positional argument.
+      ValueError: it is not a prefix.
     """
     if polymorphic_shapes is None:
         return [None] * in_tree.num_leaves

@@ -53,7 +53,7 @@ def convert(
       A function of TensorFlow tensors (or NumPy arrays) with the structure of `fun_jax`.
 
     Raises:
-      TypeError: `fun_jax` is no function.
+      TypeError: `fun_jax` is not a function.
       ValueError: options contradict each other.
 
     Raises (when called):
@@ -118,7 +118,7 @@ def _converted(fun, polymorphic_shapes, constraints, options: Options, guarded: 
         call = Call(fun, args_tf, kwargs_tf, polymorphic_shapes, constraints)
         own = options
         if flags.compile_jitted.value and [eqn.primitive for eqn in call.jaxpr.eqns] == [jit_p]:
-            own = dataclasses.replace(options, compiled=True)  # also for the derivative, which is no jitted function
+            own = dataclasses.replace(options, compiled=True)  # also for the derivative, which is not a jitted function
         return call.unflatten(gradients.with_derivative(call, _runner(call, own), own, _converted, guarded))
 
     name = function_name(fun)

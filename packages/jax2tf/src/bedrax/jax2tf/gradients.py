@@ -83,7 +83,7 @@ def with_derivative(
 
 
 def _is_of(graph, t) -> bool:
-    """Whether a tensor that is no variable belongs to the graph (None: is a value)."""
+    """Whether a tensor that is not a variable belongs to the graph (None: is a value)."""
     return isinstance(t, tf.Tensor) and getattr(t, "graph", None) is graph
 
 

@@ -76,7 +76,7 @@ def dtype_of_val(val: Any) -> Any:
       val: an array, a Python scalar, or a tensor, variable or `tf.TensorSpec`.
 
     Raises:
-      TypeError: it is no such object, or TensorFlow has no such dtype.
+      TypeError: it is not such an object, or TensorFlow has no such dtype.
 
     Examples:
 
@@ -167,7 +167,7 @@ def eval_polymorphic_shape(fun_jax: Callable[..., Any], *, polymorphic_shapes: A
       (`ShapeDtypeStruct`), and their shape specifications, which can be the `polymorphic_shapes` of another function.
 
     Raises:
-      TypeError: `fun_jax` is no function.
+      TypeError: `fun_jax` is not a function.
 
     Examples:
 

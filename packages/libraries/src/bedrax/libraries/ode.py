@@ -147,7 +147,7 @@ def odeint(
       A pytree with the structure of `y0`; its arrays have a leading axis of length n.
 
     Raises:
-      TypeError: an argument is no array.
+      TypeError: an argument is not an array.
 
     Examples:
 

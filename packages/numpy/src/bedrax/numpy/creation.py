@@ -98,7 +98,7 @@ def asarray(
         dtype is accepted, and may share its memory with the result.
 
     Raises:
-      ValueError: `copy` is False, and `a` is no array, has another dtype than the result, or is not in C order.
+      ValueError: `copy` is False, and `a` is not an array, has another dtype than the result, or is not in C order.
 
     Examples:
 
@@ -124,7 +124,7 @@ def _why_copied(x: Any, dtype: Any) -> str | None:
         return _why_copied(x.__jax_array__(), dtype)
     if not isinstance(x, Array):
         if isinstance(x, (list, tuple, range, *_SCALARS, np.generic)) or dims.is_symbolic(x):
-            return f"{type(x).__name__} is no array"
+            return f"{type(x).__name__} is not an array"
         x = np.asarray(x)
         if not x.flags.c_contiguous:
             return f"the array of shape {x.shape} is not in C order"
@@ -153,7 +153,7 @@ def from_data(x: ArrayLike, dtype: DTypeLike, copy: bool | None, where: str) -> 
     if isinstance(x, (list, tuple)):
         return _from_sequence(x, dtype)
     if x is None:
-        raise ValueError(coded("BX-ARRAY-OF", "jnp.array: None is no number; use jnp.nan or jnp.zeros(())"))
+        raise ValueError(coded("BX-ARRAY-OF", "jnp.array: None is not a number; use jnp.nan or jnp.zeros(())"))
     if hasattr(x, "__jax_array__"):
         return from_data(x.__jax_array__(), dtype, copy, where)
     if dims.is_symbolic(x):
@@ -216,7 +216,7 @@ def _leaf_types(x: Any, seen: dict) -> bool:
         elif isinstance(item, Array) or hasattr(item, "__jax_array__") or dims.is_symbolic(item):
             ours = True
         elif item is None:
-            raise ValueError(coded("BX-ARRAY-OF", "jnp.array: None is no number; use jnp.nan or jnp.zeros(())"))
+            raise ValueError(coded("BX-ARRAY-OF", "jnp.array: None is not a number; use jnp.nan or jnp.zeros(())"))
         elif isinstance(item, (np.ndarray, np.generic)):
             seen.setdefault(item.dtype, item)
         elif isinstance(item, (int, float, complex)):
@@ -601,7 +601,7 @@ def fromfile(*args: Any, **kwargs: Any) -> None:
       NotImplementedError: ...
     """
     raise NotImplementedError(
-        "jnp.fromfile: a file may change between two calls, so reading it is no pure function; write"
+        "jnp.fromfile: a file may change between two calls, so reading it is not a pure function; write"
         " jnp.asarray(np.fromfile(...))"
     )
 
@@ -619,7 +619,7 @@ def fromiter(*args: Any, **kwargs: Any) -> None:
       Array([1, 2], dtype=int32)
     """
     raise NotImplementedError(
-        "jnp.fromiter: an iterator can be read once, so reading it is no pure function; write"
+        "jnp.fromiter: an iterator can be read once, so reading it is not a pure function; write"
         " jnp.asarray(np.fromiter(...))"
     )
 

@@ -222,7 +222,7 @@ def _entry(i: Any, position: int) -> Any:
     if isinstance(i, (list, tuple)):
         i = _array_of(i)
     if isinstance(i, str):
-        raise TypeError(coded("BX-INDEX-DTYPE", f"arrays have no fields: an index is no text, got {i!r}"))
+        raise TypeError(coded("BX-INDEX-DTYPE", f"arrays have no fields: an index is not a text, got {i!r}"))
     if not isinstance(i, (Array, np.ndarray, np.generic)):
         if hasattr(i, "__jax_array__"):
             i = i.__jax_array__()

@@ -166,7 +166,7 @@ def vstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
       dtype: of the result; default: the promoted dtype of the arrays.
 
     Raises:
-      TypeError: `tup` is no sequence.
+      TypeError: `tup` is not a sequence.
       ValueError: there is no array.
 
     Examples:
@@ -186,7 +186,7 @@ def hstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
       dtype: of the result; default: the promoted dtype of the arrays.
 
     Raises:
-      TypeError: `tup` is no sequence.
+      TypeError: `tup` is not a sequence.
       ValueError: there is no array.
 
     Examples:
@@ -206,7 +206,7 @@ def dstack(tup: Any, dtype: DTypeLike | None = None) -> Array:
       dtype: of the result; default: the promoted dtype of the arrays.
 
     Raises:
-      TypeError: `tup` is no sequence.
+      TypeError: `tup` is not a sequence.
       ValueError: there is no array.
 
     Examples:

@@ -131,7 +131,7 @@ def vector_norm(
       ord: which norm of vectors, as for `norm`.
 
     Raises:
-      ValueError: `ord` is no number.
+      ValueError: `ord` is not a number.
 
     Examples:
 

@@ -19,14 +19,14 @@ def segment_max(
 
     Args:
       data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
-      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not (a scalar
-        for a scalar). Elements
-        whose number is negative, or not below `num_segments`, do not count.
-      num_segments: how many segments there are; by default the greatest number plus one, which must be known while
-        tracing.
+      segment_ids: the segment of each element along the leading axis, a vector of integers, sorted or not (a scalar for
+        a scalar). Elements whose number is negative, or not below `num_segments`, do not count.
+      num_segments: the number of segments; default: the greatest number in `segment_ids` plus one, which must be known
+        while tracing.
       indices_are_sorted, unique_indices: promises about `segment_ids` that may make it faster.
       bucket_size: reduce this many elements at a time, for accuracy.
       mode: what happens to numbers out of range, as in ``x.at[...]``.
+      out_sharding: the sharding of the result, or None.
 
     Returns:
       An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
@@ -51,14 +51,14 @@ def segment_min(
 
     Args:
       data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
-      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not (a scalar
-        for a scalar). Elements
-        whose number is negative, or not below `num_segments`, do not count.
-      num_segments: how many segments there are; by default the greatest number plus one, which must be known while
-        tracing.
+      segment_ids: the segment of each element along the leading axis, a vector of integers, sorted or not (a scalar for
+        a scalar). Elements whose number is negative, or not below `num_segments`, do not count.
+      num_segments: the number of segments; default: the greatest number in `segment_ids` plus one, which must be known
+        while tracing.
       indices_are_sorted, unique_indices: promises about `segment_ids` that may make it faster.
       bucket_size: reduce this many elements at a time, for accuracy.
       mode: what happens to numbers out of range, as in ``x.at[...]``.
+      out_sharding: the sharding of the result, or None.
 
     Returns:
       An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
@@ -83,14 +83,14 @@ def segment_prod(
 
     Args:
       data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
-      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not (a scalar
-        for a scalar). Elements
-        whose number is negative, or not below `num_segments`, do not count.
-      num_segments: how many segments there are; by default the greatest number plus one, which must be known while
-        tracing.
+      segment_ids: the segment of each element along the leading axis, a vector of integers, sorted or not (a scalar for
+        a scalar). Elements whose number is negative, or not below `num_segments`, do not count.
+      num_segments: the number of segments; default: the greatest number in `segment_ids` plus one, which must be known
+        while tracing.
       indices_are_sorted, unique_indices: promises about `segment_ids` that may make it faster.
       bucket_size: reduce this many elements at a time, for accuracy.
       mode: what happens to numbers out of range, as in ``x.at[...]``.
+      out_sharding: the sharding of the result, or None.
 
     Returns:
       An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
@@ -115,14 +115,14 @@ def segment_sum(
 
     Args:
       data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
-      segment_ids: the segment of each element along the leading axis: a vector of integers, sorted or not (a scalar
-        for a scalar). Elements
-        whose number is negative, or not below `num_segments`, do not count.
-      num_segments: how many segments there are; by default the greatest number plus one, which must be known while
-        tracing.
+      segment_ids: the segment of each element along the leading axis, a vector of integers, sorted or not (a scalar for
+        a scalar). Elements whose number is negative, or not below `num_segments`, do not count.
+      num_segments: the number of segments; default: the greatest number in `segment_ids` plus one, which must be known
+        while tracing.
       indices_are_sorted, unique_indices: promises about `segment_ids` that may make it faster.
       bucket_size: reduce this many elements at a time, for accuracy.
       mode: what happens to numbers out of range, as in ``x.at[...]``.
+      out_sharding: the sharding of the result, or None.
 
     Returns:
       An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.

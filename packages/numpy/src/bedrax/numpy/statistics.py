@@ -117,7 +117,7 @@ def cov(
       dtype: of the result.
 
     Raises:
-      ValueError: ranks above 2, a `ddof` that is no integer, or weights that do not fit.
+      ValueError: ranks above 2, a `ddof` that is not an integer, or weights that do not fit.
       TypeError: `fweights` are not integers.
 
     Examples:
@@ -321,7 +321,7 @@ def _weighted_quantile(a, q, weights, isnan, ignore_nan):
     share = jnp.cumsum(weights, axis=-1)
     total = share[..., -1:]
     reached = share[..., None] >= (aligned(q, total) * total)[..., None, :]  # [..., n, q]
-    # elements without weight are no candidates
+    # elements without weight are not candidates
     reached = reached & (weights > 0)[..., None]
     at = jnp.argmax(reached, axis=-2)
     return jnp.take_along_axis(ordered, at, axis=-1)

@@ -71,6 +71,7 @@ def bincount(
       weights: the weight of each element, instead of 1.
       minlength: least length of the result, if `length` is None.
       length: length of the result; greater integers do not count. None needs a concrete `x`.
+      out_sharding: the sharding of the result, or None.
 
     Raises:
       TypeError: `x` is not of integers.
@@ -131,7 +132,7 @@ def cov(
       dtype: of the result.
 
     Raises:
-      ValueError: ranks above 2, a `ddof` that is no integer, or weights that do not fit.
+      ValueError: ranks above 2, a `ddof` that is not an integer, or weights that do not fit.
       TypeError: `fweights` are not integers.
 
     Examples:
@@ -204,6 +205,7 @@ def histogram2d(
     Args:
       x, y: coordinates, of rank 1.
       bins: number of bins or edges for both, or a pair of them.
+      range, weights, density: as in `histogramdd`.
 
     Returns:
       The counts, the edges in x and the edges in y.

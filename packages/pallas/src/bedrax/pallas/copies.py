@@ -388,7 +388,7 @@ def touch(ref: Ref) -> None:
     """Mark a reference as read and written, for a compiler. There is none here.
 
     Raises:
-      TypeError: the argument is no reference.
+      TypeError: the argument is not a reference.
 
     Examples:
 

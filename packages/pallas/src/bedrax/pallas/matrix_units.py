@@ -44,7 +44,7 @@ def matmul_push_rhs(rhs: Any, staging_register: int, mxu_index: int, *, transpos
       transpose: stage the transposed array.
 
     Raises:
-      ValueError: the register is in use, or `rhs` is no matrix.
+      ValueError: the register is in use, or `rhs` is not a matrix.
 
     Examples:
 

@@ -1463,7 +1463,7 @@ def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
         if minor_dim_bits % (8 * swizzle) == 0:
             return swizzle
     raise ValueError(
-        f"find_swizzle: rows of {minor_dim_bits} bits{f' of {what}' if what else ''} are no multiple of 16 bytes"
+        f"find_swizzle: rows of {minor_dim_bits} bits{f' of {what}' if what else ''} are not a multiple of 16 bytes"
     )
 
 

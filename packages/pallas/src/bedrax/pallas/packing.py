@@ -86,7 +86,7 @@ def bitcast(x: Any, ty: Any, dim: int = -2) -> Any:
     shape, old, new = aval_of(x).shape, _width(aval_of(x).dtype), _width(dtype)
     if shape[axis] * old % new:
         raise ValueError(
-            f"bitcast: axis {dim} of {shape[axis]} elements of {aval_of(x).dtype} is no whole number of elements of {dtype}"
+            f"bitcast: axis {dim} of {shape[axis]} elements of {aval_of(x).dtype} is not a whole number of elements of {dtype}"
         )
     bits = _as_bits(x)
     if new < old:
@@ -121,7 +121,7 @@ def split_bits(x: Any, bitwidths: Sequence[int]) -> tuple[Any, ...]:
 
     Raises:
       ValueError: another width, or too many bits.
-      TypeError: `x` is no array of bytes.
+      TypeError: `x` is not an array of bytes.
 
     Examples:
 

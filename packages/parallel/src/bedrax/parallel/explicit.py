@@ -158,7 +158,7 @@ def no_collectives(axis_names: Any) -> contextlib.AbstractContextManager[Any]:
       axis_names: a set of names of mesh axes.
 
     Raises:
-      TypeError: `axis_names` is no set.
+      TypeError: `axis_names` is not a set.
       ForbiddenCollectiveError: inside, during tracing: an operation sums over such an axis, gathers over it, or moves
       it to another dimension.
 
@@ -672,7 +672,7 @@ def _chosen(name: str, axes: Any) -> tuple[str, ...] | None:
     if unknown:
         raise ValueError(
             public(
-                f"{name}(axes={axes!r}): {unknown[0]!r} is no axis of the mesh in force, which has {have}; enter the"
+                f"{name}(axes={axes!r}): {unknown[0]!r} is not an axis of the mesh in force, which has {have}; enter the"
                 " mesh with jax.set_mesh, or name one of its axes"
             )
         )

@@ -74,7 +74,7 @@ def shard_map(
     Raises:
       ValueError: a spec names an axis that the mesh lacks, cuts a dimension that it does not divide, or treats results
       as equal that may differ.
-      TypeError: an argument is no spec, no mesh, no function.
+      TypeError: an argument is neither a spec, a mesh nor a function.
 
     Examples:
 
@@ -179,7 +179,7 @@ def axis_spec(what: str, axis: int | None, rank: int, name: str, f: Callable[...
         return PartitionSpec()
     if type(axis) is not int or not -rank <= axis < rank:
         raise ValueError(
-            f"{what} of {function_name(f)}: {axis!r} is no axis of an array of rank {rank}; write an int in"
+            f"{what} of {function_name(f)}: {axis!r} is not an axis of an array of rank {rank}; write an int in"
             f" range({-rank}, {rank}), or None"
         )
     return PartitionSpec(*[None] * (axis % rank), name)

@@ -38,7 +38,7 @@ class CompoundFactor(tuple):
       *factors: two names or more.
 
     Raises:
-      ValueError: there are fewer, or an object that is no name (such as `BATCHING`).
+      ValueError: there are fewer, or an object that is not a name (such as `BATCHING`).
 
     Examples:
 
@@ -251,7 +251,7 @@ def parse_rule(text: str, **options: Any) -> SdyShardingRule:
       **options: see `SdyShardingRule`.
 
     Raises:
-      ValueError: the text is no rule.
+      ValueError: the text is not a rule.
     """
     sides = text.split("->")
     if len(sides) != 2:

@@ -310,7 +310,7 @@ class ManualAxisType:
       unreduced_kind: the combination of the parts, an `UnreducedKind`. Default: a sum.
 
     Raises:
-      TypeError: an argument is no set, or `unreduced_kind` is neither an `UnreducedKind` nor None.
+      TypeError: an argument is not a set, or `unreduced_kind` is neither an `UnreducedKind` nor None.
       ValueError: an axis is both varying, and reduced or unreduced, or there is a kind without unreduced axes.
 
     Examples:

@@ -97,7 +97,7 @@ def split_by_manual(aval: ShapedArray, axes: ManualAxisType, mesh: Any = None) -
         return split
     if not named <= manual:
         raise ValueError(
-            f"{axes}: the axes {sorted(map(str, named - manual))} are no manual axes of the mesh in force, which has"
+            f"{axes}: the axes {sorted(map(str, named - manual))} are not manual axes of the mesh in force, which has"
             f" {tuple(mesh.manual_axes)}: types have partial sums over manual axes inside shard_map"
         )
     spec = PartitionSpec(*[None] * len(aval.shape)) if split is None else split.spec

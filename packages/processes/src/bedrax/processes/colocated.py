@@ -239,8 +239,8 @@ def colocated_python(fun: Callable[..., Any]) -> Callable[..., Any]:
       its calls.
 
     Raises (when called):
-      TypeError: an argument is no array (or is a tracer).
-      ValueError: arrays on different devices; no arrays and no devices; a result that is no array.
+      TypeError: an argument is not an array (or is a tracer).
+      ValueError: arrays on different devices; no arrays and no devices; a result that is not an array.
       NotImplementedError: an array with parts on devices of other processes.
 
     Examples:

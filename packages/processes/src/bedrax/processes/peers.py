@@ -140,7 +140,7 @@ def _refuses(address: str) -> bool:
         socket.create_connection((name.strip("[]"), int(port)), timeout=2).close()
     except ConnectionError:
         return True
-    except OSError:  # a missing answer is no proof
+    except OSError:  # a missing answer is not a proof
         return False
     return False
 

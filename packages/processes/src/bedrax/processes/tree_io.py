@@ -137,7 +137,7 @@ def nonblocking_save(
     leaves, tree = pytree.tree_flatten(data)
     for path, x in pytree.tree_flatten_with_path(data)[0]:
         if not isinstance(x, Array | np.ndarray | np.generic | int | float | complex):
-            raise TypeError(f"save: the leaf data{pytree.keystr(path)} is no array, but {x!r} of type {type(x)}")
+            raise TypeError(f"save: the leaf data{pytree.keystr(path)} is not an array, but {x!r} of type {type(x)}")
     structure = json.dumps(serialize_pytreedef(tree))
     folder = pathlib.Path(directory)
     arrays = [x if hasattr(x, "addressable_shards") else device_put(np.asarray(x)) for x in leaves]

@@ -157,7 +157,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[An
       is_leaf: if it returns True, a subtree of `tree` is a leaf.
 
     Raises:
-      ValueError: `tree` is no prefix of one of `rest`; the message names the position.
+      ValueError: `tree` is not a prefix of one of `rest`; the message names the position.
 
     Examples:
 
@@ -354,7 +354,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: Callable[[Any], bo
       is_leaf: if it returns True, a subtree of `prefix_tree` is a leaf.
 
     Raises:
-      ValueError: `prefix_tree` is no tree prefix of `full_tree`; the message names the position.
+      ValueError: `prefix_tree` is not a tree prefix of `full_tree`; the message names the position.
 
     Examples:
 

@@ -173,7 +173,7 @@ def register_dataclass(
       `nodetype`.
 
     Raises:
-      TypeError: only one of these two is given, or neither and `nodetype` is no dataclass.
+      TypeError: only one of these two is given, or neither and `nodetype` is not a dataclass.
       ValueError: the names are not the dataclass's fields with `init=True`, each once.
 
     Examples:

@@ -87,7 +87,7 @@ def decode(data: bytes, leaf: type) -> list[tuple[Any, ...]]:
     """The nodes from the result of `encode`.
 
     Raises:
-      ValueError: `data` is no such message.
+      ValueError: `data` is not such a message.
     """
     try:
         top = list(_fields(data))

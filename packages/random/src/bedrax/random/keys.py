@@ -193,7 +193,7 @@ def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
       An array of uint32, of shape (2,) for the default generator. With ``jax_enable_custom_prng``, a typed key.
 
     Raises:
-      TypeError: the seed is no integer, or several.
+      TypeError: the seed is not an integer, or several.
       OverflowError: the seed has more than 64 bits.
 
     Examples:

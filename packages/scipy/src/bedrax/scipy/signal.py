@@ -188,7 +188,7 @@ def convolve2d(
 
     Raises:
       NotImplementedError: another boundary.
-      ValueError: an operand is no matrix.
+      ValueError: an operand is not a matrix.
 
     Examples:
 
@@ -217,7 +217,7 @@ def correlate2d(
 
     Raises:
       NotImplementedError: another boundary.
-      ValueError: an operand is no matrix.
+      ValueError: an operand is not a matrix.
 
     Examples:
 

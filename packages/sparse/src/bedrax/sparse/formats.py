@@ -129,7 +129,7 @@ class JAXSparse:
         name = type(self).__name__
         try:
             return f"{name}({self.dtype.name}{list(self.shape)}, nse={self.nse}{self._layout()})"
-        except (AttributeError, IndexError):  # a tree with leaves that are no arrays
+        except (AttributeError, IndexError):  # a tree with leaves that are not arrays
             return f"{name}(<invalid>)"
 
     def __len__(self) -> int:

@@ -1,6 +1,6 @@
 """Types of libraries (`jax.experimental.hijax`): classes with arrays as their values' contents.
 
-Such a value is no part of a program. It is a Python object in every function, and the operations of its library run as
+Such a value is not part of a program. It is a Python object in every function, and the operations of its library run as
 operations on lower types (`HiPrimitive.to_lojax`). References keep the contents of a value of a mutable type, so
 every function that uses it can write to it. `jit` gets such an argument as the object.
 """
@@ -357,7 +357,7 @@ class _Used:
 
 
 class _Changes(list):
-    """Objects that a traced function changed: (object, data, parts that are no arrays, which parts are arrays)."""
+    """Objects that a traced function changed: (object, data, parts that are not arrays, which parts are arrays)."""
 
     def finish(self, values: Sequence[Any]) -> None:
         rest = iter(values)

@@ -66,7 +66,7 @@ def discharges_programs(*prims: Primitive) -> None:
                 if isinstance(x, Ref) and wire.kind in (CARRY, ROW):
                     raise ValueError(
                         f"{prim}: a carried value, or an operand that is read row by row, is a reference of type {x.aval.short()}:"
-                        " references are no data that a loop can carry. Let the function close over the reference."
+                        " references are not data that a loop can carry. Let the function close over the reference."
                     )
             names = [identity(x) if isinstance(x, Ref) else None for x in args]
             same = tuple(

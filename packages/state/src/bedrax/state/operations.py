@@ -132,7 +132,7 @@ def as_view(ref: Any) -> TransformedRef:
     """A view of the whole reference.
 
     Raises:
-      TypeError: the argument is no reference.
+      TypeError: the argument is not a reference.
     """
     if isinstance(ref, TransformedRef):
         return ref

@@ -179,7 +179,7 @@ def _stage_new(trace, prim, args, params):
 
 def _inner(ref: Any) -> ShapedArray:
     if not isinstance(ref, AbstractRef):
-        raise TypeError(f"an operation on references got {ref}, which is no reference")
+        raise TypeError(f"an operation on references got {ref}, which is not a reference")
     return ref.inner_aval
 
 

@@ -124,7 +124,7 @@ class Ref(Mutable):
     """A reference to an array that can be read and written in place.
 
     Made by `new_ref`. ``ref[i]`` reads, ``ref[i] = x`` writes, ``ref[i] += x`` does both, with the same indices as
-    arrays; ``ref[...]`` is the whole value. A reference is no array: read it before a computation.
+    arrays; ``ref[...]`` is the whole value. A reference is not an array: read it before a computation.
 
     Examples:
 
@@ -192,7 +192,7 @@ class Ref(Mutable):
         raise TypeError("a reference is neither true nor false; read it first: bool(ref[...])")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        raise TypeError(f"a reference of type {self.aval.short()} is no array: read it first, ref[...]")
+        raise TypeError(f"a reference of type {self.aval.short()} is not an array: read it first, ref[...]")
 
     if not TYPE_CHECKING:  # a function of C
         __hash__ = object.__hash__

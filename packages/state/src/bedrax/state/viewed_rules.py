@@ -18,7 +18,7 @@ class Parts(NamedTuple):
     Attributes:
       start: the position of its first part.
       count: the number of its parts.
-      transforms: the transforms of the view; None: the argument is no view.
+      transforms: the transforms of the view; None: the argument is not a view.
     """
 
     start: int

@@ -1,7 +1,7 @@
 """Functions that older versions of NumPy and SciPy lack or compute wrongly: tests that compare with them are skipped
 there.
 
-The packages run over these versions, which are no oracle for what stands here. `nox -s bounds` runs the tests over the
+The packages run over these versions, which are not an oracle for what stands here. `nox -s bounds` runs the tests over the
 oldest ones that the metadata allow.
 """
 
@@ -41,4 +41,4 @@ def require(*names: str) -> None:
         library = name.partition(".")[0]
         version = importlib.import_module(library).__version__
         if numbers(version) < numbers(since):
-            pytest.skip(f"{name} is no oracle in {library} {version}: before {since}, {before}")
+            pytest.skip(f"{name} is not an oracle in {library} {version}: before {since}, {before}")

@@ -1,4 +1,4 @@
-"""jaxlib's `ArrayImpl`, completed with the methods and properties of arrays that are no operators or NumPy methods.
+"""jaxlib's `ArrayImpl`, completed with the methods and properties of arrays that are not operators or NumPy methods.
 
 Core and `bedrax.numpy` install operators and NumPy methods through `bedrax.core.array`. This module adds shape and
 dtype, conversion to the host, printing, shards, deletion, pickling and DLPack.

@@ -44,7 +44,7 @@ def _opened(serialized: bytes) -> bytes:
     serialized = bytes(serialized)
     if serialized[: len(_MAGIC)] != _MAGIC:
         raise ValueError(
-            "these bytes are no compiled program, or an earlier version of Bedrax wrote them; compile the program again"
+            "these bytes are not a compiled program, or an earlier version of Bedrax wrote them; compile the program again"
         )
     digest, rest = serialized[len(_MAGIC) : len(_MAGIC) + 32], serialized[len(_MAGIC) + 32 :]
     if hashlib.sha256(rest).digest() != digest:

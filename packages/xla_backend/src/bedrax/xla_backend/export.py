@@ -333,7 +333,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     """The exported program from the result of `Exported.serialize`, of this or another implementation of `jax.export`.
 
     Raises:
-      ValueError: the bytes are no exported program, damaged, or of a later version; the program has pytree nodes or
+      ValueError: the bytes are not an exported program, damaged, or of a later version; the program has pytree nodes or
         effects that are not registered in this process.
 
     Examples:

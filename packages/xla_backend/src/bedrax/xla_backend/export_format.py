@@ -112,7 +112,7 @@ def read(blob: bytes | bytearray, latest_version: int) -> list[dict[str, Any]]:
       latest_version: the latest supported calling convention.
 
     Raises:
-      ValueError: the bytes are no exported program, damaged, or of a later version.
+      ValueError: the bytes are not an exported program, damaged, or of a later version.
     """
     blob = bytes(blob)
     levels = _read(blob) if blob[: len(MAGIC)] == MAGIC else export_public.read(blob)

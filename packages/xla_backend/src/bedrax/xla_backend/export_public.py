@@ -342,7 +342,7 @@ def read(blob: bytes) -> list[dict[str, Any]]:
     """The fields of an exported program and of its derivatives, from any writer.
 
     Raises:
-      ValueError: the bytes are no exported program, or damaged, or have unknown values.
+      ValueError: the bytes are not an exported program, or damaged, or have unknown values.
     """
     more: dict[str, Any] = {}
     if blob[4:8] == IDENTIFIER:
@@ -353,7 +353,7 @@ def read(blob: bytes) -> list[dict[str, Any]]:
         table = flat_tables.read(blob, SCHEMA, "Exported")
         return _read_program(table, more)
     except (ValueError, RecursionError) as error:
-        raise ValueError(coded("BX-EXPORT", f"this is no exported program, or a damaged one: {error}")) from error
+        raise ValueError(coded("BX-EXPORT", f"this is not an exported program, or a damaged one: {error}")) from error
 
 
 def _writer(table: dict[str, Any]) -> str:

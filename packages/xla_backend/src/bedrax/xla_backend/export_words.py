@@ -67,7 +67,7 @@ def register_pytree_node_serialization(
       `nodetype`.
 
     Raises:
-      ValueError: the class is no pytree node, or class or name are registered already.
+      ValueError: the class is not a pytree node, or class or name are registered already.
 
     Examples:
 
@@ -108,7 +108,7 @@ def register_pytree_node_serialization(
     """
     if nodetype not in pytree._registry:
         raise ValueError(
-            f"{nodetype}, serialized_name={serialized_name!r}, is no pytree node yet; register it with"
+            f"{nodetype}, serialized_name={serialized_name!r}, is not a pytree node yet; register it with"
             " jax.tree_util.register_pytree_node first"
         )
     _register(_Registered(nodetype, "custom", serialized_name, serialize_auxdata, deserialize_auxdata, from_children))
@@ -134,7 +134,7 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
       Pair(x=Array(1., dtype=float32), y=Array(2., dtype=float32))
     """
     if not _is_namedtuple(nodetype):
-        raise ValueError(f"{nodetype} is no named tuple; use jax.export.register_pytree_node_serialization")
+        raise ValueError(f"{nodetype} is not a named tuple; use jax.export.register_pytree_node_serialization")
     names = json.dumps(nodetype._fields).encode()
     build = lambda _, children: nodetype(*children)
     _register(_Registered(nodetype, "namedtuple", serialized_name, lambda _: names, lambda data: None, build))

@@ -6,7 +6,7 @@ name of a table, or a vector of tables (``"[Name]"``). The value of a table is a
 
 The encoding is public (flatbuffers.dev): little-endian; a table begins with the signed distance back to its vtable,
 which has, after its own size and that of the table, the position of each field in the table, 0 for an absent one; a
-value that is no scalar is an unsigned distance forward; a vector begins with its length.
+value that is not a scalar is an unsigned distance forward; a vector begins with its length.
 """
 
 from __future__ import annotations

@@ -467,7 +467,7 @@ def make_array_from_single_device_arrays(
       dtype: the dtype of the array; required if there are no shards here.
 
     Raises:
-      TypeError: `arrays` is no list or tuple of arrays.
+      TypeError: `arrays` is not a list or tuple of arrays.
       ValueError: shards are missing, traced, on other devices, or have another shape than in the sharding.
 
     Examples:

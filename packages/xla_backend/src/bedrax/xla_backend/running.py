@@ -216,7 +216,7 @@ def first_run(
 
 
 def refuse_tracers(args: Sequence[Any]) -> None:
-    """Raise the error of a value that has left its trace, or that is no array."""
+    """Raise the error of a value that has left its trace, or that is not an array."""
     for x in args:
         if isinstance(x, tracing.Tracer):
             raise errors.escaped_tracer_error(x)

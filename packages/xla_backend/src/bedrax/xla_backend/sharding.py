@@ -112,7 +112,7 @@ def _shard_shape(self, global_shape) -> tuple[int, ...]:
             raise ValueError(
                 coded(
                     "BX-SHARD",
-                    f"{self} splits axis {i} of an array of shape {shape} into {c} parts, but its size {n} is no multiple"
+                    f"{self} splits axis {i} of an array of shape {shape} into {c} parts, but its size {n} is not a multiple"
                     f" of {c}",
                 )
             )
@@ -330,7 +330,7 @@ def check_divides(place: NamedSharding, shape: tuple[Any, ...], what: str) -> No
                 coded(
                     "BX-SHARD",
                     f"{what}: {place.spec} splits axis {i} of an array of shape {shape} into {parts} parts, over the mesh axes"
-                    f" {over}, but its size {n} is no multiple of {parts}. Pad it to {-(-n // parts) * parts}, or write None for"
+                    f" {over}, but its size {n} is not a multiple of {parts}. Pad it to {-(-n // parts) * parts}, or write None for"
                     " this axis.",
                 )
             )

@@ -90,7 +90,7 @@ def turn() -> contextlib.AbstractContextManager[Any]:
             " for the end of the first one: compute with NumPy in the callback, or with arrays on one device"
         )
     calls = runtime.calls.value
-    inside = _in_callback()  # C++ has other keys there, so this is no first thread
+    inside = _in_callback()  # C++ has other keys there, so this is not a first thread
     if calls is None:
         with _turn:
             if runtime.calls.value is None and not inside:

@@ -2,7 +2,7 @@
 
 With y the result, t the tangent of the operand x, and k a position:
 
-    cumprod        y'[k] = x[k] y'[k-1] + y[k-1] t[k]                            (no division: zeros are no exception)
+    cumprod        y'[k] = x[k] y'[k-1] + y[k-1] t[k]                            (no division: zeros are not an exception)
     cummax, cummin y'[k] = s[k] / c[k],  s[k] = u[k] s[k-1] + v[k] t[k],  c[k] = u[k] c[k-1] + v[k]
                    u[k] = (y[k] == y[k-1]), v[k] = (y[k] == x[k]): elements that tie share the tangent
     cumlogsumexp   y'[k] = exp(y[k-1] - y[k]) y'[k-1] + exp(x[k] - y[k]) t[k]    (both factors at most 1)

@@ -2,7 +2,7 @@
 
 The maximum's tangent is that of the element that attains it; elements that tie share it equally.
 The product's is the sum of each tangent times the product of all the other elements, formed
-without division, so that zeros are no exception.
+without division, so that zeros are not an exception.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class FlatCallback:
     in_tree: Any
     result_tree: Any = None
     result_avals: tuple[Any, ...] = ()
-    static: tuple[tuple[int, _Static], ...] = ()  # leaves of the arguments that are no arrays, with their positions
+    static: tuple[tuple[int, _Static], ...] = ()  # leaves of the arguments that are not arrays, with their positions
 
     def __str__(self) -> str:
         return f"the callback {getattr(self.function, '__name__', self.function)}"
@@ -286,7 +286,7 @@ def debug_callback(
       None, or a function if `callback` is None.
 
     Raises:
-      TypeError: if `callback` is no function, or is None and there are arguments.
+      TypeError: if `callback` is not a function, or is None and there are arguments.
 
     Examples:
 
@@ -381,7 +381,7 @@ def debug_print(
       None, or a function if `fmt` is None.
 
     Raises:
-      TypeError: if `fmt` is no string, or is None and there are values.
+      TypeError: if `fmt` is not a string, or is None and there are values.
       ValueError: if `fmt` has no field for a value.
 
     Examples:

@@ -379,7 +379,7 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
       perm: pairs ``(source index, destination index)``.
 
     Returns:
-      A pytree like `x`: the values of the source. An index that is no destination gets zeros.
+      A pytree like `x`: the values of the source. An index that is not a destination gets zeros.
 
     Raises:
       ValueError: an index sends or receives twice, or is none of the axis.
@@ -709,7 +709,7 @@ def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
     """
     n = _size(axis_name)
     if not 0 <= source < n:
-        raise ValueError(f"pbroadcast: source={source} is no index of the axis {axis_name!r} of size {n}")
+        raise ValueError(f"pbroadcast: source={source} is not an index of the axis {axis_name!r} of size {n}")
     return pytree.tree_map(lambda leaf: lax.index_in_dim(all_gather(leaf, axis_name), source, 0, keepdims=False), x)
 
 

@@ -60,7 +60,7 @@ def _bitcast_shape(x, *, new_dtype):
     elif old_bits > new_bits:
         if old_bits % new_bits:
             raise ValueError(
-                f"bitcast_convert_type: {x.dtype} to {new_dtype}: {old_bits} bits are no multiple of {new_bits}"
+                f"bitcast_convert_type: {x.dtype} to {new_dtype}: {old_bits} bits are not a multiple of {new_bits}"
             )
         shape = (*shape, old_bits // new_bits)
     if _same_bits_only(x.dtype) or _same_bits_only(new_dtype):

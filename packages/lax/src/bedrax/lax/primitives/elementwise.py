@@ -889,7 +889,9 @@ _integer_pow_base = integer_pow_p.abstract_eval
 @integer_pow_p.abstract
 def _integer_pow_shape(x, *, y):
     if y < 0 and dtypes.is_integer(x.dtype):
-        raise TypeError(f"integer_pow: an integer to a negative power is no integer, got {x.str_short()} to the {y}")
+        raise TypeError(
+            f"integer_pow: an integer to a negative power is not an integer, got {x.str_short()} to the {y}"
+        )
     return _integer_pow_base(x)
 
 

@@ -190,7 +190,7 @@ def _subset(name: str, subset_by_index, count) -> tuple[int, int] | None:
         return None
     start, end = map(operator.index, subset_by_index)
     if not 0 <= start <= end or (dims.is_constant_dim(count) and end > count):
-        raise ValueError(f"{name}: subset_by_index={subset_by_index} is no range within [0, {count}]")
+        raise ValueError(f"{name}: subset_by_index={subset_by_index} is not a range within [0, {count}]")
     return (start, end)
 
 

@@ -292,7 +292,7 @@ def _reshape_shape(operand, *, new_sizes, dimensions):
             )
         )
     if dimensions is not None and sorted(dimensions) != list(range(len(operand.shape))):
-        raise TypeError(f"reshape: dimensions={dimensions} is no order of the axes of shape {operand.shape}")
+        raise TypeError(f"reshape: dimensions={dimensions} is not an order of the axes of shape {operand.shape}")
     return like(operand, new_sizes)
 
 
@@ -346,7 +346,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     shape = aval_of(operand).shape
     lo, hi, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
     if hi < lo:
-        raise ValueError(f"collapse: axes {start_dimension} to {stop_dimension} of shape {shape} are no range")
+        raise ValueError(f"collapse: axes {start_dimension} to {stop_dimension} of shape {shape} are not a range")
     return reshape(operand, (*shape[:lo], dims.size(shape[lo:hi]), *shape[hi:]))
 
 
@@ -357,7 +357,7 @@ def _transpose_shape(operand, *, permutation):
         raise TypeError(
             coded(
                 "BX-TRANSPOSE",
-                f"transpose: {permutation} is no order of the axes of shape {shape}; name each axis from 0 to"
+                f"transpose: {permutation} is not an order of the axes of shape {shape}; name each axis from 0 to"
                 f" {len(shape) - 1} once",
             )
         )
@@ -648,7 +648,7 @@ def _concatenate_shape(*operands, dimension):
             coded("BX-CONCATENATE", f"concatenate: the arrays have one rank, got shapes {', '.join(map(str, shapes))}")
         )
     if not 0 <= dimension < rank:
-        raise TypeError(f"concatenate: dimension {dimension} is no axis of arrays of shape {shape}")
+        raise TypeError(f"concatenate: dimension {dimension} is not an axis of arrays of shape {shape}")
     total: Any = 0
     for s in shapes:
         if s is not shape and not all(i == dimension or dims.same_dim(a, b) for i, (a, b) in enumerate(zip(s, shape))):
@@ -818,7 +818,7 @@ def _iota_shape(*, dtype, shape, dimension):
     if any(dims.is_constant_dim(n) and n < 0 for n in shape):
         raise TypeError(coded("BX-NEGATIVE-SIZE", f"iota: lengths are not negative, got shape {shape}"))
     if not 0 <= dimension < len(shape):
-        raise ValueError(f"iota: dimension={dimension} is no axis of shape {shape}")
+        raise ValueError(f"iota: dimension={dimension} is not an axis of shape {shape}")
     return ShapedArray(shape, dtype)
 
 
@@ -856,7 +856,7 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int, *, out_shar
 
     Raises:
       OverflowError: the axis is longer than an integer dtype of 32 bits counts. Without x64, int64 is int32.
-      ValueError: `dimension` is no axis.
+      ValueError: `dimension` is not an axis.
       TypeError: `dtype` is not a dtype of numbers.
 
     Examples:

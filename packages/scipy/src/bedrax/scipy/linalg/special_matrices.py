@@ -281,7 +281,7 @@ def hadamard(n: int, dtype: type = int) -> Array:
       dtype: of the result.
 
     Raises:
-      ValueError: `n` is no power of 2.
+      ValueError: `n` is not a power of 2.
 
     Examples:
 

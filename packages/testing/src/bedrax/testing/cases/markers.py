@@ -24,6 +24,6 @@ CASES = [
 ]
 
 UNSAMPLED = {
-    p.create_token_p: "a token is no array; its tests are in core's test_markers.py",
-    p.after_all_p: "a token is no array; its tests are in core's test_markers.py",
+    p.create_token_p: "a token is not an array; its tests are in core's test_markers.py",
+    p.after_all_p: "a token is not an array; its tests are in core's test_markers.py",
 }

@@ -92,7 +92,7 @@ def set_build_option(build: Any, name: str, value: float) -> None:
 
 guard_lib = _jax.guard_lib
 _State = _jax.config.Config
-# C++ reads these two, too. They are no part of its key, because the context has them.
+# C++ reads these two, too. They are not part of its key, because the context has them.
 _x64 = _State("bedrax_enable_x64", False)
 _disable_jit = _State("bedrax_disable_jit", False)
 _post_hook = _State("bedrax_jit_post_hook", None, include_in_jit_key=True, include_in_trace_context=True)

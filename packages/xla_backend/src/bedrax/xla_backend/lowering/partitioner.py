@@ -144,7 +144,7 @@ class Shardy:
         for entry in (*spec, *(None,) * (rank - len(spec))):
             names = [self.axis(a) for a in axes_of(entry)] if entry is not UNCONSTRAINED else []
             dims.append("{" + ", ".join([*names, *["?"] * bool(some or entry is UNCONSTRAINED)]) + "}")
-        # Partial sums are no value along their axes, so the partitioner must not split it; see `lowering.partial_sums`.
+        # Partial sums are not values along their axes, so the partitioner must not split it; see `lowering.partial_sums`.
         sums = () if place is None or not place.partial else place.spec.unreduced.difference(place.mesh.manual_axes)
         fixed = f", replicated={{{', '.join(map(self.axis, sorted(sums, key=str)))}}}" if sums else ""
         return f"#sdy.sharding<@mesh, [{', '.join(dims)}]{fixed}>"
