@@ -49,8 +49,8 @@ def _represented(tree: Any, what: Callable[[AbstractValue], AbstractValue]) -> A
 class Chosen:
     """The differentiated positional arguments of a call, as leaves of `tree`, and a way to call with others.
 
-    `tree` is the structure of their tangents: a value of a library's type is represented by leaves. The tangent type
-    makes its tangent of the tangents of these leaves.
+    `tree` is the structure of their tangents: a value of a library's type is represented by leaves. Its tangent is made
+    of the tangents of these leaves.
     """
 
     __slots__ = ("_args", "_fun", "_kwargs", "_positions", "_single", "_tree", "_types", "leaves", "tree")

@@ -103,7 +103,7 @@ class Entry:
 
 
 def _at_home(ct: Any, aval: Any) -> Any:
-    """A cotangent with the sharding of those of its primal's type."""
+    """Return a cotangent with the sharding that cotangents of its primal's type have."""
     split, have = getattr(cotangent_type(aval), "split", None), getattr(aval_of(ct), "split", None)
     if split == have:
         return ct
@@ -213,7 +213,7 @@ class Tape(Trace):
         return type(x) is Node and x._trace is self
 
     def end(self) -> Record:
-        """The operations so far, which the tape gives up: the nodes that they hold refer to the tape."""
+        """Return the operations so far, and remove them from the tape: they hold nodes, which refer to the tape."""
         entries, self.entries = self.entries, []
         return Record(self, entries)
 

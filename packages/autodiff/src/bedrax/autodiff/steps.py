@@ -238,7 +238,7 @@ def value_of(x: Any) -> np.ndarray:
 
 
 def apart(results: list[np.ndarray], operands: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the results of a step; copies of those that share memory with operands to which the user may write."""
+    """Return the results of a step. A result that shares memory with an operand that users may write to is copied."""
     return [x.copy() if any(np.may_share_memory(x, operand) for operand in operands) else x for x in results]
 
 

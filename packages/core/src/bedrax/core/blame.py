@@ -80,7 +80,7 @@ def _arguments(frame: FrameType) -> Iterator[tuple[int | str, Any]]:
 
 
 def _holds(value: Any, x: Any) -> bool:
-    """Return whether `x` is an element of a sequence, or the sequence with its numbers traced."""
+    """Return whether `x` is an element of a sequence, or a copy of the sequence in which numbers are tracers."""
     if not isinstance(value, list | tuple):
         return False
     return any(v is x for v in value) or (type(value) is type(x) and len(value) == len(x))

@@ -1,7 +1,7 @@
 """Objects of libraries' own classes (`jax.experimental.hijax`) as arguments of traced functions.
 
-A function is traced for the object itself, not for a type. It may use and change objects, also such that are no
-arguments. Their new contents are further results of its program.
+A function is traced for the object itself, not for a type. It may use and change objects that are not
+arguments, too. Their new contents are further results of its program.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class UsedObjects(Protocol):
     """The objects that a function has used during its trace: the attribute `objects` of the trace."""
 
     def further_results(self) -> tuple[list[Any], Changes | None, list[Held]]:
-        """Take changes of objects from outside back.
+        """Undo the changes of objects from outside, and return the new contents.
 
         Returns:
           (their new contents, the changes, the objects from outside as they were).

@@ -1,4 +1,4 @@
-"""Dtypes of positions along an axis: int32, or int64 if the axis is longer than int32 counts.
+"""Dtypes of positions along an axis: int32, or int64 if the axis has more elements than int32 can count.
 
 Without x64, arrays of users have no int64. Positions that a function computes and does not return are int64 all the
 same: it enters `scope`. A function that returns positions calls `result_dtype`, which refuses such axes.

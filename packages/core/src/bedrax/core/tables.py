@@ -65,7 +65,7 @@ print_rules: Final = Column("printing", signature="rule(params) -> params to pri
 
 
 def nothing(params: dict[str, Any]) -> tuple[Any, ...]:
-    """The rule of a primitive that does not hold, name or ask for any."""
+    """The rule of a primitive without programs, named axes or places: an empty tuple."""
     return ()
 
 

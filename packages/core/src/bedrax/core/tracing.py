@@ -128,8 +128,8 @@ eval_trace: Final = EvalTrace(None)
 class Mutable:
     """The base class of values that operations can write to (references, in `bedrax.state`).
 
-    Such a value is not an operand of an operation on arrays. Its class defines what becomes of an operation that has one.
-    The methods get all operands; one of them is the value whose method is called.
+    Such a value cannot be an operand of an operation on arrays. Its class defines how an operation with such a value is
+    processed. The methods get all operands; one of them is the value whose method is called.
     """
 
     __slots__ = ()

@@ -130,7 +130,7 @@ def diagnose() -> Report:
         facts[name] = result.facts
         findings += result.findings
     for name, result in _in_a_process().items():
-        if name not in facts:  # the new process sees options that code has set as those of its environment
+        if name not in facts:  # options that code has set are variables of the new process
             facts[name] = result.facts
             findings += result.findings
     return Report(facts, findings)

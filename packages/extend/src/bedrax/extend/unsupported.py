@@ -328,7 +328,7 @@ make_splash_mha: Final = _function(
     Traceback (most recent call last):
         ...
     NotImplementedError: make_splash_mha: kernels for TPUs do not run here; jax.nn.dot_product_attention computes ...
-    >>> q = k = jnp.zeros((3, 1, 4))  # of length 3, one head; all keys are alike, so each position sees the mean of its past
+    >>> q = k = jnp.zeros((3, 1, 4))  # equal keys: each result is the mean of the values up to it
     >>> v = jnp.array([2., 4., 9.])[:, None, None] * jnp.ones(4)
     >>> jax.nn.dot_product_attention(q, k, v, is_causal=True)[:, 0, 0]
     Array([2., 3., 5.], dtype=float32)

@@ -78,7 +78,7 @@ def _size(nesting: Nesting) -> int:
 
 
 def nones(n: int) -> FlatTree:
-    """A group of `n` values None: for `n` operands that only their number describes."""
+    """A group of `n` values None, for `n` operands whose number alone is known."""
     return FlatTree((None,) * n, (None,) * n)
 
 

@@ -59,7 +59,7 @@ def symmetrized(x: ArrayLike) -> Any:
 def finite_or_zero(x: ArrayLike) -> tuple[Any, ...]:
     """Matrices that are finite, zeros in place of the others, and for each matrix whether it is one of these (0, 1).
 
-    LAPACK's divide and conquer for singular values may not come to an end where an element is infinite.
+    LAPACK's divide and conquer for singular values may not terminate if an element is infinite.
     """
     parts = [elementwise.real(x), elementwise.imag(x)] if dtypes.is_complex(aval_of(x).dtype) else [x]
     shape = aval_of(x).shape

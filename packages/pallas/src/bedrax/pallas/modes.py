@@ -123,7 +123,7 @@ def reset_tpu_interpret_mode_state() -> None:
       >>> try:
       ...     pl.pallas_call(kernel, jnp.arange(2), interpret=pltpu.InterpretParams())(jnp.arange(2))
       ... except ValueError:
-      ...     pltpu.reset_tpu_interpret_mode_state()  # the next kernel finds nothing of this one
+      ...     pltpu.reset_tpu_interpret_mode_state()  # the next kernel gets new memory
     """
 
 

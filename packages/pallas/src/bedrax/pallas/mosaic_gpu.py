@@ -1038,7 +1038,7 @@ def commit_smem() -> None:
 
       >>> def body(x_ref, out_ref, shared_ref):
       ...     shared_ref[...] = x_ref[...] + 1
-      ...     plgpu.commit_smem()  # the copy sees what was stored
+      ...     plgpu.commit_smem()  # the copy reads the stored values
       ...     plgpu.copy_smem_to_gmem(shared_ref, out_ref)
       ...
       >>> run(body, jnp.arange(2), jnp.array([3, 4]), scratch_types=[plgpu.SMEM((2,), jnp.int32)])

@@ -414,7 +414,7 @@ def _check_spec(what: str, spec: PartitionSpec, rank: int, mesh: Any, manual: Se
 def _check_sums(aval: Any, spec: PartitionSpec, mesh: Any, manual: Sequence[str], name: Callable) -> None:
     """Raise if an argument is to be summed, or to become partial sums, by its spec: that is an exchange, or another value."""
     if not executors.get().devices():
-        return  # types of arrays on the host tell nothing
+        return  # types of arrays on the host have no splits
     have = PartitionSpec() if getattr(aval, "split", None) is None else aval.split.spec
     have = without_axes(have, frozenset(mesh.axis_names).difference(manual))
     if (have.unreduced, have.reduced, have.unreduced_kind) != (spec.unreduced, spec.reduced, spec.unreduced_kind):

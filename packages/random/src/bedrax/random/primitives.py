@@ -176,7 +176,7 @@ for _prim, _function in _DECOMPOSITIONS.items():
     decompositions.add(_prim, _function)
 
 
-# ---- eager evaluation: one compiled function of bases, so no executor needs to know keys ----
+# ---- eager evaluation: one compiled function of bases, so no executor has rules for keys ----
 
 
 def eager(prim: Primitive, fun: Callable[..., Any], static: tuple[str, ...], keys: bool = True) -> None:

@@ -239,7 +239,7 @@ def set(ref: Any, idx: Any, value: Any) -> None:
 
 
 def addupdate(ref: Any, idx: Any, x: Any) -> None:
-    """Add values to a part of a reference. An index that stands there twice is added to twice.
+    """Add values to a part of a reference. An element whose index occurs twice gets both values.
 
     Args:
       ref: a reference, from ``jax.new_ref``.

@@ -107,7 +107,7 @@ class XlaExecutor(executors.Executor):
         return runner(*args)
 
     def _note(self, prim, params: dict, runner: Callable) -> None:
-        """Store the runner for `ready`, unless the primitive has had params that `marshal` does not write uniquely."""
+        """Store the runner for `ready`, unless `marshal` does not encode earlier params of the primitive uniquely."""
         if not all(map(_is_plain, params.values())):
             self.ready[prim] = None
         elif (ready := self.ready.setdefault(prim, {})) is not None:

@@ -1,7 +1,7 @@
 """Derivatives of convolutions, which are convolutions.
 
-With respect to the input: the cotangent, spread by the strides, meets the reversed kernel with its
-feature dimensions swapped. With respect to the kernel: input and cotangent meet with batch and feature
+With respect to the input: the cotangent, spread by the strides, is convolved with the reversed kernel with its feature
+dimensions swapped. With respect to the kernel: the input is convolved with the cotangent, with batch and feature
 dimensions swapped. The pads follow from the position that a kernel element reads,
 ``out * stride - low + element * rhs_dilation`` in the dilated input.
 """

@@ -1,7 +1,7 @@
 """Derivatives and transposes of elementwise primitives.
 
 A formula multiplies the tangent by a factor or divides it by one, never the reverse, so that the
-result is linear in the tangent. Where operands of rank 0 meet ranked ones, the factor has the
+result is linear in the tangent. If operands of rank 0 are combined with others, the factor has the
 result's shape, and transposes sum the cotangent back down.
 """
 

@@ -91,7 +91,7 @@ _linear_scatter(indexing.scatter_sub_p)
 
 
 def _winners(x_aval, indices, updates_aval, params):
-    """Two boolean arrays: the elements of the updates that win, and those of the operand that survive a scatter.
+    """Two boolean arrays: the elements of the updates that are written last, and those of the operand that stay.
 
     Each window gets a number; the numbers are scattered as the updates are, and read back.
     """
@@ -126,7 +126,7 @@ def _scatter_jvp(primals, tangents, **params):
     if _no_tangent(tx, tu):
         return ans, Zero.of(ans)
     if params["unique_indices"] or type(tu) is Zero:
-        # If updates have no tangent, every element that wins leaves a zero.
+        # If updates have no tangent, every element that is written last has the tangent zero.
         return ans, indexing.scatter_p.bind(instantiate(tx), indices, instantiate(tu), **params)
     wins, survives = _winners(aval_of(x), indices, aval_of(updates), params)
     base = zeros_of(aval_of(x)) if type(tx) is Zero else _mask(survives, tx)

@@ -126,7 +126,7 @@ def _pvary(axis, args, dims, *, axes):
 
 @axis_rules.rule(p.cast_p)
 def _cast(axis, args, dims, *, axes, **params):
-    """The type of a value has no manual axis that is an axis of the array."""
+    """Cast over the other axes only: the mapped axis is an axis of the array, and not a manual axis of the type."""
     others = axes - {axis.name}
     return (p.cast_p.bind(args[0], axes=others, **params) if others else args[0]), dims[0]
 

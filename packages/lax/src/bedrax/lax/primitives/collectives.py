@@ -81,7 +81,7 @@ varying_rules.add(
 
 
 def cast(x: Any, axes: frozenset[Any], to: str, kind: Any = None, mesh: Any = None) -> Any:
-    """`x` as varying over manual axes over which it is partial sums or a sum, or the other way round.
+    """Change the state of `x` over manual axes: varying, partial sums, or a sum.
 
     Args:
       to: "varying", "unreduced" or "reduced".
@@ -99,7 +99,7 @@ def cast(x: Any, axes: frozenset[Any], to: str, kind: Any = None, mesh: Any = No
 
 
 def _cast_sums(x: Any, axes: frozenset[Any]) -> tuple[Any, frozenset[Any]]:
-    """A value that is to vary over `axes`; those over which it is a sum are done."""
+    """Cast a value to vary over the `axes` over which it is a sum. Returns it and the remaining axes."""
     held = aval_of(x).manual_axis_type
     if parts := held.unreduced & axes:
         raise offers.offered("error of splits")(

@@ -392,8 +392,8 @@ def dot(
 ) -> Array:
     """Product of vectors and matrices, or with `dimension_numbers` any contraction; see `dot_general`.
 
-    Without dimension numbers, operands have rank 1 or 2 and the last dimension of `lhs` meets the
-    first of `rhs`.
+    Without dimension numbers, operands have rank 1 or 2 and the last dimension of `lhs` is contracted with the first of
+    `rhs`.
 
     Args:
       lhs, rhs: arrays; they may differ in dtype.

@@ -452,7 +452,7 @@ def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], A
 
 
 def _made_from(body_fun: Callable, role: str, made: Callable) -> Callable:
-    """`made`, with its programs kept under the user's function, which messages name."""
+    """Return `made`. Its programs are cached for the user's function, and messages have the name of that function."""
     made.__wrapped__, made.__name__ = body_fun, staging.function_name(body_fun)
     made.traces_of = (body_fun, role)
     return made
@@ -694,7 +694,7 @@ def branch(
     branches = _join_weak_types(branches)
     values = [*consts.values(), *leaves]
     differs = varying_axes(aval_of(index))
-    if differs:  # devices choose differently: values that vary in a branch must vary outside, where all devices meet
+    if differs:  # devices choose differently, and only outside of the branches all devices run the same operations
         values = [pvary_p.bind(x, axes=differs) for x in values]
         branches = tuple([_retyped(b, _types(values)) for b in branches])
     out = cond_p.bind(index, *values, branches=branches, **params)

@@ -130,7 +130,7 @@ class GatherDimensionNumbers(NamedTuple):
              [1, 2]], dtype=int32)
     """
 
-    # The public fields, which callers name; likewise below.
+    # The public fields, which callers name; the same holds for the classes below.
     offset_dims: tuple[int, ...]
     collapsed_slice_dims: tuple[int, ...]
     start_index_map: tuple[int, ...]

@@ -220,7 +220,7 @@ _compared(p.lt_to_p, "LT", True)
 
 
 def _ordered_complex(prim):
-    """Rule for the extremum of two complex numbers in lexicographic order. NaN wins."""
+    """Rule for the extremum of two complex numbers in lexicographic order. If one is NaN, the result is NaN."""
     prefers = p.gt if prim is p.max_p else p.lt
 
     def choose(x, y):

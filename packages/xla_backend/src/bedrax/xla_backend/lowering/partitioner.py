@@ -47,7 +47,7 @@ def split(mesh: Any, spec: PartitionSpec, rank: int, manual: tuple[str, ...]) ->
 
 
 def _as_equal(place: Any) -> Any:
-    """A place, where what is partial sums is annotated as equal along these axes; see `lowering.partial_sums`."""
+    """A place in which partial sums over these axes are annotated as equal along them; see `lowering.partial_sums`."""
     if not getattr(place, "partial", False):
         return place
     return place.update(spec=place.spec.update(unreduced=(), reduced=()))

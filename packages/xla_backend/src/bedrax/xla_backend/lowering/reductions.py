@@ -56,7 +56,7 @@ def combiner_region(
 
 
 def _pick_complex(ctx, x, y, better: str):
-    """The complex scalar that comes first in lexicographic order. NaN wins."""
+    """The complex scalar that comes first in lexicographic order. If one is NaN, the result is NaN."""
     part = ctx.tensor_type((), np.dtype(np.float32 if ctx.dtype(x) == np.complex64 else np.float64))
     real = [ctx.emit("stablehlo.real", [v], part) for v in (x, y)]
     imag = [ctx.emit("stablehlo.imag", [v], part) for v in (x, y)]
@@ -124,7 +124,7 @@ def _first_extreme_by_blocks(x, axis: int, better: Callable, worst: Any, index: 
     n, rank = x.shape[axis], len(x.shape)
     size = min(1024, 1 << (n.bit_length() // 2))
     sizes = tuple([size if d == axis else 1 for d in range(rank)])
-    # XLA's kernels for the maximum of floats lose NaN on CPU; they do not know this function.
+    # XLA's kernels for the maximum of floats lose NaN on CPU. XLA does not use them for this function.
     larger = lambda a, b: lax.select(lax.bitwise_or(better(a, b), lax.ne(a, a)), a, b)
     combine = larger if dtypes.issubdtype(x.dtype, np.floating) else extreme
     extremes = lax.reduce_window(x, worst, combine, sizes, sizes, "VALID")
