@@ -55,7 +55,7 @@ def test_descending_positions_of_equal_elements():
 
 
 def test_refused_arguments():
-    with pytest.raises(TypeError, match="say stable=True"):
+    with pytest.raises(TypeError, match="pass stable=True"):
         jnp.sort(np.ones(2), kind="quicksort")
     with pytest.raises(TypeError, match="names fields"):
         jnp.argsort(np.ones(2), order="f")

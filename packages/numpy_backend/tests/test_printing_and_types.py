@@ -130,7 +130,7 @@ def test_checker_accepts_what_is_traced():
 def test_unbound_and_doubly_bound_variables():
     jaxpr = make_jaxpr(two)(X)
     first, second = jaxpr.eqns
-    with pytest.raises(JaxprTypeError, match="uses a variable that nothing binds before"):
+    with pytest.raises(JaxprTypeError, match="uses a variable that is not bound before"):
         check_jaxpr(jaxpr.replace(eqns=[second, first]))
     with pytest.raises(JaxprTypeError, match="bound twice"):
         check_jaxpr(jaxpr.replace(eqns=[first, first, second]))

@@ -103,5 +103,5 @@ def test_the_host_of_a_cpu_is_the_cpu():
     with compute_on("device_host"):
         assert lax.sin(np.float32(0)) == 0
     assert compute_on2(compute_type="device", out_memory_spaces=Space.Device)(lax.neg)(1.0) == -1
-    with pytest.raises(ValueError, match="compute_on knows the places"):
+    with pytest.raises(ValueError, match="compute_on: the unit must be one of"):
         compute_on2(lax.neg, compute_type="elsewhere", out_memory_spaces=Space.Device)

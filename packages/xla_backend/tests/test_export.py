@@ -477,7 +477,7 @@ def test_custom_calls_need_a_promise():
     custom_p.abstract(lambda x: x)
     lowering_rules.add(custom_p, lambda ctx, x: ctx.custom_call("my_target", [x], x.type))
     f = jit(lambda x: custom_p.bind(x))
-    with pytest.raises(ValueError, match="custom calls that other versions may not know: my_target"):
+    with pytest.raises(ValueError, match="custom calls that other versions may not support: my_target"):
         ex.export(f)(np.float32(1))
     check = ex.DisabledSafetyCheck.custom_call("my_target")
     assert check.is_custom_call() == "my_target" and ex.DisabledSafetyCheck.platform().is_custom_call() is None

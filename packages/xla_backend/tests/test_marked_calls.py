@@ -137,8 +137,8 @@ def test_the_derivative_is_ordered_too():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"enforce": False, "strict_in_out": True}, "goes with enforce=True"),
-        ({"enforce": True, "exclude_argnames": "y"}, "goes with enforce=False"),
+        ({"enforce": False, "strict_in_out": True}, "needs enforce=True"),
+        ({"enforce": True, "exclude_argnames": "y"}, "needs enforce=False"),
         ({"enforce": False, "exclude_argnames": ["z"]}, "has 'z', but the arguments are x, y"),
         ({"enforce": True, "strict_in_out": (True,)}, "one or a pair"),
         ({"enforce": 3}, "enforce is a boolean"),

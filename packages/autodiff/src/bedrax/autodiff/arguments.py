@@ -147,7 +147,7 @@ def check_no_references(name: str, leaves: list[ArrayLike]) -> None:
                 public(
                     f"{name} is for arguments that are arrays, got a reference of type {aval.short()}: its gradient is"
                     " kept in"
-                    " a reference, too. Use jax.vjp, and say where with vjp_fun.with_refs(ref)."
+                    " a reference, too. Use jax.vjp, and pass the reference with vjp_fun.with_refs(ref)."
                 )
             )
 

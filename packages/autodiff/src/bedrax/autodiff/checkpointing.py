@@ -92,9 +92,8 @@ def checkpoint(
     if concrete:
         raise NotImplementedError(
             public(
-                "checkpoint: there is no option 'concrete'. Arguments that Python code of the function looks at are"
-                " named by"
-                " static_argnums; what is to be computed while tracing goes under jax.ensure_compile_time_eval()."
+                "checkpoint: there is no option 'concrete'. Name arguments that Python code of the function reads in"
+                " static_argnums, and compute values eagerly while tracing inside jax.ensure_compile_time_eval()."
             )
         )
     if fun is None:

@@ -45,7 +45,7 @@ TITLES: Final[dict[str, str]] = {
     "BX-CARRY-TYPES": "a loop changes the type of its carry",
     "BX-CARRY-STRUCTURE": "a loop changes the structure of its carry",
     "BX-SCAN-RESULT": "the body of scan does not return a pair",
-    "BX-SCAN-LENGTH": "scan does not know its number of steps",
+    "BX-SCAN-LENGTH": "the number of steps of a scan is unknown",
     "BX-LOOP-CONDITION": "the condition of a loop is not a boolean",
     "BX-BRANCH-TYPES": "branches return different types",
     "BX-BRANCH-STRUCTURE": "branches return different structures",

@@ -99,7 +99,7 @@ class Flag(Variable):
         self.kind: type | type[str] = kind or (str if default is None else type(default))
         if self.kind not in _PARSERS:
             raise ValueError(
-                f"{name} has values of type {self.kind}, which no text stands for; declare a `context.Variable`"
+                f"{name} has values of type {self.kind}, which have no text form; declare a `context.Variable`"
             )
         self.choices: tuple[Any, ...] | None = choices or None
         self.optional: bool = default is None if optional is None else optional

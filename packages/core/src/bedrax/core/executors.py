@@ -68,18 +68,24 @@ class Executor:
 
     def apply(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Evaluate one operation on concrete values; returns this backend's array, or a list of them."""
-        raise NotImplementedError(f"the {self.name} executor does not say how it evaluates '{prim}'")
+        raise NotImplementedError(
+            f"the {self.name} executor does not evaluate '{prim}': its class has no method `apply`"
+        )
 
     def run_program(self, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         """Evaluate a whole program on flat arguments."""
-        raise NotImplementedError(f"the {self.name} executor does not say how it runs programs")
+        raise NotImplementedError(
+            f"the {self.name} executor does not run programs: its class has no method `run_program`"
+        )
 
     def function_of(self, jaxpr: Jaxpr) -> Callable[..., list[Any]]:
         """Return a program as a function of NumPy arrays that returns a list of them, if there is a `host_type`.
 
         It is called by `bedrax.core.quiet.quietly`.
         """
-        raise NotImplementedError(f"the {self.name} executor does not say how it compiles programs to functions")
+        raise NotImplementedError(
+            f"the {self.name} executor does not compile programs to functions: its class has no method `function_of`"
+        )
 
     def run_jit(self, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         """Evaluate the `jit` primitive outside any trace."""
@@ -91,7 +97,7 @@ class Executor:
 
     def asarray(self, x: Any) -> Any:
         """Return a concrete value as this backend's array, which shares no writable memory."""
-        raise NotImplementedError(f"the {self.name} executor does not say how it makes arrays")
+        raise NotImplementedError(f"the {self.name} executor does not make arrays: its class has no method `asarray`")
 
     def made_here(self, x: Any) -> Any:
         """Return an array of the host's data at the place of the context: the host has one only."""
@@ -154,7 +160,7 @@ def get() -> Executor:
     ranks = {*modules, *_provided}
     if not ranks:
         raise RuntimeError(
-            "nothing here can evaluate an operation: install bedrax-numpy-backend, or a package above it"
+            "no executor is installed, so no operation can be evaluated: install bedrax-numpy-backend, or a package above it"
         )
     rank = max(ranks)
     if rank not in _provided:  # not under our lock: a module's import waits for other imports

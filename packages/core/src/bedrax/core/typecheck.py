@@ -50,7 +50,7 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
     def read(v, where):
         if type(v) is not Literal and v not in bound:
-            raise JaxprTypeError(f"{where} uses a variable that nothing binds before, in\n{jaxpr}")
+            raise JaxprTypeError(f"{where} uses a variable that is not bound before, in\n{jaxpr}")
 
     for v in (*jaxpr.constvars, *jaxpr.invars):
         bind(v, "the arguments")

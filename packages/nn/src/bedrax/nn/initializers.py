@@ -200,7 +200,7 @@ def _fans(shape: tuple, in_axis, out_axis, batch_axis) -> tuple[float, float]:
     ndim = len(shape)
     if ndim < 2 and (not isinstance(in_axis, (tuple, list)) or not isinstance(out_axis, (tuple, list))):
         raise ValueError(
-            f"a weight of shape {shape} does not say what its inputs and outputs are: it needs two axes, or in_axis and"
+            f"a weight of shape {shape} has no distinct axes of inputs and outputs: it needs two axes, or in_axis and"
             " out_axis as tuples"
         )
     ins, outs, batch = (

@@ -25,7 +25,9 @@ __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "s
 
 def _refuse(name: str, kind: Any, order: Any) -> None:
     if kind is not None:
-        raise TypeError(f"{name}: kind={kind!r} names an algorithm, and there is one; say stable=True or stable=False")
+        raise TypeError(
+            f"{name}: kind={kind!r} names an algorithm, and there is only one; pass stable=True or stable=False"
+        )
     if order is not None:
         raise TypeError(f"{name}: order={order!r} names fields, and arrays have none")
 

@@ -465,7 +465,9 @@ def _one_spec(what: str, specs: Sequence[Any], strict: bool) -> Any:
     for spec in found[1:]:
         same = spec.index_map is first.index_map or not strict
         if tuple(spec.block_shape or ()) != tuple(first.block_shape or ()) or not same:
-            raise ValueError(f"{what}: blocks that meet are one and the same, got {first} and {spec}")
+            raise ValueError(
+                f"{what}: blocks that are combined must have one shape and index map, got {first} and {spec}"
+            )
     return first
 
 

@@ -81,7 +81,7 @@ def _product(what: str, lhs: Any, mxu_index: int, load_staged_rhs: int | None, d
             )
         unit.loaded = unit.staged.pop(load_staged_rhs)
     if unit.loaded is None:
-        raise ValueError(f"{what}: unit {mxu_index} has no weights; say which staged ones to load with load_staged_rhs")
+        raise ValueError(f"{what}: unit {mxu_index} has no weights; load staged ones with load_staged_rhs")
     rhs = unit.loaded
     if aval_of(lhs).ndim != 2 or aval_of(lhs).shape[1] != aval_of(rhs).shape[0]:
         raise ValueError(f"{what}: {aval_of(lhs).short()} and weights {aval_of(rhs).short()} have no product")

@@ -404,7 +404,7 @@ class Mesh:
         if len(self.grid) != len(self.grid_names) or len(self.cluster) != len(self.cluster_names):
             raise ValueError(f"Mesh: there is a name per axis of grid and cluster, got {self}")
         if (self.num_threads is None) != (self.thread_name is None):
-            raise ValueError(f"Mesh: num_threads and thread_name come together, got {self}")
+            raise ValueError(f"Mesh: num_threads and thread_name must be given together, got {self}")
 
     @property
     def blocks(self) -> dict[Hashable, int]:

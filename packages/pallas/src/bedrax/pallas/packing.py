@@ -354,7 +354,9 @@ def roll(x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axi
     if not all(0 <= a < len(shape) for a in axes) or len(set(axes)) < len(axes):
         raise ValueError(f"roll: axes are different ones of 0 to {len(shape) - 1}, got {axes}")
     if (stride is None) != (stride_axis is None) or (stride is not None and stride < 0):
-        raise ValueError(f"roll: stride, not negative, and stride_axis come together, got {stride} and {stride_axis}")
+        raise ValueError(
+            f"roll: stride (not negative) and stride_axis must be given together, got {stride} and {stride_axis}"
+        )
     n = shape[axis]
     if not n:
         return x

@@ -360,7 +360,7 @@ def _inferred(f: Callable, types: Sequence[Any], mesh: Any, manual: tuple[str, .
     silent = [n for n in manual if n not in mesh.explicit_axes]
     if silent:
         raise TypeError(
-            f"shard_map: the types of the arguments of {function_name(f)} do not say how they are split over the axes"
+            f"shard_map: the types of the arguments of {function_name(f)} do not state how they are split over the axes"
             f" {silent}, as they do for axes of type Explicit; pass in_specs"
         )
     found = [getattr(aval.split, "spec", PartitionSpec()) for aval in types]
@@ -454,7 +454,7 @@ def _check_equal(aval: Any, spec: PartitionSpec, manual: Sequence[str], name: Ca
         raise ValueError(
             f"shard_map: out_specs has {spec} for {name()}, which states that it is equal along {axes}, but by its type it"
             f" varies there. Name {axes} in the spec to put the blocks together, or make them equal by psum, pmax or"
-            " all_gather(to='invariant'). If they are equal for a reason that types do not know, pass check_vma=False."
+            " all_gather(to='invariant'). If they are equal for a reason that types do not state, pass check_vma=False."
         )
     held = aval.manual_axis_type
     found = (held.unreduced.intersection(manual), held.reduced.intersection(manual), held.unreduced_kind)

@@ -112,7 +112,9 @@ class custom_partitioning:
         """
         name = getattr(self.fun, "__name__", "function")
         if self._params is None:
-            raise ValueError(f"custom_partitioning of {name}: call def_partition first, to say how it is partitioned")
+            raise ValueError(
+                f"custom_partitioning of {name}: call def_partition first, with a function that partitions it"
+            )
         bound = signature_of(self.fun).bind(*args, **kwargs)
         if bound.kwargs:
             raise TypeError(

@@ -88,7 +88,7 @@ class ArrayMapping(tuple):
         for i, d in enumerate(dim_mappings):
             if isinstance(d, str) and _BATCH.fullmatch(d):
                 if i:
-                    raise ValueError(f"ArrayMapping: BATCHING stands before all other dimensions, got {dim_mappings}")
+                    raise ValueError(f"ArrayMapping: BATCHING must be before all other dimensions, got {dim_mappings}")
             elif not isinstance(d, CompoundFactor):
                 _check_name(d)
         return super().__new__(cls, dim_mappings)

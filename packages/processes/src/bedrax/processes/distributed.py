@@ -119,7 +119,9 @@ def initialize(
     )
     found = _settings(coordinator_address, num_processes, process_id, cluster_detection_method, os.environ)
     if coordinator_bind_address is not None and found.run is not None:
-        raise ValueError("coordinator_bind_address has a port: give coordinator_address, too, so that others know it")
+        raise ValueError(
+            "coordinator_bind_address has a port: give coordinator_address, too, so that the other processes can connect"
+        )
     with _lock:
         if global_state.client is not None:
             raise RuntimeError("jax.distributed.initialize was called before in this process; call it once")

@@ -196,7 +196,9 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, dimension_numbers, preferred) -> BCOO:
     if any(d < rhs.n_batch for d in c.rhs_free) and any(d >= lhs.n_batch for d in c.lhs_free):
         rhs_free = [d for d in range(rhs.n_batch) if d not in c.rhs_batch]
         if rhs_free[0] != len(c.rhs_batch) or max(c.rhs_batch, default=-1) >= rhs_free[0]:
-            raise NotImplementedError(f"batch dimensions of {rhs} that stand after sparse ones in the product")
+            raise NotImplementedError(
+                f"bcoo_dot_general: batch dimensions of {rhs} come after sparse ones in the product; change its layout first"
+            )
         moved = rhs.n_batch - rhs_free[0]
         rhs = bcoo_update_layout(rhs, n_batch=rhs.n_batch - moved)
         pairs = tuple((a, b + moved) for a, b in pairs)
@@ -231,7 +233,9 @@ def _contracted_as_sparse(mat: BCOO, contract: tuple, batch: tuple) -> BCOO:
     if not hit:
         return mat
     if any(d >= min(hit) for d in batch):
-        raise NotImplementedError(f"the product of {mat} over the batch dimensions {hit}: they stand before {batch}")
+        raise NotImplementedError(
+            f"the product of {mat} over the batch dimensions {hit}: they must be after {batch}; transpose it first"
+        )
     return bcoo_update_layout(mat, n_batch=min(hit))
 
 

@@ -28,7 +28,7 @@ def _pairs(compute_type: str) -> Pairs:
     if isinstance(compute_type, str) and compute_type.startswith("gpu_stream:"):
         return (("_xla_stream_annotation", compute_type.removeprefix("gpu_stream:")), ("inlineable", "false"))
     raise ValueError(
-        f"compute_on knows the places {', '.join(map(repr, _TYPES))} and 'gpu_stream:<number>', got {compute_type!r}"
+        f"compute_on: the unit must be one of {', '.join(map(repr, _TYPES))} or 'gpu_stream:<number>', got {compute_type!r}"
     )
 
 

@@ -554,7 +554,7 @@ def check_custom_calls(targets: set[str], disabled: Sequence[DisabledSafetyCheck
     ]
     if bad:
         raise ValueError(
-            f"the program has custom calls that other versions may not know: {', '.join(bad)}. To export one all the same, pass disabled_checks=[DisabledSafetyCheck.custom_call(target)]."
+            f"the program has custom calls that other versions may not support: {', '.join(bad)}. To export one all the same, pass disabled_checks=[DisabledSafetyCheck.custom_call(target)]."
         )
 
 

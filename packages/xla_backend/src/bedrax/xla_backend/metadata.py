@@ -228,12 +228,10 @@ def program_order(
             f"program_order: enforce is a boolean, strict_in_out one or a pair, got {enforce!r}, {strict_in_out!r}"
         )
     if not enforce and any(pair):
-        raise ValueError("program_order: strict_in_out goes with enforce=True; without it nothing waits")
+        raise ValueError("program_order: strict_in_out needs enforce=True; without it no operation waits")
     names = [exclude_argnames] if isinstance(exclude_argnames, str) else list(exclude_argnames or ())
     if enforce and names:
-        raise ValueError(
-            "program_order: exclude_argnames goes with enforce=False; an order that is enforced has no gaps"
-        )
+        raise ValueError("program_order: exclude_argnames needs enforce=False; an order that is enforced has no gaps")
     known = signature_of(f).parameters if names else {}
     unknown = [name for name in names if name not in known]
     if unknown:

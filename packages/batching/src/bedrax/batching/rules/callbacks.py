@@ -53,7 +53,7 @@ def batch_call(
     """
     if vmap_method is None:
         raise NotImplementedError(
-            f"vmap of jax.{name} needs to know how: say"
+            f"vmap of jax.{name} needs a vmap_method: pass"
             ' vmap_method="sequential" to call it once per element, or "expand_dims" or "broadcast_all" if it takes batches.'
         )
     if vmap_method.startswith("sequential"):

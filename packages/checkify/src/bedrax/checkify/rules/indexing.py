@@ -14,7 +14,7 @@ def _check(trace, shape, sizes, axes, indices) -> None:
     """Check vectors of indices (in the last dimension) of windows of some sizes, along some axes of an array."""
     if not dims.is_constant_shape((*shape, *sizes)):
         raise NotImplementedError(
-            f"index checks need to know the shape of the array, got {shape}: check such programs for known sizes"
+            f"index checks need a known shape of the array, got {shape}: check such programs for known sizes"
         )
     if not axes or 0 in aval_of(indices).shape:
         return

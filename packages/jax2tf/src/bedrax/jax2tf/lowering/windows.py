@@ -23,8 +23,8 @@ _ONE_BY_ONE = 6  # windows up to this size are combined element by element, wide
 def _check_static(windows: Windows) -> None:
     if not all(map(dims.is_constant_shape, (windows.window_dimensions, windows.window_strides))):
         raise NotImplementedError(
-            f"windows of symbolic size {windows.window_dimensions}: TensorFlow would have to know the size while"
-            " converting; a window over a whole axis is a reduction"
+            f"windows of symbolic size {windows.window_dimensions}: TensorFlow needs the size during the"
+            " conversion; a window over a whole axis is a reduction"
         )
 
 

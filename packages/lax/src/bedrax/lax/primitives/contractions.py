@@ -527,7 +527,9 @@ def _ragged_dot_shape(
         rest = free_dims(rhs.ndim, rc, rb, (group,))
         shape = (*shape[: lhs.ndim - len(rc)], *[rhs.shape[d] for d in rest])
     elif offset:
-        raise NotImplementedError(f"{name}: group_offset goes with a free ragged dimension, this one is {kind}")
+        raise NotImplementedError(
+            f"{name}: group_offset is supported only for a free ragged dimension, this one is {kind}"
+        )
     elif kind == "contracting":
         shape = (groups, *shape)
     if offset and offset[0].shape != (1,):

@@ -99,7 +99,7 @@ class Builder:
 
     def own_results(self) -> tuple[list[Any], bool]:
         """The result types of an operation without given ones, and whether there is a single one."""
-        raise TypeError("an operation outside equations has to say the types of its results")
+        raise TypeError("an operation outside of equations needs the types of its results")
 
     # ---- making operations ----
 

@@ -12,7 +12,7 @@ def _manual(ctx):
     found = ctx.program.manual
     if found is None:
         raise NotImplementedError(
-            f"'{ctx.prim}' stands outside the shard_map, pmap or vmap that maps its axis; call the function under it"
+            f"'{ctx.prim}' is outside of the shard_map, pmap or vmap that maps its axis; call the function under it"
         )
     return found
 

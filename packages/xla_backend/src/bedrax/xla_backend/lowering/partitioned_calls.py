@@ -114,7 +114,7 @@ class Call:
             if tree != out_tree or got != expected:
                 raise ValueError(
                     f"custom_partitioning: the function that `partition` returned gives {got} as {tree} for one device;"
-                    f" its result shardings ask for {expected} as {out_tree}"
+                    f" its result shardings require {expected} as {out_tree}"
                 )
             module = self._module(program, mesh, manual)
         return mlir.bytecode(module), hlo_in, self._result(of_results, shape)
