@@ -85,7 +85,7 @@ class _Translation:
             elif op.name.startswith("sdy."):
                 raise NotImplementedError(
                     f"the exported program has the operation {op.name}, which the partitioner of programs that call others"
-                    " does not know"
+                    " does not support"
                 )
             else:
                 _drop_proposals(op)
