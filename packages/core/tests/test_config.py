@@ -224,7 +224,7 @@ def test_a_variable_of_the_context_is_no_option(monkeypatch):
         config.update(name, (3,))
     with pytest.raises(ValueError, match="is declared already"):
         options.flag(name, 1, "again")
-    with pytest.raises(ValueError, match="which no text stands for"):
+    with pytest.raises(ValueError, match="which have no text form"):
         options.flag("test_tuple", (), "a tuple")
 
 

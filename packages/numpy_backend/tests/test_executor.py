@@ -133,13 +133,13 @@ def test_an_executor_sees_changes_of_options_and_contexts(provided):
 @pytest.mark.parametrize(
     ("question", "error"),
     [
-        (lambda e: e.apply(lax.sin_p, (), {}), "evaluates 'sin'"),
-        (lambda e: e.run_program(None, ()), "runs programs"),
-        (lambda e: e.asarray(1), "makes arrays"),
+        (lambda e: e.apply(lax.sin_p, (), {}), "does not evaluate 'sin'"),
+        (lambda e: e.run_program(None, ()), "does not run programs"),
+        (lambda e: e.asarray(1), "does not make arrays"),
         (lambda e: e.resolve("there", "device", None), "placing an array on there needs devices"),
     ],
 )
-def test_what_an_executor_does_not_say(question, error):
+def test_a_missing_method_of_an_executor_is_named(question, error):
     class Empty(executors.Executor):
         name = "empty"
 

@@ -71,7 +71,7 @@ def test_damaged_programs_and_other_bytes_are_refused():
         with pytest.raises(ValueError, match="damaged"):
             deserialize_and_load(damaged, *trees)
     for other in (b"", pickle.dumps(1)):
-        with pytest.raises(ValueError, match="no compiled program"):
+        with pytest.raises(ValueError, match="not a compiled program"):
             deserialize_and_load(other, *trees)
 
 

@@ -297,7 +297,7 @@ def test_trees_of_registered_classes():
 
 def test_damaged_bytes():
     blob = bytes(ex.export(jit(lax.sin))(np.float32(1)).serialize())
-    with pytest.raises(ValueError, match="no exported program, or a damaged one"):
+    with pytest.raises(ValueError, match="not an exported program, or a damaged one"):
         ex.deserialize(b"something else")
     with pytest.raises(ValueError, match="damaged"):
         ex.deserialize(blob[:-9])
