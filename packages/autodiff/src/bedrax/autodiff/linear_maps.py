@@ -581,7 +581,7 @@ def linearize(fun: Callable[..., Any], *primals: ArrayLike, has_aux: bool = Fals
       primals: the point.
       has_aux: `fun` returns ``(result, aux)``.
       in_nzs: which leaves of the arguments have tangents; the tangents of the others are zero. A boolean, or a tree
-        of booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default:
+        of booleans that is a prefix of `primals`, in which a tuple matches any container with as many children. Default:
         all.
 
     Returns:
@@ -646,7 +646,7 @@ def vjp(
         ``vjp_fun.args_res`` has a mark, `NotSaveable`, and the value is put back before a call. A boolean, or a tree as for
         `in_nzs`.
       in_nzs: which leaves of the arguments are differentiated; the others have cotangents of zeros. A boolean, or a tree of
-        booleans that is a prefix of `primals`, in which tuples stand for containers of as many children. Default: all.
+        booleans that is a prefix of `primals`, in which a tuple matches any container with as many children. Default: all.
       reduce_axes: only ``()``. Sum over named axes in `fun`.
 
     Returns:

@@ -187,7 +187,7 @@ def defbilinear(prim: Primitive, lhs_rule: Any, rhs_rule: Any) -> None:
     Args:
       prim: the primitive.
       lhs_rule: ``(ct, x, y, **params) -> cotangent`` of `x`, which is an `UndefinedPrimal`.
-      rhs_rule: likewise for `y`.
+      rhs_rule: ``(ct, x, y, **params) -> cotangent`` of `y`, which is an `UndefinedPrimal`.
 
     Examples:
 

@@ -92,7 +92,7 @@ def qdwh(
     Args:
       x: a matrix of shape ``[m, n]``, m >= n, of full rank.
       is_hermitian: not used.
-      max_iterations: stop after so many steps; default 10.
+      max_iterations: the greatest number of steps; default 10.
       eps: iterate until the change is below ``(4 * eps) ** (1/3)`` of the iterate; default that of the dtype.
       dynamic_shape: the shape of the matrix in the upper left corner of `x`; the rest is padding.
 

@@ -233,8 +233,8 @@ def optimal_step_size(
     Args:
       last_step, mean_error_ratio: scalars; see the function `mean_error_ratio`.
       safety: the factor relative to the longest sufficient step.
-      ifactor, dfactor: at most and at least so many times as long as the last one, which is not followed by a shorter
-        one if it was good.
+      ifactor, dfactor: the greatest and the least ratio to the length of the last step. After a step with a sufficient
+        accuracy, the least ratio is 1.
       order: the error is proportional to this power of the length.
 
     Examples:

@@ -387,7 +387,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
     Args:
       rate: the probability of keeping an element.
-      mode: ``"train"``, or another word for inputs that stay as they are.
+      mode: ``"train"``, or another string, with which inputs are returned unchanged.
 
     Examples:
 

@@ -465,7 +465,7 @@ def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: Ar
     Args:
       x: array.
       axis: the axis or axes to normalize over; None is all.
-      where: the elements that take part; the result of others is -inf.
+      where: a boolean array: the elements that are included; the result of others is -inf.
 
     Examples:
 
@@ -499,7 +499,7 @@ def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayL
     Args:
       x: array.
       axis: the axis or axes to normalize over; None is all.
-      where: the elements that take part; the result of others is 0.
+      where: a boolean array: the elements that are included; the result of others is 0.
 
     Examples:
 

@@ -53,7 +53,7 @@ def array(
       copy: whether the result must be new.
       order: "K", "C" or None; arrays have no other order.
       ndmin: leading axes are added to reach this rank.
-      device, out_sharding: where the array shall live.
+      device, out_sharding: the device or the sharding of the array.
 
     Raises:
       TypeError: there are elements that are not numbers.
@@ -276,7 +276,7 @@ def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
     Args:
       shape: an int or a sequence of ints.
       dtype: default: float.
-      device, out_sharding: where the array shall live.
+      device, out_sharding: the device or the sharding of the array.
 
     Examples:
 
@@ -317,7 +317,7 @@ def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
     Args:
       shape: an int or a sequence of ints.
       dtype: default: float.
-      device, out_sharding: where the array shall live.
+      device, out_sharding: the device or the sharding of the array.
 
     Examples:
 
@@ -336,7 +336,7 @@ def full(
       shape: an int or a sequence of ints.
       fill_value: a scalar, or an array that is broadcast to `shape`.
       dtype: default: that of `fill_value`.
-      device, out_sharding: where the array shall live.
+      device, out_sharding: the device or the sharding of the array.
 
     Examples:
 
@@ -533,7 +533,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
     Args:
       x: the object.
-      device: where the array shall live.
+      device: the device or the sharding of the array.
       copy: True copies, None shares memory where possible.
 
     Examples:

@@ -53,7 +53,7 @@ def eye(N: Any, M: Any = None, k: ArrayLike = 0, dtype: DTypeLike | None = None,
       N, M: the numbers of rows and columns; `M` defaults to `N`.
       k: which diagonal; 0 is the main one, positive ones lie above.
       dtype: default: float.
-      device: where the array shall live.
+      device: the device or the sharding of the array.
 
     Examples:
 

@@ -57,7 +57,7 @@ def arange(
       stop: the end.
       step: default 1.
       dtype: default: the promoted dtype of the arguments.
-      device, out_sharding: where the array shall live.
+      device, out_sharding: the device or the sharding of the array.
 
     Raises:
       ConcretizationTypeError: an argument is traced.
@@ -152,7 +152,7 @@ def linspace(
       retstep: return (numbers, their distance).
       dtype: default: a float type; integers are rounded down.
       axis: the axis of the result along which the numbers run.
-      device: where the array shall live.
+      device: the device or the sharding of the array.
 
     Examples:
 

@@ -38,7 +38,7 @@ class ScalarType(type):
 
 def _make(scalar: type) -> ScalarType:
     dtype = np.dtype(scalar)
-    text = f"Makes arrays of dtype {dtype.name}, and stands for that dtype."
+    text = f"Makes arrays of dtype {dtype.name}. It is accepted wherever a dtype is."
     doc = with_example(text, f">>> jnp.dtype(jnp.{dtype.name}).name\n{dtype.name!r}")
     return ScalarType(dtype.name, (), {"dtype": dtype, "__doc__": doc, "__module__": "jax.numpy"})
 

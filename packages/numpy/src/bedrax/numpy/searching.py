@@ -309,7 +309,7 @@ def take(
       axis: the axis, or None to flatten.
       out: must be None.
       mode: the result at positions out of bounds: ``"fill"`` (default) `fill_value`, ``"clip"`` the nearest element,
-        ``"wrap"`` counts around, ``"promise_in_bounds"`` promises that there are none.
+        ``"wrap"`` takes them modulo the size, ``"promise_in_bounds"`` promises that there are none.
       unique_indices, indices_are_sorted: promises that allow faster programs.
       fill_value: default: nan, or the least (signed), greatest (unsigned) integer, or True.
 

@@ -34,6 +34,15 @@ _KINDS = {
 }
 
 
+# The elements of a segment without elements: the identity of the reduction.
+_EMPTY = {
+    "segment_sum": "zeros",
+    "segment_prod": "ones",
+    "segment_min": "the greatest value of the dtype",
+    "segment_max": "the least value of the dtype",
+}
+
+
 def _define(name: str, example: str):
     scatter, combine, identity, what = _KINDS[name]
 
@@ -91,7 +100,7 @@ def _define(name: str, example: str):
     text = f"""The {what} of the segments of an array.
 
     Args:
-      data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
+      data: an array; a scalar, or a leading axis of length 1, is broadcast to the number of `segment_ids`.
       segment_ids: the segment of each element along the leading axis, a vector of integers, sorted or not (a scalar for
         a scalar). Elements whose number is negative, or not below `num_segments`, do not count.
       num_segments: the number of segments; default: the greatest number in `segment_ids` plus one, which must be known
@@ -102,7 +111,7 @@ def _define(name: str, example: str):
       out_sharding: the sharding of the result, or None.
 
     Returns:
-      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+      An array of shape ``(num_segments, *rest)``; a segment without elements has {_EMPTY[name]}.
     """
     return named(segment, name, __name__, text, example)
 

@@ -18,7 +18,7 @@ def segment_max(
     """The greatest elements of the segments of an array.
 
     Args:
-      data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
+      data: an array; a scalar, or a leading axis of length 1, is broadcast to the number of `segment_ids`.
       segment_ids: the segment of each element along the leading axis, a vector of integers, sorted or not (a scalar for
         a scalar). Elements whose number is negative, or not below `num_segments`, do not count.
       num_segments: the number of segments; default: the greatest number in `segment_ids` plus one, which must be known
@@ -29,7 +29,7 @@ def segment_max(
       out_sharding: the sharding of the result, or None.
 
     Returns:
-      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+      An array of shape ``(num_segments, *rest)``; a segment without elements has the least value of the dtype.
 
     Examples:
 
@@ -50,7 +50,7 @@ def segment_min(
     """The least elements of the segments of an array.
 
     Args:
-      data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
+      data: an array; a scalar, or a leading axis of length 1, is broadcast to the number of `segment_ids`.
       segment_ids: the segment of each element along the leading axis, a vector of integers, sorted or not (a scalar for
         a scalar). Elements whose number is negative, or not below `num_segments`, do not count.
       num_segments: the number of segments; default: the greatest number in `segment_ids` plus one, which must be known
@@ -61,7 +61,7 @@ def segment_min(
       out_sharding: the sharding of the result, or None.
 
     Returns:
-      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+      An array of shape ``(num_segments, *rest)``; a segment without elements has the greatest value of the dtype.
 
     Examples:
 
@@ -82,7 +82,7 @@ def segment_prod(
     """The products of the segments of an array.
 
     Args:
-      data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
+      data: an array; a scalar, or a leading axis of length 1, is broadcast to the number of `segment_ids`.
       segment_ids: the segment of each element along the leading axis, a vector of integers, sorted or not (a scalar for
         a scalar). Elements whose number is negative, or not below `num_segments`, do not count.
       num_segments: the number of segments; default: the greatest number in `segment_ids` plus one, which must be known
@@ -93,7 +93,7 @@ def segment_prod(
       out_sharding: the sharding of the result, or None.
 
     Returns:
-      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+      An array of shape ``(num_segments, *rest)``; a segment without elements has ones.
 
     Examples:
 
@@ -114,7 +114,7 @@ def segment_sum(
     """The sums of the segments of an array.
 
     Args:
-      data: an array; a scalar, or a leading axis of length 1, stands for as many elements as there are numbers.
+      data: an array; a scalar, or a leading axis of length 1, is broadcast to the number of `segment_ids`.
       segment_ids: the segment of each element along the leading axis, a vector of integers, sorted or not (a scalar for
         a scalar). Elements whose number is negative, or not below `num_segments`, do not count.
       num_segments: the number of segments; default: the greatest number in `segment_ids` plus one, which must be known
@@ -125,7 +125,7 @@ def segment_sum(
       out_sharding: the sharding of the result, or None.
 
     Returns:
-      An array of shape ``(num_segments, *rest)``; a segment without elements holds the reduction of nothing.
+      An array of shape ``(num_segments, *rest)``; a segment without elements has zeros.
 
     Examples:
 

@@ -424,7 +424,7 @@ def percentile(
       overwrite_input: must be False.
       method: how to choose between two neighbouring elements; see `quantile`.
       keepdims: keep these axes, with length 1.
-      weights: how often each element counts; of the shape of `a`, or one per position along `axis`.
+      weights: the weight of each element; of the shape of `a`, or one per position along `axis`.
       out_sharding: optional placement of the result.
 
     Returns:

@@ -417,7 +417,7 @@ maximum: Final = _ufunc(
     _max,
     2,
     "maximum",
-    "maximum; nan wins",
+    "maximum, NaN if an operand is NaN",
     reduce="max",
     at="max",
     example="""
@@ -429,7 +429,7 @@ minimum: Final = _ufunc(
     _min,
     2,
     "minimum",
-    "minimum; nan wins",
+    "minimum, NaN if an operand is NaN",
     reduce="min",
     at="min",
     example="""

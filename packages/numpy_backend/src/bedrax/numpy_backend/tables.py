@@ -41,9 +41,9 @@ class Exactness(enum.IntEnum):
     Attributes:
       BITS: for all operands.
       NORMAL: if operands and results have neither NaN nor subnormal elements.
-      ROUNDED: likewise. The result is rounded, so a program of two such operations can have another result, and one
+      ROUNDED: as `NORMAL`, and the result is rounded. So a program of two such operations can have another result, and one
         with a constant, too.
-      ALONE: likewise. The operands must be arguments of the program.
+      ALONE: as `ROUNDED`, and the operands must be arguments of the program.
     """
 
     BITS = 0

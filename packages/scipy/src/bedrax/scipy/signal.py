@@ -253,7 +253,7 @@ def detrend(
 
     Args:
       data: array.
-      axis: along which the trend goes.
+      axis: the axis along which the trend is removed.
       type: ``"constant"``: the mean; ``"linear"``: a line of least squares.
       bp: the positions that separate pieces; each piece has its own line.
       overwrite_data: must be None.

@@ -136,7 +136,7 @@ class Exported:
       fun_name: the name of the function in messages.
       in_tree: structure of ``(args, kwargs)``.
       in_avals: types of the flat arguments; shapes may have dimension variables.
-      out_tree, out_avals: likewise of the results.
+      out_tree, out_avals: the same for the results.
       in_shardings_hlo, out_shardings_hlo: shardings (None: not specified) by flat argument and result.
       nr_devices: the number of devices that the program was lowered for.
       platforms: the platforms that it was lowered for. With several, the module's main function takes the index of the

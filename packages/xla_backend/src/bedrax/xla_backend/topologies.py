@@ -58,7 +58,7 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
 
     Raises:
       NotImplementedError: no plug-in of the platform is installed, or it describes no topologies.
-      jax.errors.JaxRuntimeError: the plug-in does not know the topology, or an option.
+      jax.errors.JaxRuntimeError: the plug-in does not support the topology, or an option.
 
     Examples:
 

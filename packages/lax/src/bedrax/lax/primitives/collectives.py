@@ -300,7 +300,7 @@ def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | Non
     Args:
       x: a pytree of arrays.
       axis_name: the name, or a tuple of names, of axes in scope: of `vmap` or `shard_map`.
-      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+      axis_index_groups: lists of indices of the axis, each index in one of them; the groups are separate axes. Default:
         all indices together.
 
     Returns:
@@ -330,7 +330,7 @@ def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
     Args:
       x: a pytree of arrays.
       axis_name: the name, or a tuple of names, of axes in scope: of `vmap` or `shard_map`.
-      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+      axis_index_groups: lists of indices of the axis, each index in one of them; the groups are separate axes. Default:
         all indices together.
 
     Returns:
@@ -353,7 +353,7 @@ def pmin(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
     Args:
       x: a pytree of arrays.
       axis_name: the name, or a tuple of names, of axes in scope: of `vmap` or `shard_map`.
-      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+      axis_index_groups: lists of indices of the axis, each index in one of them; the groups are separate axes. Default:
         all indices together.
 
     Returns:
@@ -443,12 +443,12 @@ def all_gather(
     Args:
       x: a pytree of arrays.
       axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
-      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+      axis_index_groups: lists of indices of the axis, each index in one of them; the groups are separate axes. Default:
         all indices together.
       axis: the axis of the results along which values are stacked, or concatenated.
       tiled: concatenate the values along an axis that they have, in place of stacking them along a new one.
-      to: what the type of the result tells of manual axes: "varying" over them; "invarying" (or "invariant"), as it
-        is; or "reduced", so that its cotangent is partial sums.
+      to: the state of the result over manual axes: "varying"; "invarying" (or "invariant"), because all devices have
+        it; or "reduced", so that its cotangent is partial sums.
 
     Returns:
       A pytree like `x`. Each leaf has one axis more, of the length of the named axis; with `tiled`, an axis that is as many
@@ -506,7 +506,7 @@ def psum_scatter(
       x: a pytree of arrays.
       axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
       scatter_dimension: the axis of the arrays that is cut into parts, one for each index.
-      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+      axis_index_groups: lists of indices of the axis, each index in one of them; the groups are separate axes. Default:
         all indices together.
       tiled: the parts keep this axis, and its length is a multiple of that of the named axis. Otherwise the lengths are
         equal, and the parts do not have the axis.
@@ -622,7 +622,7 @@ def all_to_all(
       axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
       split_axis: the array axis to split; without `tiled` its size is the axis size, and it is removed.
       concat_axis: the axis of the results along which the pieces are stacked (or, `tiled`, concatenated).
-      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+      axis_index_groups: lists of indices of the axis, each index in one of them; the groups are separate axes. Default:
         all indices together.
       tiled: pieces keep the split axis, and are concatenated along an axis that they have.
 
@@ -668,7 +668,7 @@ def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Sequ
       x: a pytree of arrays.
       axis_name: the name of an axis in scope: of `vmap` or `shard_map`.
       axis: the axis of the arrays.
-      axis_index_groups: lists of indices of the axis, each index in one of them; each group is an axis of its own. Default:
+      axis_index_groups: lists of indices of the axis, each index in one of them; the groups are separate axes. Default:
         all indices together.
 
     Returns:

@@ -356,7 +356,7 @@ def dot_general(
         sequences of dimensions. Contracted dimensions are paired and summed over, batch
         dimensions are paired and kept.
       precision: see `Precision` and `DotAlgorithm`; None is the default of the platform.
-      preferred_element_type: dtype of the result (and a wish for that of the sums); by default the
+      preferred_element_type: dtype of the result (and, if the platform can, of the sums); by default the
         operands' dtype, or the higher of the two.
       out_sharding: optional placement of the result.
 
@@ -455,7 +455,7 @@ class RaggedDotDimensionNumbers:
     Args:
       dot_dimension_numbers: those of `dot_general`.
       lhs_ragged_dimensions: the one dimension of `lhs` that is cut into groups.
-      rhs_group_dimensions: the dimension of `rhs` that counts groups, if it has one.
+      rhs_group_dimensions: the dimension of `rhs` along which groups are counted, if it has one.
 
     Examples:
 
@@ -553,7 +553,7 @@ def ragged_dot_general(
     `group_sizes` positions. Its role decides the form, with ``b`` batch, ``m``, ``n`` free and ``k``
     contracted dimensions, and ``x`` the dimensions of the ragged one's kind before it:
 
-    1. free: ``[b,m,k], [g,b,k,n], [b,x,g] -> [b,m,n]``: rows of group ``i`` meet matrix ``i``. Rows
+    1. free: ``[b,m,k], [g,b,k,n], [b,x,g] -> [b,m,n]``: rows of group ``i`` times matrix ``i``. Rows
        that are in no group give zero.
     2. contracted: ``[b,m,k], [b,k,n], [b,x,g] -> [g,b,m,n]``: one product per group of summands.
     3. batch: ``[b,m,k], [b,k,n], [x,g] -> [b,m,n]``: groups of independent products.

@@ -343,11 +343,12 @@ def conv_general_dilated(
       rhs_dilation: ``n`` distances between elements of the kernel, default 1: an atrous convolution.
       dimension_numbers: None for ``NC...``, ``OI...``; a `ConvDimensionNumbers`; or three strings such as
         ``("NHWC", "HWIO", "NHWC")``.
-      feature_group_count: number of groups into which the features fall; each meets its own part of
+      feature_group_count: the number of groups of input features; each group is convolved with the kernel of its own
+        part of the output features.
+      batch_group_count: the number of groups of the batch; each group is convolved with the kernel of its own part of
         the output features.
-      batch_group_count: number of groups into which the batch falls, likewise.
       precision: as in `dot_general`.
-      preferred_element_type: dtype of the result and, as a wish, of the sums.
+      preferred_element_type: dtype of the result and, if the platform can, of the sums.
       out_sharding: optional placement of the result.
 
     Returns:

@@ -261,7 +261,7 @@ class Tolerance:
 # ---- primitives with their functions -------------------------------------------------------------
 
 _REFUSED = "another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast."
-_ACCURACY = "accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice."
+_ACCURACY = "accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses."
 _PAIR = "x, y: arrays of one dtype, {0}; scalars, or of equal rank with axes that match or have length 1."
 
 
@@ -708,7 +708,7 @@ rem_p, rem = of_two(
 max_p, max = of_two(
     "max",
     ANY,
-    "Elementwise maximum; nan wins; complex numbers are ordered by real, then imaginary part.",
+    "Elementwise maximum. It is NaN if an operand is NaN. Complex numbers are ordered by real, then imaginary part.",
     example="""
     >>> lax.max(jnp.array([1, 5]), jnp.array([4, 2]))
     Array([4, 5], dtype=int32)
@@ -717,7 +717,7 @@ max_p, max = of_two(
 min_p, min = of_two(
     "min",
     ANY,
-    "Elementwise minimum; nan wins; complex numbers are ordered by real, then imaginary part.",
+    "Elementwise minimum. It is NaN if an operand is NaN. Complex numbers are ordered by real, then imaginary part.",
     example="""
     >>> lax.min(jnp.array([1, 5]), jnp.array([4, 2]))
     Array([1, 2], dtype=int32)

@@ -433,7 +433,7 @@ def cbrt(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -530,7 +530,7 @@ def cos(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -603,7 +603,7 @@ def exp(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -619,7 +619,7 @@ def exp2(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -639,7 +639,7 @@ def expm1(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -776,7 +776,7 @@ def log(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -792,7 +792,7 @@ def log1p(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -810,7 +810,7 @@ def log2(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -830,7 +830,7 @@ def logistic(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -863,7 +863,7 @@ lt_p: Primitive
 lt_to_p: Primitive
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise maximum; nan wins; complex numbers are ordered by real, then imaginary part.
+    """Elementwise maximum. It is NaN if an operand is NaN. Complex numbers are ordered by real, then imaginary part.
 
     Args:
       x, y: arrays of one dtype, integer or floating or complexfloating or bool; scalars, or of equal rank with axes that match or have length 1.
@@ -880,7 +880,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
 max_p: Primitive
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise minimum; nan wins; complex numbers are ordered by real, then imaginary part.
+    """Elementwise minimum. It is NaN if an operand is NaN. Complex numbers are ordered by real, then imaginary part.
 
     Args:
       x, y: arrays of one dtype, integer or floating or complexfloating or bool; scalars, or of equal rank with axes that match or have length 1.
@@ -1115,7 +1115,7 @@ def rsqrt(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -1230,7 +1230,7 @@ def sin(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -1265,7 +1265,7 @@ def sqrt(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -1331,7 +1331,7 @@ def tan(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.
@@ -1349,7 +1349,7 @@ def tanh(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating or complexfloating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.

@@ -500,7 +500,7 @@ scatter: Final = _scatter_function(
     "scatter",
     scatter_p,
     "Replace windows of an array at computed positions.",
-    "Where windows overlap, any of them may win.",
+    "Where windows overlap, the result has the element of any one of them.",
     example="""
     >>> rows = lax.ScatterDimensionNumbers(
     ...     update_window_dims=(1,), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)

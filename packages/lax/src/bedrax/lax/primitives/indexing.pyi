@@ -208,7 +208,7 @@ def scatter(
       mode: a `GatherScatterMode` or its name: what happens to windows out of bounds. None drops them.
 
     Returns:
-      An array of the type of `operand`. Where windows overlap, any of them may win.
+      An array of the type of `operand`. Where windows overlap, the result has the element of any one of them.
 
     Raises:
       TypeError, ValueError: dtypes, sizes, ranks, or dimension numbers do not fit together.

@@ -139,7 +139,7 @@ def erfc(x: ArrayLike, *, accuracy: ArrayLike | None = None) -> Array:
 
     Args:
       x: array, floating.
-      accuracy: `Tolerance` or `AccuracyMode` that the compiler shall meet; None leaves it the choice.
+      accuracy: the required accuracy, a `Tolerance` or an `AccuracyMode`; None: the compiler chooses.
 
     Raises:
       TypeError: another dtype, or dtypes or shapes that differ; the functions of `jax.numpy` promote and broadcast.

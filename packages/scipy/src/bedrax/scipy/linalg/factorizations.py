@@ -121,7 +121,7 @@ def eigh(
 
     Args:
       a: of shape ``[..., n, n]``.
-      lower: the triangle that stands for the matrix.
+      lower: read the lower triangle of `a`; False: the upper one.
       eigvals_only: return the eigenvalues alone.
       b, eigvals, type: the generalized problem and subsets are not implemented.
       overwrite_a, overwrite_b, turbo, check_finite: no effect.

@@ -54,7 +54,10 @@ logpdf, pdf, cdf, logcdf, sf, logsf = location_scale(
         Array([-0.693    , -1.9490001,       -inf], dtype=float32)
         """,
     },
-    parameters={"a": "the lower bound, before the shift and the scaling", "b": "the upper bound, likewise"},
+    parameters={
+        "a": "the lower bound, before the shift and the scaling",
+        "b": "the upper bound, before the shift and the scaling",
+    },
     # An inner point of a half-line or a line is where the density is not too small.
     support=lambda a, b: (a, b, jnp.clip(0, a, b)),
     logpdf=lambda z, a, b: -0.5 * (z * z + math.log(2 * math.pi)) - _log_mass(a, b),

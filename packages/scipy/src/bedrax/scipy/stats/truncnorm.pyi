@@ -14,7 +14,7 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     Args:
       x: a value of the distribution.
       a: the lower bound, before the shift and the scaling.
-      b: the upper bound, likewise.
+      b: the upper bound, before the shift and the scaling.
       loc: the shift of the distribution.
       scale: the unit of the distribution, positive.
 
@@ -33,7 +33,7 @@ def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     Args:
       x: a value of the distribution.
       a: the lower bound, before the shift and the scaling.
-      b: the upper bound, likewise.
+      b: the upper bound, before the shift and the scaling.
       loc: the shift of the distribution.
       scale: the unit of the distribution, positive.
 
@@ -52,7 +52,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     Args:
       x: a value of the distribution.
       a: the lower bound, before the shift and the scaling.
-      b: the upper bound, likewise.
+      b: the upper bound, before the shift and the scaling.
       loc: the shift of the distribution.
       scale: the unit of the distribution, positive.
 
@@ -71,7 +71,7 @@ def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: A
     Args:
       x: a value of the distribution.
       a: the lower bound, before the shift and the scaling.
-      b: the upper bound, likewise.
+      b: the upper bound, before the shift and the scaling.
       loc: the shift of the distribution.
       scale: the unit of the distribution, positive.
 
@@ -90,7 +90,7 @@ def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     Args:
       x: a value of the distribution.
       a: the lower bound, before the shift and the scaling.
-      b: the upper bound, likewise.
+      b: the upper bound, before the shift and the scaling.
       loc: the shift of the distribution.
       scale: the unit of the distribution, positive.
 
@@ -109,7 +109,7 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     Args:
       x: a value of the distribution.
       a: the lower bound, before the shift and the scaling.
-      b: the upper bound, likewise.
+      b: the upper bound, before the shift and the scaling.
       loc: the shift of the distribution.
       scale: the unit of the distribution, positive.
 
