@@ -59,7 +59,7 @@ def test_what_is_refused():
         grad(lambda x: cholesky(x)[0].sum())(A[0])
     with pytest.raises(ValueError, match="vmap_method must be one of"):
         ffi.ffi_call("f", (), vmap_method="some")
-    with pytest.raises(ValueError, match="not an order of the axes"):
+    with pytest.raises(ValueError, match="not a permutation of the axes"):
         ffi.ffi_call("f", (), input_layouts=[(0, 2)])(A[0])
     with pytest.raises(ValueError, match="input_layouts for 1 arguments"):
         ffi.ffi_call("f", (), input_layouts=[])(A[0])

@@ -67,7 +67,7 @@ TITLES: Final[dict[str, str]] = {
     "BX-STACK": "stacked arrays have different shapes",
     "BX-SPLIT": "an axis cannot be split into equal parts",
     "BX-SQUEEZE": "squeeze removes only axes of length 1",
-    "BX-TRANSPOSE": "the axes of transpose are not an order of all axes",
+    "BX-TRANSPOSE": "the axes of transpose are not a permutation of all axes",
     "BX-AXIS-RANGE": "an array does not have this axis",
     "BX-NEGATIVE-SIZE": "a size is negative",
     "BX-EMPTY": "a reduction of no elements has no result",

@@ -195,7 +195,7 @@ def _layout(given: Any, aval: ShapedArray) -> tuple[int, ...] | None:
         return None
     order = tuple(getattr(given, "major_to_minor", given))
     if sorted(order) != list(range(len(aval.shape))):
-        raise ValueError(f"ffi_call: the layout {order} is not an order of the axes of {aval.str_short()}")
+        raise ValueError(f"ffi_call: the layout {order} is not a permutation of the axes of {aval.str_short()}")
     return order
 
 

@@ -292,7 +292,7 @@ def _reshape_shape(operand, *, new_sizes, dimensions):
             )
         )
     if dimensions is not None and sorted(dimensions) != list(range(len(operand.shape))):
-        raise TypeError(f"reshape: dimensions={dimensions} is not an order of the axes of shape {operand.shape}")
+        raise TypeError(f"reshape: dimensions={dimensions} is not a permutation of the axes of shape {operand.shape}")
     return like(operand, new_sizes)
 
 
@@ -357,7 +357,7 @@ def _transpose_shape(operand, *, permutation):
         raise TypeError(
             coded(
                 "BX-TRANSPOSE",
-                f"transpose: {permutation} is not an order of the axes of shape {shape}; name each axis from 0 to"
+                f"transpose: {permutation} is not a permutation of the axes of shape {shape}; name each axis from 0 to"
                 f" {len(shape) - 1} once",
             )
         )
