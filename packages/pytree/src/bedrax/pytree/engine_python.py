@@ -312,7 +312,7 @@ class PyTreeRegistry:
 
     def _noted(self, key: tuple[Any, ...], expected: _Expected | None, treedef: PyTreeDef) -> PyTreeDef:
         """Note the structure of a tree. Returns the treedef, or an equal one that is expected for such trees."""
-        if expected is not None and expected.count > _OFTEN:  # there is a function that reads such trees, or none pays
+        if expected is not None and expected.count > _OFTEN:  # a function reads such trees, or would save no time
             return treedef
         if not _is_readable(treedef):  # others hold objects of users, which are not kept
             return treedef
@@ -772,8 +772,8 @@ class _Expected:
 
     def __init__(self, treedef: PyTreeDef, count: int) -> None:
         self.treedef = treedef
-        self.count = count  # of trees with these keys, or this length, until there is `reads`
-        self.equal = 0  # trees of this structure
+        self.count = count  # the number of trees with these keys, or this length, until `reads` is made
+        self.equal = 0  # the number of trees of this structure
         self.reads: Callable[[Any, Any], list[Any] | None] | None = None
 
 

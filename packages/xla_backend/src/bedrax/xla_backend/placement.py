@@ -89,7 +89,7 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
         ]
         return make_array(
             aval, sharding, parts, committed
-        )  # one call for all would copy a part that it takes for equal
+        )  # one call for all parts would copy one part to all devices, as if they were equal
     return _batched_device_put(aval, sharding, parts, places, committed)
 
 
