@@ -211,9 +211,8 @@ def _batched(axis, args, dims, *, fun, output_avals, **params):
 
 @batch_rules.rule(call_tf_tangent_p, kind="vectorized by TensorFlow")
 def _batched_tangent(axis, args, dims, *, fun, active, out_avals, **params):
-    args = all_to_front(
-        args, dims, axis.size
-    )  # all arguments are mapped: then the operation is still the tangent of one function
+    # All arguments are mapped: then the operation is still the tangent of one function.
+    args = all_to_front(args, dims, axis.size)
     batched = fun.batched((True,) * len(active), params["has_side_effects"] or params["ordered"])
     out = call_tf_tangent_p.bind(
         *args, fun=batched, active=active, out_avals=_with_axis(out_avals, axis.size), **params

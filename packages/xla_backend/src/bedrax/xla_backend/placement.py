@@ -87,9 +87,8 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
             _put_host(part if device in first else np.zeros_like(part), make_single_device_sharding(device), True)
             for device, part in zip(places, parts, strict=True)
         ]
-        return make_array(
-            aval, sharding, parts, committed
-        )  # one call for all parts would copy one part to all devices, as if they were equal
+        # One call for all parts would copy one part to all devices, as if they were equal.
+        return make_array(aval, sharding, parts, committed)
     return _batched_device_put(aval, sharding, parts, places, committed)
 
 
