@@ -333,7 +333,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     try:
         subtrees = [tree_flatten(x) for x in outer_treedef.flatten_up_to(pytree_to_transpose)]
     except ValueError as e:
-        raise TypeError(f"Mismatch: the outer structure\n{outer_treedef}\nis no prefix of\n{treedef}\n{e}") from None
+        raise TypeError(f"Mismatch: the outer structure\n{outer_treedef}\nis not a prefix of\n{treedef}\n{e}") from None
     if inner_treedef is None:
         if not subtrees:
             raise TypeError("tree_transpose cannot find inner_treedef: the outer structure has no leaves; pass it.")
