@@ -97,7 +97,7 @@ def test_keys_are_refused():
 
 
 def test_what_is_no_array_is_refused():
-    with pytest.raises(TypeError, match="no array"):
+    with pytest.raises(TypeError, match="not an array"):
         call_tf(tf.identity)("abc")
     with pytest.raises(TypeError, match="TensorFlow function"):
         call_tf(3)

@@ -26,8 +26,8 @@ def test_arrays_in_files(tmp_path):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (jnp.fromfile, "jnp.fromfile.*no pure function"),
-        (jnp.fromiter, "jnp.fromiter.*no pure function"),
+        (jnp.fromfile, "jnp.fromfile.*not a pure function"),
+        (jnp.fromiter, "jnp.fromiter.*not a pure function"),
         (jax.lax.psend, "lax.psend"),
         (jax.lax.precv, "lax.precv"),
     ],
