@@ -166,7 +166,7 @@ def aims(ratios: dict[str, list[float]]) -> list[str]:
 
 
 def above(cases: list[Case], rows: dict[str, str], ratios: dict[str, list[float]]) -> list[str]:
-    """What is above its target by more than noise: cases and means, each with its reason."""
+    """The cases and means that are above their targets by more than noise, each with its reason."""
     late = {
         case.name: ratios[case.name] for case in cases if case.name in rows and rows[case.name].endswith("| missed")
     }
