@@ -183,7 +183,9 @@ def _with_changes(flat: Callable) -> Callable:
 class Jitted:
     """A function to be staged out as one program. Made by `jit`; see there for the options."""
 
-    is_operation = False  # see `operation`
+    # See `operation`.
+    is_operation = False
+    in_place: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any] | None] | None = None
 
     def __init__(self, fun: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, fun)
@@ -201,6 +203,8 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if config.disable_jit.value:
             return self.fun(*args, **kwargs)
+        if self.in_place is not None and (done := self.in_place(args, kwargs)) is not None:
+            return done[0]
         call = self.trace_call(args, kwargs)
         return call.results(self.bind(call))
 
@@ -437,12 +441,22 @@ def _dispatched(jitted: Jitted) -> Any:
 _NO_OPTIONS: Final = {name: None for name in ("in_shardings", "out_shardings", "device", "backend")}
 
 
-def operation(fun: Callable[..., Any], static_argnames: Sequence[str] = (), inline: bool = False) -> Any:
-    """`jit` of a function of ours whose calls are eager operations. An executor need not compile for the first calls."""
+def operation(
+    fun: Callable[..., Any],
+    static_argnames: Sequence[str] = (),
+    inline: bool = False,
+    in_place: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any] | None] | None = None,
+) -> Any:
+    """`jit` of a function of ours whose calls are eager operations. An executor need not compile for the first calls.
+
+    Args:
+      in_place: ``(args, kwargs)`` -> the result of a call without a program, in a tuple; or None: a program is needed. It is
+        called where no program is known for these arguments.
+    """
     options = dict(static_argnums=None, static_argnames=static_argnames, donate_argnums=None, donate_argnames=None)
     more = dict(keep_unused=False, inline=_checked_inline(inline), compiler_options=())
     jitted = Jitted(fun, {**_NO_OPTIONS, **options, **more})
-    jitted.is_operation = True
+    jitted.is_operation, jitted.in_place = True, in_place
     return _dispatched(jitted)
 
 

@@ -1,8 +1,8 @@
 """Functions of several operations that run as one compiled program when they are called on arrays.
 
-A call is first read: constants must be hashable, the rest must be values that a program takes. If they are not (an
-axis given as an array, a list instead of an array), the function is called without compilation and raises its own
-error.
+Arguments are read: constants must be hashable, the rest must be values that a program takes. If they are not (an
+axis given as an array, an object instead of an array), the function is called without compilation and raises its own
+error. Constants are read at each call. Values are read only where no compiled program is known for their types.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
 from itertools import chain, repeat
-from operator import contains
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -112,11 +111,6 @@ def _read(args: tuple, kwargs: dict, positions: Sequence[bool], static: frozense
     return new_args, new_kwargs
 
 
-def _odd(args: tuple, known: Sequence[set]) -> tuple:
-    """Return an empty tuple if no argument needs reading. There are constants among the arguments."""
-    return () if len(args) <= len(known) and all(map(contains, known, map(type, args))) else (_UNREADABLE,)
-
-
 def _parameters(fun: Callable) -> tuple[list[str], list[str], dict[str, Any]]:
     """Return (names of parameters, positional ones, defaults), without `inspect` for a plain function."""
     code = getattr(fun, "__code__", None)
@@ -162,6 +156,17 @@ def _reading(fun: Callable, composite: str | None) -> Callable:
     return program
 
 
+def _without_program(fun: Callable, positions: Sequence[bool], static: frozenset) -> Callable:
+    """Return `in_place` of the compiled function (see `jitting.operation`). It refers to no compiled function."""
+
+    def in_place(args, kwargs):
+        if _read(args, kwargs, positions, static) is not None:
+            return None
+        return (fun(*map(_value, args), **{name: _value(x) for name, x in kwargs.items()}),)
+
+    return in_place
+
+
 class _Programs:
     """The compiled programs of a function, made at first use."""
 
@@ -190,15 +195,20 @@ class _Programs:
             return self.fun(*args, **kwargs)
         made_by, compiled = self.state
         if made_by is not executor:
-            program = _reading(self.fun, self.composite)
-            compiled = jitting.operation(program, self.static, inline=self.composite is not None)
+            program, inline = _reading(self.fun, self.composite), self.composite is not None
+            in_place = _without_program(self.fun, self.positions, frozenset(self.static))
+            compiled = jitting.operation(program, self.static, inline, in_place)
             self.state = executor, compiled
-        try:
-            return compiled(*found[0], **found[1])
-        except TypeError:
-            if any(isinstance(x, list | tuple) for x in (*args, *kwargs.values())):
-                self.fun(*args, **kwargs)  # its error names the arguments, not tracers in their place
-            raise
+        return compiled(*found[0], **found[1])
+
+    def error_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+        """Return the error of the function itself for sequences of arrays: it names them, not tracers in their place."""
+        if any(isinstance(x, list | tuple) for x in (*args, *kwargs.values())):
+            try:
+                self.fun(*args, **kwargs)
+            except Exception as error:
+                return error
+        return None
 
     def bound(self, constants: tuple[Any, ...]) -> Callable[..., Any]:
         """Return the function of the other arguments."""
@@ -264,10 +274,19 @@ def one_program(
     everywhere = everywhere or composite is not None
     positions = _checked(fun, static, arrays)
     names = frozenset(static)
-    known = [_constants if constant else _values for constant in positions]
-    leading = positions.index(True) if True in positions else sys.maxsize
+    constants = [i for i, constant in enumerate(positions) if constant]
+    leading = constants[0] if constants else sys.maxsize
     programs = _Programs(fun, static, positions, everywhere, composite)
     made_by, compiled = programs.state
+
+    def constants_are_read(args, kwargs):
+        """Whether the compiled function takes the constants as they are."""
+        for i in constants:
+            if i >= len(args):
+                break
+            if type(args[i]) not in _constants:
+                return False
+        return all([type(kwargs[name]) in _constants for name in kwargs if name in names]) if kwargs else True
 
     @functools.wraps(fun)
     def function(*args, **kwargs):
@@ -276,24 +295,18 @@ def one_program(
             if current.trace is not eval_trace:
                 if not everywhere:
                     return fun(*args, **kwargs)
-            elif executors.active is made_by:  # loops: half the price of `all` and `map`
-                for x in args if len(args) <= leading else _odd(args, known):
-                    if type(x) not in _values:
-                        break
-                else:
-                    if not kwargs:
-                        return compiled(*args)
-                    for name in kwargs:
-                        if type(kwargs[name]) not in (_constants if name in names else _values):
-                            break
-                    else:
-                        return compiled(*args, **kwargs)
+            elif executors.active is made_by:
+                if not kwargs and len(args) <= leading or constants_are_read(args, kwargs):
+                    return compiled(*args, **kwargs)
             out = programs.read_and_call(args, kwargs)
             executor, compiled = programs.state
             made_by = executor  # last: other threads use `compiled` only after this
             return out
         except Exception as error:
-            source.shorten(error)
+            other = programs.error_of(args, kwargs) if type(error) is TypeError else None
+            source.shorten(other or error)
+            if other is not None:
+                raise other
             raise
 
     function.static, function.of = names, programs.of  # type: ignore[attr-defined]

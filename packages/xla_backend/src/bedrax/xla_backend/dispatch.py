@@ -236,6 +236,8 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
             alone = turns.are_alone()
             if config.disable_jit.value:
                 return jitted.fun(*args, **kwargs), None
+            if jitted.in_place is not None and (done := jitted.in_place(args, kwargs)) is not None:
+                return done[0], None
             call = jitted.trace_call(args, kwargs)
             requested = requested_of(jitted, call)
             if (
