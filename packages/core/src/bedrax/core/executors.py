@@ -235,8 +235,38 @@ def install(executor: Executor | None) -> None:
 
 def _activate(executor: Executor | None) -> Any:
     global active, ready
+    forget_direct()
     active, ready = executor, {} if observers else (executor or Executor).ready
     return executor
+
+
+_direct: list[dict[type, Callable[..., Any]]] = []
+
+
+def note_direct(
+    table: dict[type, Callable[..., Any]], types: Sequence[type], run: Callable[..., Any], by: Executor
+) -> None:
+    """Let functions of a primitive call ``run(*operands)`` without the kernel, if it has no params.
+
+    It must pass operations on which another trace than `eval_trace` is current to this trace.
+
+    Args:
+      table: the attribute `direct` of the primitive.
+      types: those of concrete values.
+      by: the executor of `run`; nothing is noted if it does not evaluate, or if operations are observed.
+    """
+    with _lock:
+        if active is by and not observers and not table:
+            _direct.append(table)
+            table.update(dict.fromkeys(types, run))
+
+
+def forget_direct() -> None:
+    """Let all operations pass through the kernel again."""
+    with _lock:
+        for table in _direct:
+            table.clear()
+        _direct.clear()
 
 
 observers: list[Callable[[Any, Any, Any], Callable[[Any], Any] | None]] = []

@@ -16,7 +16,7 @@ import operator
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from marshal import dumps
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -502,7 +502,7 @@ class Primitive:
       { lambda ; a:f32[]. let b:f32[] = double a in (b,) }
     """
 
-    __slots__ = ("__weakref__", "family", "home", "multiple_results", "name")
+    __slots__ = ("__weakref__", "direct", "family", "home", "multiple_results", "name")
     if TYPE_CHECKING:
         takes_references: bool
         pure: Callable[[Any], tuple[Any, tuple[int, ...]]]
@@ -518,6 +518,7 @@ class Primitive:
         self.name: str = name
         self.family: str = family
         self.multiple_results: bool = multiple_results
+        self.direct: dict[type, Callable[..., Any]] = {}  # see `executors.note_direct`
         self.home: str = _module_being_imported()
         _primitives[self.home, name] = self
 
@@ -594,6 +595,7 @@ class Primitive:
         """Register a function that evaluates it eagerly, in place of the executor."""
         eval_rules.replace(self, impl)
         executors.ready.pop(self, None)
+        self.direct.clear()
         return impl
 
     # The rules as attributes: equinox, optax and others read `impl` and `abstract_eval`, some set them.
@@ -608,6 +610,37 @@ class Primitive:
         if not self.home or _primitives.get((self.home, self.name)) is not self:
             raise TypeError(f"the primitive {self.name} cannot be pickled: no module has made it while it was imported")
         return _primitive, (self.home, self.name)
+
+
+def unary(prim: Primitive, takes: Collection[Any], convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that binds a primitive of one operand without params, in few steps of Python for a concrete one.
+
+    Args:
+      takes: the dtypes of the arrays that are operands as they are.
+      convert: makes an operand of any other argument.
+    """
+    bind, direct = prim.bind, prim.direct
+
+    def function(x, /):
+        run = direct.get(type(x))
+        if run is not None and x.dtype in takes:
+            return run(x)
+        # of the type: an object with `__jax_array__` may forward all attributes of its array
+        aval = x.aval if hasattr(type(x), "aval") else None
+        return bind(x if aval is not None and aval.dtype in takes else convert(x))
+
+    return function
+
+
+def binary(prim: Primitive) -> Callable[[Any, Any], Any]:
+    """Return `bind` of a primitive of two operands without params, in few steps of Python for concrete ones."""
+    bind, direct = prim.bind, prim.direct
+
+    def call(x, y):
+        run = direct.get(type(x))
+        return bind(x, y) if run is None or type(y) not in direct else run(x, y)
+
+    return call
 
 
 # ---- values that vary over manual axes

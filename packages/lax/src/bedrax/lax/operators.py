@@ -7,6 +7,7 @@ that are not arrays or scalars.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
 from bedrax.core.defining import named
 from bedrax.core.one_program import one_program
-from bedrax.core.tracing import Primitive
+from bedrax.core.tracing import Primitive, binary, unary
 from bedrax.core.typing import ArrayLike, F
 from bedrax.lax import lattice
 from bedrax.lax.primitives import elementwise as ops
@@ -27,6 +28,7 @@ from bedrax.lax.primitives.shaping import broadcast_in_dim
 from bedrax.lax.promotion import broadcast, inexact_pair_or_none, operand, pair_or_none, promote_pair, together
 
 _BOOL = dtypes.bool_dtype
+_BOOLS = frozenset([_BOOL])  # a look-up is faster than a comparison of dtypes
 _COMPLEX = frozenset(dtypes.complex_dtypes)
 
 
@@ -60,8 +62,9 @@ class BinaryUfunc(Protocol):
         ...
 
 
-def numeric2(name: str, bind: Callable[..., Any], what: str = "", example: str = "") -> BinaryUfunc:
+def numeric2(name: str, prim: Primitive, what: str = "", example: str = "") -> BinaryUfunc:
     """A function of two operands, converted to their common dtype and shape."""
+    bind = binary(prim)
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         a, b = pair_or_none(name, x, y)
@@ -72,8 +75,9 @@ def numeric2(name: str, bind: Callable[..., Any], what: str = "", example: str =
     return public
 
 
-def inexact2(name: str, bind: Callable[..., Any], what: str = "", example: str = "") -> BinaryUfunc:
+def inexact2(name: str, prim: Primitive, what: str = "", example: str = "") -> BinaryUfunc:
     """The same for operations on floats and complex numbers: integers become floats."""
+    bind = binary(prim)
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         a, b = inexact_pair_or_none(name, x, y)
@@ -85,13 +89,13 @@ def inexact2(name: str, bind: Callable[..., Any], what: str = "", example: str =
 
 
 def _with_bool(name: str, prim: Primitive, bool_prim: Primitive, what: str, example: str = "") -> BinaryUfunc:
-    bind, on_bool = prim.bind, bool_prim.bind
+    bind, on_bool = binary(prim), binary(bool_prim)
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         a, b = pair_or_none(name, x, y)
         if b is None:
             return whole(x, y)
-        if (getattr(a, "dtype", None) or aval_of(a).dtype) == _BOOL:
+        if (getattr(a, "dtype", None) or aval_of(a).dtype) in _BOOLS:
             return on_bool(a, b)
         return bind(a, b)
 
@@ -104,10 +108,10 @@ def _with_bool(name: str, prim: Primitive, bool_prim: Primitive, what: str, exam
 
 add: BinaryUfunc = _with_bool("add", ops.add_p, ops.or_p, 'sum; "or" of bools')
 multiply: BinaryUfunc = _with_bool("multiply", ops.mul_p, ops.and_p, 'product; "and" of bools')
-subtract: BinaryUfunc = numeric2("subtract", ops.sub_p.bind, "difference")
+subtract: BinaryUfunc = numeric2("subtract", ops.sub_p, "difference")
 true_divide: BinaryUfunc = inexact2(
     "true_divide",
-    ops.div_p.bind,
+    ops.div_p,
     "quotient, as floats",
     example="""
     >>> jnp.divide(jnp.array([1, 2]), jnp.array([2, 0]))
@@ -301,12 +305,9 @@ def _integer_power(x, y, dtype):
     return out
 
 
-_neg, _abs, _not = ops.neg_p.bind, ops.abs_p.bind, ops.not_p.bind
-
-
-def negative(x: ArrayLike, /) -> Array:
-    """``-x``."""
-    return _neg(operand("negative", x))
+negative: UnaryUfunc = named(
+    unary(ops.neg_p, frozenset(dtypes.all_dtypes), functools.partial(operand, "negative")), "negative", __name__, "``-x``."
+)
 
 
 def positive(x: ArrayLike, /) -> Array:
@@ -321,6 +322,7 @@ def positive(x: ArrayLike, /) -> Array:
 
 
 _UNSIGNED = frozenset((*dtypes.unsigned_dtypes, _BOOL))
+_abs, _not = ops.abs_p.bind, ops.not_p.bind
 
 
 def absolute(x: ArrayLike, /) -> Array:
@@ -355,8 +357,8 @@ def invert(x: ArrayLike, /) -> Array:
 
 def _ordering(name: str, prim: Primitive, what: str, example: str) -> BinaryUfunc:
     """A comparison: complex numbers are ordered by real part, then by imaginary part."""
-    bind = prim.bind
-    strict = {"ge": ops.gt_p, "le": ops.lt_p}.get(prim.name, prim).bind
+    bind = binary(prim)
+    strict = binary({"ge": ops.gt_p, "le": ops.lt_p}.get(prim.name, prim))
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         a, b = pair_or_none(name, x, y)
@@ -374,7 +376,7 @@ def _ordering(name: str, prim: Primitive, what: str, example: str) -> BinaryUfun
 
 equal: BinaryUfunc = numeric2(
     "equal",
-    ops.eq_p.bind,
+    ops.eq_p,
     "``x1 == x2``",
     example="""
     >>> jnp.equal(jnp.array([1, 2]), jnp.array([1., 3.]))
@@ -383,7 +385,7 @@ equal: BinaryUfunc = numeric2(
 )
 not_equal: BinaryUfunc = numeric2(
     "not_equal",
-    ops.ne_p.bind,
+    ops.ne_p,
     "``x1 != x2``",
     example="""
     >>> jnp.not_equal(jnp.array([1, 2]), 2)
@@ -426,12 +428,12 @@ greater_equal: BinaryUfunc = _ordering(
     Array([False,  True,  True], dtype=bool)
     """,
 )
-bitwise_and: BinaryUfunc = numeric2("bitwise_and", ops.and_p.bind, "AND of bits or bools")
-bitwise_or: BinaryUfunc = numeric2("bitwise_or", ops.or_p.bind, "OR of bits or bools")
-bitwise_xor: BinaryUfunc = numeric2("bitwise_xor", ops.xor_p.bind, "exclusive OR of bits or bools")
+bitwise_and: BinaryUfunc = numeric2("bitwise_and", ops.and_p, "AND of bits or bools")
+bitwise_or: BinaryUfunc = numeric2("bitwise_or", ops.or_p, "OR of bits or bools")
+bitwise_xor: BinaryUfunc = numeric2("bitwise_xor", ops.xor_p, "exclusive OR of bits or bools")
 left_shift: BinaryUfunc = numeric2(
     "left_shift",
-    ops.shift_left_p.bind,
+    ops.shift_left_p,
     "``x1 << x2``",
     example="""
     >>> jnp.bitwise_left_shift(jnp.array([1, 2, 3]), 4)

@@ -134,12 +134,12 @@ def pair_or_none(name: str, x: Any, y: Any) -> tuple[Any, Any]:
                 return x, y
             b, y = _canonical(y)
         if a is not None and b is not None and a.dtype == b.dtype:
-            if a.shape != b.shape and a.shape and b.shape and _are_one_program(x, y):
-                return None, None
             s, t = a.shape, b.shape
             try:
                 if s == t or not s or not t:
                     return x, y
+                if _are_one_program(x, y):
+                    return None, None
                 shape = _known_shape(s, t)
             except _Inconclusive:
                 shape = None

@@ -6,6 +6,7 @@ The functions do not pass through `jit`; they add to an operation only the promo
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -18,6 +19,7 @@ from bedrax.core.avals import aval_of
 from bedrax.core.defining import with_example
 from bedrax.core.one_program import one_program
 from bedrax.core.public import public
+from bedrax.core.tracing import Primitive, binary, unary
 from bedrax.core.typing import ArrayLike
 from bedrax.lax import operators
 from bedrax.lax.operators import documentation, documented, inexact2
@@ -36,29 +38,19 @@ _BOOL = dtypes.bool_dtype
 # ---- kinds of functions: how operands are prepared ---------------------------------------------------------
 
 
-def inexact1(name: str, bind: Callable[..., Any], what: str, example: str) -> Callable[..., Any]:
+def inexact1(name: str, prim: Primitive, what: str, example: str) -> Callable[..., Any]:
     """A function of one operand; integers and bools become floats."""
-
-    def function(x, /):
-        aval = x.aval if hasattr(type(x), "aval") else None
-        if aval is not None and aval.dtype in _INEXACT:
-            return bind(x)
-        return bind(inexact(name, x))
-
-    return documented(function, name, what, __name__, example)
+    return documented(unary(prim, _INEXACT, functools.partial(inexact, name)), name, what, __name__, example)
 
 
-def logical1(name: str, bind: Callable[..., Any], what: str, example: str) -> Callable[..., Any]:
+def logical1(name: str, prim: Primitive, what: str, example: str) -> Callable[..., Any]:
     """A function of one operand, converted to booleans."""
-
-    def function(x, /):
-        return bind(as_bool(operand(name, x)))
-
-    return documented(function, name, what, __name__, example)
+    return documented(unary(prim, (), lambda x: as_bool(operand(name, x))), name, what, __name__, example)
 
 
-def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
+def logical2(name: str, prim: Primitive) -> Callable[..., Any]:
     """A function of two operands, converted to booleans."""
+    bind = binary(prim)
 
     def function(x, y, /):
         x, y = promote_pair(name, as_bool(operand(name, x)), as_bool(operand(name, y, 1)))
@@ -71,7 +63,7 @@ def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
 
 exp: Final = inexact1(
     "exp",
-    ops.exp_p.bind,
+    ops.exp_p,
     "exponential",
     """
     >>> jnp.exp(jnp.array([0., 1., -jnp.inf]))
@@ -80,7 +72,7 @@ exp: Final = inexact1(
 )
 exp2: Final = inexact1(
     "exp2",
-    ops.exp2_p.bind,
+    ops.exp2_p,
     "``2 ** x``",
     """
     >>> jnp.exp2(jnp.array([0., 3., -1.]))
@@ -89,7 +81,7 @@ exp2: Final = inexact1(
 )
 expm1: Final = inexact1(
     "expm1",
-    ops.expm1_p.bind,
+    ops.expm1_p,
     "``exp(x) - 1``, accurate near 0",
     """
     >>> jnp.expm1(1e-6)
@@ -100,7 +92,7 @@ expm1: Final = inexact1(
 )
 log: Final = inexact1(
     "log",
-    ops.log_p.bind,
+    ops.log_p,
     "natural logarithm",
     """
     >>> jnp.log(jnp.array([1., jnp.e, 0.]))
@@ -109,7 +101,7 @@ log: Final = inexact1(
 )
 log2: Final = inexact1(
     "log2",
-    ops.log2_p.bind,
+    ops.log2_p,
     "logarithm to base 2",
     """
     >>> jnp.log2(jnp.array([1., 8., 0.5]))
@@ -118,7 +110,7 @@ log2: Final = inexact1(
 )
 log1p: Final = inexact1(
     "log1p",
-    ops.log1p_p.bind,
+    ops.log1p_p,
     "``log(1 + x)``, accurate near 0",
     """
     >>> jnp.log1p(1e-7)
@@ -127,7 +119,7 @@ log1p: Final = inexact1(
 )
 sqrt: Final = inexact1(
     "sqrt",
-    ops.sqrt_p.bind,
+    ops.sqrt_p,
     "square root",
     """
     >>> jnp.sqrt(jnp.array([4., -1.]))
@@ -138,7 +130,7 @@ sqrt: Final = inexact1(
 )
 cbrt: Final = inexact1(
     "cbrt",
-    ops.cbrt_p.bind,
+    ops.cbrt_p,
     "real cube root",
     """
     >>> jnp.cbrt(jnp.array([27., -8.]))
@@ -147,7 +139,7 @@ cbrt: Final = inexact1(
 )
 sin: Final = inexact1(
     "sin",
-    ops.sin_p.bind,
+    ops.sin_p,
     "sine",
     """
     >>> jnp.sin(jnp.array([0., jnp.pi / 2]))
@@ -156,7 +148,7 @@ sin: Final = inexact1(
 )
 cos: Final = inexact1(
     "cos",
-    ops.cos_p.bind,
+    ops.cos_p,
     "cosine",
     """
     >>> jnp.cos(jnp.array([0., jnp.pi])).round(3)
@@ -165,7 +157,7 @@ cos: Final = inexact1(
 )
 tan: Final = inexact1(
     "tan",
-    ops.tan_p.bind,
+    ops.tan_p,
     "tangent",
     """
     >>> jnp.tan(jnp.array([0., jnp.pi / 4]))
@@ -174,7 +166,7 @@ tan: Final = inexact1(
 )
 arcsin: Final = inexact1(
     "arcsin",
-    ops.asin_p.bind,
+    ops.asin_p,
     "inverse sine, in [-pi/2, pi/2]",
     """
     >>> jnp.arcsin(jnp.array([0., 1., 2.]))
@@ -183,7 +175,7 @@ arcsin: Final = inexact1(
 )
 arccos: Final = inexact1(
     "arccos",
-    ops.acos_p.bind,
+    ops.acos_p,
     "inverse cosine, in [0, pi]",
     """
     >>> jnp.acos(jnp.array([1., 0., 2.]))
@@ -192,7 +184,7 @@ arccos: Final = inexact1(
 )
 arctan: Final = inexact1(
     "arctan",
-    ops.atan_p.bind,
+    ops.atan_p,
     "inverse tangent, in [-pi/2, pi/2]",
     """
     >>> jnp.arctan(jnp.array([0., 1., jnp.inf]))
@@ -201,7 +193,7 @@ arctan: Final = inexact1(
 )
 sinh: Final = inexact1(
     "sinh",
-    ops.sinh_p.bind,
+    ops.sinh_p,
     "hyperbolic sine",
     """
     >>> jnp.sinh(jnp.array([0., 1.]))
@@ -210,7 +202,7 @@ sinh: Final = inexact1(
 )
 cosh: Final = inexact1(
     "cosh",
-    ops.cosh_p.bind,
+    ops.cosh_p,
     "hyperbolic cosine",
     """
     >>> jnp.cosh(jnp.array([0., 1.]))
@@ -219,7 +211,7 @@ cosh: Final = inexact1(
 )
 tanh: Final = inexact1(
     "tanh",
-    ops.tanh_p.bind,
+    ops.tanh_p,
     "hyperbolic tangent",
     """
     >>> jax.nn.tanh(jnp.array([0., 1.]))
@@ -228,7 +220,7 @@ tanh: Final = inexact1(
 )
 arcsinh: Final = inexact1(
     "arcsinh",
-    ops.asinh_p.bind,
+    ops.asinh_p,
     "inverse hyperbolic sine",
     """
     >>> jnp.arcsinh(jnp.array([0., 1.]))
@@ -237,7 +229,7 @@ arcsinh: Final = inexact1(
 )
 arccosh: Final = inexact1(
     "arccosh",
-    ops.acosh_p.bind,
+    ops.acosh_p,
     "inverse hyperbolic cosine",
     """
     >>> jnp.acosh(jnp.array([1., 2., 0.]))
@@ -246,7 +238,7 @@ arccosh: Final = inexact1(
 )
 arctanh: Final = inexact1(
     "arctanh",
-    ops.atanh_p.bind,
+    ops.atanh_p,
     "inverse hyperbolic tangent",
     """
     >>> jnp.arctanh(jnp.array([0., 0.5, 1.]))
@@ -254,7 +246,7 @@ arctanh: Final = inexact1(
     """,
 )
 arctan2: Final = documented(
-    inexact2("arctan2", ops.atan2_p.bind),
+    inexact2("arctan2", ops.atan2_p),
     "arctan2",
     "the angle of the point with coordinates ``(x2, x1)``",
     __name__,
@@ -265,7 +257,7 @@ arctan2: Final = documented(
     """,
 )
 nextafter: Final = documented(
-    inexact2("nextafter", ops.nextafter_p.bind),
+    inexact2("nextafter", ops.nextafter_p),
     "nextafter",
     "the next float after `x1` in the direction of `x2`",
     __name__,
@@ -276,7 +268,7 @@ nextafter: Final = documented(
 )
 logical_not: Final = logical1(
     "logical_not",
-    ops.not_p.bind,
+    ops.not_p,
     "``not x``",
     """
     >>> jnp.logical_not(jnp.array([0, 2]))
@@ -360,7 +352,7 @@ def _ufunc(function, nin, name, what, identity=None, reduce=None, accumulate=Non
 
 
 _and, _orr, _xor = (
-    logical2(n, p.bind) for n, p in (("logical_and", ops.and_p), ("logical_or", ops.or_p), ("logical_xor", ops.xor_p))
+    logical2(n, p) for n, p in (("logical_and", ops.and_p), ("logical_or", ops.or_p), ("logical_xor", ops.xor_p))
 )
 
 add: Final = _ufunc(

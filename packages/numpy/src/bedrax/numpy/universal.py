@@ -123,7 +123,7 @@ class ufunc:
             raise NotImplementedError(f"jnp.{self.__name__}: the out argument is not supported; arrays are immutable")
         if where is not None:
             raise NotImplementedError(f"jnp.{self.__name__}: the where argument is not supported; use jnp.where")
-        if len(args) != self.nin:
+        if len(args) != self._nin:
             raise TypeError(f"jnp.{self.__name__} takes {self.nin} operands, got {len(args)}")
         return self._call(*args)
 

@@ -18,7 +18,7 @@ from marshal import dumps
 from typing import Any
 
 from bedrax import pytree
-from bedrax.core import caches, config, effects, executors, retracing, source
+from bedrax.core import caches, config, dtypes, effects, executors, retracing, source
 from bedrax.core import jitting as core_jitting
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_of
@@ -53,6 +53,10 @@ from bedrax.xla_backend.sharding import NamedSharding, check_explicit, resolve
 _runners: dict[Any, dict[Any, Any]] = {}  # runners of eager operations, by primitive and `exact_items` of params
 _all_jitted: weakref.WeakSet = weakref.WeakSet()
 other_caches: list[Callable[[], None]] = []  # caches of other libraries
+
+
+# Values that belong to no trace.
+_CONCRETE = (ArrayImpl, *{d.type for d in dtypes.all_dtypes})
 
 
 class XlaExecutor(executors.Executor):
@@ -112,6 +116,8 @@ class XlaExecutor(executors.Executor):
             self.ready[prim] = None
         elif (ready := self.ready.setdefault(prim, {})) is not None:
             _keep(ready, dumps(params, 2) if params else None, runner)
+            if not params:
+                executors.note_direct(prim.direct, _CONCRETE, runner, self)
 
     def _apply_unhashable(self, prim, args, params):
         program = _single_equation(prim, args, params)
@@ -122,6 +128,8 @@ class XlaExecutor(executors.Executor):
         programs: dict[Any, Any] = {}
 
         def miss(*args):
+            if current.trace is not eval_trace:
+                return prim.bind(*args, **params), None
             refuse_tracers(args)
             types = tuple([aval_of(x) for x in args])
             key = (types, trace_context())
@@ -421,6 +429,7 @@ def clear_caches() -> None:
     runtime.PjitFunctionCache.clear_all()
     for table in (*_runners.values(), *filter(None, XlaExecutor.ready.values())):
         table.clear()
+    executors.forget_direct()
     caches.forget()
     for jitted in list(_all_jitted):
         jitted.clear_cache()
@@ -437,3 +446,4 @@ def forget(prim: Primitive) -> None:
     """Forget the compiled eager operations of a primitive."""
     _runners.pop(prim, None)
     XlaExecutor.ready.pop(prim, None)
+    prim.direct.clear()
