@@ -223,6 +223,49 @@ def test_an_error_is_found_once():
     assert calls == [5, 0]
 
 
+def test_values_are_read_only_where_no_program_is_known(monkeypatch):
+    module, reads = sys.modules["bedrax.core.one_program"], []
+    monkeypatch.setattr(module, "_is_value", lambda x, old=module._is_value: reads.append(x) or old(x))
+
+    @one_program(static=("axis",), arrays=("more",))
+    def function(x, more=None, axis=0):
+        return jnp.sum(jnp.asarray(x), axis) + (0 if more is None else more[0])
+
+    for call in (lambda: function(VECTOR), lambda: function(VECTOR, [2.0], axis=0), lambda: function(VECTOR, None, 0)):
+        expected = call()
+        assert reads
+        call()
+        reads.clear()
+        assert call() == expected and not reads
+
+
+class Convertible:
+    """An object that functions convert to an array, and that no program takes."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __jax_array__(self):
+        return self.value
+
+
+def test_a_value_that_no_program_takes_is_for_the_function():
+    given = []
+
+    @one_program
+    def function(x, y):
+        given.append(type(y))
+        return jnp.add(x, y)
+
+    expected = function(VECTOR, VECTOR)
+    given.clear()
+    for y in (VECTOR, Convertible(VECTOR), Convertible(VECTOR), VECTOR):
+        np.testing.assert_array_equal(function(VECTOR, y), expected)
+    assert given == [Convertible, Convertible]
+    with pytest.raises(TypeError, match="jnp.add.*list"):
+        function(VECTOR, [VECTOR])
+
+
 def test_names_are_checked_when_it_is_decorated():
     with pytest.raises(TypeError, match="no parameter 'axes', only x, axis"):
         one_program(lambda x, axis=0: x, static=("axes",))

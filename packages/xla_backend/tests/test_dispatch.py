@@ -11,7 +11,7 @@ from bedrax.batching import vmap
 from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
-from bedrax.core.tracing import Primitive
+from bedrax.core.tracing import Primitive, binary, unary
 from bedrax.lax.primitives.linalg import triangular_solve
 from bedrax.numpy_backend.executor import NumpyExecutor
 from bedrax.numpy_backend.host_array import HostArray
@@ -74,6 +74,64 @@ def test_another_executor_has_nothing_ready():
     finally:
         executors.install(before)
     assert type(lax.sin(x)) is type(compiled[0])
+
+
+def _direct_negation():
+    """A function of one operation that has run, and its primitive."""
+    prim = lax.neg_p
+    function = unary(prim, frozenset(dtypes.all_dtypes), lambda x: x)
+    function(put(1, 2))
+    assert type(put(1, 2)) in prim.direct
+    return prim, function
+
+
+def test_a_direct_operation_on_constants_is_seen_by_the_trace():
+    _, function = _direct_negation()
+    x = put(1, 2)
+    jaxpr = staging.make_jaxpr(lambda y: (function(x), function(np.float32(2)), function(y)))(x)
+    assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["neg"] * 3
+    both = binary(lax.add_p)
+    both(x, x)
+    jaxpr = staging.make_jaxpr(lambda y: (both(x, np.float32(2)), both(x, y), both(y, x)))(x)
+    assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["add"] * 3
+    np.testing.assert_array_equal(vmap(lambda y: both(function(x), y))(put(1, 2)), [[0, -1], [1, 0]])
+
+
+def test_a_direct_operation_is_observed_and_goes_to_the_executor_that_evaluates():
+    prim, function = _direct_negation()
+    seen = []
+
+    def observer(prim, args, params):
+        seen.append(prim.name)
+
+    executors.observe(observer)
+    try:
+        function(put(1, 2))
+        function(put(1, 2))
+    finally:
+        executors.observe(observer, False)
+    assert seen == ["neg", "neg"]
+    function(put(1, 2))
+    assert prim.direct
+    before = executors.get()
+    executors.install(NumpyExecutor())
+    try:
+        assert type(function(put(1, 2))) is HostArray
+    finally:
+        executors.install(before)
+
+
+def test_a_direct_operation_ends_with_its_rule_and_with_the_caches():
+    double = Primitive("double")
+    double.abstract(lambda aval: aval)
+    lowering_rules.add(double, lambda ctx, x: lowering_rules[lax.add_p](ctx, x, x))
+    function = unary(double, frozenset(dtypes.all_dtypes), lambda x: x)
+    assert [float(function(put(3))[0]) for _ in range(3)] == [6, 6, 6] and double.direct
+    xla.clear_caches()
+    assert not double.direct
+    assert float(function(put(3))[0]) == 6 and double.direct
+    double.def_impl(lambda x: "own")
+    assert function(put(3)) == "own"
 
 
 def test_jit_traces_once_per_signature():
@@ -306,7 +364,7 @@ def test_errors_of_arguments():
 
 
 def test_missing_rule_names_primitive_and_file():
-    from bedrax.core.tracing import Primitive
+    from bedrax.core.tracing import Primitive, binary, unary
 
     prim = Primitive("frobnicate", "elementwise")
     prim.abstract(lambda a: a)

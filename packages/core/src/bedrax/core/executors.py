@@ -243,28 +243,26 @@ def _activate(executor: Executor | None) -> Any:
 _direct: list[dict[type, Callable[..., Any]]] = []
 
 
-def note_direct(
-    table: dict[type, Callable[..., Any]], types: Sequence[type], run: Callable[..., Any], by: Executor
-) -> None:
+def note_direct(table: dict[type, Callable[..., Any]], types: Sequence[type], run: Callable[..., Any]) -> None:
     """Let functions of a primitive call ``run(*operands)`` without the kernel, if it has no params.
 
-    It must pass operations on which another trace than `eval_trace` is current to this trace.
+    The active executor calls this, while `ready` is its table. If another trace than `eval_trace` is current, `run`
+    passes the operation to this trace.
 
     Args:
       table: the attribute `direct` of the primitive.
       types: those of concrete values.
-      by: the executor of `run`; nothing is noted if it does not evaluate, or if operations are observed.
     """
     with _lock:
-        if active is by and not observers and not table:
+        if not table:
             _direct.append(table)
             table.update(dict.fromkeys(types, run))
 
 
 def forget_direct() -> None:
-    """Let all operations pass through the kernel again."""
+    """Let all operations pass through the kernel again, to the executor that evaluates then."""
     with _lock:
-        for table in _direct:
+        for table in (*_direct, *filter(None, ready.values())):
             table.clear()
         _direct.clear()
 

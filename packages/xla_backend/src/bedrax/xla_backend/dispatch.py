@@ -106,7 +106,7 @@ class XlaExecutor(executors.Executor):
                 return _call_now(args, **params)
             runner = self._eager_runner(prim, params)
             _keep(runners, key, runner)
-        if self.ready.get(prim, self) is not None:
+        if executors.ready is self.ready and self.ready.get(prim, self) is not None:
             self._note(prim, params, runner)
         return runner(*args)
 
@@ -117,7 +117,7 @@ class XlaExecutor(executors.Executor):
         elif (ready := self.ready.setdefault(prim, {})) is not None:
             _keep(ready, dumps(params, 2) if params else None, runner)
             if not params:
-                executors.note_direct(prim.direct, _CONCRETE, runner, self)
+                executors.note_direct(prim.direct, _CONCRETE, runner)
 
     def _apply_unhashable(self, prim, args, params):
         program = _single_equation(prim, args, params)
