@@ -11,7 +11,8 @@ from bedrax.batching import vmap
 from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
-from bedrax.core.tracing import Primitive, binary, unary
+from bedrax.core.tracing import Primitive, Tracer, binary, unary
+from bedrax.lax import at_once
 from bedrax.lax.primitives.linalg import triangular_solve
 from bedrax.numpy_backend.executor import NumpyExecutor
 from bedrax.numpy_backend.host_array import HostArray
@@ -80,7 +81,8 @@ def _direct_negation():
     """A function of one operation that has run, and its primitive."""
     prim = lax.neg_p
     function = unary(prim, frozenset(dtypes.all_dtypes), lambda x: x)
-    function(put(1, 2))
+    for _ in range(2):  # the first evaluation of a process imports what it needs
+        function(put(1, 2))
     assert type(put(1, 2)) in prim.direct
     return prim, function
 
@@ -95,6 +97,21 @@ def test_a_direct_operation_on_constants_is_seen_by_the_trace():
     jaxpr = staging.make_jaxpr(lambda y: (both(x, np.float32(2)), both(x, y), both(y, x)))(x)
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["add"] * 3
     np.testing.assert_array_equal(vmap(lambda y: both(function(x), y))(put(1, 2)), [[0, -1], [1, 0]])
+
+
+def test_a_direct_operation_is_evaluated_at_once_while_a_function_is_traced():
+    _, function = _direct_negation()
+    x = put(1, 2)
+
+    def traced(y):
+        with at_once.ensure_compile_time_eval():
+            known = [function(x), lax.neg_p.bind(x), function(np.float32(2))]
+        assert not any(isinstance(k, Tracer) for k in known)
+        with at_once.eval_context():
+            assert not isinstance(function(x), Tracer)
+        return function(y)
+
+    assert [eqn.primitive.name for eqn in staging.make_jaxpr(traced)(x).eqns] == ["neg"]
 
 
 def test_a_direct_operation_is_observed_and_goes_to_the_executor_that_evaluates():
@@ -364,7 +381,7 @@ def test_errors_of_arguments():
 
 
 def test_missing_rule_names_primitive_and_file():
-    from bedrax.core.tracing import Primitive, binary, unary
+    from bedrax.core.tracing import Primitive, Tracer, binary, unary
 
     prim = Primitive("frobnicate", "elementwise")
     prim.abstract(lambda a: a)

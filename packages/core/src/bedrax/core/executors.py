@@ -244,10 +244,9 @@ _direct: list[dict[type, Callable[..., Any]]] = []
 
 
 def note_direct(table: dict[type, Callable[..., Any]], types: Sequence[type], run: Callable[..., Any]) -> None:
-    """Let functions of a primitive call ``run(*operands)`` without the kernel, if it has no params.
+    """Let functions of a primitive without params call ``run(*operands)``, while `eval_trace` is current.
 
-    The active executor calls this, while `ready` is its table. If another trace than `eval_trace` is current, `run`
-    passes the operation to this trace.
+    The active executor calls this, while `ready` is its table.
 
     Args:
       table: the attribute `direct` of the primitive.

@@ -623,7 +623,7 @@ def unary(prim: Primitive, takes: Collection[Any], convert: Callable[[Any], Any]
 
     def function(x, /):
         run = direct.get(type(x))
-        if run is not None and x.dtype in takes:
+        if run is not None and current.trace is eval_trace and x.dtype in takes:
             return run(x)
         # of the type: an object with `__jax_array__` may forward all attributes of its array
         aval = x.aval if hasattr(type(x), "aval") else None
@@ -638,7 +638,9 @@ def binary(prim: Primitive) -> Callable[[Any, Any], Any]:
 
     def call(x, y):
         run = direct.get(type(x))
-        return bind(x, y) if run is None or type(y) not in direct else run(x, y)
+        if run is not None and current.trace is eval_trace and type(y) in direct:
+            return run(x, y)
+        return bind(x, y)
 
     return call
 

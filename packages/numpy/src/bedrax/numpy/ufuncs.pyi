@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bedrax.core.array import Array
+from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy.universal import ufunc
 
@@ -395,7 +396,7 @@ def imag(val: ArrayLike, /) -> Array:
       Array([2., 0.], dtype=float32)
     """
 
-def inexact1(name: str, bind: Callable[..., Any], what: str, example: str) -> Callable[..., Any]:
+def inexact1(name: str, prim: Primitive, what: str, example: str) -> Callable[..., Any]:
     """A function of one operand; integers and bools become floats."""
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -490,10 +491,10 @@ logaddexp: ufunc
 
 logaddexp2: ufunc
 
-def logical1(name: str, bind: Callable[..., Any], what: str, example: str) -> Callable[..., Any]:
+def logical1(name: str, prim: Primitive, what: str, example: str) -> Callable[..., Any]:
     """A function of one operand, converted to booleans."""
 
-def logical2(name: str, bind: Callable[..., Any]) -> Callable[..., Any]:
+def logical2(name: str, prim: Primitive) -> Callable[..., Any]:
     """A function of two operands, converted to booleans."""
 
 logical_and: ufunc

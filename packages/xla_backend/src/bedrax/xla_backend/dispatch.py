@@ -128,8 +128,6 @@ class XlaExecutor(executors.Executor):
         programs: dict[Any, Any] = {}
 
         def miss(*args):
-            if current.trace is not eval_trace:
-                return prim.bind(*args, **params), None
             refuse_tracers(args)
             types = tuple([aval_of(x) for x in args])
             key = (types, trace_context())
