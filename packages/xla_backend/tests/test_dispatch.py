@@ -381,7 +381,7 @@ def test_errors_of_arguments():
 
 
 def test_missing_rule_names_primitive_and_file():
-    from bedrax.core.tracing import Primitive, Tracer, binary, unary
+    from bedrax.core.tracing import Primitive
 
     prim = Primitive("frobnicate", "elementwise")
     prim.abstract(lambda a: a)

@@ -306,7 +306,7 @@ def one_program(
             other = programs.error_of(args, kwargs) if type(error) is TypeError else None
             source.shorten(other or error)
             if other is not None:
-                raise other
+                raise other from other.__cause__
             raise
 
     function.static, function.of = names, programs.of  # type: ignore[attr-defined]

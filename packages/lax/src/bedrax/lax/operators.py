@@ -306,7 +306,10 @@ def _integer_power(x, y, dtype):
 
 
 negative: UnaryUfunc = named(
-    unary(ops.neg_p, frozenset(dtypes.all_dtypes), functools.partial(operand, "negative")), "negative", __name__, "``-x``."
+    unary(ops.neg_p, frozenset(dtypes.all_dtypes), functools.partial(operand, "negative")),
+    "negative",
+    __name__,
+    "``-x``.",
 )
 
 
