@@ -1,5 +1,7 @@
 """Programs about indices, masks, dtypes and options: the result of NumPy, or the type of the error."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import bedrax.numpy as jnp
 from bedrax.core import config
 from bedrax.core.jitting import jit
 from bedrax.lax import flags
+from bedrax.numpy.logsumexp import logsumexp
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -143,3 +146,44 @@ def test_attributes_of_a_ufunc_are_read_only(name):
     assert getattr(ours, name) == getattr(theirs, name)
     with pytest.raises(AttributeError):
         setattr(ours, name, 5)
+
+
+MASK = np.array([1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "reduce",
+    [
+        *(getattr(jnp, n) for n in ("sum", "prod", "any", "all", "mean", "var", "std", "nansum", "nanmean", "nanvar")),
+        *(functools.partial(getattr(jnp, n), initial=0) for n in ("max", "min", "nanmax", "nanmin")),
+        logsumexp,
+    ],
+)
+@pytest.mark.parametrize("where", [MASK, np.float32(MASK), 1])
+def test_a_mask_of_a_reduction_is_boolean(reduce, where):
+    """Numbers would be weights in one reading, and whether they are 0 in another."""
+    x = np.float32([1, 2, 3])
+    with pytest.raises(ValueError, match="where is None or an array of booleans"):
+        reduce(x, where=where)
+    assert reduce(x, where=MASK != 0).shape == reduce(x, where=True).shape == ()
+
+
+@pytest.mark.parametrize("given", [(3j,), (0, 3j), (0, 3, np.complex64(1j))])
+def test_ends_of_ranges_are_real(given):
+    with pytest.raises(ValueError, match="complex numbers have no order"):
+        jnp.arange(*given)
+    assert jnp.arange(3, dtype=complex).dtype == np.complex64
+
+
+@pytest.mark.parametrize("index", [0, slice(2), np.array([0]), Ellipsis, np.array([True, False, False])])
+def test_each_kind_of_index_checks_its_mode(index):
+    x = jnp.arange(3.0)
+    with pytest.raises(ValueError, match="no mode of scatter is named 'zz'"):
+        x.at[index].get(mode="zz")
+    with pytest.raises(ValueError, match="no mode of scatter is named 'zz'"):
+        x.at[index].set(1, mode="zz")
+    np.testing.assert_array_equal(x.at[index].get(mode="clip"), x[index])
+
+
+def test_a_grid_is_a_tuple():
+    assert type(jnp.meshgrid(X[0, 0])) is type(jnp.meshgrid(X[0, 0], X[0, 0], sparse=True)) is tuple

@@ -54,13 +54,28 @@ def test_specs():
         (("x",), TypeError, "is a PartitionSpec, got"),
         (P(None, unreduced={"x"}), ValueError, "their axes are Explicit .*; the mesh has .'x'. of type Auto"),
         (P(reduced={"x"}), ValueError, "AxisType.Explicit"),
-        (P("x", unreduced={"x"}), ValueError, "splits a dimension and cannot be unreduced"),
         (P(unreduced={"z"}), ValueError, "the axis 'z', which the mesh does not have"),
     ],
 )
 def test_bad_specs(spec, error, text):
     with pytest.raises(error, match=text):
         check_pspec(Mesh(np.arange(2), ("x",)), spec)
+
+
+@pytest.mark.parametrize(
+    "fields, error, text",
+    [
+        (dict(unreduced={"x"}), ValueError, r"\['x'\] of P\('x', unreduced={'x'}.* are two of these"),
+        (dict(reduced={"x", "y"}), ValueError, r"\['x'\] of P\('x', reduced"),
+        (dict(unreduced={"y"}, reduced={"y"}), ValueError, r"\['y'\] of P"),
+        (dict(unreduced={None}), ValueError, "unreduced has names of mesh axes, got None"),
+        (dict(unreduced="data"), TypeError, "unreduced is a set of names of mesh axes, got 'data'"),
+        (dict(reduced=["y"]), TypeError, "reduced is a set of names"),
+    ],
+)
+def test_axes_of_partial_sums(fields, error, text):
+    with pytest.raises(error, match=text):
+        P("x", **fields)
 
 
 def test_manual_axis_types():

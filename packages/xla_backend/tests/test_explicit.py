@@ -14,6 +14,7 @@ PROGRAMS = (
     "no_collectives",
     "types",
     "a_constraint_says_what_is_known",
+    "a_constraint_is_about_automatic_axes",
     "explicit_only_inside",
     "another_shape",
     "inferred",

@@ -129,6 +129,10 @@ CASES = [  # what is wrong, the call, the words
         for n, e in ENTRIES.items()
     ],
     *[
+        (f"{n}: one axis twice", lambda e=e: within(mesh, e, P("x", "x")), [n.strip(), "P('x', 'x')", "'x' twice"])
+        for n, e in ENTRIES.items()
+    ],
+    *[
         (f"{n}: no mesh", lambda e=e: e(P("x")), [n.strip(), "P('x',)", "jax.set_mesh", "NamedSharding"])
         for n, e in ENTRIES.items()
     ],

@@ -129,6 +129,34 @@ def a_constraint_says_what_is_known():
             raise AssertionError("it was moved")
 
 
+def a_constraint_is_about_automatic_axes():
+    """The split over explicit axes is a fact of the type, so a constraint keeps it."""
+    mixed = xla.make_mesh((2, 4), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    rows = xla.device_put(M, NamedSharding(mixed, P("x")))
+    with set_mesh(mixed):
+        for spec, split in ((P(None, "y"), P("x", "y")), (P("y"), P(("x", "y"), None)), (P(), P("x", None))):
+            for run in (lambda f: f, xla.jit):
+                for constrained in (
+                    lambda a, spec=spec: xla.with_sharding_constraint(a, spec),
+                    lambda a, spec=spec: lax.sin(xla.with_sharding_constraint(a, spec)),
+                    grad(lambda a, spec=spec: (xla.with_sharding_constraint(a, spec) ** 2).sum()),
+                ):
+                    out = run(constrained)(rows)
+                    assert text(out) == "f32[8@x,8]" and out.sharding.spec[0] in ("x", split[0]), out.sharding
+            exact = xla.jit(lambda a, spec=spec: xla.with_sharding_constraint(a, spec))(rows)
+            assert exact.sharding.is_equivalent_to(NamedSharding(mixed, split), 2), exact.sharding
+        each = xla.jit(vmap(lambda a: xla.with_sharding_constraint(a, P("y")), in_axes=1))(rows)
+        assert text(each) == "f32[8,8@x]"
+        for spec in (P("x"), P("x", "y"), P(("x", "y")), P(None, "x")):
+            for run in (lambda f: f, xla.jit):
+                try:
+                    run(lambda a, spec=spec: xla.with_sharding_constraint(a, spec))(rows)
+                except ValueError as error:
+                    assert "explicit axes ['x']" in str(error) and "reshard" in str(error), error
+                else:
+                    raise AssertionError(spec)
+
+
 def explicit_only_inside():
     auto = xla.make_mesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2)
     inside = explicit_axes(lambda a: lax.sin(a), in_sharding=P("x", "y"))

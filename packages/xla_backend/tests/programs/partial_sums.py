@@ -265,6 +265,27 @@ def a_rule_of_its_own():
     assert set(kinds) == {"f32[]"}
 
 
+def cotangents():
+    """A whole cotangent of a split value is cut: gradients with respect to sums are partial sums."""
+    inputs, w = put(M, "x"), put(M[:4], reduced={"x"})
+    by = np.asarray([2, -1, 3, 0], np.float32)
+    for f, back in (
+        (lambda y: jnp.sum(y), np.ones((8, 4))),
+        (lambda y: jnp.mean(y), np.full((8, 4), 1 / 32)),
+        (lambda y: jnp.sum(y, 0) @ by, np.tile(by, (8, 1))),
+        (lambda y: jnp.sum(jnp.sum(y, 1) ** 2), 2 * np.tile((M @ M[:4]).sum(1, keepdims=True), (1, 4))),
+        (lambda y: y.sum(1).max(), np.eye(8)[(M @ M[:4]).sum(1).argmax()][:, None] * np.ones(4)),
+    ):
+        for product in (lambda w: inputs @ w, lambda w: jnp.einsum("bi,io->bo", inputs, w)):
+            for run in (lambda g: g, xla.jit):
+                g = run(grad(lambda w, f=f, product=product: f(product(w))))(w)
+                assert text(g) == "f32[4,4]{U:x}", text(g)
+                np.testing.assert_allclose(np.asarray(g), M.T @ back, rtol=1e-5)
+    (g,) = vjp(lambda w: inputs @ w, w)[1](np.ones((8, 4), np.float32))
+    assert text(g) == "f32[4,4]{U:x}"
+    np.testing.assert_array_equal(np.asarray(g), M.T @ np.ones((8, 4)))
+
+
 def training():
     """Data parallel over x: gradients are partial sums, summed once after all micro-batches."""
     W, B = rng.normal(size=(4, 4)).astype(np.float32), rng.normal(size=(4,)).astype(np.float32)

@@ -111,10 +111,16 @@ def _at_home(ct: Any, aval: Any) -> Any:
 
 
 def _elsewhere(ct: Any, aval: Any) -> bool:
-    """Whether a cotangent is on another mesh than its primal, or one of them is partial sums or a sum."""
+    """Whether a cotangent is to be moved to its primal's place.
+
+    That is so on another mesh, for partial sums and sums, and for a whole cotangent of a split value: a cut exchanges
+    nothing, and operations that give partial sums expect equal blocks.
+    """
     split, have = getattr(aval, "split", None), getattr(aval_of(ct), "split", None)
-    if split is None or have is None:
-        return (split or have) is not None and (split or have).partial
+    if have is None:
+        return split is not None
+    if split is None:
+        return have.partial
     return split.partial or have.partial or split.mesh != have.mesh
 
 

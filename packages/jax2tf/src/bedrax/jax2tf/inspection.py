@@ -119,7 +119,9 @@ def preprocess_arg_tf(arg_idx: int, arg_tf: Any) -> Any:
     try:
         return to_tensor(arg_tf).tensor
     except (TypeError, ValueError) as error:
-        raise type(error)(f"argument {arg_idx} of a converted function: {error}") from error
+        # The error keeps its class and its attributes: a class may need other arguments than a message.
+        error.args = (f"argument {arg_idx} of a converted function: {error}", *error.args[1:])
+        raise
 
 
 def inside_call_tf() -> bool:

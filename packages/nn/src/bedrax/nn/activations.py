@@ -22,7 +22,7 @@ from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.nn import flags
-from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact
+from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact, mask_of
 
 __all__ = [
     "celu",
@@ -482,7 +482,7 @@ def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: Ar
     (x,) = inexact("log_softmax", x)
     axes = axes_tuple(axis, x.ndim)
     if where is not None:
-        x = jnp.where(where, x, _number(0, x))  # excluded elements must not make derivatives NaN
+        x = jnp.where(mask_of("log_softmax", where), x, _number(0, x))  # excluded elements must not make derivatives NaN
     shifted = _shifted(x, axes, where)
     total = jnp.sum(jnp.exp(shifted), axis=axes, keepdims=True, where=where)
     out = shifted - jnp.log(total)
@@ -520,7 +520,7 @@ def softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: ArrayL
 
 def _softmax(x, where, axes):
     if where is not None:
-        x = jnp.where(where, x, _number(-np.inf, x))
+        x = jnp.where(mask_of("softmax", where), x, _number(-np.inf, x))
     weights = jnp.exp(_shifted(x, axes, None))
     return weights / jnp.sum(weights, axis=axes, keepdims=True)
 

@@ -102,6 +102,19 @@ def as_bool(x: Any) -> Any:
     return lax.ne(x, zero_like(aval))
 
 
+def mask_of(name: str, where: Any) -> Any:
+    """The operand `where` of a reduction.
+
+    Raises:
+      ValueError: it has another dtype than bool. Numbers would be weights in one reading, and booleans in another.
+    """
+    mask = promotion.operand(name, where)
+    dtype = aval_of(mask).dtype
+    if dtype != np.bool_:
+        raise ValueError(f"{name}: where is None or an array of booleans, got {dtype.name}; compare, as in where=w != 0")
+    return mask
+
+
 def zero_like(aval: Any) -> Any:
     """0 as a scalar of equal weakness. A value compared with it keeps its type."""
     zero = np.zeros((), aval.dtype)[()]

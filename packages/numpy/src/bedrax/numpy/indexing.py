@@ -69,8 +69,10 @@ def get(
 
 def _get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap):
     plan, starts, arrays, static, inside = index
+    if mode is not None:
+        mode = GatherScatterMode.from_any(mode)
     if not inside and flags.check_static_indices.value:
-        if mode is None or GatherScatterMode.from_any(mode) is GatherScatterMode.PROMISE_IN_BOUNDS:
+        if mode is None or mode is GatherScatterMode.PROMISE_IN_BOUNDS:
             _refuse_outside(plan, starts, wrap)
     if not arrays and static and (inside or (mode is None and fill_value is None)):
         if not starts or tracing.current.trace is not _eval_trace or not _plain(x, starts):
@@ -79,8 +81,6 @@ def _get(x, index, mode, fill_value, indices_are_sorted, unique_indices, wrap):
         return _get_at.of(plan)(x, vector)
     if mode is None:
         mode = GatherScatterMode.PROMISE_IN_BOUNDS if fill_value is None else GatherScatterMode.FILL_OR_DROP
-    else:
-        mode = GatherScatterMode.from_any(mode)
     constants = plan, mode, indices_are_sorted, unique_indices, which_wrap(starts, wrap)
     if tracing.current.trace is not _eval_trace or not _plain(x, starts):
         return _get_dynamic(x, starts, arrays, *constants, fill_value)

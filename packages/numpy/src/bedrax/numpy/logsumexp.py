@@ -11,7 +11,7 @@ from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
-from bedrax.numpy.arguments import aligned, axes_tuple, inexact
+from bedrax.numpy.arguments import aligned, axes_tuple, inexact, mask_of
 
 __all__ = ["logmeanexp", "logsumexp"]
 
@@ -54,7 +54,7 @@ def logsumexp(
         a, b = jnp.broadcast_arrays(aligned(a, b), aligned(b, a))
         a = jnp.where(b != 0, a, np.asarray(-np.inf, a.dtype))
     if where is not None:
-        a = jnp.where(where, a, np.asarray(-np.inf, a.dtype))
+        a = jnp.where(mask_of("logsumexp", where), a, np.asarray(-np.inf, a.dtype))
     axes = axes_tuple(axis, a.ndim)
     top = lax.stop_gradient(jnp.max(jnp.real(a), axis=axes, keepdims=True, initial=-np.inf))
     # A maximum that is not finite must not be subtracted: inf - inf is NaN.

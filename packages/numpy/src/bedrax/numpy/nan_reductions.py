@@ -14,7 +14,7 @@ from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 from bedrax.lax.promotion import broadcast_to
 from bedrax.numpy import cumulative, reductions
-from bedrax.numpy.arguments import array, as_bool, refuse_out
+from bedrax.numpy.arguments import array, mask_of, refuse_out
 from bedrax.numpy.number_queries import isnan
 from bedrax.numpy.selection import choose_where as choose
 from bedrax.numpy.ufuncs import logical_and, logical_not
@@ -181,7 +181,7 @@ nancumprod: Final = _cumulative(
 def _counted(x: Array, where: Any) -> Array:
     """Booleans, true for the elements that count: those that are not nan and chosen by `where`."""
     valid = logical_not(isnan(x))
-    return valid if where is None else logical_and(valid, broadcast_to(as_bool(array("nanmean", where)), x.shape))
+    return valid if where is None else logical_and(valid, broadcast_to(mask_of("nanmean", where), x.shape))
 
 
 @one_program(static=("axis", "dtype", "out", "keepdims"), arrays=("where",))

@@ -61,6 +61,7 @@ def arange(
 
     Raises:
       ConcretizationTypeError: an argument is traced.
+      ValueError: an argument is complex, or the step is 0.
 
     Examples:
 
@@ -85,7 +86,12 @@ def arange(
         dtype = lattice.result_type(*given)
     whole = all([isinstance(v, (int, np.integer)) for v in given])
     if not whole and any(isinstance(v, complex) or np.iscomplexobj(v) for v in given):
-        return place(asarray(np.arange(start, stop, step), dtype=dtype), device, out_sharding)
+        raise ValueError(
+            public(
+                f"jax.numpy.arange: complex numbers have no order, so they are no ends and no step of a range, got {given};"
+                " dtype=complex makes a range of complex elements"
+            )
+        )
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
@@ -298,7 +304,7 @@ def geomspace(
 # ---- grids ------------------------------------------------------------------------------------------------------
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Coordinate arrays of the grid that vectors span.
 
     Args:
@@ -334,7 +340,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         own = list(shape)
         own[where[i]] = a.shape[0]
         out.append(lax.broadcast_in_dim(a, own, (where[i],)))
-    return out
+    return tuple(out)
 
 
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:

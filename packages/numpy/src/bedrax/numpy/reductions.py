@@ -22,7 +22,7 @@ from bedrax.lax.operators import _select, bitwise_and, bitwise_or, equal, less, 
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import reductions as reduce_ops
 from bedrax.lax.promotion import operand
-from bedrax.numpy.arguments import array, as_bool, axes_tuple, axis_index, refuse_out
+from bedrax.numpy.arguments import array, as_bool, axes_tuple, axis_index, mask_of, refuse_out
 from bedrax.numpy.manipulation import broadcast_to
 from bedrax.numpy.selection import choose_where
 
@@ -51,7 +51,7 @@ def _keep(out: Any, shape: tuple, axes: tuple) -> Any:
 
 
 def _masked(x: Any, where: Any, value: Any, name: str) -> Any:
-    mask = operand(name, where)
+    mask = mask_of(name, where)
     rank = len(aval_of(mask).shape)
     if 0 < rank < len(aval_of(x).shape):  # a mask is not an operand whose rank is promoted
         mask = broadcast_to(mask, aval_of(x).shape)
@@ -418,7 +418,7 @@ def _count(x: Any, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
         if dims.is_constant_dim(n):
             return dtype.type(n)
         return lax.convert_element_type(dims.dim_as_value(n), dtype)
-    mask = broadcast_to(as_bool(operand("mean", where)), shape)
+    mask = broadcast_to(mask_of("mean", where), shape)
     return sum(mask, axes, dtype=dtype, keepdims=keepdims)
 
 

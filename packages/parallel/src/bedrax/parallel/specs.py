@@ -38,6 +38,14 @@ class UnreducedKind(enum.Enum):
     min = enum.auto()
 
 
+def _set_of_axes(name: str, axes: Any) -> frozenset[Any]:
+    if not isinstance(axes, (set, frozenset)):  # the letters of a text would be axes
+        raise TypeError(f"PartitionSpec: {name} is a set of names of mesh axes, got {axes!r} of type {type(axes)}")
+    if None in axes:
+        raise ValueError(f"PartitionSpec: {name} has names of mesh axes, got None in {axes!r}")
+    return frozenset(axes)
+
+
 def _kind(what: str, unreduced: frozenset, kind: UnreducedKind | None) -> UnreducedKind | None:
     """The kind of partial values over the axes `unreduced`. Default: a sum; None if there are no such axes."""
     if kind is None:
@@ -108,8 +116,9 @@ class PartitionSpec:
         unreduced_kind: the combination of the parts, an `UnreducedKind`. Default: a sum.
 
     Raises:
-      TypeError: `unreduced_kind` is neither an `UnreducedKind` nor None.
-      ValueError: an axis is both unreduced and reduced, or there is a kind without unreduced axes.
+      TypeError: `unreduced` or `reduced` is no set, or `unreduced_kind` is neither an `UnreducedKind` nor None.
+      ValueError: an axis is two of: splitting a dimension, unreduced, reduced; an axis is None; or there is a kind without
+          unreduced axes.
 
     Examples:
 
@@ -131,12 +140,17 @@ class PartitionSpec:
         unreduced_kind: Any = None,
     ) -> None:
         self._partitions = tuple([_partition(p) for p in partitions])
-        self.unreduced: frozenset[Any] = frozenset(unreduced)
-        self.reduced: frozenset[Any] = frozenset(reduced)
+        self.unreduced: frozenset[Any] = _set_of_axes("unreduced", unreduced)
+        self.reduced: frozenset[Any] = _set_of_axes("reduced", reduced)
         self.unreduced_kind: UnreducedKind | None = _kind("PartitionSpec", self.unreduced, unreduced_kind)
-        if self.unreduced & self.reduced:
-            both = sorted(map(str, self.unreduced & self.reduced))
-            raise ValueError(f"PartitionSpec: axes {both} cannot be both unreduced and reduced")
+        if self.unreduced or self.reduced:
+            splitting = {name for entry in self._partitions for name in axes_of(entry)}
+            both = splitting & (self.unreduced | self.reduced) or self.unreduced & self.reduced
+            if both:
+                raise ValueError(
+                    f"PartitionSpec: an axis splits a dimension, or is unreduced, or is reduced; {sorted(map(str, both))}"
+                    f" of {self!r} are two of these"
+                )
         self._hash = None
 
     @property
@@ -287,8 +301,6 @@ def check_pspec(
             raise DuplicateSpecError(
                 f"{spec} names the mesh axis {name!r} twice; an axis splits one dimension", mesh, spec
             )
-        if name in spec.unreduced or name in spec.reduced:
-            raise ValueError(f"{spec}: axis {name!r} splits a dimension and cannot be unreduced or reduced, too")
     left = [name for name in mesh.auto_axes if name in spec.unreduced or name in spec.reduced]
     if left:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -311,6 +312,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Raises:
       AssertionError: all axes of the mesh are explicit, and the type of a leaf has another sharding.
+      ValueError: some axes of the mesh are explicit and some automatic, and a constraint names an explicit one.
 
     Examples:
 
@@ -324,8 +326,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     wanted = resolved_leaves(shardings, tree, "with_sharding_constraint", types)
     if wanted is None:
         return x
-    for leaf, aval, s in zip(leaves, types, wanted, strict=True):
-        _check_constraint(getattr(aval, "split", None), s, aval)
+    wanted = [_constraint(getattr(aval, "split", None), s, aval) for aval, s in zip(types, wanted, strict=True)]
+    for leaf, s in zip(leaves, wanted, strict=True):
         have = committed_sharding(leaf)
         there = s.sharding if type(s) is Format else s
         if there is not None and have is not None and have.device_set != there.device_set:
@@ -337,12 +339,18 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     return pytree.tree_unflatten(tree, placed)
 
 
-def _check_constraint(split: Any, s: Any, aval: Any) -> None:
-    """Over explicit axes, a constraint moves no data. It only asserts the sharding."""
-    if not isinstance(s, NamedSharding) or not s.mesh.are_all_axes_explicit:
-        return
+def _constraint(split: Any, s: Any, aval: Any) -> Any:
+    """A constraint with the split of a type over explicit axes.
+
+    Over explicit axes, a constraint moves no data. It asserts the sharding if all axes are explicit. If some are, it is
+    about the other axes.
+    """
+    if not isinstance(s, NamedSharding) or not s.mesh.explicit_axes:
+        return s
+    if not s.mesh.are_all_axes_explicit:
+        return _over_automatic_axes(split, s)
     if split is None and meshes.get_abstract_mesh().empty:
-        return  # types without a current mesh hold no splits
+        return s  # types without a current mesh hold no splits
     spec = _WHOLE if split is None else split.spec
     have, wanted = ((*spec, *(None,) * (aval.ndim - len(spec))) for spec in (spec, s.spec))
     if any(w is not UNCONSTRAINED and axes_of(h) != axes_of(w) for h, w in zip(have, wanted, strict=True)):
@@ -350,6 +358,24 @@ def _check_constraint(split: Any, s: Any, aval: Any) -> None:
             f"with_sharding_constraint over explicit axes: an array is split as {spec}, not as {s.spec}; use"
             " jax.sharding.reshard to have it moved"
         )
+    return s
+
+
+def _over_automatic_axes(split: Any, s: NamedSharding) -> NamedSharding:
+    explicit = frozenset(s.mesh.explicit_axes)
+    named = sorted({a for entry in s.spec for a in axes_of(entry)} & explicit)
+    if named:
+        raise ValueError(
+            f"with_sharding_constraint: {s.spec} names the explicit axes {named} of a mesh; a constraint is about its"
+            f" automatic axes {tuple(s.mesh.auto_axes)}. Use jax.sharding.reshard to change the split over explicit axes"
+        )
+    if split is None:
+        return s
+    entries = []
+    for have, wanted in itertools.zip_longest(split.spec, s.spec):
+        kept = tuple(a for a in axes_of(have) if a in explicit)
+        entries.append((*kept, *axes_of(wanted)) if kept else wanted)
+    return s.update(spec=split.spec.update(entries))
 
 
 @asks_for("explicit_device_get")

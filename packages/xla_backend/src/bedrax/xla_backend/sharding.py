@@ -364,8 +364,9 @@ def _resolved(where: Any, what: str) -> Any:
             )
         try:
             return NamedSharding(mesh, where)
-        except ValueError as error:
-            raise type(error)(f"{what}: {error}") from None
+        except ValueError as error:  # the error keeps its class and its attributes
+            error.args = (f"{what}: {error}", *error.args[1:])
+            raise
     raise ValueError(
         coded(
             "BX-DEVICE-PUT",
