@@ -369,6 +369,19 @@ def test_options_of_debug_functions_may_come_first(name, capsys, caplog):
         getattr(jax.debug, name)(ordered=True)(3)
 
 
+def test_arrays_in_containers_are_printed_as_arrays(capsys):
+    x = jnp.float32([0, 1])
+
+    def show(x):
+        jax.debug.print("{} {!r} {x} {:.1f}", x, x, x[0], x={"a": (x,)})
+
+    for f in (show, jax.jit(show), lambda x: jax.jit(jax.vmap(show))(x[None])):
+        f(x)
+        jax.effects_barrier()
+    line = f"{np.asarray(x)} {x!r} { ({'a': (x,)}) } 0.0"
+    assert "Array" in line and capsys.readouterr().out.splitlines() == [line] * 3
+
+
 def test_debug_functions_get_values_that_are_no_arrays(capsys):
     class Thing:
         def __repr__(self):

@@ -18,7 +18,18 @@ ENVIRONMENT = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_coun
 
 
 @pytest.mark.parametrize(
-    "name", ["arrays", "moves", "operations", "results", "blocks", "exported_programs", "a_rule_of_its_own", "cotangents", "training"]
+    "name",
+    [
+        "arrays",
+        "moves",
+        "operations",
+        "results",
+        "blocks",
+        "exported_programs",
+        "a_rule_of_its_own",
+        "cotangents",
+        "training",
+    ],
 )
 def test_eight_cpu_devices(name):
     command = [sys.executable, PROGRAMS / "partial_sums.py", name]

@@ -237,7 +237,7 @@ def _split_of_axis(leaves: Sequence, dims: Sequence, call: Any) -> Any:
         if split is None or entry is None:
             continue
         if found is None:
-            found = split.update(spec=split.spec.update((entry,), unreduced=(), reduced=()))
+            found = split.update(spec=split.spec.update((entry,), unreduced=set(), reduced=set()))
         elif found.spec[0] != entry:
             raise ValueError(
                 public(

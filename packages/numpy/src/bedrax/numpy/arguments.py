@@ -111,7 +111,9 @@ def mask_of(name: str, where: Any) -> Any:
     mask = promotion.operand(name, where)
     dtype = aval_of(mask).dtype
     if dtype != np.bool_:
-        raise ValueError(f"{name}: where is None or an array of booleans, got {dtype.name}; compare, as in where=w != 0")
+        raise ValueError(
+            f"{name}: where is None or an array of booleans, got {dtype.name}; compare, as in where=w != 0"
+        )
     return mask
 
 

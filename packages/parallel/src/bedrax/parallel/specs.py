@@ -184,7 +184,7 @@ class PartitionSpec:
         unreduced_kind: UnreducedKind | None = None,
     ) -> PartitionSpec:
         """A copy with some fields replaced. `unreduced_kind` becomes None if no axes are unreduced."""
-        unreduced = self.unreduced if unreduced is None else frozenset(unreduced)
+        unreduced = self.unreduced if unreduced is None else unreduced
         if unreduced_kind is None and unreduced:
             unreduced_kind = self.unreduced_kind
         return PartitionSpec(

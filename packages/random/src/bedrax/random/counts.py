@@ -279,7 +279,7 @@ def binomials(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any], n: A
     """Binomial numbers, as floats; `n` and `p` broadcast to `shape`."""
     n, p = (broadcast_to(as_dtype(x, dtype), shape) for x in (n, p))
     full = lambda x: lax.full(shape, x, dtype)
-    flipped = p > 0.5
+    flipped = p >= 0.5
     q = lax.select(flipped, 1 - p, p)  # as many failures as the rarer outcome's successes
     valid = (n > 0) & (n < np.inf) & (q > 0) & (q <= 0.5)
     by_waiting = valid & (n * q <= _SMALL_MEAN)

@@ -192,7 +192,7 @@ def reshard(x: Any, to: Any) -> Any:
         if split is None:
             return x
         free = meshes.changed_types(x.sharding.mesh, AxisType.Auto, None)  # the type must not hold its sharding
-        spec = x.sharding.spec.update(unreduced=(), reduced=())
+        spec = x.sharding.spec.update(unreduced=set(), reduced=set())
         if x.sharding.spec.unreduced:
             x = _move(x, x.sharding.update(spec=spec), True)
         to = x.sharding.update(mesh=x.sharding.mesh.update(axis_types=free), spec=spec)

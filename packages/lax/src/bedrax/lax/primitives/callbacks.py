@@ -347,15 +347,11 @@ class Printer:
     log: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        message = self.text.format(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
+        message = self.text.format(*args, **kwargs)
         if self.log:
             logging.getLogger("jax").info(message)
         else:
             print(message)
-
-
-def _plain(x):
-    return pytree.tree_map(lambda leaf: np.asarray(leaf) if np.ndim(leaf) else leaf, x)
 
 
 def debug_print(

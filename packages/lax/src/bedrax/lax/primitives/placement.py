@@ -193,7 +193,7 @@ def free(x: Any) -> Any:
     """`x`, with a type that holds no split; partial sums are summed."""
     split = getattr(aval_of(x), "split", None)
     if split is not None and split.spec.unreduced:
-        return free(moved(x, split.update(spec=split.spec.update(unreduced=(), reduced=()))))
+        return free(moved(x, split.update(spec=split.spec.update(unreduced=set(), reduced=set()))))
     return x if split is None else reshard_p.bind(x, to=anywhere, src=split)
 
 

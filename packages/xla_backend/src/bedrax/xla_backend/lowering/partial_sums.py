@@ -79,7 +79,7 @@ def constant_in_parts(block: Any, v: Any, aval: ShapedArray) -> Any:
     if split.spec.unreduced_kind is not UnreducedKind.sum:
         return v  # the maximum and the minimum of equal parts
     mapped = () if block.program.manual is None else block.program.manual.manual
-    whole = aval.update(sharding=tidy(split, split.spec.update(unreduced=(), reduced=())))
+    whole = aval.update(sharding=tidy(split, split.spec.update(unreduced=set(), reduced=set())))
     ctx = LoweringContext(block, reshard_p, [whole], [aval], {})
     return _exchanged(ctx, v, split.mesh, mapped)
 

@@ -50,7 +50,7 @@ def _as_equal(place: Any) -> Any:
     """A place in which partial sums over these axes are annotated as equal along them; see `lowering.partial_sums`."""
     if not getattr(place, "partial", False):
         return place
-    return place.update(spec=place.spec.update(unreduced=(), reduced=()))
+    return place.update(spec=place.spec.update(unreduced=set(), reduced=set()))
 
 
 def annotated(point: Any, v: Any, target: str, place: Any, result: Any, free: Any = ()) -> Any:
