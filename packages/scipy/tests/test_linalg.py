@@ -5,9 +5,14 @@ import pytest
 import scipy.linalg as sp
 
 import bedrax.numpy as jnp
-from bedrax.autodiff import check_grads
+from bedrax.autodiff import check_grads, vjp
+from bedrax.batching import vmap
 from bedrax.core import config
+from bedrax.core.jitting import jit
+from bedrax.core.passes import all_equations
+from bedrax.core.staging import make_jaxpr
 from bedrax.scipy import linalg
+from bedrax.scipy.linalg import matrix_functions
 
 
 @pytest.fixture(autouse=True)
@@ -143,6 +148,37 @@ def test_exponential_of_batches_and_its_limits():
     close(linalg.expm_frechet(A, B), sp.expm_frechet(A, B))
     with pytest.raises(ValueError, match="square"):
         linalg.expm(A[:3])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_the_norm_chooses_the_degree_of_the_exponential(dtype):
+    """Every degree is exact to rounding just below the norm that ends its range, alone, in a batch, and under vmap."""
+    bounds = matrix_functions._SINGLE if np.finfo(dtype).bits == 32 else matrix_functions._DOUBLE
+    a = C.astype(dtype) if np.issubdtype(dtype, np.complexfloating) else A.astype(dtype)
+    norms = np.array([*bounds.values(), 40.0]) * 0.999
+    batch = (a / abs(a).sum(0).max() * norms[:, None, None]).astype(dtype)
+    expected = np.stack([sp.expm(x.astype(np.complex128)) for x in batch])
+    scale = abs(expected).max((1, 2), keepdims=True)
+    compute = jit(linalg.expm)
+    for got in (np.stack([compute(x) for x in batch]), compute(batch), vmap(compute)(batch)):
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got / scale, expected / scale, rtol=0, atol=40 * np.finfo(dtype).eps)
+    for x in batch.astype(np.result_type(dtype, np.float64)):
+        y = B.astype(x.dtype)
+        want = sp.expm_frechet(x, y, compute_expm=False)
+        forward = linalg.expm_frechet(x, y, compute_expm=False)
+        (backward,) = vjp(linalg.expm, x)[1](y.T)  # of trace(y L(x, e)) = trace(L(x, y) e)
+        for got in forward, np.asarray(backward).T:
+            np.testing.assert_allclose(got / abs(want).max(), want / abs(want).max(), rtol=0, atol=1e-13)
+
+
+def test_the_number_of_products_of_the_exponential_grows_with_the_norm():
+    """The branches have as many products as Higham's table 2.2 says; one for the square and one for the odd part stand outside."""
+    for dtype, expected in ((np.float32, [0, 1, 2]), (np.float64, [0, 1, 2, 3, 4])):
+        program = make_jaxpr(linalg.expm)(jnp.zeros((4, 4), dtype))
+        choices = [eqn.params["branches"] for eqn in all_equations(program.jaxpr) if eqn.primitive.name == "cond"]
+        (branches,) = (found for found in choices if len(found) == len(expected))
+        assert [str(branch).count("dot_general") for branch in branches] == expected
 
 
 def test_functions_through_the_schur_form():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -33,29 +35,40 @@ def _pade(m: int) -> list[float]:
     return out
 
 
-# The degree of the approximant, and the 1-norm up to which it is exact to rounding (Higham 2005, table 2.3).
-_DEGREE = {True: (7, 3.925724783138660), False: (13, 5.371920351148152)}
+# Degrees of the approximant, and the 1-norms up to which each is exact to rounding (Higham 2005, table 2.3 and section 2).
+# A larger norm is halved until the last of them is enough.
+_SINGLE = {3: 0.4258730016922831, 5: 1.880152677804762, 7: 3.925724783138660}
+_DOUBLE = {
+    3: 0.01495585217958292,
+    5: 0.2539398330063230,
+    7: 0.9504178996162932,
+    9: 2.097847961257068,
+    13: 5.371920351148152,
+}
 
 
-def _numerator_parts(a, m: int):
-    """Odd and even part of the numerator at `a`; by powers 2, 4, 6 (degree 13: Higham's (2.3))."""
+def _halves(m: int, a2: Array) -> tuple[Array, Array]:
+    """The even part of the numerator of degree m and the odd part divided by `a`, from the square of `a`.
+
+    Degree 13 is evaluated from the powers 2, 4 and 6 (Higham 2005, equations 2.12 and 2.13), others from all even powers.
+    """
     c = _pade(m)
-    eye = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
-    a2 = _matmul(a, a)
-    a4 = _matmul(a2, a2)
-    a6 = _matmul(a4, a2)
-    low = lambda i: c[i + 6] * a6 + c[i + 4] * a4 + c[i + 2] * a2 + c[i] * eye
-    if m == 7:
-        return _matmul(a, low(1)), low(0)
-    high = lambda i: _matmul(a6, c[i + 12] * a6 + c[i + 10] * a4 + c[i + 8] * a2)
-    return _matmul(a, high(1) + low(1)), high(0) + low(0)
+    powers = [jnp.broadcast_to(jnp.eye(a2.shape[-1], dtype=a2.dtype), a2.shape), a2]
+    while len(powers) < (4 if m == 13 else (m + 1) // 2):
+        powers.append(_matmul(powers[-1], a2))
+    even, odd = (functools.reduce(operator.add, (c[2 * i + k] * x for i, x in enumerate(powers))) for k in (0, 1))
+    if m == 13:
+        high = (functools.reduce(operator.add, (c[2 * i + 6 + k] * powers[i] for i in (1, 2, 3))) for k in (0, 1))
+        even, odd = (low + _matmul(powers[3], x) for low, x in zip((even, odd), high, strict=True))
+    return even, odd
 
 
 @one_program(static=("upper_triangular", "max_squarings"), everywhere=True)
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The matrix exponential, by scaling and squaring (Higham 2005).
 
-    The degree of the Pade approximant is the best one for large norms: 13 for float64, 7 for float32.
+    The largest 1-norm of the matrices chooses the degree of the Pade approximant: 3, 5, 7, 9 or 13 for float64, 3, 5 or 7 for
+    float32. A small norm needs fewer products of matrices.
 
     Args:
       A: of shape ``[..., n, n]``.
@@ -78,11 +91,16 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     dtype = A.dtype
     if dtypes.finfo(dtype).bits < 32:
         return expm(A.astype(np.float32), upper_triangular=upper_triangular, max_squarings=max_squarings).astype(dtype)
-    degree, radius = _DEGREE[dtypes.finfo(dtype).bits == 32]
+    degrees = _SINGLE if dtypes.finfo(dtype).bits == 32 else _DOUBLE
+    *smaller, largest = degrees.values()
     norm = lax.stop_gradient(jnp.max(jnp.sum(abs(A), axis=-2), axis=-1, initial=0))
-    squarings = jnp.maximum(jnp.ceil(jnp.log2(jnp.where(norm > 0, norm, 1) / radius)), 0)
+    squarings = jnp.maximum(jnp.ceil(jnp.log2(jnp.where(norm > 0, norm, 1) / largest)), 0)
     scaled = A * jnp.exp2(-squarings)[..., None, None].astype(dtype)
-    odd, even = _numerator_parts(scaled, degree)
+    # One degree for all matrices: a larger one is exact for a smaller norm, too.
+    choice = jnp.sum(jnp.max(norm, initial=0) > np.array(smaller, norm.dtype), dtype=np.int32)
+    # Under vmap all branches run. The compiler computes the powers that they share once.
+    even, odd = lax.switch(choice, [functools.partial(_halves, m) for m in degrees], _matmul(scaled, scaled))
+    odd = _matmul(scaled, odd)
     if upper_triangular:
         out = factor.triangular_solve(even - odd, even + odd, left_side=True, lower=False)
     else:
