@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
 from bedrax.autodiff import grad
+from bedrax.core.passes import all_equations, programs_in
 from bedrax.core.staging import make_jaxpr
 
 
@@ -180,6 +181,29 @@ def test_searchsorted_of_integers(a, v):
     for side in ("left", "right"):
         for method in ("scan", "sort"):
             np.testing.assert_array_equal(jnp.searchsorted(a, v, side, method=method), np.searchsorted(a, v, side))
+
+
+@pytest.mark.parametrize("method", ["scan", "scan_unrolled", "compare_all"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3b11fnuz", "float8_e5m2", "complex64", "uint8", "bool"])
+def test_searchsorted_orders_zeros_and_nan_of_every_dtype(dtype, method):
+    dtype = jnp.dtype(dtype)
+    wide = dtype if np.issubdtype(dtype, np.complexfloating) else np.dtype(np.float32)
+    special = [] if dtype.kind in "ub" else [np.nan, 0.0, -0.0, -3.0]
+    for n in (1, 2, 7, 8, 64):  # sizes around powers of two
+        a, v = (np.array([*integers(6, size, seed=n), *special]).astype(dtype) for size in (n, 20))
+        a = a[np.argsort(a.astype(wide), kind="stable")]
+        for side in ("left", "right"):
+            found = jnp.searchsorted(a, v, side, method=method)
+            np.testing.assert_array_equal(found, np.searchsorted(a.astype(wide), v.astype(wide), side))
+
+
+def test_the_loop_of_searchsorted_compares_integers():
+    """Floats become integers once, in front of the loop; a step of it has one look-up and compares two integers."""
+    program = make_jaxpr(jnp.searchsorted)(np.ones(100, np.float32), np.ones(1000, np.float32))
+    (loop,) = (eqn for eqn in all_equations(program.jaxpr) if eqn.primitive.name in ("scan", "while"))
+    body = [eqn for inner in programs_in(loop) for eqn in all_equations(inner)]
+    assert sum(eqn.primitive.name == "gather" for eqn in body) == 1
+    assert not any(np.issubdtype(x.aval.dtype, np.floating) for eqn in body for x in (*eqn.invars, *eqn.outvars))
 
 
 def test_searchsorted_with_sorter():

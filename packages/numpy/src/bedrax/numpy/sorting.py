@@ -281,13 +281,28 @@ def sort_complex(a: ArrayLike) -> Array:
     return lax.convert_to(lax.sort(a, axis_index(-1, a.ndim)), dtypes.to_complex_dtype(a.dtype))
 
 
-def _precedes(x: Array, y: Array) -> Array:
-    """Whether x comes before y in the order of `lax.sort`."""
+def _ranks(x: Array) -> tuple[Array, ...]:
+    """Real numbers whose order, of one after the other, is that of `lax.sort`: integers in place of floats, whose NaN is no order.
+
+    The bits of a positive float ascend with it. Those of a negative one descend. Both zeros are equal, and every NaN is last.
+    """
     if dtypes.is_complex(x.dtype):
-        (xr, xi), (yr, yi) = ((lax.real(v), lax.imag(v)) for v in (x, y))
-        return _precedes(xr, yr) | (~_precedes(yr, xr) & _precedes(xi, yi))
-    less = x < y
-    return less | (jnp.isnan(y) & ~jnp.isnan(x)) if dtypes.is_floating(x.dtype) else less
+        return *_ranks(lax.real(x)), *_ranks(lax.imag(x))
+    if not dtypes.is_floating(x.dtype):
+        return (x,)
+    if dtypes.finfo(x.dtype).bits < 32:  # the narrow formats differ in their signs and NaN
+        x = lax.convert_element_type(x, np.float32)
+    whole = np.dtype(f"int{8 * x.dtype.itemsize}")
+    largest = np.array(np.iinfo(whole).max)
+    bits = lax.bitcast_convert_type(x, whole)
+    ascending = jnp.where(bits < 0, bits ^ largest, bits)
+    return (jnp.where(jnp.isnan(x), largest, jnp.where(x == 0, 0, ascending)),)
+
+
+def _precedes(x: Sequence[Array], y: Sequence[Array]) -> Array:
+    """Whether ranks x come before ranks y."""
+    less = x[0] < y[0]
+    return less if len(x) == 1 else less | ((x[0] == y[0]) & _precedes(x[1:], y[1:]))
 
 
 @one_program(static=("side", "method"), arrays=("sorter",))
@@ -331,13 +346,14 @@ def searchsorted(
     if dims.definitely_equal(a.shape[0], 0):
         return lax.full(v.shape, 0, dtype)
     a, v = lax.stop_gradient(a), lax.stop_gradient(v)
-    # `goes_right(x, w)`: whether the place of w is behind the element x
+    # `goes_right(x, w)`: whether the place of a value with the ranks w is behind an element with the ranks x
     goes_right = _precedes if side == "left" else (lambda x, w: ~_precedes(w, x))
     return _SEARCHES[method](a, v, goes_right, dtype, side)
 
 
 def _compare_all(a, v, goes_right, dtype, side):
-    return jnp.sum(goes_right(a.reshape(a.shape + (1,) * v.ndim), v[None]), axis=0, dtype=dtype)
+    columns = [x.reshape(x.shape + (1,) * v.ndim) for x in _ranks(a)]
+    return jnp.sum(goes_right(columns, [x[None] for x in _ranks(v)]), axis=0, dtype=dtype)
 
 
 def _by_sorting(a, v, goes_right, dtype, side):
@@ -354,26 +370,26 @@ def _by_sorting(a, v, goes_right, dtype, side):
 
 
 def _bisect(a, v, goes_right, dtype, side, unrolled=False):
+    # The place grows by the powers of two, the largest first, if the element in front of the new place is left of the value.
     n = a.shape[0]
-    low = lax.full(v.shape, 0, dtype)
-    top = lax.convert_element_type(n if isinstance(n, int) else dims.dim_as_value(n), dtype)
-    high = lax.broadcast(top, v.shape)
-
-    def halve(_, bounds):
-        low, high = bounds
-        middle = lax.shift_right_logical(low + high, lax.full_like(low, 1))
-        right = goes_right(jnp.take(a, middle, axis=0, mode="clip"), v)
-        open_ = low < high
-        return jnp.where(open_ & right, middle + 1, low), jnp.where(open_ & ~right, middle, high)
-
+    elements, values = _ranks(a), _ranks(v)
     known = dims.is_constant_dim(n)
-    steps = int(n).bit_length() if known else np.iinfo(dtype).bits
+    size = lax.convert_element_type(n if known else dims.dim_as_value(n), dtype)
+    steps = int(n).bit_length() if known else np.iinfo(dtype).bits - 1
+    largest = np.array(1 << (steps - 1), dtype)
+
+    def grow(i, place):
+        new = place + lax.shift_right_logical(largest, lax.convert_element_type(i, dtype))
+        before = [jnp.take(x, new - 1, axis=0, mode="clip") for x in elements]
+        return jnp.where((new <= size) & goes_right(before, values), new, place)
+
+    place = lax.full(v.shape, 0, dtype)
     # Unrolled steps beyond log2(n), as for a symbolic n that turns out small, can take LLVM hours to compile.
     if unrolled and known:
         for i in range(steps):
-            low, high = halve(i, (low, high))
-        return low
-    return lax.fori_loop(0, steps, halve, (low, high))[0]
+            place = grow(i, place)
+        return place
+    return lax.fori_loop(0, steps, grow, place)
 
 
 def _bisect_unrolled(*args):
