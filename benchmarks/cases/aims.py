@@ -37,4 +37,14 @@ AIMS = (
 )
 
 # By a regular expression for names of cases or titles of aims. The first entry that matches holds.
-REASONS: dict[str, str] = {}
+REASONS: dict[str, str] = {
+    "start/saved model": "TensorFlow's import takes 2.2 s and its functions 0.2 s: three quarters of upstream's whole time.",
+    "^imports/.*first jit, memory": "jaxlib compiles this program in 146 MB without Bedrax: 0.76 of upstream's memory.",
+    "^compilation of operations": (
+        "For 50 of 115 programs XLA makes the same numbers of the same instructions from both inputs. "
+        "The compile times of these have the ratio 0.98, those of the others 0.90."
+    ),
+    "^compiled/(sort|depthwise conv|max pool|average pool), compile forward": (
+        "XLA generates code for ours. Upstream's program is a call of a library or of a general loop, which is slower."
+    ),
+}

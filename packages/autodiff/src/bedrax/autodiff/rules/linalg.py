@@ -189,9 +189,10 @@ def _qr(primals, tangents, *, pivoting, full_matrices, use_magma):
     scaled = _solve(r1, t1, left=False, lower=False)  # dA1 R1^-1
     inner = matmul(adjoint(q1), scaled)
     low = triangle(inner, lower=True, offset=-1)
-    skew = sub(low, adjoint(low))
+    skew, upper = sub(low, adjoint(low)), add(triangle(inner, lower=False), adjoint(low))
     if _is_complex(a):
-        skew = add(skew, _only_diagonal(_imaginary(elementwise.imag(inner))))
+        diagonal = _only_diagonal(_imaginary(elementwise.imag(inner)))
+        skew, upper = add(skew, diagonal), sub(upper, diagonal)
     dq = matmul(q1, skew)
     if not square and m > n:
         dq = add(dq, sub(scaled, matmul(q1, inner)))
@@ -200,7 +201,8 @@ def _qr(primals, tangents, *, pivoting, full_matrices, use_magma):
         dq2 = elementwise.neg(matmul(q1, matmul(adjoint(dq), q2)))
         dq = shaping.concatenate([dq, dq2], len(aval_of(q).shape) - 1)
         skew = matmul(adjoint(q), dq)
-    dr = triangle(sub(matmul(adjoint(q), t), matmul(skew, r)), lower=False)
+    # R = R1 needs no other product with Q.
+    dr = matmul(upper, r) if r1 is r else triangle(sub(matmul(adjoint(q), t), matmul(skew, r)), lower=False)
     tangents_out = [dq, dr]
     if pivoting:
         tangents_out.append(Zero.of(out[2]))
