@@ -184,7 +184,9 @@ def test_searchsorted_of_integers(a, v):
 
 
 @pytest.mark.parametrize("method", ["scan", "scan_unrolled", "compare_all"])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3b11fnuz", "float8_e5m2", "complex64", "uint8", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float8_e4m3b11fnuz", "float8_e5m2", "complex64", "uint8", "bool"]
+)
 def test_searchsorted_orders_zeros_and_nan_of_every_dtype(dtype, method):
     dtype = jnp.dtype(dtype)
     wide = dtype if np.issubdtype(dtype, np.complexfloating) else np.dtype(np.float32)
