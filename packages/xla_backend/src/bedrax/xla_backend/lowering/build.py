@@ -18,6 +18,7 @@ from bedrax.xla_backend.lowering.types import ir, tensor_type, type_of
 
 _create = ir.Operation.create
 _I32 = np.dtype(np.int32)
+_NO_DIMENSIONS = {"broadcast_dimensions": types.attribute(())}
 
 
 def _constant(attribute, ip) -> Any:
@@ -130,7 +131,10 @@ class Builder:
         converted = None
         if attributes:
             convert = types.attribute
-            converted = {k: convert(v) for k, v in attributes.items() if v is not None}
+            converted = {}
+            for k, v in attributes.items():
+                if v is not None:
+                    converted[k] = convert(v)
         op = _create(name, results, operands, converted, None, len(regions), self.location, self.block.ip)
         if regions:
             for region, (arg_types, body) in zip(op.regions, regions, strict=True):
@@ -211,7 +215,7 @@ class Builder:
 
     def _like(self, scalar, v):
         if v.type.has_static_shape:
-            return self.broadcast_in_dim(scalar, tuple(v.type.shape), ())
+            return self.spread(scalar, types.ranked(v.type.shape, scalar.type.element_type))
         return self.emit(
             "stablehlo.dynamic_broadcast_in_dim", (scalar, self.sizes_of(v)), v.type, broadcast_dimensions=()
         )
@@ -237,20 +241,28 @@ class Builder:
             return v
         return self.emit("stablehlo.convert", (v,), types.ranked(v.type.shape, element))
 
-    def reshape(self, v: Any, shape: Sequence[Any]) -> Any:
-        """`v` reshaped to `shape`, which may be symbolic."""
+    def reshape(self, v: Any, shape: Sequence[Any], result: Any = None) -> Any:
+        """`v` reshaped to `shape`, which may be symbolic. `result`: the type of the result, where it is known."""
         shape = tuple(shape)
-        result = types.ranked(_sizes(shape), v.type.element_type)
+        if result is None:
+            result = types.ranked(_sizes(shape), v.type.element_type)
         if dims.is_constant_shape(shape):
             return v if result == v.type else self.emit("stablehlo.reshape", (v,), result)
         return self.emit("stablehlo.dynamic_reshape", (v, self.shape_tensor(shape)), result)
 
-    def broadcast_in_dim(self, v: Any, shape: Sequence[Any], dimensions: Sequence[int]) -> Any:
-        """`v` with its dimension i as dimension ``dimensions[i]`` of `shape`, which may be symbolic."""
+    def broadcast_in_dim(
+        self, v: Any, shape: Sequence[Any], dimensions: Sequence[int], result: Any = None
+    ) -> Any:
+        """`v` with its dimension i as dimension ``dimensions[i]`` of `shape`, which may be symbolic.
+
+        Args:
+          result: the type of the result, where it is known.
+        """
         shape = tuple(shape)
-        result = types.ranked(_sizes(shape), v.type.element_type)
+        if result is None:
+            result = types.ranked(_sizes(shape), v.type.element_type)
         if dims.is_constant_shape(shape):
-            if result == v.type and tuple(dimensions) == tuple(range(len(shape))):
+            if len(dimensions) == len(shape) and result == v.type and tuple(dimensions) == tuple(range(len(shape))):
                 return v
             return self.emit("stablehlo.broadcast_in_dim", (v,), result, broadcast_dimensions=tuple(dimensions))
         return self.emit(
@@ -260,13 +272,20 @@ class Builder:
             broadcast_dimensions=tuple(dimensions),
         )
 
-    def transpose(self, v: Any, permutation: Sequence[int]) -> Any:
-        """`v` with its dimensions permuted."""
+    def spread(self, scalar: Any, result: Any) -> Any:
+        """A rank-0 value broadcast to a type of static shape."""
+        return _create(
+            "stablehlo.broadcast_in_dim", [result], (scalar,), _NO_DIMENSIONS, None, 0, self.location, self.block.ip
+        ).result
+
+    def transpose(self, v: Any, permutation: Sequence[int], result: Any = None) -> Any:
+        """`v` with its dimensions permuted. `result`: the type of the result, where it is known."""
         permutation = tuple(permutation)
         if permutation == tuple(range(len(permutation))):
             return v
-        sizes = v.type.shape
-        result = types.ranked([sizes[i] for i in permutation], v.type.element_type)
+        if result is None:
+            sizes = v.type.shape
+            result = types.ranked([sizes[i] for i in permutation], v.type.element_type)
         return self.emit("stablehlo.transpose", (v,), result, permutation=permutation)
 
     def slice(self, v: Any, starts: Sequence[Any], limits: Sequence[Any], strides: Sequence[int] | None = None) -> Any:
@@ -322,12 +341,18 @@ class Builder:
         result = None if shape is None else tensor_type(tuple(shape), self.dtype(v))
         return self.emit("stablehlo.dynamic_pad", operands, result)
 
-    def compare(self, x: Any, y: Any, direction: str, kind: str | None = None) -> Any:
-        """Elementwise comparison: "EQ" "NE" "LT" "LE" "GT" "GE"."""
-        x, y = self._same_shape(x, y)
+    def compare(self, x: Any, y: Any, direction: str, kind: str | None = None, result: Any = None) -> Any:
+        """Elementwise comparison: "EQ" "NE" "LT" "LE" "GT" "GE".
+
+        Args:
+          kind: "FLOAT", "TOTALORDER", "SIGNED" or "UNSIGNED"; by default that of the operands' dtype.
+          result: the type of the result, where it is known; then the operands have its shape.
+        """
         if kind is None:
-            kind = _comparison_kind(self.dtype(x))
-        result = types.ranked(x.type.shape, types.i1_type)
+            kind = comparison_kind(self.dtype(x))
+        if result is None:
+            x, y = self._same_shape(x, y)
+            result = types.ranked(x.type.shape, types.i1_type)
         return self.emit(
             "stablehlo.compare",
             (x, y),
@@ -369,7 +394,8 @@ class Builder:
         return self.vector([self.dim_value(d) for d in shape])
 
 
-def _comparison_kind(dtype) -> str:
+def comparison_kind(dtype: np.dtype) -> str:
+    """The kind of the comparisons of elements of a dtype."""
     if dtypes.is_inexact(dtype):
         return "FLOAT"
     return "SIGNED" if dtypes.is_signed_integer(dtype) else "UNSIGNED"

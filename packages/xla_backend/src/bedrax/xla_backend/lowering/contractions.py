@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from bedrax.core import dtypes
 from bedrax.lax.primitives import contractions as p
 from bedrax.xla_backend import platforms
+from bedrax.xla_backend.lowering.types import parse
 from bedrax.xla_backend.tables import lowering_rules
 
 if TYPE_CHECKING:
@@ -90,26 +92,38 @@ def _is_doubled(storage, result, sizes):
     return storage == np.int8 and result != np.int8 and not fours
 
 
-@lowering_rules.rule(p.dot_general_p)
-def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
+@functools.cache
+def _numbers(dimension_numbers):
     (lc, rc), (lb, rb) = dimension_numbers
-    (x, y), out = ctx.avals_in, ctx.avals_out[0]
-    numbers = ctx.parse(
+    return parse(
         f"#stablehlo.dot<lhs_batching_dimensions = {[*lb]}, rhs_batching_dimensions = {[*rb]},"
         f" lhs_contracting_dimensions = {[*lc]}, rhs_contracting_dimensions = {[*rc]}>"
     )
-    attributes = dict(dot_dimension_numbers=numbers, precision_config=precision_config(ctx, precision))
+
+
+@lowering_rules.rule(p.dot_general_p)
+def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
+    (x, y), out = ctx.avals_in, ctx.avals_out[0]
+    attributes = dict(
+        dot_dimension_numbers=_numbers(dimension_numbers), precision_config=precision_config(ctx, precision)
+    )
     if isinstance(precision, (p.DotAlgorithm, p.DotAlgorithmPreset)):
         return _with_algorithm(ctx, lhs, rhs, precision, attributes)
     storage, result = dtypes_of_product(ctx, x.dtype, y.dtype, out.dtype)
-    if ctx.platform in platforms.members("gpu") and _is_doubled(storage, result, [x.shape[d] for d in lc]):
+    contracted = dimension_numbers[0][0]
+    if ctx.platform in platforms.members("gpu") and _is_doubled(storage, result, [x.shape[d] for d in contracted]):
         storage = result
     value = ctx.emit(
         "stablehlo.dot_general",
-        [ctx.convert(lhs, storage), ctx.convert(rhs, storage)],
+        [
+            lhs if x.dtype == storage else ctx.convert(lhs, storage),
+            rhs if y.dtype == storage else ctx.convert(rhs, storage),
+        ],
         ctx.tensor_type(out.shape, result),
         **attributes,
     )
+    if result == out.dtype:
+        return value
     if result in dtypes.complex_dtypes and out.dtype not in dtypes.complex_dtypes:
         real = np.dtype(np.float32 if result == np.complex64 else np.float64)
         value = ctx.emit("stablehlo.real", [value], ctx.tensor_type(out.shape, real))

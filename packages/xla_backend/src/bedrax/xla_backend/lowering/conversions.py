@@ -21,7 +21,7 @@ def _convert(ctx, x, *, new_dtype, weak_type):
         return ctx.convert(x, new_dtype)
     if new_dtype == np.bool_:
         return ctx.compare(x, ctx.full(old.shape, 0, old.dtype), "NE")
-    return ctx.convert(x, new_dtype)
+    return ctx.emit("stablehlo.convert", (x,))
 
 
 @lowering_rules.rule(p.bitcast_convert_type_p)

@@ -12,6 +12,7 @@ from bedrax.lax.decompositions.elementwise import power_of_integers
 from bedrax.lax.primitives import elementwise as p
 from bedrax.lax.primitives import shaping
 from bedrax.lax.primitives.elementwise import REAL_OF
+from bedrax.xla_backend.lowering.build import comparison_kind
 from bedrax.xla_backend.tables import lowering_rules, nary, unary
 
 unary(
@@ -205,9 +206,9 @@ def _atan2(ctx, x, y):
 def _compared(prim, direction, total_order=False):
     def rule(ctx, x, y):
         x, y = ctx.broadcast_operands((x, y))
-        if total_order and dtypes.is_floating(ctx.avals_in[0].dtype):
-            return ctx.compare(x, y, direction, "TOTALORDER")
-        return ctx.compare(x, y, direction)
+        dtype = ctx.avals_in[0].dtype
+        kind = "TOTALORDER" if total_order and dtypes.is_floating(dtype) else comparison_kind(dtype)
+        return ctx.compare(x, y, direction, kind, ctx.own_result())
 
     lowering_rules.add(prim, rule, kind="stablehlo.compare")
 

@@ -198,11 +198,13 @@ def inline(
         _remember_shapes(program, jaxpr.invars, operands)
     lower_equation, rules, moving = program.lower_equation, program.rules, element_types.eqns_that_move_elements(jaxpr)
     for eqn in jaxpr.eqns:
-        prim = eqn.primitive
+        prim, params, outvars = eqn.primitive, eqn.params, eqn.outvars
         values = []
+        avals_in = []
         for v in eqn.invars:
+            aval = v.aval
+            avals_in.append(aval)
             if type(v) is Literal:
-                aval = v.aval
                 values.append(
                     block.constant(v.val, aval.dtype)
                     if isinstance(aval.dtype, np.dtype) and not aval.shape
@@ -210,21 +212,14 @@ def inline(
                 )
             else:
                 values.append(env[v])
-        where = eqn.source_info or call or ()
-        ctx = LoweringContext(
-            block,
-            prim,
-            [v.aval for v in eqn.invars],
-            [v.aval for v in eqn.outvars],
-            eqn.params,
-            _location(prim, eqn.params.get("name"), where, scope),
-            eqn.effects,
-            where,
-            scope,
-        )
+        place = eqn.place
+        where = place or call or ()
+        location = _location(prim, params.get("name"), where, scope)
+        avals_out = [outvars[0].aval] if len(outvars) == 1 else [v.aval for v in outvars]
+        ctx = LoweringContext(block, prim, avals_in, avals_out, params, location, eqn.effects, where, scope)
         try:
             if moving and eqn in moving:
-                out = ctx.lower_fun(element_types.function_on_bases(prim, ctx.avals_in, eqn.params), *values)
+                out = ctx.lower_fun(element_types.function_on_bases(prim, avals_in, params), *values)
             elif several and _partial(eqn):
                 out = offers.offered("lowering of partial sums")(ctx, values, _lower_one)
             elif lower_equation is not None:
@@ -233,25 +228,25 @@ def inline(
                 rule = rules.get(prim)
                 if rule is None:
                     rule = rules[prim] = program.find_rule(prim, program.platform)
-                out = rule(ctx, *values, **eqn.params)
+                out = rule(ctx, *values, **params)
         except ir.MLIRError as error:
             raise _lowering_bug(ctx, error) from error
-        if len(eqn.source_info) > 3:
-            hints.mark_all(out, values, eqn.source_info[3])
+        if place and len(place) > 3:
+            hints.mark_all(out, values, place[3])
         if program.symbolic:
-            _remember_shapes(program, eqn.outvars, out if type(out) is list or type(out) is tuple else [out])
+            _remember_shapes(program, outvars, out if type(out) is list or type(out) is tuple else [out])
         if several:
             out = _as_typed(ctx, eqn, out)
         if prim.multiple_results:
-            if len(out) != len(eqn.outvars):
+            if len(out) != len(outvars):
                 raise ValueError(
-                    f"the StableHLO rule of '{prim}' returned {len(out)} values, the primitive has {len(eqn.outvars)}"
+                    f"the StableHLO rule of '{prim}' returned {len(out)} values, the primitive has {len(outvars)}"
                 )
-            env.update(zip(eqn.outvars, out))
+            env.update(zip(outvars, out))
         else:
             if type(out) is list or type(out) is tuple:
                 (out,) = out
-            env[eqn.outvars[0]] = out
+            env[outvars[0]] = out
     return [env[v] if type(v) is not Literal else array_constant(block, v.val, v.aval) for v in jaxpr.outvars]
 
 
@@ -381,12 +376,38 @@ class LoweringContext(Caller):
 
     def own_results(self) -> tuple[list[Any], bool]:
         """The types of the equation's results, and whether there is a single one."""
-        return [type_of(a) for a in self.avals_out], not self.prim.multiple_results
+        return list(map(type_of, self.avals_out)), not self.prim.multiple_results
+
+    def own_result(self) -> Any:
+        """The type of the equation's only result."""
+        return type_of(self.avals_out[0])
 
     def broadcast_operands(self, operands: Sequence[Any], shape: Sequence[Any] | None = None) -> list[Any]:
-        """The operands. Operands of rank 0 are broadcast to `shape` (default: the shape of the result)."""
+        """The operands. Operands of rank 0 are broadcast to `shape`.
+
+        Args:
+          operands: the operands of the equation, if `shape` is not given.
+          shape: by default, the shape of the result.
+        """
         if shape is None:
-            shape = types.physical(self.avals_out[0])[0] if self.avals_out[0].is_array else ()
+            for aval in self.avals_in:
+                if not aval.shape:
+                    break
+            else:  # no operand has rank 0
+                return list(operands)
+            out = self.avals_out[0]
+            shape, dtype = types.physical(out) if out.is_array else ((), None)
+            if shape and not self.program.symbolic:
+                result = type_of(out)
+                found = []
+                for v, aval in zip(operands, self.avals_in, strict=True):
+                    if not aval.shape:
+                        if aval.dtype is dtype:  # the type of the broadcast operand is that of the result
+                            v = self.spread(v, result)
+                        elif not v.type.rank:
+                            v = self.broadcast_in_dim(v, shape, ())
+                    found.append(v)
+                return found
         if not shape:
             return list(operands)
         return [v if v.type.rank else self.broadcast_in_dim(v, shape, ()) for v in operands]

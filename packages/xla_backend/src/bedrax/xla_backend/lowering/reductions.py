@@ -74,6 +74,8 @@ def _reduce_known(ctx, x, *, axes):
         return x
     prim, dtype = ctx.prim, ctx.avals_in[0].dtype
     wide = accumulator(prim, dtype)
+    if wide == dtype:
+        return reduce_over(ctx, prim, x, axes, dtype, ctx.avals_out[0].shape)
     return ctx.convert(reduce_over(ctx, prim, ctx.convert(x, wide), axes, wide, ctx.avals_out[0].shape), dtype)
 
 

@@ -20,22 +20,22 @@ rule: Final = lowering_rules.rule
 
 @rule(p.broadcast_in_dim_p)
 def _broadcast_in_dim(ctx, x, *, shape, broadcast_dimensions):
-    return ctx.broadcast_in_dim(x, shape, broadcast_dimensions)
+    return ctx.broadcast_in_dim(x, shape, broadcast_dimensions, ctx.own_result())
 
 
 @rule(p.reshape_p)
 def _reshape(ctx, x, *, new_sizes, dimensions):
-    return ctx.reshape(x if dimensions is None else ctx.transpose(x, dimensions), new_sizes)
+    return ctx.reshape(x if dimensions is None else ctx.transpose(x, dimensions), new_sizes, ctx.own_result())
 
 
 @rule(p.transpose_p)
 def _transpose(ctx, x, *, permutation):
-    return ctx.transpose(x, permutation)
+    return ctx.transpose(x, permutation, ctx.own_result())
 
 
 @rule(p.squeeze_p)
 def _squeeze(ctx, x, *, dimensions):
-    return ctx.reshape(x, ctx.avals_out[0].shape)
+    return ctx.reshape(x, ctx.avals_out[0].shape, ctx.own_result())
 
 
 @rule(p.rev_p)

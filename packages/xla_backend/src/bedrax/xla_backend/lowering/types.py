@@ -62,7 +62,7 @@ _SPELLING = {
 }
 
 _elements: dict[Any, Type] = {}
-_dtypes: dict[str, np.dtype] = {}
+_dtypes: dict[Any, np.dtype] = {}  # by spelling, and by element type
 _tensors: dict[tuple[Any, ...], Type] = {}
 _ranked: dict[tuple[Any, ...], Type] = {}
 
@@ -87,6 +87,9 @@ def _float0() -> np.dtype:
 
 def dtype_of(element: Type) -> np.dtype:
     """The NumPy dtype of an element type."""
+    found = _dtypes.get(element)
+    if found is not None:
+        return found
     if not _dtypes:
         import ml_dtypes
 
@@ -94,7 +97,8 @@ def dtype_of(element: Type) -> np.dtype:
             cls = getattr(np, name + "_" if name == "bool" else name, None) or getattr(ml_dtypes, name, None)
             if cls is not None:
                 _dtypes.setdefault(spelling, np.dtype(cls))
-    return _dtypes[str(element)]
+    found = _dtypes[element] = _dtypes[str(element)]
+    return found
 
 
 def ranked(sizes: Sequence[int], element: Type) -> Type:
@@ -146,7 +150,7 @@ def physical(aval: ShapedArray) -> tuple[tuple[Any, ...], np.dtype]:
     return (*aval.shape, *dtype.element_shape), np.dtype(dtype.element_dtype)
 
 
-_aval_types: dict[Any, Type] = {}
+_aval_types: dict[Any, Type] = {}  # by type, or by its token: a number needs no comparison in Python
 
 # MLIR types of the IR's types, by class: ``aval -> type``. Libraries add their own classes.
 type_handlers: dict[type, Callable[[Any], Type]] = {ShapedArray: lambda aval: tensor_type(*physical(aval))}
@@ -154,9 +158,12 @@ type_handlers: dict[type, Callable[[Any], Type]] = {ShapedArray: lambda aval: te
 
 def type_of(x: Any) -> Type:
     """The MLIR type of an aval (or a type itself)."""
-    if isinstance(x, Type):
+    if type(x) is ShapedArray:
+        found = _aval_types.get(x.token or x)
+    elif isinstance(x, Type):
         return x
-    found = _aval_types.get(x)
+    else:
+        found = _aval_types.get(x)
     if found is None:
         handler = type_handlers.get(type(x))
         if handler is None:
@@ -165,7 +172,9 @@ def type_of(x: Any) -> Type:
         if not isinstance(found, Type):
             raise NotImplementedError(f"values of type {x} are one MLIR value each here; their handler gave {found!r}")
         if type(x) is ShapedArray:  # the handler of another class may be replaced
-            _aval_types[x] = found
+            if len(_aval_types) > 8192:  # an equal type may get a new token
+                _aval_types.clear()
+            _aval_types[x.token or x] = found
     return found
 
 
