@@ -8,13 +8,8 @@ _attributes.install()  # importers of this module read programs and primitives
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        "bedrax.core.tracing": (
-            "AbstractValue",
-            "ShapedArray",
-            "Tracer",
-            "get_opaque_trace_state",
-            "trace_state_clean",
-        ),
+        "bedrax.core.avals": ("AbstractValue", "ShapedArray"),
+        "bedrax.core.tracing": ("Tracer", "get_opaque_trace_state", "trace_state_clean"),
         "bedrax.core.ir": ("Atom", "DropVar", "ParamDict", "Value"),
         "bedrax.lax.at_once": ("ensure_compile_time_eval", "eval_context"),
         # Distrax: valid_jaxtype; NetKet: concrete_or_error

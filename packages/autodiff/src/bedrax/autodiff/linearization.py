@@ -209,7 +209,7 @@ class Tape(Trace):
     def add(self, entry: Entry) -> None:
         """Append an entry, with the line of its equation, or of the last one of the program that is recorded."""
         if self.follows and type(self.parent) is staging.StagingTrace and (eqns := self.parent.eqns):
-            where = eqns[-1].source_info
+            where = eqns[-1].place
             entry.source_info = where and (where if self.outside is None else where[:2])  # the names are the entry's
         elif self.replays and not current.shared:
             entry.source_info = source.user_frame(3)
@@ -270,11 +270,16 @@ class Record:
         host = tape.host
         at_once = host is not None and current.trace is eval_trace and executors.get().host_type is host
 
+        plain = host is None and not splits
+
         def add(nodes, arriving):
             for x, ct in zip(nodes, arriving, strict=True):
                 if ct is not None and type(x) is Node and x._trace is tape and type(ct) is not Zero:
                     key = id(x)
                     known = cotangents.get(key)
+                    if plain:
+                        cotangents[key] = ct if known is None else add_tangents(known, ct)
+                        continue
                     if host is not None:
                         known, ct = _array(host, known, x.aval), _array(host, ct, None)
                     if splits and key in repeated:

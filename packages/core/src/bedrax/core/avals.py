@@ -46,6 +46,7 @@ class AbstractValue:
     is_array = False
     mutable = False  # whether values of the type can be written to
     tracer_class: type | None = None  # of values in a program; None: that of arrays
+    token: int | None = None  # a number that stands for the type in keys of caches; see `plain_aval`
     is_high = False  # whether a library defines the type
     has_qdd = False  # whether the state of its values changes while a program is recorded
 
@@ -334,6 +335,13 @@ def plain_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False)
     found = ShapedArray(shape, dtype, weak_type)
     found.token = next(_tokens)
     return found
+
+
+def interned(aval: AbstractValue) -> AbstractValue:
+    """Return the type as `plain_aval` returns it, if it is that of an array on one device; else the type itself."""
+    if type(aval) is not ShapedArray or aval.token or aval.vma or (aval.split or aval.memory_space) is not None:
+        return aval
+    return plain_aval(aval.shape, aval.dtype, aval.weak_type)
 
 
 def scalar_aval(dtype: np.dtype, weak_type: bool = False) -> ShapedArray:

@@ -151,6 +151,7 @@ class StagingTrace(Trace):
 
     def input(self, aval: AbstractValue) -> StagedTracer:
         """Return a tracer for a new argument of the program."""
+        aval = avals.interned(aval)
         var = Var(aval)
         self.invars.append(var)
         return (aval.tracer_class or StagedTracer)(self, aval, var)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from bedrax.core import array, avals, config, errors, executors, offers
-from bedrax.core.avals import AbstractValue, ShapedArray, aval_functions, aval_of, plain_aval
+from bedrax.core.avals import AbstractValue, aval_functions, aval_of, interned
 from bedrax.core.codes import coded
 from bedrax.core.tables import effect_rules, eval_rules, named_axes, pure_shapes, shape_rules, varying_rules
 from bedrax.core.typing import ArrayLike, F
@@ -465,6 +465,7 @@ cast_sums: Callable[..., Any] = lambda x, axes: (x, axes)
 operands_in_parts: Callable[..., Any] = lambda prim, args, params: args
 
 
+_types_of_plain: dict[Any, Any] = {}  # the types of results, by a primitive and the tokens of its operands' types
 _primitives: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()  # (module, name) -> what it has made
 
 
@@ -558,9 +559,23 @@ class Primitive:
         Results that depend on the arguments alone are cached.
         """
         if self.home in pure_shapes and not (varies and current.varying):
+            key: Any = None
+            if not params:  # one type or two, mostly plain ones: their tokens are hashed without calls of Python
+                first = types[0].token if types else None
+                if first is not None and len(types) == 1:
+                    key = self, first
+                elif first is not None and len(types) == 2 and (second := types[1].token) is not None:
+                    key = self, first, second
+                known = _types_of_plain.get(key)
+                if known is not None:
+                    return known
             try:
                 known = _known_types(self, tuple(types), **params)
                 if known is not None:
+                    if key is not None:
+                        if len(_types_of_plain) > 8192:
+                            _types_of_plain.clear()
+                        _types_of_plain[key] = known
                     return known
             except TypeError:  # a parameter that cannot be hashed, or an error that the rule raises again
                 pass
@@ -774,9 +789,7 @@ def _known_types(prim, types, /, **params):
     if any(aval.mutable or getattr(aval, "split", None) is not None for aval in types):
         return None
     out = shape_rules[prim](*types, **params)
-    if type(out) is ShapedArray and out.split is None and out.memory_space is None and not out.vma:
-        return plain_aval(out.shape, out.dtype, out.weak_type)  # one object for equal types
-    return out
+    return [*map(interned, out)] if prim.multiple_results else interned(out)  # one object for equal types
 
 
 def trace_state_clean() -> bool:
