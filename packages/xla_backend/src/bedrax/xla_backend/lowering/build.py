@@ -40,7 +40,7 @@ class Block:
 
     def constant(self, value: Any, dtype: np.dtype) -> Any:
         """A rank-0 constant; one operation per value and block."""
-        key = (exact(value), dtype)
+        key = (value.dtype, value.tobytes(), dtype) if isinstance(value, np.generic) else (exact(value), dtype)
         found = self.constants.get(key)
         if found is None:
             attribute = types.splat(value, dtype, ())

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bedrax.core import dtypes
 from bedrax.lax.primitives import contractions as p
 from bedrax.xla_backend import platforms
-from bedrax.xla_backend.lowering.types import parse
+from bedrax.xla_backend.lowering.types import attribute, parse
 from bedrax.xla_backend.tables import lowering_rules
-
-if TYPE_CHECKING:
-    from bedrax.xla_backend.lowering.program import LoweringContext
-
 
 _CPU_ALGORITHMS = frozenset(
     "DEFAULT F16_F16_F16 F32_F32_F32 F64_F64_F64 BF16_BF16_F32 BF16_BF16_F32_X3 BF16_BF16_F32_X6".split()
 )
 
 
-def precision_config(ctx: LoweringContext, precision: Any) -> tuple[Any, ...]:
+def precision_config(precision: Any) -> Any:
     """The attribute ``precision_config`` for a pair of `Precision`, or defaults."""
     pair = precision if isinstance(precision, tuple) and not isinstance(precision, p.DotAlgorithm) else None
-    lhs, rhs = pair or (p.Precision.DEFAULT, p.Precision.DEFAULT)
-    return ctx.parse(f"#stablehlo<precision {lhs.name}>"), ctx.parse(f"#stablehlo<precision {rhs.name}>")
+    return _precisions(*(pair or (p.Precision.DEFAULT, p.Precision.DEFAULT)))
+
+
+@functools.cache
+def _precisions(lhs, rhs):
+    return attribute((parse(f"#stablehlo<precision {lhs.name}>"), parse(f"#stablehlo<precision {rhs.name}>")))
 
 
 def _algorithm_text(algorithm, lhs, rhs, out) -> str:
@@ -61,35 +61,36 @@ def _same_sort(x: np.dtype, y: np.dtype) -> bool:
     return any(x in g and y in g for g in groups)
 
 
-def _storage_dtype(ctx, common: np.dtype) -> np.dtype:
+def _storage_dtype(platform, common: np.dtype) -> np.dtype:
     """The dtype of the operands of the multiplication, from their common dtype."""
     if common in dtypes.narrow_int_dtypes:
         return np.dtype(np.int32)
-    if ctx.platform == "cpu" and common in dtypes.narrow_float_dtypes:
+    if platform == "cpu" and common in dtypes.narrow_float_dtypes:
         return np.dtype(np.float32)  # XLA's CPU backend would round every partial sum
     return common
 
 
-def dtypes_of_product(ctx: LoweringContext, x: np.dtype, y: np.dtype, result: np.dtype) -> tuple[np.dtype, np.dtype]:
+@functools.cache
+def dtypes_of_product(platform: str, x: np.dtype, y: np.dtype, result: np.dtype) -> tuple[np.dtype, np.dtype]:
     """The dtypes of the operands and of the accumulated sums. The sums are converted to `result` at the end."""
     common = p.product_dtype(x, y)
     if p.product_dtype(common, result) != result:  # narrower than the operands: round at the end
         result = common
     elif x != y or not _same_sort(common, result):
         common = result
-    storage = _storage_dtype(ctx, common)
+    storage = _storage_dtype(platform, common)
     if storage != common:
         result = storage if p.product_dtype(storage, result) == storage else result
     return storage, result
 
 
-def _is_doubled(storage, result, sizes):
+def _is_doubled(result, sizes):
     """Whether XLA's compiler for GPUs returns twice the product (seen on an H100, with jaxlib 0.11.2).
 
     It does so for int8 operands with wider results, if the number of summands is not a multiple of 4.
     """
     fours = all(isinstance(n, int) for n in sizes) and math.prod(sizes) % 4 == 0
-    return storage == np.int8 and result != np.int8 and not fours
+    return result != np.int8 and not fours
 
 
 @functools.cache
@@ -104,15 +105,15 @@ def _numbers(dimension_numbers):
 @lowering_rules.rule(p.dot_general_p)
 def _dot_general(ctx, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
     (x, y), out = ctx.avals_in, ctx.avals_out[0]
-    attributes = dict(
-        dot_dimension_numbers=_numbers(dimension_numbers), precision_config=precision_config(ctx, precision)
-    )
+    attributes = dict(dot_dimension_numbers=_numbers(dimension_numbers), precision_config=precision_config(precision))
     if isinstance(precision, (p.DotAlgorithm, p.DotAlgorithmPreset)):
         return _with_algorithm(ctx, lhs, rhs, precision, attributes)
-    storage, result = dtypes_of_product(ctx, x.dtype, y.dtype, out.dtype)
-    contracted = dimension_numbers[0][0]
-    if ctx.platform in platforms.members("gpu") and _is_doubled(storage, result, [x.shape[d] for d in contracted]):
-        storage = result
+    platform = ctx.platform
+    storage, result = dtypes_of_product(platform, x.dtype, y.dtype, out.dtype)
+    if storage == np.int8 and platform in platforms.members("gpu"):
+        contracted = dimension_numbers[0][0]
+        if _is_doubled(result, [x.shape[d] for d in contracted]):
+            storage = result
     value = ctx.emit(
         "stablehlo.dot_general",
         [

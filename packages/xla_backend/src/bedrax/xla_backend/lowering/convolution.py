@@ -75,7 +75,7 @@ def _conv(
         dimension_numbers=ctx.parse(_numbers_text(dimension_numbers)),
         feature_group_count=feature_group_count,
         batch_group_count=batch_group_count,
-        precision_config=precision_config(ctx, precision),
+        precision_config=precision_config(precision),
     )
     static = all(isinstance(p, int) for pair in padding for p in pair)
 
@@ -90,7 +90,7 @@ def _conv(
     common = product_dtype(x.dtype, k.dtype)
     if common in dtypes.complex_dtypes:
         return _complex(ctx, lhs, rhs, common, out.dtype, convolve)
-    storage, result = dtypes_of_product(ctx, x.dtype, k.dtype, out.dtype)
+    storage, result = dtypes_of_product(ctx.platform, x.dtype, k.dtype, out.dtype)
     return ctx.convert(convolve(ctx.convert(lhs, storage), ctx.convert(rhs, storage), result), out.dtype)
 
 

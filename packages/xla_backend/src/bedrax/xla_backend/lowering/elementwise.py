@@ -187,6 +187,7 @@ def _conj(ctx, x, *, input_dtype):
 def _mul(ctx, x, y, *, out_dtype=None):
     if out_dtype is not None:
         x, y = ctx.convert(x, out_dtype), ctx.convert(y, out_dtype)
+        return ctx.emit("stablehlo.multiply", ctx.broadcast_operands((x, y), ctx.avals_out[0].shape))
     return ctx.emit("stablehlo.multiply", ctx.broadcast_operands((x, y)))
 
 

@@ -25,7 +25,7 @@ from bedrax.xla_backend.lowering import hints, types
 from bedrax.xla_backend.lowering.build import Block, array_constant
 from bedrax.xla_backend.lowering.custom_calls import Caller
 from bedrax.xla_backend.lowering.partitioner import Gspmd
-from bedrax.xla_backend.lowering.types import ir, type_of
+from bedrax.xla_backend.lowering.types import ir, tensor_type, type_of
 
 if TYPE_CHECKING:
     from bedrax.core.avals import ShapedArray
@@ -386,7 +386,7 @@ class LoweringContext(Caller):
         """The operands. Operands of rank 0 are broadcast to `shape`.
 
         Args:
-          operands: the operands of the equation, if `shape` is not given.
+          operands: values of the types of the equation's operands, if `shape` is not given.
           shape: by default, the shape of the result.
         """
         if shape is None:
@@ -402,10 +402,9 @@ class LoweringContext(Caller):
                 found = []
                 for v, aval in zip(operands, self.avals_in, strict=True):
                     if not aval.shape:
-                        if aval.dtype is dtype:  # the type of the broadcast operand is that of the result
-                            v = self.spread(v, result)
-                        elif not v.type.rank:
-                            v = self.broadcast_in_dim(v, shape, ())
+                        rest, own = types.physical(aval)
+                        if not rest:
+                            v = self.spread(v, result if own is dtype else tensor_type(shape, own))
                     found.append(v)
                 return found
         if not shape:
