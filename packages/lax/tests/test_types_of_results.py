@@ -1,11 +1,13 @@
 """The types of results are cached for primitives of the vocabulary only."""
 
+import operator
+
 import numpy as np
 import pytest
 
 from bedrax import lax
 from bedrax.core import staging
-from bedrax.core.avals import ShapedArray
+from bedrax.core.avals import ShapedArray, interned
 from bedrax.core.tracing import Primitive
 
 # A library's primitive of a family of ours. Its shape rule reads the type of a parameter.
@@ -32,3 +34,16 @@ def test_types_of_results_are_one_object():
     x = ShapedArray((3, 4), np.dtype("float32"))
     first, second = (lax.reduce_max_p.result_types([x], {"axes": (n,)}) for n in (0, 0))
     assert first is second
+    one, other = (lax.sin_p.result_types([x], {}) for _ in range(2))
+    assert one is other and one.token
+    parts, again = (lax.split_p.result_types([x], {"sizes": (1, 2), "axis": 0}) for _ in range(2))
+    assert all(map(operator.is_, parts, again)) and all(aval.token for aval in parts)
+
+
+def test_arguments_of_programs_have_interned_types():
+    kinds = [ShapedArray((3, 4), np.dtype("float32")) for _ in range(2)]
+    programs = [staging.program_of(lambda x: [lax.sin_p.bind(x)], [kind]) for kind in kinds]
+    (first,), (second,) = (program.in_avals for program in programs)
+    assert first is second and first == kinds[0]
+    split = ShapedArray((3,), np.dtype("float32"), vma=frozenset("i"))
+    assert interned(split) is split

@@ -6,7 +6,9 @@ import numpy as np
 
 import bedrax.xla_backend as xla
 from bedrax import lax
+from bedrax.core import avals
 from bedrax.xla_backend.door.versions import has
+from bedrax.xla_backend.lowering import types
 
 
 def _text(fun, *args) -> str:
@@ -16,6 +18,21 @@ def _text(fun, *args) -> str:
 def test_scalars_are_broadcast_and_not_stored():
     text = _text(lambda x: lax.mul(x, np.float32(2)), np.ones((300, 400), "f"))
     assert "dense<2.000000e+00>" in text and text.count("stablehlo.multiply") == 1
+
+
+def test_scalars_of_another_dtype_than_the_result_are_broadcast():
+    x, flag = np.ones((2, 3), "f"), np.array([True, False])
+    text = _text(lambda x: lax.lt(x, np.float32(2)), x)
+    assert "(tensor<f32>) -> tensor<2x3xf32>" in text and "(tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>" in text
+    assert lax.mul(x.astype("bfloat16"), lax.full((), 3, "bfloat16"), out_dtype=np.dtype("f")).dtype == np.float32
+    assert np.asarray(xla.jit(lambda f: lax.eq(f, True))(flag)).tolist() == flag.tolist()
+
+
+def test_types_are_found_with_and_without_tokens():
+    plain = avals.plain_aval((2, 3), np.dtype("f"))
+    alone = avals.ShapedArray((2, 3), np.dtype("f"))
+    assert plain.token and alone.token is None
+    assert types.type_of(plain) == types.type_of(alone) == types.tensor_type((2, 3), np.dtype("f"))
 
 
 def test_accuracy_is_an_attribute():

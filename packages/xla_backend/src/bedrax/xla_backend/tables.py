@@ -94,7 +94,7 @@ def nary(*pairs: Primitive | str) -> None:
 
 def _nary_rule(op: str) -> Callable:
     def rule(ctx, *operands, **params):
-        return ctx.emit(op, ctx.broadcast_operands(operands))
+        return ctx.emit(op, ctx.spread_operands(operands))
 
     return rule
 

@@ -186,15 +186,15 @@ def _conj(ctx, x, *, input_dtype):
 @lowering_rules.rule(p.mul_p)
 def _mul(ctx, x, y, *, out_dtype=None):
     if out_dtype is not None:
-        x, y = ctx.convert(x, out_dtype), ctx.convert(y, out_dtype)
-        return ctx.emit("stablehlo.multiply", ctx.broadcast_operands((x, y), ctx.avals_out[0].shape))
-    return ctx.emit("stablehlo.multiply", ctx.broadcast_operands((x, y)))
+        operands = ctx.convert(x, out_dtype), ctx.convert(y, out_dtype)
+        return ctx.emit("stablehlo.multiply", ctx.broadcast_operands(operands))
+    return ctx.emit("stablehlo.multiply", ctx.spread_operands((x, y)))
 
 
 @lowering_rules.rule(p.atan2_p)
 def _atan2(ctx, x, y):
     if not dtypes.is_complex(ctx.avals_in[0].dtype):
-        return ctx.emit("stablehlo.atan2", ctx.broadcast_operands((x, y)))
+        return ctx.emit("stablehlo.atan2", ctx.spread_operands((x, y)))
 
     def formula(x, y):
         i = p.scalar_like(x, 1j)
@@ -206,7 +206,7 @@ def _atan2(ctx, x, y):
 
 def _compared(prim, direction, total_order=False):
     def rule(ctx, x, y):
-        x, y = ctx.broadcast_operands((x, y))
+        x, y = ctx.spread_operands((x, y))
         dtype = ctx.avals_in[0].dtype
         kind = "TOTALORDER" if total_order and dtypes.is_floating(dtype) else comparison_kind(dtype)
         return ctx.compare(x, y, direction, kind, ctx.own_result())
@@ -241,7 +241,7 @@ def _extremum(prim, op):
     def rule(ctx, x, y):
         if dtypes.is_complex(ctx.avals_in[0].dtype):
             return ctx.lower_fun(_ordered_complex(prim), x, y)
-        return ctx.emit(op, ctx.broadcast_operands((x, y)))
+        return ctx.emit(op, ctx.spread_operands((x, y)))
 
     lowering_rules.add(prim, rule, kind=op)
 
@@ -261,7 +261,7 @@ def _clamp(ctx, low, x, high):
 def _pow(ctx, x, y):
     base, exponent = ctx.avals_in
     if base.dtype == exponent.dtype:
-        x, y = ctx.broadcast_operands((x, y))
+        x, y = ctx.spread_operands((x, y))
         power = ctx.emit("stablehlo.power", (x, y))
         if not dtypes.is_complex(base.dtype):
             return power

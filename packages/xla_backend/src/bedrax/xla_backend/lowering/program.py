@@ -382,31 +382,36 @@ class LoweringContext(Caller):
         """The type of the equation's only result."""
         return type_of(self.avals_out[0])
 
-    def broadcast_operands(self, operands: Sequence[Any], shape: Sequence[Any] | None = None) -> list[Any]:
-        """The operands. Operands of rank 0 are broadcast to `shape`.
+    def spread_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """The equation's operands. Those of rank 0 are broadcast to the shape of the result.
 
-        Args:
-          operands: values of the types of the equation's operands, if `shape` is not given.
-          shape: by default, the shape of the result.
+        The types of the equation say which these are: MLIR is not asked, unlike in `broadcast_operands`.
         """
+        for aval in self.avals_in:
+            if not aval.shape:
+                break
+        else:
+            return operands
+        if self.program.symbolic:
+            return self.broadcast_operands(operands)
+        out = self.avals_out[0]
+        shape, dtype = types.physical(out)
+        if not shape:
+            return operands
+        result = type_of(out)
+        found = []
+        for v, aval in zip(operands, self.avals_in, strict=True):
+            if not aval.shape:
+                rest, own = types.physical(aval)
+                if not rest:
+                    v = self.spread(v, result if own is dtype else tensor_type(shape, own))
+            found.append(v)
+        return found
+
+    def broadcast_operands(self, operands: Sequence[Any], shape: Sequence[Any] | None = None) -> list[Any]:
+        """Any values. Those of rank 0 are broadcast to `shape` (default: the shape of the result)."""
         if shape is None:
-            for aval in self.avals_in:
-                if not aval.shape:
-                    break
-            else:  # no operand has rank 0
-                return list(operands)
-            out = self.avals_out[0]
-            shape, dtype = types.physical(out) if out.is_array else ((), None)
-            if shape and not self.program.symbolic:
-                result = type_of(out)
-                found = []
-                for v, aval in zip(operands, self.avals_in, strict=True):
-                    if not aval.shape:
-                        rest, own = types.physical(aval)
-                        if not rest:
-                            v = self.spread(v, result if own is dtype else tensor_type(shape, own))
-                    found.append(v)
-                return found
+            shape = types.physical(self.avals_out[0])[0] if self.avals_out[0].is_array else ()
         if not shape:
             return list(operands)
         return [v if v.type.rank else self.broadcast_in_dim(v, shape, ()) for v in operands]
