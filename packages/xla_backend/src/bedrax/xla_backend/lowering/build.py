@@ -250,9 +250,7 @@ class Builder:
             return v if result == v.type else self.emit("stablehlo.reshape", (v,), result)
         return self.emit("stablehlo.dynamic_reshape", (v, self.shape_tensor(shape)), result)
 
-    def broadcast_in_dim(
-        self, v: Any, shape: Sequence[Any], dimensions: Sequence[int], result: Any = None
-    ) -> Any:
+    def broadcast_in_dim(self, v: Any, shape: Sequence[Any], dimensions: Sequence[int], result: Any = None) -> Any:
         """`v` with its dimension i as dimension ``dimensions[i]`` of `shape`, which may be symbolic.
 
         Args:
