@@ -385,7 +385,7 @@ class LoweringContext(Caller):
     def spread_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
         """The equation's operands. Those of rank 0 are broadcast to the shape of the result.
 
-        The types of the equation say which these are: MLIR is not asked, unlike in `broadcast_operands`.
+        The types of the equation say which these are. `broadcast_operands` looks at the values, which takes longer.
         """
         for aval in self.avals_in:
             if not aval.shape:
