@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from . import suites
@@ -135,30 +136,55 @@ def own_suites(options: argparse.Namespace) -> list[str]:
         if options.budget:  # many small files first
             chosen = sorted(chosen, key=lambda file: (root / file).stat().st_size)
         begin = time.perf_counter()
-        for file in chosen:
+        for first in range(0, len(chosen), options.together):
             if options.budget and time.perf_counter() - begin > options.budget:
                 break
-            sides = {"here": sys.executable} | ({"upstream": options.peer} if options.peer else {})
-            done = suites.recorded(suites.read(), name, ours(), about).get(file, {})
-            new = {}
-            for side in [s for s in sides if not (options.missing and s in done)]:
-                failed = (done | new).get("here", {}).get("failed", {})
-                if side == "upstream" and not failed:
-                    continue
-                start, devices = time.perf_counter(), suites.DEVICES.get(name, 1)
-                only = failed if side == "upstream" else None
-                new[side] = suites.run(sides[side], root, file, options.limit, devices, only)
-                seconds = time.perf_counter() - start
-                print(f"{name}/{file} {side}: {suites.counts([new[side]])}, {seconds:.0f} s", flush=True)
-                for test, why in new[side].get("failed", {}).items():
-                    print("   ", test, "|", why, flush=True)
-            if options.page and new:
-                record = suites.read()
-                suites.recorded(record, name, ours(), about)[file] = done | new
-                suites.write(record)
-                write_suites(record)
-            unexplained += [f"{name}: {t}" for t in suites.alone(done | new) if suites.reason(name, t) == "open"]
+            unexplained += run_group(name, root, chosen[first : first + options.together], about, options)
     return unexplained
+
+
+def run_group(name: str, root: Path, group: Iterable[str], about: dict, options: argparse.Namespace) -> list[str]:
+    """Run files of a library's suite in one process here; upstream, in another one, runs the tests that fail here.
+    Returns the tests that fail here and not upstream, without a known reason."""
+    files = suites.recorded(suites.read(), name, ours(), about)
+    new: dict[str, dict] = {file: files.get(file, {}) for file in group}
+    for side, python in [("here", sys.executable), *([("upstream", options.peer)] if options.peer else [])]:
+        wanted = [file for file, done in new.items() if not (options.missing and side in done)]
+        only = None
+        if side == "upstream":
+            only = {file: failed for file in wanted if (failed := new[file].get("here", {}).get("failed"))}
+            wanted = [*only]
+        if not wanted:
+            continue
+        start = time.perf_counter()
+        found = suites.run(
+            python,
+            root,
+            wanted,
+            options.limit,
+            suites.DEVICES.get(name, 1),
+            share=options.share,
+            limit_of_a_test=options.limit_of_a_test,
+            only=only,
+        )
+        print(f"{name} {side}: {suites.counts([*found.values()])}, {time.perf_counter() - start:.0f} s", flush=True)
+        for file, result in found.items():
+            new[file] = new[file] | {side: result}
+            print(f"  {name}/{file}: {suites.counts([result])}", flush=True)
+            for test, why in result.get("failed", {}).items():
+                print("     ", test, "|", why, flush=True)
+    new = {file: done for file, done in new.items() if done}
+    if options.page and new:
+        record = suites.read()
+        suites.recorded(record, name, ours(), about).update(new)
+        suites.write(record)
+        write_suites(record)
+    return [
+        f"{name}: {test}"
+        for done in new.values()
+        for test, why in suites.alone(done).items()
+        if suites.reason(name, test, why) == "open"
+    ]
 
 
 def write_suites(record: dict) -> None:
@@ -176,9 +202,14 @@ def main() -> int:
     )
     parser.add_argument("--whole", action="store_true", help="run all files of the suites")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run every Nth file of the suites")
+    parser.add_argument("--share", type=int, default=0, metavar="N", help="run at most N tests of each file")
+    parser.add_argument("--together", type=int, default=1, metavar="N", help="run N files of a suite in one process")
+    parser.add_argument(
+        "--limit-of-a-test", type=float, default=suites.LIMIT_OF_A_TEST, help="seconds that a test of a suite may take"
+    )
     parser.add_argument("--missing", action="store_true", help="run only files that suites.json lacks")
     parser.add_argument("--budget", type=float, help="seconds that a suite may take; its smallest files are first")
-    parser.add_argument("--limit", type=float, default=suites.LIMIT, help="seconds that a file of a suite may take")
+    parser.add_argument("--limit", type=float, default=suites.LIMIT, help="seconds that a process of a suite may take")
     parser.add_argument("--peer", help="the Python of another environment with the same libraries")
     parser.add_argument("--page", action="store_true", help="write the table into README.md")
     parser.add_argument("names", nargs="*")

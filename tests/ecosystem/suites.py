@@ -16,8 +16,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -81,6 +79,9 @@ ENVIRONMENT = {"EINOPS_TEST_BACKENDS": "numpy,jax", "KERAS_BACKEND": "jax", "JAX
 DEVICES = {"flax": 4}
 LIMIT, LIMIT_OF_A_TEST = 1800, 300  # seconds of one file, and of one test
 GRACE = 60  # seconds until a file is killed that did not end with its last test
+PLUGIN = Path(__file__).parent / "plugin" / "suite_results.py"
+ENDS_OF_PYTEST = range(6)  # the statuses of a pytest that was not killed
+WHOLE = "the whole file"  # the name of the failure of a file that could not be collected
 # Folders of a source distribution that have no tests of the library.
 NOT_THE_LIBRARY = {"examples", "docs", "docs_nnx", "benchmark", "benchmarks", "build", "integration_tests"}
 _WORDS = "the wording of an error that is also raised here"
@@ -137,73 +138,103 @@ def files(root: Path, share: str | None = None) -> list[str]:
     return sorted(p.as_posix() for p in named if NOT_THE_LIBRARY.isdisjoint(p.parts))
 
 
-def identifiers(file: str, failed: Iterable[str]) -> list[str]:
-    """The names of a file's tests in the record, as pytest takes them on its command line. The whole file, if it could
-    not be collected."""
-    module, found = file.removesuffix(".py").replace("/", ".") + ".", []
-    for test in failed:
-        if not test.startswith(module):
-            return [file]
-        name, bracket, parameters = test.removeprefix(module).partition("[")
-        found.append(f"{file}::{name.replace('.', '::')}{bracket}{parameters}")
-    return found
-
-
 def run(
-    python: str, root: Path, file: str, limit: float = LIMIT, devices: int = 1, only: Iterable[str] | None = None
-) -> dict:
-    """The result of a file of tests, or of some tests in it:
-    `{"passed": number, "skipped": number, "failed": {test: first line}}`, without zeros. `"part": 1` is there if the
-    limit of the file ended it before its last test."""
-    wanted = [file] if only is None else identifiers(file, only)
+    python: str,
+    root: Path,
+    files: Iterable[str],
+    limit: float = LIMIT,
+    devices: int = 1,
+    *,
+    share: int = 0,
+    limit_of_a_test: float = LIMIT_OF_A_TEST,
+    only: dict[str, Iterable[str]] | None = None,
+) -> dict[str, dict]:
+    """The results of files of tests that run in one process: `{file: {"passed": number, "skipped": number, "failed":
+    {test: first line}}}`, without zeros.
+
+    `share` is the largest number of tests of a file; `"of"` is there if the file has more. `only` names the tests of each
+    file. `"part": 1` is there if the process ended before the last test of the file. A file without a result is absent:
+    the limit ended the process before its first test. The files that a crash left without a result run again, without
+    the file of the crash.
+    """
+    files = list(files)
     with tempfile.TemporaryDirectory() as work:
-        report = Path(work, "report.xml")
+        events, names = Path(work, "events"), Path(work, "only")
+        events.touch()
         # pytest must not read the settings or the conftest.py of a folder above.
         places = ["-c", os.devnull, f"--rootdir={root}", f"--confcutdir={root}", f"--basetemp={work}/tests"]
-        options = ["-q", "-p", "no:cacheprovider", "-W", "ignore", f"--junitxml={report}", *places]
-        options += [f"--timeout={min(limit, LIMIT_OF_A_TEST)}", f"--session-timeout={limit}"]
-        environment = {**os.environ, **ENVIRONMENT}
+        options = ["-q", "-p", "no:cacheprovider", "-p", PLUGIN.stem, "-W", "ignore", *places]
+        options += ["--continue-on-collection-errors", f"--session-timeout={limit}"]
+        options += [f"--timeout={min(limit, limit_of_a_test)}"]
+        environment = {**os.environ, **ENVIRONMENT, "SUITE_EVENTS": str(events), "SUITE_SHARE": str(share)}
+        if only is not None:
+            names.write_text(json.dumps([f"{file}::{test}" for file in files for test in only[file]]), encoding="utf-8")
+            environment["SUITE_ONLY"] = str(names)
         if devices > 1:
             environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
-        if python != sys.executable:  # PYTHONPATH names our packages
-            environment.pop("PYTHONPATH", None)
-        start = time.perf_counter()
+        # PYTHONPATH names our packages, which upstream must not find.
+        paths = [str(PLUGIN.parent), *([os.environ.get("PYTHONPATH")] if python == sys.executable else [])]
+        environment["PYTHONPATH"] = os.pathsep.join(p for p in paths if p)
         process = subprocess.Popen(
-            [python, "-m", "pytest", *options, *wanted],
+            [python, "-m", "pytest", *options, *files],
             cwd=root,
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # processes that a test leaves behind end with it
         )
+        ended = f"no end after {limit + GRACE:.0f} s"
         try:
-            status = process.wait(limit + GRACE)
+            ended = f"the process ended with status {process.wait(limit + GRACE)}"
         except subprocess.TimeoutExpired:
-            return {"failed": {"the whole file": f"no end after {limit + GRACE:.0f} s"}}
+            pass
         finally:
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
             process.wait()
-        if not report.exists():
-            return {"failed": {"the whole file": f"pytest wrote no report and ended with status {status}"}}
-        found = results(report.read_text(encoding="utf-8"))
-        if only is not None and not found:  # names with dots or spaces: pytest did not find one of them
-            return run(python, root, file, limit, devices)
-        return found | ({"part": 1} if time.perf_counter() - start > limit else {})
+        found, crashed = results([json.loads(line) for line in events.read_text(encoding="utf-8").splitlines()], ended, only is not None)
+    if process.returncode in ENDS_OF_PYTEST and not crashed:
+        return found
+    if not crashed and len(files) == 1:  # before the first test
+        return found or {files[0]: {"failed": {WHOLE: ended}}}
+    for some in [[f for f in files if f not in found]] if crashed else [[f] for f in files if f not in found]:
+        if some:
+            found |= run(
+                python, root, some, limit, devices, share=share, limit_of_a_test=limit_of_a_test, only=only
+            )
+    return found
 
 
-def results(report: str) -> dict:
-    """The result of `run`, from the JUnit report of pytest."""
-    counts, failed = Counter(), {}
-    for case in ElementTree.fromstring(report).iter("testcase"):
-        bad = case.find("failure") if case.find("failure") is not None else case.find("error")
-        if bad is not None:
-            failed[f"{case.get('classname')}.{case.get('name')}"] = first_line(bad.get("message", ""))
-        else:
-            counts["skipped" if case.find("skipped") is not None else "passed"] += 1
-    return {**counts, **({"failed": failed} if failed else {})}
+def results(events: list[dict], ended: str, named: bool = False) -> tuple[dict[str, dict], bool]:
+    """The results of each file, from the events of the plugin. Whether the process ended within a test, which has the
+    message `ended` then. `named` says that tests were chosen by name."""
+    tests: dict[str, dict[str, tuple[str, str]]] = {}
+    numbers = {event["file"]: event for event in events if "collected" in event}
+    finished = {event["end"] for event in events if "end" in event}
+    started = [event["start"] for event in events if "start" in event]
+    crashed = [test for test in started if test not in finished]
+    events = events + [{"test": test, "outcome": "failed", "message": ended} for test in crashed]
+    for event in events:
+        if "whole" in event:
+            outcome = (event["outcome"], event["message"])
+            tests.setdefault(event["whole"], {})[WHOLE] = outcome
+        elif "test" in event:
+            file, _, test = event["test"].partition("::")
+            of = tests.setdefault(file, {})
+            if of.get(test, ("",))[0] != "failed":  # a test that passed may fail when it is torn down
+                of[test] = (event["outcome"], event["message"])
+    found = {}
+    for file, outcomes in tests.items():
+        failed = {test: first_line(message) for test, (state, message) in outcomes.items() if state == "failed"}
+        result = dict(Counter(state for state, _ in outcomes.values() if state != "failed"))
+        result |= {"failed": failed} if failed else {}
+        collected, chosen = (numbers.get(file, {}).get(n, 0) for n in ("collected", "chosen"))
+        result |= {"of": collected} if collected > chosen and not named else {}
+        result |= {"part": 1} if chosen > len(outcomes) else {}
+        found[file] = result
+    return found, bool(crashed)
 
 
 def first_line(message: str) -> str:
@@ -225,14 +256,15 @@ def alone(file: dict) -> dict[str, str]:
     """{test that fails here and not upstream: first line} of a file's record; all that fail here without upstream's
     result."""
     there = file.get("upstream", {}).get("failed", {})
-    if "the whole file" in there:  # no test of it runs upstream
+    if WHOLE in there:  # no test of it runs upstream
         return {}
     return {test: why for test, why in file.get("here", {}).get("failed", {}).items() if test not in there}
 
 
-def reason(name: str, test: str) -> str:
-    """The reason of a test's failure here, or `open`."""
-    return next((why for (of, part), why in KNOWN.items() if of == name and part in test), "open")
+def reason(name: str, test: str, message: str = "") -> str:
+    """The reason of a test's failure here, or `open`. `message` is the first line of the failure."""
+    otherwise = "the time limit of a test" if "from pytest-timeout" in message else "open"
+    return next((why for (of, part), why in KNOWN.items() if of == name and part in test), otherwise)
 
 
 def read(path: Path = RECORD) -> dict:
@@ -265,15 +297,20 @@ def rows(record: dict) -> list[str]:
             for file in suite["files"].values():
                 only = alone(file)
                 both += len(file["here"].get("failed", {})) - len(only)
-                whys.update(reason(name, test) if "upstream" in file else "upstream has no result yet" for test in only)
-            sums = Counter()
+                whys.update(
+                    reason(name, test, message) if "upstream" in file else "upstream has no result yet"
+                    for test, message in only.items()
+                )
+            sums, shares = Counter(), 0
             for result in here:
-                sums.update({state: n for state, n in result.items() if state != "failed"})
+                sums.update({state: n for state, n in result.items() if state not in ("failed", "of")})
+                shares += "of" in result
             cells = [
                 name,
                 python,
                 suite["version"],
                 (f"all {suite['of']}" if len(here) == suite["of"] else f"{len(here)} of {suite['of']}")
+                + (f", {shares} by a share" if shares else "")
                 + (f", {sums['part']} in part" if sums["part"] else ""),
                 *(str(sums[state]) for state in ("passed", "skipped")),
                 str(both),

@@ -52,40 +52,79 @@ def test_results_of_a_file_of_a_suite(tmp_path, monkeypatch):
         "@pytest.mark.skip\ndef test_other(): pass\n",
         encoding="utf-8",
     )
-    here = suites.run(sys.executable, tmp_path, "test_it.py", 120)
-    bad = {"test_it.test_bad": "ValueError: of shape (3,)"}
-    assert here == {"passed": 1, "skipped": 1, "failed": bad | {"test_it.test_known": "assert 0"}}
+    (here,) = suites.run(sys.executable, tmp_path, ["test_it.py"], 120).values()
+    bad = {"test_bad": "ValueError: of shape (3,)"}
+    assert here == {"passed": 1, "skipped": 1, "failed": bad | {"test_known": "assert 0"}}
     assert suites.counts([here, here]) == "2 passed, 4 failed, 2 skipped"
-    there = {"passed": 2, "failed": {"test_it.test_known": "another message"}}
+    there = {"passed": 2, "failed": {"test_known": "another message"}}
     assert suites.alone({"here": here, "upstream": there}) == bad
     assert suites.alone({"here": here}) == here["failed"]
     assert suites.alone({"here": here, "upstream": {"failed": {"the whole file": "no end"}}}) == {}
     monkeypatch.setattr(suites, "KNOWN", {("optax", "test_known"): "a reason"})
     assert [suites.reason("optax", test) for test in here["failed"]] == ["open", "a reason"]
+    assert suites.reason("optax", "test_it", "Failed: Timeout (>1.0s) from pytest-timeout.") == "the time limit of a test"
 
 
 @pytest.mark.parametrize(
     "body, state",
     [
-        ("import os; os.abort()", "pytest wrote no report and ended with status -6"),
+        ("import os; os.abort()", "the process ended with status -6"),
         ("signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM}); time.sleep(60)", "no end after 4 s"),
     ],
 )
-def test_a_file_of_a_suite_that_does_not_end_well(tmp_path, monkeypatch, body, state):
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_file_of_a_suite_that_does_not_end_well(tmp_path, monkeypatch, body, state, inside):
     monkeypatch.setattr(suites, "GRACE", 1)
-    (tmp_path / "test_it.py").write_text(f"import signal, time\ndef test_it(): {body}", encoding="utf-8")
+    text = f"import signal, time\ndef test_good(): pass\ndef test_it(): {body}\ndef test_last(): pass"
+    (tmp_path / "test_it.py").write_text(text if inside else f"import signal, time\n{body}", encoding="utf-8")
     limit = 3 if "sleep" in body else 60
-    assert suites.run(sys.executable, tmp_path, "test_it.py", limit) == {"failed": {"the whole file": state}}
+    (here,) = suites.run(sys.executable, tmp_path, ["test_it.py"], limit).values()
+    whole = {"failed": {"the whole file": state}}
+    assert here == ({"passed": 1, "failed": {"test_it": state}, "part": 1} if inside else whole)
 
 
-def test_a_file_of_a_suite_that_is_ended_keeps_its_results(tmp_path, monkeypatch):
-    monkeypatch.setattr(suites, "LIMIT_OF_A_TEST", 1)
+def test_files_of_a_process_that_a_crash_ended_run_again(tmp_path):
+    for name, body in [("a", "assert 0"), ("b", "import os; os.abort()"), ("c", "pass"), ("d", "pass")]:
+        (tmp_path / f"test_{name}.py").write_text(f"def test_it(): {body}", encoding="utf-8")
+    (tmp_path / "test_e.py").write_text("import os; os.abort()", encoding="utf-8")
+    (tmp_path / "test_f.py").write_text("import no_such_module", encoding="utf-8")
+    crash = "the process ended with status -6"
+    states = [
+        {"failed": {"test_it": "assert 0"}},
+        {"failed": {"test_it": crash}},
+        {"passed": 1},
+        {"passed": 1},
+        {"failed": {"the whole file": crash}},
+        {"failed": {"the whole file": "ModuleNotFoundError: No module named 'no_such_module'"}},
+    ]
+    names = [f"test_{name}.py" for name in "abcdef"]
+    for some in ("abcd", "ef", "abcdef"):
+        wanted = {name: state for name, state in zip(names, states, strict=True) if name[5] in some}
+        assert suites.run(sys.executable, tmp_path, wanted, 60) == wanted
+
+
+def test_a_file_of_a_suite_that_is_ended_keeps_its_results(tmp_path):
     body = "import time, pytest\ndef test_good(): pass\n@pytest.mark.parametrize('n', range(60))\ndef test_it(n): time.sleep(n)"
     (tmp_path / "test_it.py").write_text(body, encoding="utf-8")
-    result = suites.run(sys.executable, tmp_path, "test_it.py", 5)
+    (tmp_path / "test_next.py").write_text("def test_it(): pass", encoding="utf-8")
+    found = suites.run(sys.executable, tmp_path, ["test_it.py", "test_next.py"], 5, limit_of_a_test=1)
+    assert [*found] == ["test_it.py"]
+    result = found["test_it.py"]
     assert result["part"] == 1 and result["passed"] == 2 and 3 < len(result["failed"]) < 50
     assert set(result["failed"].values()) == {"Failed: Timeout (>1.0s) from pytest-timeout."}
     assert suites.counts([result]).endswith("failed (in part)")
+
+
+def test_a_share_of_each_file(tmp_path):
+    body = "import pytest\n@pytest.mark.parametrize('n', range(10))\ndef test_it(n): assert n % 2 == 0"
+    for name in ("a", "b"):
+        (tmp_path / f"test_{name}.py").write_text(body, encoding="utf-8")
+    (tmp_path / "test_c.py").write_text("def test_it(): pass", encoding="utf-8")
+    files = [f"test_{name}.py" for name in "abc"]
+    some = {"passed": 2, "failed": {"test_it[3]": "assert (3 % 2) == 0", "test_it[9]": "assert (9 % 2) == 0"}, "of": 10}
+    here = suites.run(sys.executable, tmp_path, files, 60, share=4)
+    assert here == {"test_a.py": some, "test_b.py": some, "test_c.py": {"passed": 1}}
+    assert suites.counts([some]) == "2 passed, 2 failed"
 
 
 def test_failed_tests_run_alone(tmp_path):
@@ -96,14 +135,16 @@ def test_failed_tests_run_alone(tmp_path):
         "class TestAll:\n    def test_two(self): assert 0\n",
         encoding="utf-8",
     )
-    whole = suites.run(sys.executable, tmp_path, "of/test_it.py", 60)
-    assert whole["passed"] == 1 and [*whole["failed"]] == ["of.test_it.test_one[b.c]", "of.test_it.TestAll.test_two"]
-    assert suites.run(sys.executable, tmp_path, "of/test_it.py", 60, only=whole["failed"]) == {
-        "failed": whole["failed"]
-    }
-    unknown = {"of.test_it.test.with.dots": ""}
-    assert suites.run(sys.executable, tmp_path, "of/test_it.py", 60, only=unknown) == whole
-    assert suites.identifiers("of/test_it.py", {"the whole file": ""}) == ["of/test_it.py"]
+    (whole,) = suites.run(sys.executable, tmp_path, ["of/test_it.py"], 60).values()
+    assert whole["passed"] == 1 and [*whole["failed"]] == ["test_one[b.c]", "TestAll::test_two"]
+    for only, result in [
+        (whole["failed"], {"failed": whole["failed"]}),
+        ({"the whole file": ""}, whole),
+        ({"TestAll::test_two": "", "an unknown test": ""}, {"failed": {"TestAll::test_two": "assert 0"}}),
+    ]:
+        assert suites.run(sys.executable, tmp_path, ["of/test_it.py"], 60, only={"of/test_it.py": only}) == {
+            "of/test_it.py": result
+        }
 
 
 def test_files_of_a_suite(tmp_path):
@@ -128,11 +169,13 @@ def test_the_record_keeps_results_of_one_version():
     }
     row = "| a | 3.11 / 0.8 | 1.0 |"
     assert suites.rows(record) == [f"{row} 1 of 2 | 1 | 0 | 0 |  |"]
-    both = {"here": {"passed": 2, "part": 1, "failed": {"b_test.b": "it", "b_test.c": "it"}}}
+    both = {"here": {"passed": 2, "part": 1, "failed": {"b": "it", "c": "it"}}}
     suites.recorded(record, "a", "3.11 / 0.8", about)["b_test.py"] = both
     assert suites.rows(record) == [f"{row} all 2, 1 in part | 3 | 0 | 0 | 2: upstream has no result yet |"]
-    both["upstream"] = {"passed": 1, "failed": {"b_test.b": "it"}}
+    both["upstream"] = {"passed": 1, "failed": {"b": "it"}}
     assert suites.rows(record) == [f"{row} all 2, 1 in part | 3 | 0 | 1 | 1: open |"]
+    both["here"]["of"] = 9
+    assert suites.rows(record) == [f"{row} all 2, 1 by a share, 1 in part | 3 | 0 | 1 | 1: open |"]
     assert suites.recorded(record, "a", "3.11 / 0.8", about | {"version": "1.1"}) == {}
 
 
