@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import bedrax.numpy as jnp
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
-from bedrax.core import config, errors
+from bedrax.core import config, errors, staging
 from bedrax.core.jitting import jit
 from bedrax.testing import oracles
 
@@ -455,6 +455,17 @@ def test_asarray_takes_what_needs_no_copy(x):
     made = jnp.asarray(x, copy=False)
     np.testing.assert_array_equal(made, jnp.asarray(x))
     assert jnp.asarray(made, made.dtype, copy=False) is made
+
+
+@pytest.mark.parametrize("make", [jnp.array, jnp.asarray])
+def test_an_array_of_memory_that_is_written_to_later_keeps_its_elements(make):
+    memory = np.zeros(100, np.float32)
+    for start in range(16):  # some of these addresses are aligned, so that a backend could share the memory
+        data = memory[start : start + 40]
+        made, traced = make(data), staging.make_jaxpr(lambda: make(data))()
+        memory[:] = start + 1
+        for kept in (made, *traced.consts):
+            np.testing.assert_array_equal(kept, np.full(40, start, np.float32))
 
 
 @pytest.mark.parametrize("why", COPIED)

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from bedrax import lax
+from bedrax.core.jitting import jit
 
 PROGRAM = Path(__file__).with_name("programs") / "placement.py"
 # The packages above this one that a program needs.
@@ -54,3 +58,17 @@ def test_eight_cpu_devices(name):
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
     done = subprocess.run([sys.executable, PROGRAM, name], capture_output=True, text=True, timeout=100, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (100, 100)])
+def test_an_array_of_the_hosts_data_has_memory_of_its_own_that_a_donated_operand_gives_to_a_result(shape):
+    memory = np.zeros(int(np.prod(shape)) + 16, np.float32)
+    start = -memory.ctypes.data % 64 // 4  # XLA shares memory that is aligned to 64 bytes
+    aligned = memory[start : start + int(np.prod(shape))].reshape(shape)
+    x = lax.asarray(aligned)
+    where = x.unsafe_buffer_pointer()
+    assert not memory.ctypes.data <= where < memory.ctypes.data + memory.nbytes
+    memory[:] = 5
+    out = jit(lambda x: lax.add(x, 1.0), donate_argnums=0)(x)
+    assert x.is_deleted() and out.unsafe_buffer_pointer() == where
+    np.testing.assert_array_equal(out, np.ones(shape, np.float32))

@@ -94,8 +94,8 @@ def asarray(
     Args:
       a, dtype, order, device, out_sharding: as in `array`.
       copy: True makes a new array. None copies NumPy arrays and the like, because their owner may write to them later.
-        False raises an error if the elements have to be copied or converted; a NumPy array in C order that keeps its
-        dtype is accepted, and may share its memory with the result.
+        False raises an error if the elements have to be reordered or converted; a NumPy array in C order that keeps its
+        dtype is accepted.
 
     Raises:
       ValueError: `copy` is False, and `a` is not an array, has another dtype than the result, or is not in C order.
@@ -199,7 +199,7 @@ def _from_numpy(x: np.ndarray, dtype: Any, copy: bool) -> Array:
             return lax.asarray(lax.convert_element_type(x, target))
         with np.errstate(all="ignore"):
             x = x.astype(target)
-    elif copy:
+    elif copy and not executors.any_offered():  # an executor copies
         x = np.array(x, order="C")
     return lax.asarray(x)
 

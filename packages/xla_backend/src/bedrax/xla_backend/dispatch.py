@@ -178,13 +178,13 @@ class XlaExecutor(executors.Executor):
         return clients.devices(platform)
 
     def asarray(self, x: Any) -> Array:
-        """A concrete value as an array on a device."""
+        """A concrete value as an array on a device. Memory of a NumPy array is copied."""
         if type(x) is ArrayImpl:
             return x
         if type(x) is HostArray:
             return placement.put_uncommitted(x._value, x._weak)
         value, weak = to_numpy(x)
-        return placement.put_uncommitted(value, weak)
+        return placement.put_uncommitted(value, weak, copy=True)
 
 
 def _call_now(args, callback, effect, **_):

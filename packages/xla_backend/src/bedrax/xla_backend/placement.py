@@ -64,12 +64,13 @@ def on_current_mesh(x: Any) -> Any:
     return to_sharding(x, NamedSharding(mesh, _WHOLE))
 
 
-def put_uncommitted(x: Any, weak_type: bool = False) -> Array:
-    """A NumPy value on the default device, uncommitted."""
-    return _put_host(x, make_single_device_sharding(clients.default_device()), False, weak_type)
+def put_uncommitted(x: Any, weak_type: bool = False, copy: bool = False) -> Array:
+    """A NumPy value on the default device, uncommitted. With `copy`, its memory is always the result's own: on the CPU it
+    may be that of `x` otherwise, which a program cannot reuse if the result is donated."""
+    return _put_host(x, make_single_device_sharding(clients.default_device()), False, weak_type, copy)
 
 
-def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = False):
+def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = False, copy: bool = False):
     turns.stop_at_the_end()
     value = np.asarray(value)
     dtype = dtypes.canonicalize_dtype(value.dtype)
@@ -79,6 +80,8 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
         raise TypeError("arrays of float0 are not placed on devices")
     aval = placed_type(ShapedArray(value.shape, dtype, weak_type), sharding)
     if type(sharding) is SingleDeviceSharding:
+        if copy:
+            return runtime.put_copy(aval, sharding, value, device_of(sharding), committed)
         return _batched_device_put(aval, sharding, [value], [device_of(sharding)], committed)
     places, indices = _shards(sharding, value.shape)
     parts = [value[index] for index in indices]
