@@ -477,3 +477,16 @@ def test_paths_of_a_structure_whose_classes_look_at_their_leaves(tu, strict):
     assert [tu.keystr(path) for path in tu.leaf_paths(structure)] == texts
     assert type(tu.skeleton(structure)["b"][0]) is object
     assert tu.leaf_paths(tu.tree_structure(1)) == [()] and tu.leaf_paths(tu.tree_structure(None)) == []
+
+
+def test_paths_of_a_structure_with_a_class_that_refuses_leaves_that_are_no_data(tu):
+    class Numbers:
+        """Converts its fields when it is made, as the distributions of TensorFlow Probability do."""
+
+        def __init__(self, a, b):
+            self.a, self.b = float(a), b
+
+    tu.register_pytree_node(Numbers, lambda x: ((x.a, x.b), None), lambda _, xs: Numbers(*xs))
+    structure = tu.tree_structure({"a": [Numbers(1, {"c": 2}), 3], "b": 4})
+    texts = ["['a'][0][<flat index 0>]", "['a'][0][<flat index 1>]['c']", "['a'][1]", "['b']"]
+    assert [tu.keystr(path) for path in tu.leaf_paths(structure)] == texts

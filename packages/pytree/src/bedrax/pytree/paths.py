@@ -148,7 +148,8 @@ def skeleton(treedef: PyTreeDef) -> Any:
 def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
     """The key path of each leaf of a structure.
 
-    Below a class that finds other leaves in its `skeleton`, the keys are the positions of children.
+    Below a class that finds other leaves in its `skeleton`, or cannot be built of it, the keys are the positions of
+    children.
 
     Examples:
 
@@ -156,12 +157,20 @@ def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
       >>> [pytree.keystr(path) for path in pytree.leaf_paths(pytree.tree_structure({"a": [1, 2]}))]
       ["['a'][0]", "['a'][1]"]
     """
-    whole = skeleton(treedef)
-    pairs, _ = tree_flatten_with_path(whole)
+    try:
+        pairs, _ = tree_flatten_with_path(skeleton(treedef))
+    except Exception:  # a class of the user refuses leaves that are no data
+        pairs = []
     if len(pairs) == treedef.num_leaves:
         return [path for path, _ in pairs]
     children = treedef.children()
-    found = flatten_with_keys(whole)
+    make = PyTreeDef.from_node_data_and_children
+    leaf = make(default_registry, None, [])
+    node = make(default_registry, treedef.node_data(), [leaf] * len(children))
+    try:
+        found = flatten_with_keys(skeleton(node))
+    except Exception:
+        found = None
     keys = [] if found is None else [key for key, _ in found[0]]
     if len(keys) != len(children):
         keys = [FlattenedIndexKey(i) for i in range(len(children))]

@@ -569,15 +569,16 @@ def cond(
       linear: no effect (older form).
 
     Returns:
-      The chosen function's result. Under `vmap` of `pred`, both are computed and selected.
+      The chosen function's result. Under `vmap` of `pred`, both are computed and selected. It is weakly typed if that of
+      `false_fun` is.
 
     The older form ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` works, too.
 
     Examples:
 
-      >>> lax.cond(True, lambda x: x + 1, lambda x: -x, 10)
+      >>> jax.lax.cond(True, lambda x: x + 1, lambda x: -x, 10)
       Array(11, dtype=int32, weak_type=True)
-      >>> jax.jit(lambda x: lax.cond(x > 0, jnp.sqrt, jnp.abs, x))(-4.)
+      >>> jax.jit(lambda x: jax.lax.cond(x > 0, jnp.sqrt, jnp.abs, x))(-4.)
       Array(4., dtype=float32, weak_type=True)
     """
     if not callable(true_fun) and callable(false_fun) and len(operands) == 2 and callable(operands[1]):
@@ -610,7 +611,7 @@ def switch(
       operand: the only operand, by keyword (older form).
 
     Returns:
-      The chosen function's result.
+      The chosen function's result. It is weakly typed if that of the first branch is.
 
     Examples:
 
@@ -722,11 +723,8 @@ def _retyped(jaxpr: Jaxpr, types: tuple) -> Jaxpr:
 
 
 def _join_weak_types(branches: tuple[Jaxpr, ...]) -> tuple[Jaxpr, ...]:
-    """Make the branches' result types equal: weak only where all are."""
-    weak = [
-        all(b.out_avals[i].weak_type for b in branches if b.out_avals[i].is_array)
-        for i in range(len(branches[0].outvars))
-    ]
+    """Make the branches' result types equal: results are as weakly typed as those of the first branch."""
+    weak = [a.weak_type if a.is_array else None for a in branches[0].out_avals]
     if all(a.weak_type == w for b in branches for a, w in zip(b.out_avals, weak, strict=True) if a.is_array):
         return branches
     return tuple([_with_weak_types(b, tuple(weak)) for b in branches])
