@@ -22,8 +22,9 @@ def test_attributes_of_programs_traces_and_primitives():
     add, call = program.eqns
     assert program.jaxpr is program and program.literals is program.consts
     np.testing.assert_array_equal(program.literals[0], x)
-    assert call.primitive.call_primitive and not add.primitive.call_primitive
-    assert not call.primitive.map_primitive and eval_trace.main is eval_trace
+    assert eval_trace.main is eval_trace
+    for eqn in (add, call):  # whoever descends by these attributes takes the parameter `call_jaxpr`
+        assert not eqn.primitive.call_primitive and not eqn.primitive.map_primitive
 
     own = jaxprs.CallPrimitive("own_call")
     assert own.call_primitive and not Primitive("plain").call_primitive

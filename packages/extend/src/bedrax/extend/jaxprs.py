@@ -230,7 +230,8 @@ def eval_jaxpr(jaxpr: ir.Jaxpr, consts: Any, *args: Any, propagate_source_info: 
 
 
 class CallPrimitive(tracing.Primitive):
-    """A primitive with several results. Its `call_primitive` states that it applies a function.
+    """A primitive with several results. Its `call_primitive` states that it applies a function; interpreters of programs
+    expect the function's program in the parameter `call_jaxpr`.
 
     It has no rules except those that are registered: ``def_impl(call_impl)`` is one for evaluation.
 
