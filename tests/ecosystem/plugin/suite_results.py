@@ -44,6 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             some = [test for test in tests if test.nodeid in names]
         event(file=file, collected=len(tests), chosen=len(some))
         chosen += some
+    event(collection="ended")
     kept = {item.nodeid for item in chosen}
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
     items[:] = chosen

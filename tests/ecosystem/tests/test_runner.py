@@ -120,10 +120,11 @@ def test_a_share_of_each_file(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"test_{name}.py").write_text(body, encoding="utf-8")
     (tmp_path / "test_c.py").write_text("def test_it(): pass", encoding="utf-8")
-    files = [f"test_{name}.py" for name in "abc"]
+    (tmp_path / "test_d.py").write_text("def helper(): pass", encoding="utf-8")
+    files = [f"test_{name}.py" for name in "abcd"]
     some = {"passed": 2, "failed": {"test_it[3]": "assert (3 % 2) == 0", "test_it[9]": "assert (9 % 2) == 0"}, "of": 10}
     here = suites.run(sys.executable, tmp_path, files, 60, share=4)
-    assert here == {"test_a.py": some, "test_b.py": some, "test_c.py": {"passed": 1}}
+    assert here == {"test_a.py": some, "test_b.py": some, "test_c.py": {"passed": 1}, "test_d.py": {}}
     assert suites.counts([some]) == "2 passed, 2 failed"
 
 
@@ -141,6 +142,7 @@ def test_failed_tests_run_alone(tmp_path):
         (whole["failed"], {"failed": whole["failed"]}),
         ({"the whole file": ""}, whole),
         ({"TestAll::test_two": "", "an unknown test": ""}, {"failed": {"TestAll::test_two": "assert 0"}}),
+        ({"an unknown test": ""}, {}),
     ]:
         assert suites.run(sys.executable, tmp_path, ["of/test_it.py"], 60, only={"of/test_it.py": only}) == {
             "of/test_it.py": result
