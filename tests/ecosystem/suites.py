@@ -206,9 +206,7 @@ def run(
         return found or {files[0]: {"failed": {WHOLE: ended}}}
     for some in [[f for f in files if f not in found]] if crashed else [[f] for f in files if f not in found]:
         if some:
-            found |= run(
-                python, root, some, limit, devices, share=share, limit_of_a_test=limit_of_a_test, only=only
-            )
+            found |= run(python, root, some, limit, devices, share=share, limit_of_a_test=limit_of_a_test, only=only)
     return found
 
 

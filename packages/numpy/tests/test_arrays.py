@@ -462,7 +462,7 @@ def test_an_array_of_memory_that_is_written_to_later_keeps_its_elements(make):
     memory = np.zeros(100, np.float32)
     for start in range(16):  # some of these addresses are aligned, so that a backend could share the memory
         data = memory[start : start + 40]
-        made, traced = make(data), staging.make_jaxpr(lambda: make(data))()
+        made, traced = make(data), staging.make_jaxpr(lambda data=data: make(data))()
         memory[:] = start + 1
         for kept in (made, *traced.consts):
             np.testing.assert_array_equal(kept, np.full(40, start, np.float32))

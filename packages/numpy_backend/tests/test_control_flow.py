@@ -183,7 +183,10 @@ def test_branches():
     assert [int(lax.switch(i, [lambda: 0, lambda: 1, lambda: 2])) for i in (-3, 0, 1, 9)] == [0, 0, 1, 2]
     assert int(lax.switch(7, [lambda x: x], 5)) == 5
     weak, strong = lambda: 1, lambda: np.int32(2)
-    for out, expected in [  # a weak and a strong type meet: the first branch decides, and false_fun is the first of cond
+    for (
+        out,
+        expected,
+    ) in [  # a weak and a strong type meet: the first branch decides, and false_fun is the first of cond
         (lax.cond(True, weak, strong), False),
         (lax.cond(True, strong, weak), True),
         (lax.switch(1, [weak, weak, strong]), True),

@@ -11,6 +11,7 @@ import bedrax.numpy as jnp
 from bedrax import lax, random
 from bedrax.autodiff import jacfwd, jvp, vjp
 from bedrax.batching import vmap
+from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
@@ -552,3 +553,19 @@ def test_flatten_fun_for_sparse_ad():
     assert isinstance(new, BCOO) and not dense.any()
     _, _, _, single = ad.flatten_fun_for_sparse_ad(lambda s, y: s @ y, 1, (x, np.ones(3)))
     assert single([5]) == 5
+
+
+def test_arrays_of_symbolic_dimensions():
+    shapes = pytest.importorskip("bedrax.shape_poly")
+
+    def work(x):
+        m = BCOO.fromdense(x, nse=3)
+        column = bcoo_shaping.bcoo_squeeze(bcoo_shaping.bcoo_reduce_sum(m[None], axes=(2,)), dimensions=(0,))
+        half = m * jnp.full(x.shape, 0.5)
+        return m.todense(), column.todense(), half.todense()
+
+    whole = shapes.symbolic_shape("b, 4")
+    program = make_jaxpr(work)(ShapeDtypeStruct(whole, np.float32))
+    assert [aval.shape for aval in program.out_avals] == [whole, whole[:1], whole]
+    with pytest.raises(TypeError):
+        BCOO((np.ones(1), np.zeros((1, 1), np.int32)), shape=(1.5,))

@@ -62,7 +62,9 @@ def test_results_of_a_file_of_a_suite(tmp_path, monkeypatch):
     assert suites.alone({"here": here, "upstream": {"failed": {"the whole file": "no end"}}}) == {}
     monkeypatch.setattr(suites, "KNOWN", {("optax", "test_known"): "a reason"})
     assert [suites.reason("optax", test) for test in here["failed"]] == ["open", "a reason"]
-    assert suites.reason("optax", "test_it", "Failed: Timeout (>1.0s) from pytest-timeout.") == "the time limit of a test"
+    assert (
+        suites.reason("optax", "test_it", "Failed: Timeout (>1.0s) from pytest-timeout.") == "the time limit of a test"
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax, pytree
+from bedrax.core import dims
 from bedrax.core.array import Array
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.tracing import Tracer
@@ -133,7 +134,7 @@ class BCOO(JAXSparse):
     def __init__(
         self, args: tuple[Any, ...], *, shape: Sequence[int], indices_sorted: bool = False, unique_indices: bool = False
     ) -> None:
-        super().__init__(args, shape=tuple(operator.index(n) for n in shape))
+        super().__init__(args, shape=dims.canonical_shape(shape))
         self.data: Any
         self.data, self.indices = (jnp.asarray(x) for x in args)
         self.indices_sorted = indices_sorted
@@ -404,7 +405,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
 def _with_indices(fun, data, indices):
     """`fun` of data and indices of each element of the batch, broadcast to its full size."""
     n_batch = indices.ndim - 2
-    batch = np.broadcast_shapes(data.shape[:n_batch], indices.shape[:n_batch])
+    batch = jnp.broadcast_shapes(data.shape[:n_batch], indices.shape[:n_batch])
     data = jnp.broadcast_to(data, (*batch, *data.shape[n_batch:])) if 0 not in batch else data
     return mapped(fun, n_batch, data, indices)
 

@@ -310,7 +310,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Any:
       Array([ 0., 40., 90.], dtype=float32)
     """
     v = jnp.asarray(v)
-    if v.ndim > sp_mat.ndim or np.broadcast_shapes(v.shape, sp_mat.shape) != sp_mat.shape:
+    if v.ndim > sp_mat.ndim or jnp.broadcast_shapes(v.shape, sp_mat.shape) != sp_mat.shape:
         raise NotImplementedError(f"a product larger than the sparse operand: shapes {sp_mat.shape} and {v.shape}")
     v = v.reshape((1,) * (sp_mat.ndim - v.ndim) + v.shape)
     edge = sp_mat.n_batch + sp_mat.n_sparse
@@ -323,7 +323,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Any:
 
     if v.shape[sp_mat.n_batch : edge] == (1,) * sp_mat.n_sparse:
         return sp_mat.data * v.reshape(*v.shape[: sp_mat.n_batch], 1, *v.shape[edge:])
-    batch = np.broadcast_shapes(sp_mat.data.shape[: sp_mat.n_batch], v.shape[: sp_mat.n_batch])
+    batch = jnp.broadcast_shapes(sp_mat.data.shape[: sp_mat.n_batch], v.shape[: sp_mat.n_batch])
     out = mapped(multiply, sp_mat.n_batch, sp_mat.data, sp_mat.indices, v)
     return jnp.broadcast_to(out, (*batch, *out.shape[sp_mat.n_batch :])) if 0 not in batch else out
 

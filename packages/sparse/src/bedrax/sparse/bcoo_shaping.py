@@ -39,8 +39,7 @@ def _edges(mat: BCOO) -> tuple[int, int]:
 
 def _keep(mat: BCOO, kept: Any) -> tuple:
     """The arrays without elements according to the mask `kept`, of the shape of the indices without their last axis."""
-    shape = np.array(mat.sparse_shape)
-    indices = jnp.where(kept[..., None], mat.indices, jnp.array(shape, mat.indices.dtype))
+    indices = jnp.where(kept[..., None], mat.indices, jnp.array(mat.sparse_shape, mat.indices.dtype))
     mask = kept.reshape(kept.shape + (1,) * mat.n_dense)
     return jnp.where(mask, mat.data, jnp.zeros((), mat.dtype)), indices
 
