@@ -212,7 +212,7 @@ def run(
 
 def results(events: list[dict], files: list[str], ended: str, named: bool = False) -> tuple[dict[str, dict], bool]:
     """The results of each file, from the events of the plugin. Whether the process ended within a test, which has the
-    message `ended` then. `named` says that tests were chosen by name."""
+    message `ended` then. `named`: whether tests were chosen by name."""
     tests: dict[str, dict[str, tuple[str, str]]] = {}
     numbers = {event["file"]: event for event in events if "collected" in event}
     finished = {event["end"] for event in events if "end" in event}

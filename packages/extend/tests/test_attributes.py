@@ -23,7 +23,7 @@ def test_attributes_of_programs_traces_and_primitives():
     assert program.jaxpr is program and program.literals is program.consts
     np.testing.assert_array_equal(program.literals[0], x)
     assert eval_trace.main is eval_trace
-    for eqn in (add, call):  # whoever descends by these attributes takes the parameter `call_jaxpr`
+    for eqn in (add, call):  # a caller that reads these attributes takes the parameter `call_jaxpr`
         assert not eqn.primitive.call_primitive and not eqn.primitive.map_primitive
 
     own = jaxprs.CallPrimitive("own_call")
