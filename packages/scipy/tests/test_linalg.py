@@ -173,7 +173,7 @@ def test_the_norm_chooses_the_degree_of_the_exponential(dtype):
 
 
 def test_the_number_of_products_of_the_exponential_grows_with_the_norm():
-    """The branches have as many products as Higham's table 2.2 says; one for the square and one for the odd part stand outside."""
+    """The branches have as many products as Higham's table 2.2 states; one for the square and one for the odd part stand outside."""
     for dtype, expected in ((np.float32, [0, 1, 2]), (np.float64, [0, 1, 2, 3, 4])):
         program = make_jaxpr(linalg.expm)(jnp.zeros((4, 4), dtype))
         choices = [eqn.params["branches"] for eqn in all_equations(program.jaxpr) if eqn.primitive.name == "cond"]
