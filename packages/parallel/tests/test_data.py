@@ -65,7 +65,11 @@ def test_bad_specs(spec, error, text):
 @pytest.mark.parametrize(
     "fields, error, text",
     [
-        (dict(unreduced={"x"}), ValueError, r"\['x'\] of P\('x', unreduced={'x'}.* are two of these"),
+        (
+            dict(unreduced={"x"}),
+            ValueError,
+            r"\['x'\] of P\('x', unreduced={'x'}.* both splitting a dimension and unreduced",
+        ),
         (dict(reduced={"x", "y"}), ValueError, r"\['x'\] of P\('x', reduced"),
         (dict(unreduced={"y"}, reduced={"y"}), ValueError, r"\['y'\] of P"),
         (dict(unreduced={None}), ValueError, "unreduced has names of mesh axes, got None"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -145,12 +146,12 @@ class PartitionSpec:
         self.unreduced_kind: UnreducedKind | None = _kind("PartitionSpec", self.unreduced, unreduced_kind)
         if self.unreduced or self.reduced:
             splitting = {name for entry in self._partitions for name in axes_of(entry)}
-            both = splitting & (self.unreduced | self.reduced) or self.unreduced & self.reduced
-            if both:
-                raise ValueError(
-                    f"PartitionSpec: an axis splits a dimension, or is unreduced, or is reduced; {sorted(map(str, both))}"
-                    f" of {self!r} are two of these"
-                )
+            roles = {"splitting a dimension": splitting, "unreduced": self.unreduced, "reduced": self.reduced}
+            for (one, axes), (other, more) in itertools.combinations(roles.items(), 2):
+                if both := sorted(map(str, axes & more)):
+                    raise ValueError(
+                        f"PartitionSpec: the axes {both} of {self!r} are both {one} and {other}; give each axis one role"
+                    )
         self._hash = None
 
     @property
