@@ -140,7 +140,7 @@ def test_remedies_name_the_index_of_what_comes_from_it(site):
     page = Path(__file__).parents[3] / "docs/install.md"
     name = installation.INSTALL_PAGE.rpartition("/")[2]
     assert page.name == name and (
-        not page.exists() or "Who gave you Bedrax has the address." in page.read_text("utf-8")
+        not page.exists() or "You get the address from the person or company" in page.read_text("utf-8")
     )
 
 

@@ -1,6 +1,8 @@
 """The types of results are cached for primitives of the vocabulary only."""
 
+import copy
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -47,3 +49,12 @@ def test_arguments_of_programs_have_interned_types():
     assert first is second and first == kinds[0]
     split = ShapedArray((3,), np.dtype("float32"), vma=frozenset("i"))
     assert interned(split) is split
+
+
+def test_a_type_of_another_process_has_no_token_of_this_one():
+    """Its number there may be that of another type here, which would get the types of its results."""
+    known = interned(ShapedArray((3,), np.dtype(np.float32)))
+    hash(known)
+    for other in (pickle.loads(pickle.dumps(known)), copy.deepcopy(known)):
+        assert other == known and hash(other) == hash(known)
+        assert other.token is None and interned(other) is known

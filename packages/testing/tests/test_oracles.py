@@ -15,7 +15,9 @@ def test_a_name_is_refused_before_its_version_and_taken_from_it_on(monkeypatch):
         if right:
             oracles.require("scipy.special.expi")
         else:
-            with pytest.raises(pytest.skip.Exception, match=f"no oracle in scipy {version}: before 1.16.3, it is NaN"):
+            with pytest.raises(
+                pytest.skip.Exception, match=f"is not an oracle in scipy {version}: before 1.16.3, it is NaN"
+            ):
                 oracles.require("scipy.special.erf", "scipy.special.expi")
     monkeypatch.setattr(scipy, "__version__", "1.0")
     oracles.require("scipy.special.erf")  # no row

@@ -163,6 +163,10 @@ class ShapedArray(AbstractValue):
 
     layout: None = None  # see __init__
 
+    def __getstate__(self) -> Any:
+        fields, slots = object.__getstate__(self)
+        return fields, slots | {"_hash": None, "token": None}  # both are numbers of this process
+
     @property
     def ndim(self) -> int:
         return len(self.shape)

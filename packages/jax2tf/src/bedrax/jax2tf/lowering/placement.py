@@ -9,7 +9,7 @@ from bedrax.xla_backend.sharding import Sharding
 
 @tf_rules.rule(reshard_p, kind="XlaSharding")
 def _reshard(ctx, x, *, to, src):
-    if not isinstance(to, Sharding) or len(to.device_set) == 1 or to.is_fully_replicated or not ctx.enable_xla:
+    if not isinstance(to, Sharding) or to.num_devices == 1 or to.is_fully_replicated or not ctx.enable_xla:
         return x
     if tf.executing_eagerly():
         raise ValueError(
