@@ -17,7 +17,7 @@ OF_VALUES = {"trim_zeros", "unique", "unstack"}  # the shapes of their results d
 
 
 def along_axes() -> list[str]:
-    """The functions of NumPy with an `axis` that need one array, and those that take a share in [0, 1] besides."""
+    """The functions of NumPy with an `axis` and one required array, and those that also require a quantile `q`."""
     found = []
     for name in sorted(set(dir(jnp)) & set(dir(np)) - OTHERWISE):
         f = getattr(jnp, name)

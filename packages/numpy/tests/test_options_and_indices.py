@@ -161,7 +161,7 @@ MASK = np.array([1, 0, 1])
 )
 @pytest.mark.parametrize("where", [MASK, np.float32(MASK), 1])
 def test_a_mask_of_a_reduction_is_boolean(reduce, where):
-    """Numbers would be weights in one reading, and whether they are 0 in another."""
+    """A mask of numbers is ambiguous: it could mean weights, or the elements that are not 0."""
     x = np.float32([1, 2, 3])
     with pytest.raises(ValueError, match="where is None or an array of booleans"):
         reduce(x, where=where)

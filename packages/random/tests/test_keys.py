@@ -369,7 +369,7 @@ def test_keys_are_close_where_they_are_equal():
 
 
 def test_keys_of_a_process_are_a_part_of_an_array():
-    """`pmap` in a run of several processes makes one array of their keys. Keys met the check of parts as integers."""
+    """`pmap` in a run of several processes makes one array of their keys. Their parts were checked as integers."""
     backend = pytest.importorskip("bedrax.xla_backend.clients")
     from bedrax.parallel import Mesh, PartitionSpec
     from bedrax.parallel.process_parts import own_parts, whole_arrays

@@ -535,7 +535,7 @@ def test_the_type_of_keys():
 
 
 class Holder:
-    """An array by its method alone."""
+    """An object whose only conversion to an array is `__jax_array__`."""
 
     def __init__(self, x):
         self.x = np.asarray(x, np.float32)

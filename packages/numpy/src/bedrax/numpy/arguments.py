@@ -17,12 +17,12 @@ from bedrax.lax import promotion
 
 
 def arrays(name: str, *xs: ArrayLike) -> list[Array]:
-    """Each argument as an array of its own dtype; `name` is that of the function, for errors."""
+    """Each argument as an array of its own dtype. Errors name the function `name`."""
     return [lax.asarray(promotion.operand(name, x, i)) for i, x in enumerate(xs)]
 
 
 def array(name: str, x: ArrayLike, position: int = 0) -> Array:
-    """One argument as an array; `position` is its number among them, for errors."""
+    """One argument as an array. Errors name the function `name` and the argument's `position`."""
     return lax.asarray(promotion.operand(name, x, position))
 
 
@@ -37,8 +37,10 @@ def inexact(name: str, *xs: ArrayLike) -> list[Array]:
 
 
 def aligned(x: Any, like: Any) -> Any:
-    """`x` with leading axes of size 1, as many as `like` has more: broadcasting joins the two without a promotion of
-    ranks, which users may have forbidden for their own code."""
+    """`x` with leading axes of size 1, so that its rank is at least that of `like`.
+
+    Broadcasting the two promotes no rank then. The user's option may forbid such promotions.
+    """
     more = like.ndim - x.ndim
     if more <= 0:
         return x
@@ -46,7 +48,7 @@ def aligned(x: Any, like: Any) -> Any:
 
 
 def axis_index(axis: Any, ndim: int) -> int:
-    """An axis, maybe negative, as one in ``range(ndim)``.
+    """A possibly negative axis as a number in ``range(ndim)``.
 
     Raises:
       numpy.exceptions.AxisError: it is out of bounds (a ValueError, and an IndexError).
@@ -118,7 +120,7 @@ def mask_of(name: str, where: Any) -> Any:
 
 
 def zero_like(aval: Any) -> Any:
-    """0 as a scalar of equal weakness. A value compared with it keeps its type."""
+    """The scalar 0 of the dtype and weak type of `aval`. An operation of a value with it keeps the value's type."""
     zero = np.zeros((), aval.dtype)[()]
     return zero.item() if aval.weak_type else zero
 

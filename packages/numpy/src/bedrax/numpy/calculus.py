@@ -21,7 +21,7 @@ __all__ = ["convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "tr
 def diff(
     a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
 ) -> Array:
-    """Differences of neighbours, `n` times; of booleans, whether they differ.
+    """Differences of neighbours, computed `n` times. For booleans: whether neighbours differ.
 
     Args:
       a: array of rank 1 or more.

@@ -20,7 +20,7 @@ _SCALARS = (bool, int, float, complex)
 
 
 def _placed(x: Array, source: Any, device: Any, out_sharding: Any) -> Array:
-    """A new array at the place of the arguments, or where the context has arrays of the host's data."""
+    """Place `x` by `device` or `out_sharding`. Without both, the executor places arrays that are made of host data."""
     if device is None and out_sharding is None:
         return x if isinstance(source, Array) or not executors.any_offered() else executors.get().made_here(x)
     return place(x, device, out_sharding)
@@ -89,7 +89,7 @@ def asarray(
     device: Any = None,
     out_sharding: Any = None,
 ) -> Array:
-    """`a` as an array, itself where it is one already.
+    """`a` as an array. The result may be `a` itself.
 
     Args:
       a, dtype, order, device, out_sharding: as in `array`.
@@ -312,7 +312,7 @@ def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None
 
 
 def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None, out_sharding: Any = None) -> Array:
-    """An array of zeros: memory without a value does not exist here.
+    """Return an array of zeros. Memory is never left uninitialized, as NumPy leaves it.
 
     Args:
       shape: an int or a sequence of ints.
@@ -566,7 +566,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
 
 def _stored(dtype: DTypeLike) -> Any:
-    """The dtype of stored elements: those of Python's types have NumPy's width, whether x64 is on or off."""
+    """The dtype of stored elements. ``int``, ``float``, ... mean NumPy's dtypes, with x64 on or off."""
     return np.dtype(dtype) if isinstance(dtype, type) and dtype in _SCALARS else dtypes.as_dtype(dtype)
 
 

@@ -99,7 +99,7 @@ def vectorize(
 
 
 def _check_results(results: tuple, terms: Sequence, sizes: dict, signature: str | None) -> None:
-    """Raise where results do not have the core dimensions that the signature promises."""
+    """Raise if the results do not have the core dimensions of the signature."""
     if len(results) != len(terms):
         raise TypeError(f"vectorize: {len(results)} results, but signature {signature} has {len(terms)}")
     for r, term in zip(results, terms, strict=True):

@@ -83,7 +83,7 @@ NEW, ARRAYS = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """`size` positions from `start`, each `stride` after the other. The start may be computed; it is moved so that they fit.
+    """`size` positions from `start` in steps of `stride`. The start may be computed; it is clamped into bounds.
 
     Examples:
 
@@ -132,7 +132,7 @@ class Plan(NamedTuple):
         return tuple(out)
 
     def kept(self, axis: int) -> int:
-        """The length of the part of an axis that stays."""
+        """The number of positions of an axis that the index keeps."""
         kind = self.axes[axis]
         return self.shape[axis] if kind[0] == FULL else kind[1] if kind[0] == WINDOW else kind[2]
 
@@ -250,7 +250,7 @@ def _entry(i: Any, position: int) -> Any:
 
 
 class _Reading(NamedTuple):
-    """The meaning of an index for all values in it.
+    """The plan of an index, and the roles of the values in it.
 
     Attributes:
       plan: the static part.
@@ -508,7 +508,7 @@ def _reading(shape: tuple, forms: tuple) -> _Reading:
 
 
 def _with_axes_of_flags(shape: tuple, forms: tuple, missing: int) -> tuple:
-    """A scalar bool is an index array for an axis of length 1 made for it."""
+    """The shape with a new axis of length 1 for each scalar bool, which is then an index array for this axis."""
     new: list[Any] = []
     axis = 0
     for form in forms:

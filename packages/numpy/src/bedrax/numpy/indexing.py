@@ -213,7 +213,7 @@ def _index_dtype(shape: tuple, kinds: set = frozenset()) -> np.dtype:
 
 
 def takes_nothing(plan: Plan, kinds: tuple[Any, ...] = (POINT, ARRAY)) -> bool:
-    """Whether an axis without elements has an index of these kinds, and the result has no element.
+    """Whether an index of these kinds indexes an axis of length 0.
 
     Raises:
       IndexError: the result has an element.

@@ -183,7 +183,7 @@ _FILL = {"edge": _edge, "wrap": _wrap}
 
 
 def _mirror(x: Array, axis: int, width: Width, symmetric: bool, odd: bool) -> Array:
-    """Reflection with the last element (symmetric) or without; as often as it takes."""
+    """Pad by reflection, with the last element (symmetric) or without it, repeated until the padding has its width."""
     before, after = width
     if not symmetric and dims.definitely_equal(x.shape[axis], 1):
         return _edge(x, axis, width)  # no element beyond the edge to reflect

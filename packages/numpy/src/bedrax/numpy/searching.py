@@ -1,4 +1,4 @@
-"""Elements by position: `where`, `nonzero` and variants, `take`, `put`, `extract`, and indices from indices."""
+"""Elements by position: `where`, `nonzero` and variants, `take`, `put`, `extract`, and conversions of indices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _size(name: str, size: Any, mask: Any) -> Any:
 
 
 def _positions(mask: Any, size: Any) -> Any:
-    """Positions of the first `size` true elements of a vector; its length if there are fewer."""
+    """Positions of the first `size` true elements of a vector. Its length stands for each missing one."""
     dtype = positions.dtype_for(mask.shape[0])
     if dims.definitely_equal(size, 0) or dims.definitely_equal(mask.shape[0], 0):
         return lax.full((size,), mask.shape[0], dtype)
@@ -129,7 +129,7 @@ def where(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """`x` where `condition` holds, else `y`; with `condition` alone, where it holds (as `nonzero`).
+    """`x` where `condition` holds, else `y`. With `condition` alone: the positions where it holds, as `nonzero`.
 
     Args:
       condition: array of bool; numbers hold where they are not zero.

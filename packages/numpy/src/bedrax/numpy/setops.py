@@ -292,7 +292,7 @@ def _select(mask: Array, name: str, size: Any, xs: list, fills: list) -> list:
 
 
 def _filling(like: Array, size: Any, fill: Any) -> Array:
-    """The result if there are no values."""
+    """The result of a set function without values: `size` elements that are `fill`, or none."""
     return jnp.full((0 if size is None else operator.index(size),), 0 if fill is None else fill, like.dtype)
 
 

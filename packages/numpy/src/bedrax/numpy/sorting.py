@@ -282,7 +282,7 @@ def sort_complex(a: ArrayLike) -> Array:
 
 
 def _ranks(x: Array) -> tuple[Array, ...]:
-    """Real numbers whose order, of one after the other, is that of `lax.sort`: integers in place of floats, whose NaN is no order.
+    """Arrays of real numbers whose lexicographic order is that of `lax.sort`. Integers replace floats.
 
     The bits of a positive float ascend with it. Those of a negative one descend. Both zeros are equal, and every NaN is last.
     """

@@ -274,7 +274,7 @@ def _quantile_weights(weights, a, axis, axes):
 
 
 def _sorted_quantile(a, q, isnan, method, ignore_nan):
-    """Quantiles along the last axis, where all of `q` stand in the result."""
+    """Quantiles of `a` along its last axis. The last axis of the result runs over `q`."""
     ordered = lax.sort(a, a.ndim - 1)
     wide = q.dtype
     n = a.shape[-1]

@@ -93,7 +93,7 @@ class ufunc:
 
     @property
     def identity(self) -> Any:
-        """The neutral element, from which an empty reduction starts. None: there is none."""
+        """The neutral element, from which an empty reduction starts; None if the function has none."""
         return self._identity
 
     def __repr__(self) -> str:

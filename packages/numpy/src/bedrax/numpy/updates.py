@@ -239,7 +239,7 @@ def _values(x: Any, values: Any, name: str) -> Any:
 
 
 def _fits(dtype: np.dtype, given: np.dtype, weak: bool) -> bool:
-    """Whether conversion between kinds keeps values: within a kind, widths may differ."""
+    """Whether both dtypes are of one kind: integers, floats or complex numbers. Their widths may differ."""
     kinds = (dtypes.is_integer, dtypes.is_floating, dtypes.is_complex)
     return any(kind(dtype) and kind(given) for kind in kinds)
 

@@ -1,4 +1,4 @@
-"""Window functions, and the Bessel function that Kaiser's needs."""
+"""Window functions, and the Bessel function in Kaiser's window."""
 
 from __future__ import annotations
 

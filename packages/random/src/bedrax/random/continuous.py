@@ -50,7 +50,7 @@ __all__ = [
 
 
 def scalar(x: Any, dtype: np.dtype) -> np.ndarray:
-    """A constant."""
+    """`x` as a NumPy array of rank 0 of `dtype`."""
     return np.asarray(x).astype(dtype)
 
 
@@ -245,7 +245,7 @@ def _gumbels_high(key, shape, dtype):
 
 
 def gumbel_function(mode: str | None) -> Callable[..., Any]:
-    """The sampler of that mode: a function of a key, a shape and a dtype."""
+    """The sampler of a mode (None: of the option): a function of a key, a shape and a dtype."""
     if mode is None:
         mode = "high" if flags.high_dynamic_range_gumbel.value else "low"
     if mode == "low":

@@ -106,7 +106,7 @@ def _inverted(key, shape, dtype, rate):
 
 
 def _expanded(key, shape, dtype, rate):
-    """The number less its rate, to be rounded down: an expansion of the quantile about a normal number.
+    """Poisson numbers minus their rate, not yet rounded down: an expansion of the quantile about a normal number.
 
     M. B. Giles, "Algorithm 955: approximation of the inverse Poisson cumulative distribution function", ACM TOMS 42
     (2016): the expansion in powers of the root of the rate, up to the power -1 of the rate.

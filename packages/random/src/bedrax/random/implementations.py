@@ -104,7 +104,7 @@ implementations: dict[str, KeyImplementation] = {}
 
 
 def register(implementation: KeyImplementation) -> KeyImplementation:
-    """Make an implementation known by its name; a second one of the same name is an error."""
+    """Register an implementation under its name. Raises ValueError if the name is registered."""
     if implementation.name in implementations:
         raise ValueError(f"an implementation of keys named {implementation.name!r} is registered already")
     implementations[implementation.name] = implementation
@@ -118,7 +118,7 @@ for _name, (_c, _tag) in block_ciphers.ciphers.items():
 
 
 def find(spec: KeyImplementation | str | None = None) -> KeyImplementation:
-    """The implementation of that name (or itself, or of that key dtype); None: of ``jax_default_prng_impl``.
+    """The implementation for a name, an implementation or a key dtype; None: for the option ``jax_default_prng_impl``.
 
     Raises:
       ValueError: no implementation has that name.

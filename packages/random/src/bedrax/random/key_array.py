@@ -194,7 +194,7 @@ class KeyArray(Array):
         return self.base.unsafe_buffer_pointer()
 
     def copy(self) -> KeyArray:
-        """The same keys in a buffer of their own."""
+        """The same keys in a new buffer."""
         import copy
 
         return KeyArray(self.aval.dtype, copy.copy(self.base))
@@ -230,7 +230,7 @@ class KeyArray(Array):
         __int__ = __float__ = __complex__ = __index__ = _no_number
 
     def item(self, *args: Any) -> None:
-        """Keys have no Python scalar."""
+        """Raise TypeError: keys have no Python scalar."""
         self._no_number()
 
     tolist: Callable[..., Any] = item

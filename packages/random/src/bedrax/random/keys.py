@@ -1,4 +1,4 @@
-"""Making keys, splitting them, and going between keys and the numbers they are made of."""
+"""Making keys, splitting them, and conversions between keys and their numbers."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def typed_keys(keys: Any) -> tuple[Any, bool]:
 
 
 def single_key(name: str, key: Any) -> tuple[Any, bool]:
-    """`typed_keys`, which must be one key; `name` is the function that messages name."""
+    """`typed_keys` of one key. Raises ValueError, which names the function `name`, if `key` is an array of keys."""
     if type(key) is KeyArray and not key.aval.shape:
         return key, False
     typed, untyped = typed_keys(key)
@@ -266,7 +266,7 @@ def key_impl(keys: Array) -> str:
 
 
 def clone(key: ArrayLike) -> Array:
-    """The same key, which key-reuse checks take for a new one.
+    """The same key. Key-reuse checks treat it as a new one.
 
     Examples:
 

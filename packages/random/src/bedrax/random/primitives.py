@@ -121,7 +121,7 @@ def _clone_type(keys):
 
 
 def without_implementation(params: dict[str, Any]) -> dict[str, Any]:
-    """Jaxprs print the parameters that the types of keys do not show."""
+    """The parameters that printed programs show: all except `impl`, which the types of keys show."""
     return {name: value for name, value in params.items() if name != "impl"}
 
 
@@ -180,7 +180,7 @@ for _prim, _function in _DECOMPOSITIONS.items():
 
 
 def eager(prim: Primitive, fun: Callable[..., Any], static: tuple[str, ...], keys: bool = True) -> None:
-    """Evaluate `prim`, which `fun` decomposes and whose results are keys or not, by compiling `fun` of bases."""
+    """Evaluate `prim` by compiling `fun`, its decomposition on bases. `keys`: whether the results are keys."""
     program = one_program(fun, static=static, everywhere=True)
 
     def impl(*args, **params):

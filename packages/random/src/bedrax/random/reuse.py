@@ -97,7 +97,7 @@ def marks_of(x: Any) -> np.ndarray | None:
 
 
 class Operation(NamedTuple):
-    """An operation as it is read.
+    """The operation to check.
 
     Attributes:
       avals: the types of its results.

@@ -111,7 +111,7 @@ def bits(key: ArrayLike, bit_width: int, shape: tuple[int, ...]) -> Array:
 
 
 def joined(high: Array, low: Array) -> Array:
-    """Numbers of 64 bits of two words each."""
+    """Numbers of 64 bits from their high and low words."""
     u64 = np.dtype(np.uint64)
     high, low = (lax.convert_element_type(x, u64) for x in (high, low))
     return lax.bitwise_or(lax.shift_left(high, np.uint64(32)), low)

@@ -129,7 +129,7 @@ def _grown(span, empty, one):
 
 
 def _clamped(bound, limits, dtype):
-    """A bound as `dtype`, brought into the target's range; and whether it was above that."""
+    """A bound as `dtype`, clamped to `limits`, and whether it was above them."""
     aval = aval_of(bound)
     if not dtypes.is_integer(aval.dtype):
         bound = lax.convert_element_type(bound, dtypes.default_int_dtype())

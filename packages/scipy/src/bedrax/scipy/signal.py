@@ -233,7 +233,7 @@ def correlate2d(
 
 
 def _without_line(x: Array) -> Array:
-    """The last axis less the line of least squares."""
+    """`x` minus the line of least squares along its last axis."""
     n = x.shape[-1]
     t = np.arange(n) - (n - 1) / 2
     norm = float(np.sum(t * t))
@@ -249,7 +249,7 @@ def _without_line(x: Array) -> Array:
 def detrend(
     data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
 ) -> Array:
-    """Data less a trend.
+    """Subtract a trend from data.
 
     Args:
       data: array.
@@ -286,7 +286,7 @@ _COSINE_WINDOWS = {"hann": (0.5, 0.5), "hamming": (0.54, 0.46), "blackman": (0.4
 
 
 def _window(window, nperseg: int) -> Array | np.ndarray:
-    """A periodic window by name; or one given as values."""
+    """The periodic window of a name, or the given values of a window."""
     if isinstance(window, str) and window in _COSINE_WINDOWS:
         t = 2 * math.pi * np.arange(nperseg) / nperseg
         return sum((-1) ** k * a * np.cos(k * t) for k, a in enumerate(_COSINE_WINDOWS[window]))

@@ -26,7 +26,7 @@ def matrices(name: str, *xs: ArrayLike, square: bool = False) -> list[Array]:
 
 
 def columns(name: str, a: Array, b: Array) -> tuple[Array, Array, bool]:
-    """`a`, and right-hand sides as matrices, both with the batch axes of both; and whether `b` is vectors.
+    """Return `a`, `b` as matrices, both with the joint batch axes, and whether `b` consists of vectors.
 
     A `b` with one axis fewer than `a` and a last axis of the same length is a vector for each matrix, as in NumPy
     before 2. `solve` is the exception.

@@ -1,4 +1,4 @@
-"""The error function and others made of it: normal distribution, Dawson's, Faddeeva's, Fresnel's, Owen's functions."""
+"""The error function and functions based on it: normal distribution, Dawson's, Faddeeva's, Fresnel's, Owen's functions."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ _OUTSIDE = {
 
 
 def _exp(x):
-    """NaN of NaN: where XLA's compiler for CPUs finds out that an operand is always NaN, its exp is whatever lies in memory."""
+    """`exp` that returns NaN for NaN. XLA for CPUs returns undefined values for an operand that is always NaN."""
     return jnp.where(jnp.isnan(x), jnp.nan, jnp.exp(x))
 
 

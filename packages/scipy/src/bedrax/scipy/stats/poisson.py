@@ -30,9 +30,10 @@ def _cdf(k, mu):
 
 
 def _entropy(mu):
-    """The sum of ``-p log(p)`` for small mu, where 220 terms are all; then the expansion in 1 / mu.
+    """The sum of ``-p log(p)`` if mu is small, and the expansion in 1 / mu otherwise. The sum needs 220 terms at most.
 
-    The logarithms of p lose places as mu grows: of floats with fewer places the expansion has all from 25 on.
+    The logarithms of p lose digits as mu grows. For floats narrower than float64, the expansion
+    has all digits from 25 on.
     """
     limit = 100 if mu.dtype == np.float64 else 25
     low = mu <= limit

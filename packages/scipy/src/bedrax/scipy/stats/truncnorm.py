@@ -16,7 +16,7 @@ def _log_difference(x, y):
 
 
 def _log_mass(a, b):
-    """The logarithm of the normal probability of [a, b], from the tail that it lies in."""
+    """The logarithm of the normal probability of [a, b], computed in the tail of the interval."""
     right = a > 0
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
     one_tail = _log_difference(special.log_ndtr(high), special.log_ndtr(low))
