@@ -207,7 +207,7 @@ AT_ROOT = {
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs git's list of the files")
-def test_nothing_stray_lies_at_the_root():
+def test_the_root_has_only_the_listed_files():
     files = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()

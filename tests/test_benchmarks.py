@@ -104,7 +104,7 @@ def test_results_may_differ_by_rounding_of_the_largest_number(tables):
     assert measure.difference([np.arange(3)], [np.arange(3) + 1]) and measure.difference([x], []) == "1 arrays, not 0"
 
 
-def test_means_and_limits_of_both_peers_are_told(benchmarks, tables):
+def test_means_and_targets_of_both_peers_are_reported(benchmarks, tables):
     _, _, Case = benchmarks
     _, report = tables
     every = [

@@ -56,7 +56,7 @@ def test_workflows_have_few_rights_and_an_end(workflow):
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda file: file.stem)
-def test_a_form_has_a_question_that_must_be_answered(form):
+def test_each_form_has_a_required_question(form):
     form = yaml.safe_load(form.read_text(encoding="utf-8"))
     assert {"name", "description", "body"} <= form.keys()
     questions = [part for part in form["body"] if part["type"] != "markdown"]

@@ -45,7 +45,7 @@ def test_the_table_is_true_of_the_installed_jaxlib_and_complete():
         assert {name for name, row in TABLE.items() if row[-1] is True} <= set(rows)
 
 
-def test_what_some_jaxlib_lacks_is_replaced_by_a_capability():
+def test_names_that_some_jaxlib_lacks_have_a_capability():
     assert door.absent(TABLE, set(TAKEN["exact"])) == [], "write a row of versions.CAPABILITIES, and use it"
     assert {answer for row in TABLE.values() for answer in row} - {True, False} <= set(versions.CAPABILITIES)
 

@@ -25,6 +25,6 @@ ALL = [pytest.param(name, marks=MARKS[name]) for name in NAMES if name != "jax"]
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_importing_a_package_offers_what_evaluates(name):
+def test_importing_a_package_offers_an_executor(name):
     program = f"import bedrax.{name}\nfrom bedrax.core import executors\nassert executors.any_offered()"
     subprocess.run([sys.executable, "-c", program], check=True)

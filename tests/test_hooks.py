@@ -64,7 +64,7 @@ def test_targets_exist_in_their_packages():
 
 
 @pytest.mark.parametrize("package", [n for n in METADATA if n != "testing" and n.replace("_", "-") not in BRIDGES])
-def test_what_an_import_registers_is_in_the_metadata(package):
+def test_offers_of_an_import_are_in_the_metadata(package):
     """The import of a package and of those below it registers nothing else; the face registers everything."""
     name = TABLES[package]["tool"]["uv"]["build-backend"]["module-name"]
     program = f"import {name}\nfrom bedrax.core import offers\nfor o in offers._targets.items(): print(*o, sep=' = ')"

@@ -29,7 +29,7 @@ def imported(body):
             yield from imported(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
 
 
-def test_every_file_that_imports_a_library_stands_in_the_table(needs):
+def test_every_file_that_imports_a_library_is_in_the_table(needs):
     files = [
         f for pattern in ("packages/*/tests", "tests", "examples/*/tests") for f in ROOT.glob(f"{pattern}/**/test_*.py")
     ]
@@ -72,7 +72,7 @@ TABLE = [  # installed modules, Python, outcome of a test that needs TensorFlow
 
 
 @pytest.mark.parametrize(("installed", "version", "expected"), TABLE)
-def test_a_library_that_could_be_installed_fails_what_needs_it(needs, monkeypatch, installed, version, expected):
+def test_an_installable_library_that_is_absent_fails_its_tests(needs, monkeypatch, installed, version, expected):
     monkeypatch.setattr(needs.importlib.util, "find_spec", lambda name: True if name in installed else None)
     monkeypatch.setattr(needs.sys, "version_info", (*version, 0))
     if expected == "fails":

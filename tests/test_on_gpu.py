@@ -26,6 +26,6 @@ def test_records_of_a_rehearsal():
     assert "lapack_" in done.stdout.partition("Custom calls that were executed")[2]
 
 
-def test_what_is_refused():
+def test_missing_devices_and_unknown_sections_are_refused():
     assert "no device answers" in run("--device", "gpu", "faq").stderr
     assert "unknown sections ['dance']" in run("dance").stderr

@@ -25,7 +25,7 @@ def test_metadata_name_the_pythons_of_the_table(path):
     assert project["requires-python"] == f">={next(iter(pythons.table()))}"
 
 
-def test_what_always_needs_tensorflow_names_only_the_pythons_that_it_has_wheels_for():
+def test_packages_that_need_tensorflow_name_only_the_pythons_of_its_wheels():
     projects = {
         path.parent.name: tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in pythons.PYPROJECTS
     }
@@ -43,7 +43,7 @@ def test_the_readme_shows_the_table():
     assert shown in (ROOT / "README.md").read_text(encoding="utf-8"), "run tools/pythons.py write"
 
 
-def test_each_python_has_what_is_claimed_of_all():
+def test_each_python_has_a_recorded_smoke_test():
     # `nox -s pythons -- --record` adds these entries.
     for python, row in pythons.table().items():
         assert {"smoke"} <= set(row["passed"]), f"not recorded for Python {python}"

@@ -66,7 +66,7 @@ def test_work_grows_with_the_size(name, size, step):
     assert kept_c - kept_b <= step * (kept_b - kept_a) * 1.15 + 50, "objects"
 
 
-def test_a_derivative_of_a_high_order_is_no_explosion():
+def test_the_size_of_derivatives_grows_polynomially_with_the_order():
     """The number of operations grows with a power of the order; eight orders more would be 256 times as many."""
 
     def operations(order):
@@ -103,7 +103,7 @@ def test_every_curve_has_a_program_and_is_drawn():
     assert cells[1:5] == ("20 µs per operation", "40 µs", "0.5", "2"), cells
 
 
-def test_the_page_shows_what_was_measured(tmp_path):
+def test_the_page_shows_the_measurements(tmp_path):
     folder = page.__file__.rpartition("/")[0]
     with open(f"{folder}/results.json", encoding="utf-8") as file:
         results = json.load(file)

@@ -49,7 +49,7 @@ def test_pages_are_cut_into_units(tmp_path, name, text, units):
     assert [u.strip("\n") for u in page["units"]] == [u.strip("\n") for u in units]
 
 
-def test_what_becomes_of_units():
+def test_outcomes_of_units():
     page = {"name": "p", "units": ["x = 1\n", "x / 0\n", ">>> x\n2\n", ">>> x\n1\n"]}
     (_, first), (_, second), (_, third), (_, last) = run_units.outcomes(sys.executable, page)
     assert first == last == "ok" and second.startswith("ZeroDivisionError") and third.startswith("AssertionError")

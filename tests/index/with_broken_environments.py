@@ -63,7 +63,7 @@ def environment(tmp_path):
     shutil.rmtree(made.folder, ignore_errors=True)
 
 
-def test_a_sound_one_and_faults_of_variables_and_folders(environment, tmp_path):
+def test_the_doctor_finds_faults_of_variables_and_folders(environment, tmp_path):
     assert environment.doctor() == {}
     assert environment.doctor(JAX_ENABEL_X64="1").keys() == {"misspelt-variable"}
     assert environment.doctor(JAX_ENABLE_X64="perhaps").keys() >= {"options"}

@@ -226,7 +226,7 @@ def installer(request, tmp_path, addresses):
 
 
 @on_each_python((Pip, "HTML"), (PipFirst, "JSON"), (Uv, "HTML"))
-def test_the_whole_and_others_on_top_and_back_and_forth(installer):
+def test_bedrax_and_its_dependents_are_installed_removed_and_replaced(installer):
     installer.add("bedrax")
     assert_ours(installer)
     before = installed(installer)

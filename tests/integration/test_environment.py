@@ -24,7 +24,7 @@ def test_jax_imports_as_this_repository_s():
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_library_of_the_ecosystem_asks_for_jax_and_got_this_one(library):
+def test_libraries_of_the_ecosystem_require_jax(library):
     names = {re.match(r"[\w.-]+", r)[0] for r in importlib.metadata.requires(library)}
     assert "jax" in names
 

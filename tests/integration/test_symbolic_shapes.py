@@ -437,5 +437,5 @@ def test_one_program_for_all_sizes(name, way):
         _check(name, way)
 
 
-def test_few_fail():
+def test_few_records_fail():
     assert len(FAIL["export"]) + len(FAIL["graph"]) <= 2 * len(CASES) / 200

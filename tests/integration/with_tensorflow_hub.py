@@ -67,7 +67,7 @@ def test_loaded(answers):
     assert max(answers[how] for how in ("loaded", "signature", "pipeline")) < LIMIT
 
 
-def test_fitted_around(answers):
+def test_a_frozen_layer_stays_unchanged_during_training(answers):
     """A layer that is not trainable stays unchanged, while Keras trains the other layers."""
     found = answers["frozen"]
     assert found["trainable"] == 0 and found["kept"]

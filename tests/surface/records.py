@@ -347,13 +347,13 @@ _FILES = "packages/jax/tests/test_files_and_refusals.py"
 ELSEWHERE: dict[str, str] = {
     **{f"numpy.{name}": f"{_FILES}::test_arrays_in_files" for name in ("load", "save", "savez")},
     **{
-        name: f"{_FILES}::test_what_is_refused_says_why"
+        name: f"{_FILES}::test_unsupported_functions_raise_the_reason"
         for name in ("numpy.fromfile", "numpy.fromiter", "lax.psend", "lax.precv")
     },
     "random.Key": "packages/random/tests/test_samplers.py::test_the_type_of_keys",
     "lax.rng_uniform": "packages/numpy_backend/tests/test_random_bits.py::test_rng_uniform_is_in_range",
     "numpy.trim_zeros": "packages/numpy/tests/test_arrays.py::test_call_is_numpys",
-    "lax.pcast": "packages/parallel/tests/test_shard_map.py::test_types_of_what_varies",
+    "lax.pcast": "packages/parallel/tests/test_shard_map.py::test_types_have_the_axes_over_which_values_vary",
     "lax.ragged_all_to_all": "packages/xla_backend/tests/test_shard_map.py::test_programs",
     "nn.scaled_dot_general": "packages/nn/tests/test_attention.py::test_scaled_formats",
     "nn.scaled_matmul": "packages/nn/tests/test_attention.py::test_scaled_matmul",

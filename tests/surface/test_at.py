@@ -88,7 +88,7 @@ def test_at(name, compiled):
 
 
 @pytest.mark.parametrize("method", [*methods.UPDATES, "get"])
-def test_promises_change_nothing_where_they_hold(method):
+def test_true_promises_change_no_result(method):
     index, given = np.array([0, 2, 3]), [] if method == "get" else [X[:3]]
     plain = getattr(jnp.asarray(X).at[index], method)(*given)
     promised = getattr(jnp.asarray(X).at[index], method)(*given, indices_are_sorted=True, unique_indices=True)

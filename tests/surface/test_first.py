@@ -36,7 +36,7 @@ def comparable(text):
     return re.sub(r"0x[0-9a-f]+", "0x", text)
 
 
-def test_the_first_use(tmp_path):
+def test_each_function_may_be_used_first(tmp_path):
     chosen = [c for c in calls() if zlib.crc32(f"{c[0]} {c[1]}".encode()) % min(SHARE, 8) == 0]
     assert len(chosen) > (600 if SHARE == 1 else 60)
     file = tmp_path / "calls"

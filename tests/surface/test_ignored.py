@@ -32,7 +32,7 @@ def test_unread_parameters_are_found():
 
 
 @pytest.mark.needs("tensorflow")  # all modules of the face are imported
-def test_every_parameter_is_read_or_stands_in_the_table():
+def test_every_parameter_is_read_or_is_in_the_table():
     found, table = arguments.silent(), {name for names in IGNORED.values() for name in names}
     missing = [sorted(names) for names in found if not names & table]
     assert not missing, f"read them, raise for them, or give the reason in ignored.py: {missing}"

@@ -20,7 +20,7 @@ def test_names_are_here_or_have_a_reason():
     assert 1 - len(missing) / total >= 0.99, f"{len(missing)} of {total} names are missing: {missing}"
 
 
-def test_reasons_are_for_what_is_missing():
+def test_reasons_are_for_missing_names_only():
     plain = [path for path in unsupported.missing if not path.startswith("jax._src") and "*" not in path]
     assert plain and not [path for path in plain if interface.find(path) is not None]
     assert all(len(why) > 20 for why in unsupported.missing.values())
@@ -33,7 +33,7 @@ def test_parameters_are_upstreams_or_have_a_reason():
     assert sorted(table) == sorted(found), "these are as upstream's now, or twice in the table"
 
 
-def test_isinstance_takes_what_it_takes_upstream():
+def test_isinstance_accepts_the_classes_that_upstream_accepts():
     wrong, allowed = set(interface.not_classes()), {path for paths in NOT_CLASSES.values() for path in paths}
     assert not wrong - allowed, f"make them classes or unions of classes without parameters: {sorted(wrong - allowed)}"
     assert not allowed - wrong, f"isinstance takes these now: {sorted(allowed - wrong)}"

@@ -259,8 +259,8 @@ _CACHE = "packages/xla_backend/tests/test_compilation_cache.py"
 _RETRACING = "packages/xla_backend/tests/test_retracing.py"
 # option -> the test that observes it.
 TESTED = {
-    "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_jit_and_errors.py::test_checking_leaks_finds_them_at_once",
-    "jax_enable_checks": "packages/core/tests/test_kernel.py::test_what_is_derived_from_a_program_is_checked_where_it_is_asked_for",
+    "jax_check_tracer_leaks": "packages/numpy_backend/tests/test_jit_and_errors.py::test_check_tracer_leaks_raises_at_the_end_of_a_trace",
+    "jax_enable_checks": "packages/core/tests/test_kernel.py::test_derived_programs_are_checked_under_enable_checks",
     "jax_explain_cache_misses": "packages/jax/tests/test_options.py::test_cache_misses_are_explained",
     "jax_pprint_use_color": "packages/core/tests/test_printing.py::test_colors_on_a_terminal",
     "jax_show_progress": "packages/inspect/tests/test_progress.py::test_a_long_compilation_shows_its_progress",
@@ -270,9 +270,9 @@ TESTED = {
     "jax_traceback_filtering": "packages/core/tests/test_source.py::test_our_frames_are_removed",
     "jax_logging_level": "packages/core/tests/test_config.py::test_logging",
     "jax_debug_log_modules": "packages/core/tests/test_config.py::test_logging",
-    "jax_debug_leaked_clients_on_clear_backends": "packages/xla_backend/tests/test_clients.py::test_who_holds_on_to_a_client_is_told",
-    "jax_transfer_guard": f"{_OPTIONS}::test_a_guard_refuses_transfers_that_nobody_asked_for",
-    "jax_transfer_guard_host_to_device": f"{_OPTIONS}::test_a_guard_refuses_transfers_that_nobody_asked_for",
+    "jax_debug_leaked_clients_on_clear_backends": "packages/xla_backend/tests/test_clients.py::test_the_error_names_the_platforms_of_clients_still_in_use",
+    "jax_transfer_guard": f"{_OPTIONS}::test_a_guard_refuses_implicit_transfers",
+    "jax_transfer_guard_host_to_device": f"{_OPTIONS}::test_a_guard_refuses_implicit_transfers",
     "jax_transfer_guard_device_to_host": f"{_OPTIONS}::test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime",
     "jax_array_garbage_collection_guard": f"{_OPTIONS}::test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime",
     "jax_thread_guard": "packages/processes/tests/test_runs.py::test_the_thread_guard_refuses_computations_of_all_processes_in_other_threads",
@@ -283,7 +283,7 @@ TESTED = {
     "jax_default_device": "packages/xla_backend/tests/test_placement.py::test_eight_cpu_devices",
     "jax_compilation_cache_dir": f"{_CACHE}::test_a_program_is_compiled_once_for_all_processes",
     "jax_first_calls_by_numpy": "packages/xla_backend/tests/test_first_calls.py::test_placement_commitment_and_weak_types_are_those_of_a_program",
-    "jax_compilation_cache_check_contents": f"{_CACHE}::test_an_entry_can_be_compared_with_what_is_compiled_now",
+    "jax_compilation_cache_check_contents": f"{_CACHE}::test_an_entry_is_compared_with_a_new_compilation",
     "jax_persistent_cache_min_compile_time_secs": f"{_CACHE}::test_fast_compilations_are_not_kept",
     **dict.fromkeys(
         (

@@ -119,5 +119,5 @@ def test_the_error_names_the_function_and_the_argument(name):
             assert any(rest.startswith(f"an array or a number is needed{p}") for p in places_of(record, place)), text
 
 
-def test_no_exception_is_left_over():
+def test_every_exception_names_a_function():
     assert {*OF_TREES, *OF_NUMPY, *OF_OTHER_THINGS, *CONVERTED} <= FUNCTIONS.keys()

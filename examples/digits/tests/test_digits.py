@@ -28,7 +28,7 @@ def python(code: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
 
 
-def test_the_whole_way(tmp_path):
+def test_the_example_trains_exports_and_runs_everywhere(tmp_path):
     # `nox -s demo` runs the other API and the other kind of checkpoint.
     here = [name for name in parts.EXPORTS if parts.why_left_out(name) is None]
     result = run("examples.digits", "--api", "linen", "--checkpoint", "msgpack", "--out", tmp_path)
@@ -87,7 +87,7 @@ def test_a_model_that_has_not_learned_fails(tmp_path):
     assert "requirement is not met" in result.stdout
 
 
-def test_agreement_tells_right_from_wrong():
+def test_agreement_is_bad_for_different_outputs_and_nan():
     code = """
 import numpy as np
 from examples.digits.__main__ import agreement

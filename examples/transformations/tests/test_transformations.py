@@ -81,7 +81,7 @@ def test_bounds_of_increasing_functions_are_their_values():
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), found, by_scan(f32(x)))
 
 
-def test_what_an_interval_cannot_decide_is_refused():
+def test_a_condition_that_an_interval_does_not_decide_is_refused():
     with pytest.raises(NotImplementedError, match="no bounds of the results of gt"):
         bounds(lambda x: by_cond(x > 0, x))((f32(-1), f32(1)))
 

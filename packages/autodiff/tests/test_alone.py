@@ -53,7 +53,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_messages_name_what_is_installed(run, name):
+def test_messages_name_no_package_that_is_absent(run, name):
     text = run(name)
     for sentence in MISTAKES[name]:
         assert sentence in text, text

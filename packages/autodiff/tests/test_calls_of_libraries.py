@@ -30,7 +30,7 @@ PLACED = {
 
 @pytest.mark.parametrize("name", PLACED)
 @pytest.mark.parametrize("placement", ["sharding", "out_sharding"])
-def test_a_placement_that_is_none(name, placement):
+def test_a_placement_of_none_changes_nothing(name, placement):
     f, open_placement = PLACED[name], {placement: None}
     expected = f(X)
     for run in (lambda x: f(x, **open_placement), jit(lambda x: f(x, **open_placement))):
@@ -60,7 +60,7 @@ def test_axes_of_length_1(name):
 
 
 @pytest.mark.parametrize("shapes", [((3,), (2, 3)), ((2, 3), (4, 3))])
-def test_other_shapes_are_refused(shapes):
+def test_operands_of_different_shapes_are_refused(shapes):
     with pytest.raises(TypeError):
         lax.mul_p.bind(*[np.ones(s, np.float32) for s in shapes])
     with pytest.raises(TypeError):

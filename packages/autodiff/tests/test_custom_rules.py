@@ -71,7 +71,7 @@ def test_arguments_by_keyword_and_default():
         scale(k=3.0)
 
 
-def test_none_stands_for_zero():
+def test_none_from_a_backward_rule_is_a_zero_cotangent():
     f = product(bwd=lambda r, ct: (None, lax.mul(ct, r[0])))
     assert [float(x) for x in grad(f, argnums=(0, 1))(2.0, 3.0)] == [0, 2]
 
@@ -104,7 +104,7 @@ def test_forward_over_reverse_differentiates_the_rule():
         ({"bwd": lambda r, ct: (np.ones(2, f32), ct)}, ValueError, r"expected float32\[\], .*got float32\[2\]"),
     ],
 )
-def test_what_is_said_of_a_wrong_rule(rules, error, text):
+def test_a_wrong_vjp_rule_raises_its_error(rules, error, text):
     with pytest.raises(error, match=text):
         grad(product(**rules))(2.0, 3.0)
 
@@ -127,7 +127,7 @@ def test_arguments_that_are_no_arrays():
         jit(lambda n, x: apply(n, x))(3, 1.0)
 
 
-def test_closing_over_what_is_differentiated_is_an_error():
+def test_closing_over_a_differentiated_value_is_an_error():
     def outer(y):
         f = custom_vjp(lambda x: lax.mul(x, y))
         f.defvjp(lambda x: (lax.mul(x, y), None), lambda r, ct: (lax.mul(ct, y),))
@@ -204,14 +204,14 @@ def test_symbolic_zeros_in_forward_mode():
         (lambda p, t: (p[0], np.float16(1)), r"got float16\[\]"),
     ],
 )
-def test_what_is_said_of_a_wrong_jvp_rule(rule, text):
+def test_a_wrong_jvp_rule_raises_its_error(rule, text):
     f = custom_jvp(lambda x: x)
     f.defjvp(rule)
     with pytest.raises(TypeError, match=text):
         jvp(f, (1.0,), (1.0,))
 
 
-def test_one_rule_per_argument():
+def test_defjvps_takes_one_rule_per_argument():
     f = custom_jvp(lambda x, y: lax.mul(x, y))
     f.defjvps(lambda t, ans, x, y: lax.mul(t, y), None)
     assert [float(g) for g in grad(f, argnums=(0, 1))(2.0, 3.0)] == [3, 0]

@@ -86,14 +86,14 @@ def test_dependence_follows_the_programs_of_an_equation(holder):
     assert dependents(program, (True,)).results == (True, not shrinks, not shrinks)
 
 
-def test_what_chooses_decides_every_result():
+def test_every_result_depends_on_the_predicate():
     program = make_jaxpr(lambda n: chosen(body, (1.0, n, 0)))(1).jaxpr
     assert dependents(program, (True,)).results == (True, True, True)
     program = make_jaxpr(lambda n: lax.while_loop(lambda c: lax.lt(c[1], n), body, (1.0, 0, 0)))(1).jaxpr
     assert dependents(program, (True,)).results == (True, True, True)
 
 
-def test_what_is_carried_is_followed_around_the_loop():
+def test_dependence_passes_through_the_carries_of_a_loop():
     def shift(c, _):
         a, b, x = c
         return (b, x, x), None

@@ -48,7 +48,7 @@ def test_mapped():
         np.testing.assert_allclose(jit(vmap(grad(halved, 0), axes))(*args), -x / r**2, rtol=1e-6)
 
 
-def test_trees_and_what_is_closed_over():
+def test_linear_call_takes_trees_and_closures():
     def f(y):
         out = linear_call(
             lambda r, p: {"a": p[0] * y, "b": p[1]}, lambda r, ct: (ct["a"] * y * 5, ct["b"]), (), (y, ONE)

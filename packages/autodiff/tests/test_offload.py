@@ -36,7 +36,7 @@ def equations(jaxpr):
 
 @pytest.mark.parametrize("policy, moved", [(BY_NAME, 1), (DOTS, 2)], ids=["names", "dots"])
 @pytest.mark.parametrize("prevent_cse", [True, False])
-def test_values_go_away_and_come_back(policy, moved, prevent_cse):
+def test_residuals_are_moved_to_the_host_and_back(policy, moved, prevent_cse):
     g = grad(checkpoint(layers, policy=policy, prevent_cse=prevent_cse))
     program = make_jaxpr(g)(W)
     check_jaxpr(program)

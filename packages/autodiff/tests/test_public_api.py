@@ -333,7 +333,7 @@ def test_loop_invariant_residuals_are_not_stacked():
     assert backward == []
 
 
-def test_scanned_inputs_are_residuals_as_they_are():
+def test_scanned_inputs_are_not_copied_into_residuals():
     f = lambda xs: lax.scan(lambda c, x: (lax.add(c, lax.mul(x, x)), None), f32(0), xs)[0]
     forward, _ = _stacked(make_jaxpr(grad(f))(np.ones(50, f32)))
     assert forward == []

@@ -59,7 +59,7 @@ def test_residuals_can_be_replaced():
         g(jnp.asarray(ONES))
 
 
-def test_arguments_are_left_out_of_what_is_carried():
+def test_an_argument_may_be_left_out_of_the_residuals():
     x, w = point()
 
     @jit

@@ -152,7 +152,7 @@ class Noting(Trace):
 
 @pytest.mark.parametrize("wrap", [lambda f: f, vmap, jit], ids=["plain", "vmap", "jit"])
 @pytest.mark.parametrize("fun, args", [(product, (TWO, THREE)), (cube, (TWO,))], ids=["vjp", "jvp"])
-def test_what_is_bound_holds_a_program(fun, args, wrap):
+def test_the_params_of_a_bound_call_hold_a_program(fun, args, wrap):
     """This holds in a trace of a library, which has no code for rules."""
     with entered(Noting(current.trace)) as trace:
         out = lax.exp(wrap(fun)(*args))
@@ -188,7 +188,7 @@ def test_a_function_may_look_at_known_arguments(use, wanted):
 
 
 @pytest.mark.parametrize("kind", [custom_jvp, custom_vjp])
-def test_what_a_function_closes_over_is_mapped(kind):
+def test_values_closed_over_by_a_function_with_rules_are_mapped(kind):
     def product_with(y):
         f = kind(lambda x: lax.mul(x, y))
         if kind is custom_jvp:

@@ -141,7 +141,7 @@ def test_a_pullback_can_be_called_again_and_traced():
     np.testing.assert_allclose(second, lax.mul(y, lax.cos(x)), rtol=1e-6)
 
 
-def test_a_pullback_knows_its_arguments():
+def test_the_residuals_of_a_pullback_are_its_arguments():
     x, y = lax.convert_element_type(_vector(), np.float32), lax.convert_element_type(_vector() + 1, np.float32)
     for _ in range(OFTEN):
         _, pullback = vjp(lambda x, y: x * y, x, y)
@@ -194,7 +194,7 @@ def test_steps_do_not_warn():
             grad(lambda x: _sum(lax.exp(x) / (x - x)))(np.full(3, 1000, np.float32))
 
 
-def test_a_step_gives_way_to_a_rule_that_a_library_sets(monkeypatch):
+def test_a_rule_that_a_library_sets_replaces_the_step(monkeypatch):
     f = grad(lambda x: lax.sin(x))
     for _ in range(OFTEN):
         f(np.float32(1))

@@ -125,7 +125,7 @@ def test_broadcast():
 
 
 @pytest.mark.parametrize("name", ["psend", "precv"])
-def test_what_needs_programs_per_device(name):
+def test_collectives_that_need_a_program_per_device_are_refused(name):
     with pytest.raises(NotImplementedError, match=f"lax.{name} is not supported: "):
         getattr(lax, name)(X, "i")
 

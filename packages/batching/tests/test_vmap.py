@@ -205,7 +205,7 @@ def test_loops_that_end_at_different_times():
     np.testing.assert_allclose(np.asarray(vmap(f)(np.array([0, 3, 5], f32))), [0, 3, 10])
 
 
-def test_only_what_depends_on_the_batch_is_mapped():
+def test_only_carries_that_depend_on_the_batch_are_mapped():
     def f(x):
         return lax.scan(lambda c, k: ((lax.add(c[0], k), lax.add(c[1], x)), None), (f32(0), f32(0)), np.ones(4, f32))[0]
 
@@ -286,7 +286,7 @@ def test_map_in_batches():
         np.testing.assert_allclose(np.asarray(lax.map(total, np.tile(M, (2, 1)), batch_size=n)), np.tile(M.sum(1), 2))
 
 
-def test_map_in_batches_asks_for_what_maps():
+def test_map_in_batches_without_vmap_names_the_package_to_install():
     program = PROGRAMS / "map_without_batching.py"
     subprocess.run([sys.executable, program], check=True)
 
@@ -295,7 +295,7 @@ def test_map_in_batches_asks_for_what_maps():
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_what_every_branch_passes_on_is_not_mapped_by_the_choice(count):
+def test_results_that_every_branch_passes_on_are_not_mapped(count):
     branches = [lambda a, b, i=i: (a, b + i, b, a) for i in range(count)]
     which, a, b = np.arange(5, dtype=np.int32) % count, np.float32(2), np.arange(3, dtype=np.float32)
 
@@ -313,7 +313,7 @@ def test_what_every_branch_passes_on_is_not_mapped_by_the_choice(count):
     np.testing.assert_array_equal(added, columns.T + which[:, None])
 
 
-def test_what_the_branches_exchange_is_mapped_by_the_choice():
+def test_results_that_the_branches_exchange_are_mapped():
     def f(c, a, b):
         return lax.cond(c, lambda a, b: (a, b), lambda a, b: (b, a), a, b)
 
@@ -323,7 +323,7 @@ def test_what_the_branches_exchange_is_mapped_by_the_choice():
         vmap(f, in_axes=(0, None, None), out_axes=None)(np.array([True, False]), np.float32(1), np.float32(2))
 
 
-def test_what_a_body_passes_on_is_not_mapped_where_elements_end_at_different_times():
+def test_carries_that_a_body_passes_on_are_not_mapped():
     def f(n, step, moved):
         def body(c):
             return c[0] + 1, c[1], c[2] + c[1], c[3]

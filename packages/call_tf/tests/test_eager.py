@@ -96,7 +96,7 @@ def test_keys_are_refused():
         call_tf(tf.identity)(random.key(0))
 
 
-def test_what_is_no_array_is_refused():
+def test_arguments_and_results_that_are_no_arrays_are_refused():
     with pytest.raises(TypeError, match="not an array"):
         call_tf(tf.identity)("abc")
     with pytest.raises(TypeError, match="TensorFlow function"):
@@ -106,7 +106,7 @@ def test_what_is_no_array_is_refused():
             call_tf(wrong)(ONE)
 
 
-def test_values_decide_in_eager_mode():
+def test_functions_that_xla_cannot_compile_run_eagerly():
     """Documented: what cannot be compiled works op by op."""
     greet = call_tf(lambda x: tf.strings.length(tf.strings.format("Hello {}!", [x])))
     assert greet(np.float32(42.0)) == len("Hello 42!")
@@ -146,7 +146,7 @@ def test_traces_of_tensorflow_functions():
     assert len(traced) == seen + 2
 
 
-def test_objects_are_not_of_a_trace():
+def test_arguments_of_registered_classes_are_no_constants_of_a_trace():
     """TensorFlow takes an object of a class that only we know for a constant."""
 
     class Pair:
@@ -237,7 +237,7 @@ def test_custom_gradients_are_respected():
     assert grad(call_tf(strange))(ONE) == 10
 
 
-def test_gradient_of_what_cannot_be_compiled():
+def test_gradient_of_a_function_that_xla_cannot_compile():
     def fun_tf(x):
         return x * tf.cast(tf.strings.length(tf.strings.as_string(x)), tf.float32)
 

@@ -53,7 +53,7 @@ def test_the_function_is_part_of_the_program():
     assert "custom_call" not in text
 
 
-def test_calls_do_not_disturb_each_other():
+def test_several_embedded_calls_in_one_program():
     def loop_tf(x):
         return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (0, x))[1]
 
@@ -315,7 +315,7 @@ def native(fun, *specs):
     return tf.function(fun_tf, autograph=False), functions
 
 
-def test_native_programs_come_back():
+def test_a_native_program_can_be_called_by_call_tf():
     (b,) = shape_poly.symbolic_shape("b")
     fun_tf, functions = native(lambda x: jnp.sin(x) + 1, spec(b))
     assert not functions
@@ -400,7 +400,7 @@ def test_each_signature_and_thread_has_its_own_structure():
         assert list(pool.map(one, range(64))) == list(range(64))
 
 
-def test_a_rule_of_ones_own_calls_a_concrete_function():
+def test_a_lowering_rule_can_call_a_concrete_function():
     prim = Primitive("sine_by_tensorflow")
     prim.def_abstract_eval(lambda x: x)
     concrete = tf.function(tf.sin, autograph=False).get_concrete_function(tf.TensorSpec([5], tf.float32))

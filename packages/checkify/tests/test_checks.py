@@ -173,7 +173,7 @@ def test_results_are_those_of_the_function(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_what_is_asked_for_is_looked_at(kind):
+def test_only_the_selected_checks_run(kind):
     f, errors, _ = KINDS[kind]
     assert checkify(f, errors=all_checks - errors - (nan_checks if kind == "div" else set()))(f32(-1))[0].get() is None
 
@@ -197,7 +197,7 @@ def test_a_solver_that_reports_is_differentiated():
     assert "division by zero" in error.get()
 
 
-def test_a_rule_does_not_know_what_its_function_closed_over():
+def test_the_derivative_by_a_value_closed_over_by_a_rule_is_an_error():
     def f(c):
         return checkify(with_rule(lambda x: (check(lax.gt(x, c), "small"), lax.mul(x, c))[1]))(f32(2))[1]
 
@@ -213,7 +213,7 @@ def test_grad_outside_and_inside():
     assert "division by zero" in checkify(grad(lax.sqrt), errors=div_checks)(f32(0))[0].get()
 
 
-def test_mapped_errors_tell_of_every_element():
+def test_mapped_errors_list_every_failed_element():
     error, _ = vmap(checkify(user))(np.array([1, -1, -2], np.float32))
     first, second = error.get().split("\n")
     assert first.startswith("at mapped index 1: -1.0 is not") and second.startswith("at mapped index 2: -2.0 is not")
@@ -234,7 +234,7 @@ def test_messages_show_arrays():
     assert shown in vmap(checkify(f))(np.array([-1, 0.5], np.float32))[0].get()
 
 
-def test_an_error_inside_a_map_says_which_element_was_first():
+def test_an_error_inside_a_map_names_the_first_failed_element():
     x = np.array([[1, 2], [3, -4], [-5, 6]], np.float32)
     message = checkify(vmap(vmap(user)))(x)[0].get()
     assert "-4.0 is not" in message and "at mapped index 1,1" in message
@@ -410,7 +410,7 @@ def test_errors_are_trees():
     assert hash(tree) == hash(pytree.tree_flatten(checkify(user)(f32(-1))[0])[1])
 
 
-def test_throwing_and_handing_on():
+def test_errors_are_thrown_and_passed_to_an_outer_checkify():
     error, _ = checkify(user)(f32(-1))
     assert isinstance(error.get_exception(), Exception)
     for throw in (error.throw, lambda: check_error(error)):

@@ -23,7 +23,7 @@ def test_the_text_ends_with_the_users_line_and_the_code():
     assert plain(error) == "a key is needed\nIt is x."
 
 
-def test_facts_stand_before_the_last_line():
+def test_facts_are_inserted_before_the_last_line():
     error = ValueError(coded("BX-KEY", "a key is needed"))
     with_facts(error, ["One.", "Two."])
     assert str(error).splitlines()[:3] == ["a key is needed", "One.", "Two."]
@@ -46,7 +46,7 @@ def test_facts_stand_before_the_last_line():
         (None, (), "bedrax-inspect has the page of BX-KEY"),
     ],
 )
-def test_the_last_line_names_what_is_installed(monkeypatch, interface, packages, end):
+def test_the_last_line_names_the_installed_command(monkeypatch, interface, packages, end):
     monkeypatch.setattr(offers, "_all", {"interface": interface} if interface else {})
     monkeypatch.setattr(codes, "has_package", packages.__contains__)
     error = ValueError(coded("BX-KEY", "a key is needed"))

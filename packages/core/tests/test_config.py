@@ -78,7 +78,7 @@ def test_every_default_is_a_valid_value():
         assert flag.validate(flag.default) == flag.default, flag.name
 
 
-def test_nested_overrides_come_back():
+def test_nested_overrides_restore_the_outer_value():
     x64 = options.enable_x64
     with x64(True):
         assert x64.value is True and x64.global_value is False and x64.local_value is True
@@ -200,7 +200,7 @@ def test_listeners_see_changes(restored):
     assert seen == [("jax_debug_infs", True, True), ("jax_debug_infs", True, False), ("jax_debug_infs", True, True)]
 
 
-def test_enum_members_stand_for_their_values(restored):
+def test_an_enum_member_sets_its_value(restored):
     import enum
 
     class Mode(enum.Enum):
@@ -239,7 +239,7 @@ def test_a_flag_is_declared_once():
         options.flag("jax_enable_x64", False, "again")
 
 
-def test_what_changes_nothing_is_not_part_of_the_trace_context():
+def test_an_option_without_effect_cannot_be_keyed():
     with pytest.raises(ValueError, match="cannot be part of the trace context"):
         options.flag("test_inert_and_keyed", False, "nothing", inert="a test", keyed=True)
 
@@ -283,7 +283,7 @@ def test_logging(restored, capsys):
     assert not logging.getLogger("jax.some").handlers
 
 
-def test_several_at_once():
+def test_several_options_are_overridden_together():
     with options.overriding(jax_enable_x64=True, jax_debug_nans=True):
         assert options.enable_x64.value and options.debug_nans.value
     assert not options.enable_x64.value and not options.debug_nans.value
@@ -342,7 +342,7 @@ def in_thread(function):
     return results[0]
 
 
-def test_one_override_entered_by_two_threads_restores_in_each_what_was_there():
+def test_one_override_entered_by_two_threads_restores_the_value_of_each():
     shared = some_choice("highest")
     entered, may_leave = threading.Event(), threading.Event()
     after = []
@@ -385,7 +385,7 @@ def test_blocks_may_end_in_another_order_than_they_began():
     assert some_bytes.value == 32
 
 
-def test_a_thread_leaves_only_what_it_has_entered():
+def test_a_thread_exits_only_overrides_that_it_entered():
     shared = some_choice("highest")
 
     def leave():
@@ -398,7 +398,7 @@ def test_a_thread_leaves_only_what_it_has_entered():
         assert some_choice.value == "highest"
 
 
-def test_threads_that_load_offered_options_at_once_find_each_once(tmp_path, monkeypatch):
+def test_concurrent_threads_find_each_offered_option_once(tmp_path, monkeypatch):
     for i in range(8):
         (tmp_path / f"package_in_race_{i}").mkdir()
         (tmp_path / f"package_in_race_{i}" / "__init__.py").write_text("", encoding="utf-8")

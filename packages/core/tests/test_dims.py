@@ -68,7 +68,7 @@ def n():
     dims._symbolic = before
 
 
-def test_what_is_constant(n):
+def test_constant_and_symbolic_dimensions(n):
     assert dims.is_constant_dim(3) and dims.is_constant_dim(np.int64(3)) and not dims.is_constant_dim(n)
     assert dims.is_constant_shape(()) and dims.is_constant_shape((2, 3)) and not dims.is_constant_shape((2, n))
     assert dims.is_symbolic(n) and not dims.is_symbolic(2)
@@ -86,7 +86,7 @@ def test_equality(n):
 
 
 @given(st.lists(st.integers(0, 7), max_size=5))
-def test_size_is_what_numpy_says(shape):
+def test_size_agrees_with_numpy(shape):
     assert dims.size(shape) == np.empty(shape).size
 
 

@@ -26,7 +26,7 @@ from bedrax.core import config, dtypes
     ],
     ids=str,
 )
-def test_spellings(spelling):
+def test_spellings_of_a_dtype(spelling):
     if spelling != ">f4":
         assert dtypes.as_dtype(spelling) == np.float32
     if not isinstance(spelling, types.SimpleNamespace):
@@ -81,7 +81,7 @@ def test_python_ints_must_fit():
 
 
 @pytest.mark.parametrize("bad", ["float99", 3.5, [], {}])
-def test_what_is_no_dtype(bad):
+def test_values_that_are_no_dtypes_are_refused(bad):
     with pytest.raises(TypeError):
         dtypes.canonicalize_dtype(bad)
 
@@ -212,7 +212,7 @@ def test_finfo(dtype):
     assert float(info.max) > 0 and float(dtypes.finfo(dtype.name).smallest_normal) > 0
 
 
-def test_limits_of_other_spellings():
+def test_finfo_and_iinfo_of_other_spellings():
     assert dtypes.finfo("complex64").eps == np.finfo(np.float32).eps
     assert dtypes.finfo(np.zeros(2, np.float16)).bits == 16
     assert dtypes.iinfo(np.zeros(2, np.int8)).max == 127
@@ -223,7 +223,7 @@ def test_limits_of_other_spellings():
 
 
 @pytest.mark.parametrize("x64", [False, True])
-def test_relatives(x64):
+def test_inexact_complex_and_real_dtypes_of_a_dtype(x64):
     with config.enable_x64(x64):
         default = np.dtype("float64" if x64 else "float32")
         for dtype in dtypes.all_dtypes:

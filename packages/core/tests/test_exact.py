@@ -34,6 +34,6 @@ def test_payloads_of_nans_count():
     assert exact(a) != exact(b)
 
 
-def test_what_cannot_be_hashed_is_refused_where_it_is_hashed():
+def test_the_hash_of_an_unhashable_value_is_an_error():
     with pytest.raises(TypeError):
         hash(exact((1, [2])))

@@ -149,7 +149,7 @@ def test_reports_of_rounds_are_joined():
         np.testing.assert_array_equal(x, y)
 
 
-def test_what_decides_about_a_next_round_marks_what_rounds_change():
+def test_a_marked_condition_of_a_loop_marks_the_changed_carries():
     test = program_of(lambda n: [n], [scalar])
     body = program_of(lambda n, kept: [add_p.bind(n, n), kept], [scalar] * 2)
     uses = [Use(test, (0,), (None,)), Use(body, (0, 1), (0, 1), carries=((0, 0), (1, 1)))]

@@ -112,7 +112,7 @@ def dispatcher(monkeypatch):
     return state
 
 
-def test_a_trace_that_records_tells_the_dispatcher(dispatcher):
+def test_a_recording_trace_notifies_the_dispatcher(dispatcher):
     seen = []
 
     def fun(x):
@@ -135,7 +135,7 @@ def test_a_trace_that_follows_its_own_values_only_leaves_the_dispatcher_alone(di
     assert dispatcher == [None]
 
 
-def test_a_leak_is_named_where_it_is_asked_for():
+def test_leaks_are_reported_only_under_check_tracer_leaks():
     kept = []
 
     def leaks(x):
@@ -191,7 +191,7 @@ def test_a_state_holds_no_trace_alive():
 # ---- programs
 
 
-def test_what_a_function_returns_besides_values_comes_out():
+def test_the_auxiliary_result_of_a_traced_function_is_returned():
     program, aux = staging.trace_to_jaxpr(lambda x: (_double(x), {"anything": 7}), [scalar])
     assert aux == {"anything": 7}
     assert [e.primitive for e in program.eqns] == [add_p]
@@ -241,7 +241,7 @@ def _ill_typed() -> Jaxpr:
     return Jaxpr([x], [y], [Eqn(neg_p, [x], [y], {})])
 
 
-def test_what_is_derived_from_a_program_is_checked_where_it_is_asked_for():
+def test_derived_programs_are_checked_under_enable_checks():
     derive = facts.cached(lambda program, n: (n, [_ill_typed()]))
     program = staging.program_of(_double, [scalar])
     derive(program, 1)
@@ -450,7 +450,7 @@ def test_signature_splits_and_merges():
         signature.split((1, []), {})
 
 
-def test_static_numbers_are_told_apart_by_type_and_bits():
+def test_static_numbers_are_compared_by_type_and_bits():
     same, differ = signatures.Static(1.0), [1, True, np.float32(1), 2.0]
     assert all(signatures.Static(v) != same for v in differ) and signatures.Static(1.0) == same
     assert signatures.Static(0.0) != signatures.Static(-0.0)
@@ -506,7 +506,7 @@ def test_eight_threads_may_be_the_first_to_look_a_rule_up(tmp_path, monkeypatch)
     assert len(found) == 8 and None not in found and len(set(map(id, found))) == 1
 
 
-def test_a_missing_rule_says_where_it_would_be():
+def test_the_error_of_a_missing_rule_names_its_place_and_signature():
     column = Column("toy column", "kernel_test_absent.rules", signature="rule(x) -> y")
     prim = Primitive("toy_missing", "nowhere")
     with pytest.raises(NotImplementedError, match="toy_missing' has no rule for toy column"):
@@ -523,7 +523,7 @@ def test_a_missing_rule_says_where_it_would_be():
 # ---- caches
 
 
-def test_what_is_kept_for_a_function_goes_with_it():
+def test_the_cache_of_a_function_is_freed_with_it():
     cache = caches.FunctionCache(size=2)
 
     def fun(x):
@@ -561,7 +561,7 @@ def test_functions_made_for_a_call_share_the_traces_of_the_user_s():
     assert len(traced) == 2
 
 
-def test_what_cannot_be_hashed_is_traced_each_time():
+def test_an_unhashable_function_is_traced_each_time():
     class Fun:
         __hash__ = None
 

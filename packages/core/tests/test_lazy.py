@@ -52,7 +52,7 @@ def shop(tmp_path):
     return run
 
 
-def test_names_are_found_when_they_are_asked_for(shop):
+def test_names_are_imported_on_first_use(shop):
     lines, error = shop(PROGRAMS / "names_of_a_shop.py")
     assert not error
     assert lines == [
@@ -75,7 +75,7 @@ def test_a_submodule_does_not_take_the_name_of_a_function(shop):
     assert (lines, error) == (["a function, not the module"], "")
 
 
-def test_star_imports_are_what_is_public(shop):
+def test_star_imports_import_the_public_names(shop):
     lines, error = shop("from shop import *; print(apple, till.coins); crate")
     assert lines == ["shelf is imported", "1 3"]
     assert "NameError" in error
@@ -101,13 +101,13 @@ BAKERY = {
         ("cake", "AttributeError: module 'bakery' has no attribute 'cake'"),
     ],
 )
-def test_what_is_missing_says_what_to_install(shop, name, message):
+def test_the_error_of_a_missing_name_says_what_to_install(shop, name, message):
     _, error = shop(f"import bakery; bakery.{name}", **BAKERY)
     # From Python 3.15 on, a name that is like the missing one follows.
     assert error.splitlines()[-1].startswith(message)
 
 
-def test_a_module_that_needs_what_is_missing_is_no_attribute(shop):
+def test_a_module_with_a_missing_dependency_is_no_attribute(shop):
     text = textwrap.dedent(BAKERY["bakery.py"])
     files = {
         "street/__init__.py": text.replace('{"oven.hot": ("bread",), "broken": ("roll",)}', '{".": ("shop",)}'),
@@ -131,6 +131,6 @@ def test_the_later_home_is_taken(shop):
     assert (lines, error) == (["2 1 ['flour', 'salt']"], "")
 
 
-def test_many_threads_may_ask_at_once(shop):
+def test_concurrent_threads_import_a_name_once(shop):
     lines, error = shop(PROGRAMS / "shop_from_threads.py")
     assert (lines, error) == (["shelf is imported", "16 {(1, 3)}"], "")

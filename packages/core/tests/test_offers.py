@@ -42,7 +42,7 @@ def folder(tmp_path):
     ],
     ids=["function", "executor", "option"],
 )
-def test_what_is_installed_is_found(folder, program):
+def test_offers_of_installed_packages_are_found(folder, program):
     start = f"import sys; sys.path.append({str(folder)!r}); "
     subprocess.run([sys.executable, "-c", start + program + "; assert 'above' in str(sys.modules)"], check=True)
 
@@ -59,7 +59,7 @@ def test_a_face_names_all_offers(monkeypatch):
         del offers._targets["a purpose of an import"]
 
 
-def test_what_is_not_installed_is_named():
+def test_operators_of_absent_packages_name_the_package():
     """The operators and methods of arrays without the packages that have them."""
     program = Path(__file__).parent / "programs" / "methods_without_packages.py"
     subprocess.run([sys.executable, program], check=True)

@@ -164,7 +164,7 @@ def test_boundaries_nest_and_recover():
     assert caught("quiet_remove_frames")[1] == {__file__}
 
 
-def test_an_equation_says_its_names_and_its_place():
+def test_an_equation_records_its_scopes_and_its_place():
     p = tracing.Primitive("p_of_names")
     p.def_abstract_eval(lambda x: x)
 

@@ -129,7 +129,7 @@ def test_a_jaxlib_out_of_bounds(site, version):
     assert finding.remedy == 'Run `pip install "jaxlib<=0.12.0.1,>=0.10.2"`.'
 
 
-def test_remedies_name_the_index_of_what_comes_from_it(site):
+def test_remedies_of_our_packages_name_their_index(site):
     site.install("bedrax-jax2tf", "0.1.0", {"x.py": ""}, ["bedrax-core>=0.1,<0.2", "numpy>=2"])
     remedies = {f.message.split(" ")[1]: f.remedy for f in installation.installation().findings if f.level == "error"}
     assert remedies["numpy"] == 'Run `pip install "numpy>=2"`.'
@@ -179,7 +179,7 @@ def test_both_tensorflows_and_none(site):
     assert found["two-distributions"].startswith("tensorflow-cpu 2.21.0 and tensorflow 2.21.0 are installed.")
 
 
-def test_extras_name_what_they_lack(site):
+def test_extras_list_their_missing_requirements(site):
     site.install("bedrax-core", "0.1.0", {"x.py": ""}, ["numpy>=2", "absl-py>=2; extra == 'absl'"])
     info = next(site.path.glob("*.dist-info")) / "METADATA"
     info.write_text(info.read_text(encoding="utf-8") + "Provides-Extra: absl\n", encoding="utf-8")

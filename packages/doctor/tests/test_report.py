@@ -95,7 +95,7 @@ def test_the_process_of_the_command_does_not_load_jaxlib(tmp_path):
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
-def test_a_check_without_end(tmp_path):
+def test_a_check_that_takes_too_long_is_ended(tmp_path):
     slow = "import time; from bedrax.doctor import probe; probe.CHECKS = {'devices': (lambda: time.sleep(60), 0.5)}"
     file = tmp_path / "results"
     done = subprocess.run(
@@ -181,7 +181,7 @@ def test_a_wrong_result_fails_the_self_test(monkeypatch):
     assert result.findings[0].message == "The self-test 'sums' failed: AssertionError: 3 is not 4"
 
 
-def test_the_text_counts_what_is_wrong():
+def test_the_text_counts_the_errors():
     text = doctor.Report({}, [doctor.Finding("error", "x", "A.", "Do B."), doctor.Finding("note", "y", "C.")]).to_text()
     assert text == "Worth knowing\n  [y] C.\n\nWrong\n  [x] A.\n      Do B.\n\n1 thing is wrong."
     assert doctor.Report({"versions": {}}, []).to_text() == "Versions\n  none\n\nNothing is wrong."

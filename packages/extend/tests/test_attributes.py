@@ -43,7 +43,7 @@ def test_types_of_batches_and_of_tangents():
     assert tangent(own) == np.float32
 
 
-def test_recorded_again_equations_keep_their_positions_if_asked():
+def test_eval_jaxpr_keeps_source_info_unless_told_otherwise():
     program = make_jaxpr(lambda x: lax.sin(lax.cos(x)))(np.float32(1))
 
     def lines(**options):

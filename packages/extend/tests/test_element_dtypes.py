@@ -50,7 +50,7 @@ def test_the_dtype():
     assert ShapedArray((3,), I8).to_tangent_aval() == ShapedArray((3,), np.dtype(BF16))
 
 
-def test_an_array_of_it():
+def test_attributes_and_copies_of_an_array():
     e = coded()
     assert isinstance(e, EArray) and isinstance(e, Array) and e.dtype == I8
     assert (e.shape, e.ndim, e.size, e.nbytes, len(e)) == ((2, 3), 2, 6, 6, 2)

@@ -44,7 +44,7 @@ def missing(fun, *args):
 
 
 @pytest.mark.parametrize("interface", [True, False], ids=["with jax", "alone"])
-def test_what_has_no_rule_says_what_to_write(monkeypatch, interface):
+def test_the_error_of_a_missing_rule_shows_the_lines_to_write(monkeypatch, interface):
     """The lines are those of `jax` if it is installed, and of the table's own module otherwise. They work as they are."""
     monkeypatch.setattr(offers, "_all", offers.installed() if interface else {})
     if interface:
@@ -124,7 +124,7 @@ def test_tables_take_assignments():
     assert prim not in interpreters.primitive_jvps
 
 
-def test_an_option_that_has_no_meaning_here_is_refused():
+def test_options_without_a_meaning_are_refused():
     x = np.ones(2, f32)
     for call in (
         lambda **given: interpreters.broadcast(x, 3, 0, **given),
@@ -160,7 +160,7 @@ def test_calls_as_flat_lists():
     assert out_tree() == tree_structure({"sum": 0})
 
 
-def test_a_primitive_inside_jit_is_evaluated_by_its_impl_or_says_what_is_missing():
+def test_a_primitive_inside_jit_runs_its_impl_or_is_named_in_an_error():
     prim = square_plus("square_plus_jit")
     try:
         assert float(jit(prim.bind)(f32(3), f32(1))) == 10

@@ -45,7 +45,7 @@ def test_removal_of_dead_code_keeps_the_constants_of_a_program():
 
 
 @pytest.mark.parametrize("read_after", [True, [False, True, True], [True, False, True], False])
-def test_what_is_written_and_never_read_is_dead_code(read_after):
+def test_writes_to_a_reference_that_is_never_read_are_dead_code(read_after):
     def fun(first, second, x):
         first[...] = x
         second[...] = x * 2

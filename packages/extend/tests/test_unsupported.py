@@ -12,7 +12,7 @@ DECLARED: set = set()
 
 
 @pytest.mark.parametrize("name", sorted(set(unsupported.reasons) - DECLARED))
-def test_using_a_name_says_why_not(name):
+def test_the_use_of_an_unsupported_name_raises_the_reason(name):
     thing = getattr(unsupported, name)
     with pytest.raises(NotImplementedError) as error:
         thing(np.ones(3))
@@ -24,7 +24,7 @@ def test_every_name_of_the_table_exists():
 
 
 @pytest.mark.parametrize("path", sorted(refused.reasons))
-def test_using_a_name_of_a_refused_module_says_why_not(path):
+def test_the_use_of_a_name_of_a_refused_module_raises_the_reason(path):
     module, _, name = path.rpartition(".")
     home = importlib.import_module(f"bedrax.extend.refused.{module.rpartition('.')[2]}")
     thing = getattr(home, name)

@@ -124,7 +124,7 @@ def test_symbolic_sizes_have_no_bytes():
     assert costs.bytes_of(jax.ShapeDtypeStruct((n, 2), jnp.float32)) == 0
 
 
-def test_the_facts(page):
+def test_the_page_has_sizes_and_the_number_of_equations(page):
     facts = page.data["facts"]
     assert facts["arguments"] == "896 B" and facts["results"] == "4 B"
     assert facts["equations"] == str(len(jax.make_jaxpr(models.loss)(PARAMS, X).eqns))

@@ -75,7 +75,7 @@ def test_methods(name):
 
 
 @pytest.mark.parametrize("name", PROPERTIES)
-def test_properties(name):
+def test_properties_of_tracers_equal_those_of_arrays(name):
     expected = getattr(jnp.asarray(X), name)
     seen = []
 

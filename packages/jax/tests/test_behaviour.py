@@ -41,7 +41,7 @@ def test_constants_of_other_bits_are_others():
 
 
 @pytest.mark.parametrize("dtype", ["f", "d", "i4"])
-def test_an_array_that_is_written_to_while_it_is_traced_is_what_it_was(dtype):
+def test_a_write_to_an_array_during_tracing_changes_no_earlier_use(dtype):
     def f(x):
         c = np.ones(3, dtype)
         for i in range(3):
@@ -171,7 +171,7 @@ def test_callables_without_weak_references_are_compiled():
 @pytest.mark.parametrize(
     "how", [{"static_argnames": "y", "donate_argnames": "y"}, {"static_argnums": 1, "donate_argnums": 1}]
 )
-def test_what_is_static_is_not_donated(how):
+def test_a_static_argument_cannot_be_donated(how):
     with pytest.raises(ValueError, match="static"):
         jax.jit(lambda x, y: x, **how)(1.0, 2.0)
 
@@ -406,7 +406,7 @@ def test_debug_functions_get_values_that_are_no_arrays(capsys):
     assert seen == [("a", 1.0, {"b": [thing, b"c"]})]
 
 
-def test_calls_of_a_function_of_the_library_have_lines_of_their_own():
+def test_each_call_of_a_library_function_has_its_own_line():
     """They share a traced program, which must not keep the line of the first call."""
     x = jnp.array([jnp.inf, jnp.inf])
 

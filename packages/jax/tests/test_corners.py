@@ -26,7 +26,7 @@ def times(w, kind):
 
 
 @pytest.mark.parametrize("kind", ["jvp", "vjp"])
-def test_rules_may_close_over_what_any_vmap_around_maps(kind):
+def test_rules_may_close_over_values_that_enclosing_vmaps_map(kind):
     table = np.outer(A, A)
     np.testing.assert_allclose(jax.vmap(lambda w: jax.vmap(lambda x: times(w, kind)(x))(A))(A), table)
     np.testing.assert_allclose(jax.vmap(lambda w: jax.vmap(lambda x: times(w * x, kind)(x))(A))(A), table * A)
@@ -161,7 +161,7 @@ def test_compilations_are_logged_where_users_listen():
     assert "compiled" in text.getvalue()
 
 
-def test_a_linear_map_tells_its_function_and_its_residuals():
+def test_a_linear_map_has_the_attributes_of_a_partial():
     _, push = jax.linearize(lambda x, y: jnp.sin(x) * y, 2.0, 3.0)
     np.testing.assert_allclose(push.func(*push.args, 1.0, 0.5, **push.keywords), push(1.0, 0.5))
 
@@ -170,7 +170,7 @@ def test_slices_of_references_by_start_and_size():
     np.testing.assert_array_equal(jax.new_ref(jnp.arange(5))[jax.ds(1, 2)], [1, 2])
 
 
-def test_derivatives_are_as_weakly_typed_as_what_they_belong_to():
+def test_derivatives_have_the_weak_types_of_their_primals():
     for f in (lambda x: jnp.where(x > 0, x, 2.0), lambda x: jnp.stack([x, x]).sum(), lambda x: jax.nn.relu(x)):
         weak, strong = 3.0, jnp.float32(3)
         out = f(weak).weak_type
@@ -182,7 +182,7 @@ def test_derivatives_are_as_weakly_typed_as_what_they_belong_to():
 
 @pytest.mark.parametrize("outer", [lambda f: f, jax.jit])
 @pytest.mark.parametrize("index", [10, -11, (1, 10), (slice(1), -11)])
-def test_a_check_of_indices_sees_known_ones(index, outer):
+def test_checks_of_indices_include_known_indices(index, outer):
     x = jnp.ones((3, 5) if isinstance(index, tuple) else 5)
     error, value = checkify.checkify(outer(lambda x: x[index]), errors=checkify.index_checks)(x)
     given = index[1] if isinstance(index, tuple) else index
@@ -191,7 +191,7 @@ def test_a_check_of_indices_sees_known_ones(index, outer):
     assert checkify.checkify(lambda x: x[-3], errors=checkify.index_checks)(x)[0].get() is None
 
 
-def test_what_is_made_from_a_program_is_of_its_lines():
+def test_derived_operations_have_the_lines_of_their_program():
     """A batched, differentiated or split operation has the location of the user's line that made it, not the call's."""
 
     def inner(x):
@@ -271,7 +271,7 @@ def test_tensordot_of_the_array_api_takes_its_axes_by_name():
         jnp.linalg.tensordot(x, y, 1)
 
 
-def test_a_carry_that_starts_from_a_python_number_becomes_what_the_loop_makes_of_it():
+def test_a_carry_that_starts_as_a_python_number_takes_the_type_of_the_body():
     halved = [
         lax.scan(lambda c, _: (c * 0.5, None), 2, None, length=3)[0],
         lax.fori_loop(0, 3, lambda _, c: c * 0.5, 2),

@@ -136,7 +136,7 @@ def test_self_as_pytree():
 # ---- placement
 
 
-def test_uncommitted_arrays_stand_on_the_default_device():
+def test_uncommitted_arrays_are_on_the_default_device():
     x = jnp.ones(3)
     assert x.devices() == {jax.devices()[0]}
     assert not x.committed
@@ -162,7 +162,7 @@ def test_default_device_is_a_context():
     assert done.returncode == 0, done.stderr
 
 
-def test_what_the_faq_says_of_devices():
+def test_arrays_are_committed_as_the_faq_states():
     code = PROGRAMS / "commitment.py"
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
     done = subprocess.run([sys.executable, code], capture_output=True, text=True, env={**os.environ, **flags})
@@ -264,7 +264,7 @@ def add(x, y):
     return x + y
 
 
-def test_a_donated_buffer_is_gone():
+def test_a_donated_buffer_is_deleted():
     x, y = jax.device_put(np.ones((2, 3))), jax.device_put(np.ones((2, 3)))
     z = jit(add, donate_argnums=(1,))(x, y)
     np.testing.assert_array_equal(z, np.full((2, 3), 2.0))

@@ -44,7 +44,7 @@ def test_float_bounds():
     assert lax.fori_loop(0.5, 3.0, lambda i, x: x + i, 0.0) == 0.5 + 1.5 + 2.5
 
 
-def test_nothing_is_sorted_and_taken():
+def test_empty_arrays_are_sorted_and_indexed():
     none = np.zeros(0, np.int32)
     assert jnp.setdiff1d(none, np.int32([2]), size=2).tolist() == [0, 0]
     assert [a.shape for a in lax.sort((none, none), num_keys=1)] == [(0,), (0,)]
@@ -115,7 +115,7 @@ def test_windows_beyond_the_array_end():
         )
 
 
-def test_what_is_no_array_says_what_to_pass():
+def test_errors_of_unsupported_arguments_name_an_alternative():
     masked = np.ma.masked_array([1.0, 2.0], [True, False])
     for f in (jnp.sin, jax.jit(lambda x: x)):
         with pytest.raises(ValueError, match="filled"):
@@ -138,10 +138,10 @@ def test_no_batches():
     np.testing.assert_array_equal(lax.map(lambda x: x * 2, jnp.arange(3), batch_size=0), [0, 2, 4])
 
 
-def test_an_escaped_tracer_says_which_function_made_it():
+def test_the_error_of_an_escaped_tracer_names_its_function():
     leaked = []
     jax.jit(lambda x: leaked.append(x))(1.0)  # the function is gone when the tracer is used
-    line = test_an_escaped_tracer_says_which_function_made_it.__code__.co_firstlineno + 2
+    line = test_the_error_of_an_escaped_tracer_names_its_function.__code__.co_firstlineno + 2
     with pytest.raises(jax.errors.UnexpectedTracerError, match=f"test_edges.py:{line}"):
         leaked[0] + 1
 
@@ -159,7 +159,7 @@ class Forwarding:
         return getattr(object.__getattribute__(self, "value"), name)
 
 
-def test_objects_that_stand_for_tracers():
+def test_objects_that_forward_to_tracers_are_operands():
     x = np.float32([1, 2, 3])
     np.testing.assert_allclose(jax.vmap(lambda x, y: x + Forwarding(y))(x, x), 2 * x)
     np.testing.assert_allclose(jax.vmap(lambda y: 1.0 + jnp.where(y > 2, Forwarding(y), y))(x), 1 + x)
@@ -210,7 +210,7 @@ DECOMPOSITIONS = {
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("name", DECOMPOSITIONS)
-def test_decompositions_of_what_is_not_finite_come_to_an_end(name, value):
+def test_decompositions_of_matrices_that_are_not_finite_terminate(name, value):
     # The first column of this matrix sends LAPACK's divide and conquer into an endless loop.
     x = np.float32([[0, 0.72, 0.53, 0.1], [0, 0.79, 0.8, 0.3], [0, 0.57, 0.72, 0.7], [0, 0.66, 0.15, 0.2]])
     for places in (np.s_[:, 0], np.s_[0, 0], np.s_[:]):
@@ -227,7 +227,7 @@ def test_a_broken_matrix_leaves_the_others_of_its_batch():
             assert np.isfinite(v[0]).all() and np.isnan(v[1]).all()
 
 
-def test_what_changes_nothing_is_an_array_all_the_same():
+def test_operations_without_effect_return_arrays():
     x = np.ones((2, 3), np.float32)
     for same in (
         lambda x: lax.convert_element_type(x, np.float32),
@@ -265,7 +265,7 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_nothing_gives_nothing(name):
+def test_functions_of_empty_arrays(name):
     function, shape, expected = EMPTY[name]
     x = jnp.zeros(shape)
     assert function(x).shape == jax.jit(function)(x).shape == jax.eval_shape(function, x).shape == expected

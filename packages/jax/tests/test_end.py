@@ -35,6 +35,6 @@ def test_many_daemon_threads_do_not_abort_the_end():
         assert end("mixed", str(len(KINDS))) == f"{len(KINDS)}\n"
 
 
-def test_the_end_computes():
+def test_programs_run_in_atexit_functions():
     """Functions of `atexit` run programs after the threads have stopped. The exit code is the program's own."""
     assert end(program="computing_at_the_end.py", code=3) == "14.0\n"

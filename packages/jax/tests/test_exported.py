@@ -46,7 +46,7 @@ def test_a_later_version_of_the_format_is_refused_with_both_versions():
         jax.export.deserialize(blob)
 
 
-def test_functions_of_the_library_are_exported_as_they_are():
+def test_library_functions_are_exported_without_jit():
     exported = jax.export.export(jnp.sin)(np.arange(4, dtype=np.float32))
     assert exported.fun_name == "sin"
     np.testing.assert_allclose(exported.call(np.ones(4, np.float32)), np.sin(np.ones(4)), rtol=1e-6)

@@ -60,7 +60,7 @@ def test_import_is_lazy():
     }
 
 
-def test_a_first_program_loads_what_it_needs():
+def test_a_first_program_loads_no_package_that_it_does_not_need():
     names = loaded("import jax; jax.jit(lambda x: x + 1)(1.0)")
     packages = {".".join(n.split(".")[:2]) for n in names if n.startswith("bedrax.")}
     assert not packages & {"bedrax.nn", "bedrax.scipy", "bedrax.extend", "bedrax.shape_poly", "bedrax.jax2tf"}
@@ -175,7 +175,7 @@ def test_from_imports():
     assert jax.Array is jnp.ndarray
 
 
-def test_functions_tell_what_they_are():
+def test_functions_have_docstrings_and_modules():
     for f in (jax.jit, jax.grad, jax.vmap, jax.device_put, jnp.where, jax.lax.scan, jax.random.normal, jax.nn.relu):
         assert f.__doc__ and len(f.__doc__) > 30
         assert f.__module__.split(".")[0] in ("bedrax", "jax")
@@ -189,7 +189,7 @@ def test_names_of_other_libraries_are_left_as_they_are():
     assert run_program("names_of_other_libraries.py") == ""
 
 
-def test_what_an_array_is():
+def test_the_class_of_arrays():
     x = jnp.arange(3.0)
     assert isinstance(x, jax.Array) and not isinstance(np.ones(3), jax.Array)
     assert isinstance(jax.jit(lambda a: jnp.full((), isinstance(a, jax.Array)))(x).item(), bool)
@@ -288,7 +288,7 @@ def test_environment_is_described():
         assert part in text
 
 
-def test_generators_of_ones_own():
+def test_a_library_defines_a_generator():
     extend = importlib.import_module("jax.extend.random")
     impl = extend.define_prng_impl(
         key_shape=(1,),

@@ -28,7 +28,7 @@ FIRST_USES = ["import", "operations", "linear algebra", "names", "modules"]
 
 
 @pytest.mark.parametrize("name", FIRST_USES if WHOLE else FIRST_USES[:3])
-def test_threads_meet_at_the_first_use(name):
+def test_first_uses_in_concurrent_threads(name):
     for _ in range(8 if WHOLE else 1):
         out = run("first_use_from_threads", name)
         assert out.startswith("0"), out
@@ -88,7 +88,7 @@ def test_an_interrupted_first_use_can_be_repeated(seed):
     assert run("interrupted_first_use", seed) == "fine\n"
 
 
-def test_no_interrupt_meets_what_loads_c_modules():
+def test_no_interrupt_is_handled_while_c_modules_load():
     """Loading a C++ module calls Python; an exception there aborts the process. So no signal may be handled there."""
     out = run("interrupts_in_loaders")
     assert out.split() == ["True", "True", "0"]

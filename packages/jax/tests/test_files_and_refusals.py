@@ -32,12 +32,12 @@ def test_arrays_in_files(tmp_path):
         (jax.lax.precv, "lax.precv"),
     ],
 )
-def test_what_is_refused_says_why(function, message):
+def test_unsupported_functions_raise_the_reason(function, message):
     with pytest.raises(NotImplementedError, match=message):
         function(1, 2)
 
 
 @pytest.mark.parametrize("name", [n for n in unsupported.missing if "jax2tf" not in n and "*" not in n])
-def test_a_name_that_is_said_to_be_missing_is(name):
+def test_names_in_the_table_of_missing_names_are_missing(name):
     home, _, last = name.rpartition(".")
     assert not hasattr(importlib.import_module(home), last), f"{name} is there now; take its row out of the table"

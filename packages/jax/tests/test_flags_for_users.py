@@ -61,7 +61,7 @@ def test_our_own_code_is_not_stopped(flag, value, name):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
-def test_users_are_still_told():
+def test_promotion_options_still_apply_to_users():
     with jax.numpy_rank_promotion("raise"), pytest.raises(ValueError, match="different ranks"):
         jnp.add(x, row)
     with jax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="int32"):

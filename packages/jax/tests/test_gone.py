@@ -21,7 +21,7 @@ def look_up(name):
 
 
 @pytest.mark.parametrize("name", [name for name, text in GONE.items() if text is None])
-def test_a_name_that_went_without_a_warning(name):
+def test_names_that_were_removed_without_a_warning_have_none(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert look_up(name) is not None

@@ -175,7 +175,7 @@ def test_short_forms_of_rules():
         np.testing.assert_array_equal(got, np.stack([r.sum(1) for r in np.moveaxis(three, axis, 0)]))
 
 
-def test_a_missing_rule_says_so():
+def test_the_error_of_a_missing_rule_names_the_primitive():
     prim = Primitive("without_rules")
     prim.def_abstract_eval(lambda x: x)
     with pytest.raises(NotImplementedError, match="without_rules"):

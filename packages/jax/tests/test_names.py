@@ -55,7 +55,7 @@ def imports(module):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_stub_names_what_its_homes_export(module):
+def test_a_stub_imports_exported_names_only(module):
     wrong = []
     for home_name, theirs, ours in imports(module):
         if home_name == module:

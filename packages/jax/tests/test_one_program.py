@@ -297,7 +297,7 @@ def test_the_first_evaluation_of_a_process_is_one_program():
     assert [isinstance(x, jax.core.Tracer) for x in given] == [True]
 
 
-def test_another_executor_gets_a_program_of_its_own():
+def test_each_executor_gets_its_own_program():
     function = one_program(lambda x: jnp.sin(x) + 1, everywhere=True)
     before = executors.active
     compiled = function(VECTOR)

@@ -30,7 +30,7 @@ def test_every_option_is_read_from_the_environment_or_refused_by_name(text):
             assert flag.validate(value) == value
 
 
-def test_what_functions_set_is_no_option():
+def test_the_mesh_in_force_is_no_option():
     assert not isinstance(meshes._concrete, config.Flag) and not {"mesh", "jax_mesh"} & config.config.values.keys()
     program = "import jax; from jax.sharding import Mesh; print(jax.sharding.get_abstract_mesh().empty)"
     names = ("JAX_MESH", "MESH", "MESH_BLOCKS", "HINTS_IN_FORCE", "USER_CONTEXT_0", "BEDRAX_USER_CONTEXT_0")

@@ -55,7 +55,7 @@ def test_by_name():
     assert type(error) is type(caught.value) and str(error) == str(caught.value)
 
 
-def test_where_users_find_it():
+def test_objects_name_their_public_modules():
     assert jnp.ones(1).__array_namespace__() is jnp
     for name in ("ConcretizationTypeError", "UnexpectedTracerError", "TracerBoolConversionError"):
         assert getattr(jax.errors, name).__module__ == "jax.errors"

@@ -132,7 +132,7 @@ def test_a_repeated_position_counts_once_or_is_refused(site, argnums):
 
 @sites
 @pytest.mark.parametrize("argnums", [1.0, "x", (0.5,), None])
-def test_what_is_no_position_is_refused(site, argnums):
+def test_values_that_are_no_positions_are_refused(site, argnums):
     run, _ = SITES[site]
     if argnums is None and site in NONE_IS_NO_POSITION:
         assert run(None) is not None

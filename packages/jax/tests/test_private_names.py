@@ -54,7 +54,7 @@ def test_values_are_close():
         close(np.arange(3), np.arange(3) + 1)
 
 
-def test_what_only_one_vendor_has_is_not_there():
+def test_the_module_for_cudnn_attention_is_absent():
     with pytest.raises(ModuleNotFoundError):  # Keras then disables flash attention
         importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 
-def test_jit_writes_in_place_what_nobody_else_holds():
+def test_jit_writes_in_place_to_a_reference_with_one_owner():
     @jax.jit
     def sin_inplace(ref):
         ref[...] = jnp.sin(ref[...])

@@ -145,7 +145,7 @@ def test_known_values_are_not_compared_again(monkeypatch, static):
     assert len(compared) > before
 
 
-def test_objects_that_are_gone_are_not_taken_for_new_ones():
+def test_a_static_tuple_at_the_address_of_a_freed_one_is_traced_again():
     f, x = jax.jit(lambda x, n: x * n[0], static_argnums=1), jnp.int32(3)
     for k in range(300):
         for kind in (int, float):  # the second tuple may have the address of the first one

@@ -55,7 +55,7 @@ def test_inside_call_tf():
     np.testing.assert_allclose(jit(call_tf(lambda x: f(x) + f(1.0)))(X), 2 * np.sin(X) + 2 * np.sin(1), rtol=1e-5)
 
 
-def test_who_calls_is_known():
+def test_inside_call_tf_is_true_only_in_a_called_function():
     seen = []
 
     def fun_tf(x):

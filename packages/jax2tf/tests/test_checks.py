@@ -48,7 +48,7 @@ def graph_of(case, compiled=False, **options):
 
 @pytest.mark.parametrize("case", [c for c in CASES if c != "known"])
 @pytest.mark.parametrize("how", ["graph", "compiled", "no xla", "no xla compiled", "native", "native compiled"])
-def test_refused(case, how):
+def test_sizes_that_do_not_fit_are_refused(case, how):
     _, _, good, bad, words = CASES[case]
     f = graph_of(case, "compiled" in how, enable_xla="no xla" not in how, native_serialization="native" in how)
     np.testing.assert_array_equal(f(tf.ones(good)), np.ones(good).sum(0))

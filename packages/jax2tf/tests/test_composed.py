@@ -111,7 +111,7 @@ def test_tflite_solves_triangular_systems(options):
     np.testing.assert_allclose(found, solve(A[0]), rtol=1e-5, atol=1e-6)
 
 
-def test_operations_that_tfjs_does_without():
+def test_graphs_have_no_operations_that_tfjs_lacks():
     """It misreads `EnsureShape`, lacks `TensorScatterAdd`, and solves no triangular systems."""
 
     def fun(x):
@@ -140,7 +140,7 @@ def test_gradients_pass_through_composed_functions():
     np.testing.assert_allclose(tape.gradient(value, x), grad(loss)(A), rtol=2e-3, atol=1e-3)
 
 
-def test_threads_make_functions_at_once():
+def test_concurrent_threads_convert_a_function():
     f = _convert(lambda a, x: lax.igamma(a, x))
     a = np.linspace(1, 2, 11).astype(np.float32)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -146,7 +146,7 @@ def test_tflite_runs_the_network():
 _LOADER = PROGRAMS / "load_saved_model.py"
 
 
-def test_saved_model_without_us(tmp_path):
+def test_a_saved_model_runs_without_our_packages(tmp_path):
     """A process that cannot import us runs the model, and differentiates it."""
     p, x = _parameters(), _images(3)
     variables = {k: tf.Variable(v) for k, v in p.items()}

@@ -206,7 +206,7 @@ NEARLY = {
 
 
 @pytest.mark.parametrize("name", NEARLY)
-def test_what_is_nearly_a_pattern(name):
+def test_programs_that_are_nearly_patterns_are_converted_correctly(name):
     fun = NEARLY[name]
     np.testing.assert_allclose(_concrete(fun, X)(tf.constant(X)), fun(jnp.asarray(X)), rtol=1e-5, atol=1e-6)
 
@@ -317,7 +317,7 @@ def test_large_constants_are_held_once(tmp_path):
     np.testing.assert_allclose(tape.gradient(y, x), expected, rtol=1e-2, atol=1e-2)
 
 
-def test_a_network_counts():
+def test_the_operations_of_an_attention_layer():
     """A layer of attention: how many operations of each kind there are."""
 
     def attention(x):

@@ -172,7 +172,7 @@ def test_linear_algebra(fun, x):
         np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_what_tensorflow_lacks_is_named():
+def test_the_error_names_the_kernel_that_tensorflow_lacks():
     from bedrax.core.tracing import Primitive
     from bedrax.jax2tf import native
     from bedrax.xla_backend.tables import lowering_rules
@@ -236,7 +236,7 @@ def test_elements_of_two_bits_are_refused():
 LOADER = FOLDER / "load_native_model.py"
 
 
-def test_saved_model_stands_by_itself(tmp_path):
+def test_a_native_saved_model_runs_without_our_packages(tmp_path):
     """A process without our packages loads it, runs it at several sizes, and differentiates it."""
     module = tf.Module()
     f = convert(lambda x: lax.sinh(x) * x.shape[0], native_serialization=True, polymorphic_shapes=["b, 4"])

@@ -148,7 +148,7 @@ def test_weak_values():
         assert lattice.result_type(weakly("float32"), 1.0, return_weak_type_flag=True) == (np.float64, True)
 
 
-def test_result_type_of_all_sorts():
+def test_result_type_of_types_names_values_and_none():
     assert lattice.result_type(float, np.zeros(3, np.int8), return_weak_type_flag=True) == (np.float32, True)
     assert lattice.result_type("bfloat16", [].__len__()) == dtypes.bfloat16
     assert lattice.result_type(np.float64(1)) == np.float32

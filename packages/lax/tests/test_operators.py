@@ -92,14 +92,14 @@ def test_shapes_are_promoted():
     make_jaxpr(f)(np.ones((2, 1), np.int8), np.ones(3, np.float16))
 
 
-def test_floats_are_asked_for():
+def test_promotion_to_floats_converts_integers():
     def f(x, y):
         return promote("f", (x, y), True)
 
     assert [a.dtype for a in make_jaxpr(f)(np.int32(1), np.ones(2, np.int32)).out_avals] == [np.float32] * 2
 
 
-def test_what_is_no_array_is_named():
+def test_errors_name_the_operand_that_is_no_array():
     with pytest.raises(TypeError, match="at position 1, got <class 'str'>"):
         make_jaxpr(lambda x: promote_pair("f", x, "a"))(np.ones(2))
     with pytest.raises(TypeError, match="one dtype, got float32, int32"):

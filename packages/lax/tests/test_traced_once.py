@@ -30,7 +30,7 @@ def test_shapes_and_programs_are_traced_once_per_signature():
     assert count[3:] == [2, 3]
 
 
-def test_what_closes_over_a_traced_value_is_traced_again():
+def test_a_function_that_closes_over_a_tracer_is_traced_again():
     outer = []
 
     def inner(y):

@@ -25,7 +25,7 @@ def _of_the_parameter(x, *, n):
 
 
 @pytest.mark.parametrize("values", [(1, True, 1.0), ((1,), (True,), (1.0,)), (0.0, -0.0)])
-def test_equal_parameters_of_other_types_or_bits_have_results_of_their_own(values):
+def test_equal_parameters_of_different_types_or_bits_have_separate_results(values):
     x = ShapedArray((), np.dtype("float32"))
     assert len({typed_p.result_types([x], {"n": n}) for n in values}) == len(values)
     programs = [staging.make_jaxpr(lambda x, n=n: typed_p.bind(x, n=n))(np.float32(1)) for n in values]

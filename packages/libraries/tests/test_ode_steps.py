@@ -14,7 +14,7 @@ def slope(y, t):
     return -y * y  # y = 1 / (t + 1 / y0)
 
 
-def test_a_step_and_what_is_between_its_ends():
+def test_a_step_and_its_interpolant_follow_the_solution():
     h = np.float32(0.1)
     y1, f1, error, k = parts.runge_kutta_step(slope, Y0, slope(Y0, 0), np.float32(0), h)
     solution = lambda t: 1 / (t + 1 / Y0)
@@ -26,7 +26,7 @@ def test_a_step_and_what_is_between_its_ends():
         np.testing.assert_allclose(np.polyval(np.asarray(coefficients), share), solution(share * 0.1), rtol=1e-4)
 
 
-def test_polynomials_meet_values_and_slopes():
+def test_fitted_polynomials_have_the_given_values_and_slopes():
     p = np.array(parts.fit_4th_order_polynomial(1.0, 2.0, 1.4, 3.0, 4.0, 0.5))
     np.testing.assert_allclose([np.polyval(p, x) for x in (0, 1, 0.5)], [1, 2, 1.4])
     np.testing.assert_allclose([np.polyval(np.polyder(p), x) for x in (0, 1)], [1.5, 2.0])
@@ -51,7 +51,7 @@ def test_functions_of_vectors():
     np.testing.assert_array_equal(f(flat, 2), [2, 2, 3])
 
 
-def test_ravel_first_arg_of_what_can_be_wrapped():
+def test_ravel_first_arg_of_an_object_with_wrap():
     class Wrapped:
         def __init__(self, call):
             self.call = call

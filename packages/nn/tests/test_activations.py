@@ -205,7 +205,7 @@ def test_names():
 @pytest.mark.parametrize(
     "name", "celu elu hard_tanh log_sigmoid mish relu relu6 selu softplus sparse_plus sparse_sigmoid".split()
 )
-def test_of_python_numbers_the_result_is_weakly_typed(name):
+def test_results_of_python_numbers_are_weakly_typed(name):
     f = getattr(nn, name)
     assert f(2.0).aval.weak_type and f(2).aval.weak_type and f(True).dtype != bool
     half = f(np.float16(2))

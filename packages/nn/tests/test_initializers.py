@@ -29,7 +29,7 @@ def test_named(name, distribution):
     assert w.dtype == np.float32
 
 
-def test_simple_ones():
+def test_constant_uniform_and_normal_initializers():
     assert initializers.zeros(KEY, (2,)).tolist() == [0, 0]
     assert initializers.ones(KEY, (2,), np.int32).dtype == np.int32
     assert initializers.constant(3.0)(KEY, (2,)).tolist() == [3, 3]

@@ -129,12 +129,12 @@ BAD_DATA = [(None, ValueError), ("a", TypeError), ([1, None], ValueError), ([1, 
 
 
 @pytest.mark.parametrize(("data", "error"), BAD_DATA, ids=[repr(b[0])[:12] for b in BAD_DATA])
-def test_what_is_no_array_data(data, error):
+def test_data_that_is_no_array_is_refused(data, error):
     with pytest.raises(error):
         jnp.array(data)
 
 
-def test_arrays_do_not_share_memory_with_what_they_were_made_from():
+def test_arrays_do_not_share_memory_with_their_sources():
     source = np.zeros(3, np.float32)
     made = jnp.array(source)
     source[0] = 1
@@ -185,7 +185,7 @@ def test_empty_reductions():
         jnp.sum(jnp.zeros(3), out=np.zeros(()))
 
 
-def test_reshape_says_what_does_not_fit():
+def test_the_error_of_reshape_names_the_shapes():
     with pytest.raises(TypeError, match=r"cannot reshape array of shape \(3,\) \(size 3\) into shape \(2,"):
         jnp.reshape(jnp.ones(3), (2, 2))
     with pytest.raises(ValueError, match="only specify one unknown"):
@@ -314,7 +314,7 @@ def test_every_public_name_exists():
         assert getattr(jnp, name, jnp) is not jnp
 
 
-def test_where_lists_are_read_as_arrays():
+def test_functions_that_accept_lists():
     for f, x, expected in ((jnp.shape, [1, 2], (2,)), (jnp.ndim, [[1]], 2), (jnp.size, [1, 2], 2)):
         with pytest.warns(DeprecationWarning, match=f"jnp.{f.__name__} is for arrays and scalars, got list") as seen:
             assert f(x) == expected
@@ -366,7 +366,7 @@ def test_a_scalar_is_repeated_as_a_vector_of_one():
         jnp.repeat(0.5, 3, axis=1)
 
 
-def test_nothing_is_taken_from_an_empty_axis():
+def test_indexing_an_empty_axis_is_an_error():
     for read in (lambda x: jnp.take(x, np.array([0]), axis=0), lambda x: x[np.array([0])]):
         with pytest.raises(IndexError, match="axis 0 .*empty"):
             read(jnp.zeros((0, 3)))
@@ -451,7 +451,7 @@ COPIED = {
 
 
 @pytest.mark.parametrize("x", KEPT, ids=lambda x: type(x).__name__)
-def test_asarray_takes_what_needs_no_copy(x):
+def test_asarray_without_a_copy_accepts_data_that_needs_none(x):
     made = jnp.asarray(x, copy=False)
     np.testing.assert_array_equal(made, jnp.asarray(x))
     assert jnp.asarray(made, made.dtype, copy=False) is made

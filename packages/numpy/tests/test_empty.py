@@ -79,7 +79,7 @@ def test_as_numpy(name, dtype):
                     np.testing.assert_array_equal(a, b, err_msg=case)
 
 
-def test_errors_name_what_was_given():
+def test_errors_name_the_empty_axis():
     with pytest.raises(IndexError, match=r"jnp.quantile: axis 0 of an array of shape \(0, 3\) has no elements"):
         jnp.quantile(np.zeros((0, 3), np.float32), 0.5, axis=0)
     assert jnp.quantile(np.zeros((0, 3), np.float32), np.zeros(0, np.float32), axis=0).shape == (0, 3)

@@ -350,7 +350,7 @@ def test_known_positions_outside_are_refused_on_demand(how, index, given, axis):
     read(x)
 
 
-def test_what_is_no_known_position_outside_is_not_refused():
+def test_only_known_positions_out_of_bounds_are_refused():
     x = jnp.asarray(reference())
     with flags.check_static_indices(True):
         for i in (2, -3, (..., 1), (2, 3, -2), slice(0, 9), (-1, slice(7, 9)), np.array([0, 5]), (None, 2)):
@@ -368,7 +368,7 @@ NO_INDEX = np.zeros(0, np.int32)
 
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0), (0, 0), (0, 4, 2), (3, 0, 2)], ids=str)
 @pytest.mark.parametrize("rank", [1, 2, 3])
-def test_nothing_is_read_from_nothing(shape, rank):
+def test_empty_indices_of_empty_arrays(shape, rank):
     x = np.zeros(shape, np.float32)
     for idx in (
         (NO_INDEX,) * rank,

@@ -41,7 +41,7 @@ def test_segments_of_nothing_by_dtype(dtype):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bucket", [None, 2])
-def test_one_element_stands_for_all(kind, bucket):
+def test_one_element_is_repeated_for_all_segment_ids(kind, bucket):
     f, ids = getattr(segments, f"segment_{kind}"), np.array([0, 2, 2])
     for data in (np.float32(3), np.full((1, 2), 3, np.float32)):
         whole = np.broadcast_to(data, (3, *data.shape[1:]))

@@ -82,7 +82,7 @@ def test_lexsort_in_batches(size, count, axis):
     check("lexsort", mixed, axis=axis, numpy=lambda k, axis, batch_size: np.lexsort(k, axis), batch_size=size)
 
 
-def test_lexsort_in_batches_compares_so_many_keys_at_once():
+def test_each_sort_of_lexsort_in_batches_has_at_most_batch_size_keys():
     def sorts(program):
         for eqn in program.eqns:
             if eqn.primitive.name == "sort":

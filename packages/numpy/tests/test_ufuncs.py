@@ -117,7 +117,7 @@ def test_operators_promote_by_the_lattice(a, b):
 
 @pytest.mark.parametrize("dtype", HEADER)
 @pytest.mark.parametrize("scalar", [True, 2, 2.5, 1j])
-def test_python_scalars_give_way(dtype, scalar):
+def test_products_with_python_scalars_have_the_type_of_the_lattice(dtype, scalar):
     out = jnp.ones(2, dtype) * scalar
     assert out.dtype == lattice.result_type(jnp.ones(2, dtype), scalar)
     assert (scalar * jnp.ones(2, dtype)).dtype == out.dtype

@@ -129,7 +129,7 @@ def test_errors_say_what_is_wrong(call, error, words):
         lambda x: lax.collapse(x, 0, 1),
     ],
 )
-def test_what_changes_nothing_binds_nothing(fun):
+def test_functions_without_effect_bind_no_primitive(fun):
     assert primitives_of(fun, X) == []
 
 
@@ -145,18 +145,18 @@ def test_what_changes_nothing_binds_nothing(fun):
         (0.0, lambda a, b: lax.add(a, b), "reduce"),
     ],
 )
-def test_reduce_knows_monoids(init, computation, expected):
+def test_reduce_of_a_monoid_is_its_primitive(init, computation, expected):
     assert primitives_of(lambda x: lax.reduce(x, init, computation, (0,)), X) == [expected]
 
 
-def test_reduce_knows_integer_monoids():
+def test_reduce_of_an_integer_monoid_is_its_primitive():
     low = np.iinfo(np.int32).min
     assert primitives_of(lambda x: lax.reduce(x, low, lax.max, (0,)), N) == ["reduce_max"]
     assert primitives_of(lambda x: lax.reduce(x, -1, lax.bitwise_and, (0,)), N) == ["reduce_and"]
     assert primitives_of(lambda x: lax.reduce(x, 0, lax.bitwise_xor, (0, 1)), N) == ["reduce_xor"]
 
 
-def test_reduce_window_knows_monoids():
+def test_reduce_window_of_a_monoid_is_its_primitive():
     of = lambda init, fun: primitives_of(lambda x: lax.reduce_window(x, init, fun, (2, 2), None, "SAME"), X)
     assert of(0.0, lax.add) == ["reduce_window_sum"]
     assert of(-np.inf, lax.max) == ["reduce_window_max"]
@@ -190,7 +190,7 @@ def test_zeros_of_types_without_tangents():
     assert out.dtype == dtypes.float0 and out.shape == (2,)
 
 
-def test_jaxprs_print_what_types_do_not_say():
+def test_jaxprs_omit_parameters_that_types_show():
     assert "broadcast_in_dim[broadcast_dimensions=(1,)]" in str(
         make_jaxpr(lambda x: lax.broadcast_in_dim(x, (2, 3), (1,)))(X[:, 0])
     )

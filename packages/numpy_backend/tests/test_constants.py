@@ -46,7 +46,7 @@ def test_equal_arrays_are_one_constant():
     assert len(program.consts) == 2
 
 
-def test_an_array_that_is_gone_leaves_no_copy_but_the_constant():
+def test_a_freed_array_leaves_only_its_constant():
     def f(x):
         for i in range(5):
             x = x + np.full(3, i % 2, "f")

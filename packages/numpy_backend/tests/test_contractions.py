@@ -72,7 +72,7 @@ def test_algorithms_round_the_operands():
     assert one(lax.DotAlgorithm(ml_dtypes.bfloat16, ml_dtypes.bfloat16, np.float32)) == 1
 
 
-def test_jaxpr_shows_what_was_asked_for_only():
+def test_printed_contractions_omit_default_parameters():
     eqn = eqn_of(lambda x: lax.dot_general(x, x, ROWS), X)
     assert print_rules[lax.dot_general_p](eqn.params) == {"dimension_numbers": (([1], [1]), ([], []))}
 

@@ -39,7 +39,7 @@ def test_call():
     assert len(small.eqns[0].invars) == 1
 
 
-def test_loop_drops_what_is_stacked_and_carries_that_nobody_reads():
+def test_loops_drop_unused_carries_and_stacked_results():
     def f(x):
         def body(carry, row):
             a, b, c = carry
@@ -68,7 +68,7 @@ def test_branches():
     assert len(cond.invars) == 2
 
 
-def test_while_keeps_what_the_condition_and_used_carries_read():
+def test_while_keeps_carries_that_the_condition_and_used_carries_read():
     def f(n, x):
         def goes_on(c):
             return c[0] < n + 4

@@ -39,7 +39,7 @@ def test_refusals_are_records():
     assert REFUSED.keys() <= {c.id for c in CASES}
 
 
-def test_parameters_that_are_equal_and_not_the_same_have_programs_of_their_own():
+def test_equal_parameters_of_different_types_or_bits_have_separate_programs():
     def decomposition(x, *, c):
         return lax.div(x, lax.full_like(x, c)) if type(c) is float else lax.full_like(x, 5 if c is True else 7)
 

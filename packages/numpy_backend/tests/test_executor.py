@@ -119,7 +119,7 @@ def test_a_function_of_several_operations_is_one_program(logging):
     assert logging.log == ["program of 2"]
 
 
-def test_an_executor_sees_changes_of_options_and_contexts(provided):
+def test_an_executor_is_notified_of_changed_options_and_contexts(provided):
     provided.options.clear()
     with config.enable_x64(True), config.debug_nans(True):
         pass
@@ -155,12 +155,12 @@ def test_first_use_from_many_threads():
     assert out.stdout.strip() == "errors []", out.stdout + out.stderr
 
 
-def test_nothing_can_evaluate_without_a_backend():
+def test_evaluation_without_a_backend_is_an_error():
     program = "from bedrax.core import executors, offers; offers.name_all({}); executors.get()"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "install bedrax-numpy-backend, or a package above it" in out.stderr
 
 
-def test_a_host_has_no_places():
+def test_the_numpy_executor_refuses_shardings():
     with pytest.raises(NotImplementedError, match="sharding: placing an array on here needs devices"):
         lax.full((2,), 1.0, sharding="here")

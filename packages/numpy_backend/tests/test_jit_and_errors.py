@@ -95,7 +95,7 @@ def test_static_arguments_are_distinguished_by_type():
         (lambda: jit(lambda x, y: x)(1), TypeError, "missing 1 required positional argument: 'y'"),
     ],
 )
-def test_what_jit_says_of_wrong_arguments(run, error, text):
+def test_wrong_arguments_of_jit_are_errors(run, error, text):
     with pytest.raises(error, match=text):
         run()
 
@@ -188,7 +188,7 @@ def test_all_arguments_that_matter_are_named():
         jit(lambda a, b: bool(b), static_argnums=0)("static", 1.0)
 
 
-def test_a_leaked_tracer_says_where_it_was_made():
+def test_the_error_of_a_leaked_tracer_names_its_line():
     kept = []
 
     def leaky(x):
@@ -204,7 +204,7 @@ def test_a_leaked_tracer_says_where_it_was_made():
         assert "leaky at" in message and "(leaky)" in message and ".checking_leaks" in message
 
 
-def test_checking_leaks_finds_them_at_once():
+def test_check_tracer_leaks_raises_at_the_end_of_a_trace():
     kept = []
     with config.check_tracer_leaks(True):
         with pytest.raises(errors.LeakedTracerError, match="values leaked from a"):

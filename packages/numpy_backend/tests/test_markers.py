@@ -14,7 +14,7 @@ def test_tokens_are_values_of_a_program():
     assert jaxpr.out_avals == [avals.abstract_token]
 
 
-def test_tokens_now():
+def test_tokens_are_made_eagerly():
     assert avals.aval_of(lax.after_all(lax.create_token())) is avals.abstract_token
     with pytest.raises(TypeError, match="after_all takes tokens, got"):
         lax.after_all(np.float32(1))

@@ -123,7 +123,7 @@ def test_named_axes_in_scope():
 # ---- the type checker
 
 
-def test_checker_accepts_what_is_traced():
+def test_the_checker_accepts_traced_programs():
     check_jaxpr(make_jaxpr(jit(two))(X))
 
 

@@ -34,7 +34,7 @@ def test_source():
     )
 
 
-def test_what_is_large_is_deleted_after_its_last_use():
+def test_large_values_are_deleted_after_their_last_use():
     text = numpy_backend.source_of(lambda x: lax.mul(lax.sin(lax.cos(x)), x))(np.ones(1000, np.float32))
     lines = [line.split("  #")[0].strip() for line in text.splitlines()]
     assert lines[1:] == ["b = np.cos(a)", "c = np.sin(b)", "del b", "d = c * a", "del c", "return [d]"]
@@ -164,7 +164,7 @@ def test_no_warnings():
         assert np.asarray(jit(lambda x: lax.add(x, x))(np.int32(2**31 - 1))) == -2
 
 
-def test_an_error_says_the_users_line():
+def test_an_error_names_the_users_line():
     def fail(x):
         raise ValueError("no such thing")
 
@@ -179,7 +179,7 @@ def test_an_error_says_the_users_line():
     assert "in fail" in "".join(traceback.format_exception(caught.value))
 
 
-def test_it_goes_with_the_program():
+def test_the_python_function_is_freed_with_its_program():
     program = make_jaxpr(lambda x: lax.sin(lax.cos(x)))(X)
     evaluate(program, X)
     function = weakref.ref(compiled(program).function)

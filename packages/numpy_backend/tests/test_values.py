@@ -37,7 +37,7 @@ ALIASING = {
 
 @pytest.mark.parametrize("way", ["eager", "jit"])
 @pytest.mark.parametrize("name", ALIASING)
-def test_results_do_not_change_with_what_they_were_made_of(name, way):
+def test_results_do_not_change_with_their_operands(name, way):
     given = ones()
     fun = ALIASING[name] if way == "eager" else jit(ALIASING[name])
     result = fun(given)
@@ -47,7 +47,7 @@ def test_results_do_not_change_with_what_they_were_made_of(name, way):
     assert given.flags.writeable  # the array of the user is unchanged
 
 
-def test_a_constant_of_a_program_is_what_it_was():
+def test_later_writes_do_not_change_the_constants_of_a_program():
     given = ones()
     f = jit(lambda x: lax.add(x, given))
     first = np.array(f(ones()))
@@ -55,7 +55,7 @@ def test_a_constant_of_a_program_is_what_it_was():
     np.testing.assert_array_equal(np.asarray(f(ones())), first)
 
 
-def test_nobody_can_write_to_an_array():
+def test_arrays_are_read_only():
     x = lax.sin(ones())
     view = np.asarray(x)
     for a in (view, np.asarray(lax.reshape(x, (6,))), np.asarray(jit(lax.exp)(x)), np.array(x, copy=None)):
@@ -69,7 +69,7 @@ def test_nobody_can_write_to_an_array():
     np.testing.assert_array_equal(view, np.sin(ones()))
 
 
-def test_what_a_callback_returned_may_be_written_to():
+def test_the_result_of_a_callback_is_copied():
     buffer = np.zeros(3, np.float32)
     result = jit(lambda: pure_callback(lambda: buffer, buffer))()
     buffer[:] = 7
@@ -77,7 +77,7 @@ def test_what_a_callback_returned_may_be_written_to():
     assert buffer.flags.writeable
 
 
-def test_memory_that_nobody_writes_to_is_shared():
+def test_read_only_memory_is_shared():
     x = lax.asarray(np.arange(1000.0, dtype=np.float32))
     again = lax.asarray(np.asarray(x))
     assert np.shares_memory(np.asarray(again), np.asarray(x))

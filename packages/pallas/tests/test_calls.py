@@ -30,7 +30,7 @@ def copy(x, o):
     o[...] = x[...]
 
 
-def test_one_run_sees_everything():
+def test_a_call_without_a_grid_has_whole_arrays():
     x, y = values(3, 4), values(3, 4)
 
     def add(x, y, o):
@@ -92,7 +92,7 @@ def test_index_maps_choose_blocks():
     np.testing.assert_array_equal(windows, expected)
 
 
-def test_runs_follow_one_another_and_know_where_they_are():
+def test_runs_are_in_order_and_have_program_ids():
     def kernel(o):
         i, j = pl.program_id(0), pl.program_id(1)
         o[i, j] = i * pl.num_programs(1) + j
@@ -176,7 +176,7 @@ def test_slices_with_computed_starts_and_loops():
     np.testing.assert_array_equal(out, [*x[1::2], *x[:3], x[:3].sum()])
 
 
-def test_memory_of_its_own():
+def test_run_scoped_allocates_memory():
     def kernel(x, o):
         def body(tmp):
             tmp[...] = x[...] * 2
@@ -239,7 +239,7 @@ def test_masks_and_clamped_indices():
     assert total[0] == x.sum()
 
 
-def test_atomic_operations_return_what_stood_there():
+def test_atomic_operations_return_the_former_values():
     ref = state.new_ref(jnp.int32([5, 6, 7]))
     twice = (jnp.int32([1, 1]),)
     np.testing.assert_array_equal(masked.atomic_max(ref, twice, jnp.int32([9, 8])), [6, 6])
@@ -268,7 +268,7 @@ ATOMIC = {
 
 @pytest.mark.parametrize("name", ATOMIC)
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32])
-def test_elements_that_are_named_twice_are_changed_twice(name, dtype):
+def test_atomic_operations_at_a_repeated_index_apply_twice(name, dtype):
     operation, ufunc = ATOMIC[name]
     start = np.array([[12, 7, 9], [2**31 - 1, 6, 1]]).astype(dtype)
     places, val = np.array([1, 0, 1, 7, 1]), np.array([[10], [3], [6], [1], [5]]).astype(dtype)  # 7: nowhere

@@ -56,7 +56,7 @@ def test_a_copy_is_made_when_it_is_started_and_waits_for_its_semaphore():
     np.testing.assert_array_equal(count, [X.nbytes, 0, 0])
 
 
-def test_what_a_copy_does_not_take():
+def test_wrong_copies_and_waits_are_refused():
     def broken(x, o):
         copies.make_async_copy(x, o)
 
@@ -72,7 +72,7 @@ def test_what_a_copy_does_not_take():
             call(lambda x, o: mistake(copies.make_async_copy(x, o)), like(X), X)  # noqa: B023
 
 
-def test_a_wait_for_what_nothing_signals_is_an_error():
+def test_a_wait_without_a_signal_is_an_error():
     def kernel(o, *, sem, early):
         copies.semaphore_signal(sem, 3)
         copies.semaphore_wait(sem, 4 if early else 2)
@@ -336,7 +336,7 @@ def test_matrix_units_multiply_staged_weights():
 
 
 @pytest.mark.parametrize("force", [modes.force_tpu_interpret_mode, modes.force_gpu_interpret_mode])
-def test_kernels_are_interpreted_where_a_mode_says_so(force):
+def test_an_interpret_mode_interprets_every_kernel(force):
     run = pl.pallas_call(lambda x, o: o.set(x[...] * 2), like(X))
     with force():
         np.testing.assert_array_equal(run(X), X * 2)

@@ -212,7 +212,7 @@ def test_small_operations():
     assert gpu.CompilerParams(max_concurrent_steps=2).lowering_semantics is gpu.LoweringSemantics.Warpgroup
 
 
-def test_what_is_known_of_gpus():
+def test_data_of_gpus():
     infos = {v: chips.get_gpu_info_from_version(v) for v in chips.GpuVersion}
     assert infos[chips.GpuVersion.T4] == chips.GpuInfo(
         gpu_version=chips.GpuVersion.T4, arch_name="7.5", compute_capability=75

@@ -37,7 +37,7 @@ def test_bits_along_the_last_axis_are_those_of_a_view(old, new):
     np.testing.assert_array_equal(np.asarray(back).view(np.uint8), x.view(np.uint8))
 
 
-def test_bits_of_half_bytes_and_what_does_not_fit():
+def test_bitcast_of_half_bytes_and_its_errors():
     x = BYTES.view(np.int8)
     halves = packing.bitcast(x, jnp.int4, -1)
     assert halves.shape == (8, 64) and halves.dtype == jnp.int4
@@ -128,7 +128,7 @@ def test_rolls(shift, axis, stride):
     np.testing.assert_array_equal(strided, np.moveaxis(rows, 0, 1 - axis))
 
 
-def test_what_rolls_refuse():
+def test_wrong_arguments_of_roll_are_refused():
     x = np.zeros((2, 3))
     for options in (
         dict(shift=-1, axis=0),

@@ -99,7 +99,7 @@ def test_manual_axis_types():
         kind.varying = frozenset()
 
 
-def test_types_tell_the_axes_over_which_values_vary():
+def test_types_of_structs_have_the_axes_over_which_values_vary():
     varying = ManualAxisType(varying={"i"})
     struct = ShapeDtypeStruct((3,), np.float32, manual_axis_type=varying)
     assert struct.aval == ShapedArray((3,), np.float32, vma=frozenset({"i"})) and "manual_axis_type" in str(struct)
@@ -158,7 +158,7 @@ def test_specs_of_different_kinds_are_not_joined():
         most.to_ct_spec()
 
 
-def test_where_meshes_were_before():
+def test_use_abstract_mesh_and_set_mesh_restore_the_former_mesh():
     abstract = AbstractMesh((2,), ("x",))
     assert abstract.axis_types == (AxisType.Explicit,) and abstract.are_all_axes_explicit_or_manual
     with use_abstract_mesh(abstract) as inside:

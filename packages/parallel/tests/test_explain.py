@@ -70,7 +70,7 @@ def test_exchanges_are_counted():
     assert found.moved == (4096 + 2048) + (5 + 4) + 6 * 2 * 4096 + (4096 + 8192)
 
 
-def test_it_is_shown():
+def test_an_explanation_is_printed_and_drawn():
     found = explain(compiled(TEXT), mesh=MESH)
     text = str(found)
     assert (
@@ -82,6 +82,6 @@ def test_it_is_shown():
     assert found.seconds == pytest.approx(sum(c.seconds for c in found.collectives))
 
 
-def test_it_needs_a_compiler():
+def test_explain_needs_a_compiled_program():
     with pytest.raises(NotImplementedError, match="reads compiled programs"):
         explain(lax.sin, np.ones(3), mesh=MESH)

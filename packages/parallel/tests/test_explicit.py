@@ -15,7 +15,7 @@ def test_most_families_have_rules():
     assert explicit.sharding_rules.find(control_flow.scan_p) is None  # the types of its program tell
 
 
-def test_what_has_to_be_said():
+def test_missing_shardings_and_unknown_axes_are_errors():
     with pytest.raises(TypeError, match="out_sharding"):
         explicit.auto_axes(lambda x: x)(1.0)
     with pytest.raises(TypeError, match="in_sharding"):

@@ -180,7 +180,7 @@ def test_trees_and_prefixes():
     np.testing.assert_array_equal(over(lambda a, b: lax.dot(a, b), (P("x"), None), P("x"))(A, B), A @ B)
 
 
-def test_what_is_in_force_inside():
+def test_the_axes_in_force_inside_a_block():
     seen = []
 
     def block(a):
@@ -192,7 +192,7 @@ def test_what_is_in_force_inside():
     assert seen == [(4, ("x", "y"), {"x"}), (4, ("x",), set())]
 
 
-def test_types_of_what_varies():
+def test_types_have_the_axes_over_which_values_vary():
     found = {}
 
     def block(a, w):

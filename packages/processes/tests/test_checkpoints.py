@@ -33,7 +33,7 @@ def one():
 @pytest.mark.parametrize("driver", ["zarr", "zarr3"])
 @pytest.mark.parametrize("ocdbt", [False, True])
 @pytest.mark.parametrize("name", VALUES)
-def test_what_is_written_is_read(name, driver, ocdbt, tmp_path):
+def test_written_arrays_are_read_back(name, driver, ocdbt, tmp_path):
     x = device_put(VALUES[name])
     spec = tensorstore_io.get_tensorstore_spec(str(tmp_path / "x"), ocdbt=ocdbt, driver=driver)
     tensorstore_io.run_serialization([x], [spec])
@@ -120,7 +120,7 @@ def test_reads_wait_for_each_other():
 SPREAD = PROGRAMS / "spread_checkpoint.py"
 
 
-def test_from_one_placement_to_another(tmp_path):
+def test_an_array_is_loaded_with_another_sharding(tmp_path):
     subprocess.run([sys.executable, SPREAD, str(tmp_path / "spread")], check=True)
     mesh = Mesh(np.array(clients.devices("cpu")[:1]), ("x",))
     (out,) = tree_io.load(tmp_path / "spread", NamedSharding(mesh, PartitionSpec("x")))
@@ -157,7 +157,7 @@ def test_specifications_are_compared_with_arrays(ocdbt, driver, tmp_path):
             verify(*args)
 
 
-def test_what_a_read_holds_in_memory():
+def test_the_memory_of_a_read_is_that_of_its_chunks():
     store = {"driver": "memory"}
     metadata = {"chunks": [4, 4], "shape": [10, 10], "dtype": "<f4"}
     kept = tensorstore.open({"driver": "zarr", "kvstore": store, "metadata": metadata, "create": True}).result()

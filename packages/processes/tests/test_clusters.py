@@ -213,7 +213,7 @@ def test_pods_use_all_their_devices():
         (None, {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, 3, {3}),
     ],
 )
-def test_which_accelerators_of_the_host(given, env, launcher, wanted, monkeypatch):
+def test_the_accelerators_of_a_process(given, env, launcher, wanted, monkeypatch):
     monkeypatch.setattr(clients, "visible_accelerators", None)
     distributed._choose_devices(given, clusters.Cluster(local_process_id=launcher), env)
     assert clients.visible_accelerators == (None if wanted is None else frozenset(wanted))
@@ -231,7 +231,7 @@ def test_an_address_to_listen_at_needs_the_address_for_others(monkeypatch):
         distributed.initialize(coordinator_bind_address="0.0.0.0:1234")
 
 
-def test_what_a_plugin_is_calls_of_the_run(monkeypatch):
+def test_a_plugin_gets_its_options_and_the_run(monkeypatch):
     calls = []
     fake = SimpleNamespace(
         pjrt_plugin_loaded=lambda name: False,

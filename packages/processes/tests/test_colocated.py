@@ -36,7 +36,7 @@ def test_a_function_runs_on_the_host():
     assert seen == [device()]
 
 
-def test_what_it_is_called_with_is_checked():
+def test_arguments_and_results_are_checked():
     for wrong in (X, 1.0):
         with pytest.raises(TypeError, match="doubled: colocated Python is called with arrays"):
             doubled(wrong)

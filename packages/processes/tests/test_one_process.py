@@ -36,7 +36,7 @@ def test_there_is_one_process():
         ({"cluster_detection_method": "none"}, "is one of"),
     ],
 )
-def test_what_is_needed_to_join_a_run(given, message, monkeypatch):
+def test_missing_settings_of_a_run_are_errors(given, message, monkeypatch):
     for name in list(os.environ):
         if name.startswith(("SLURM_", "OMPI_", "PMI_", "JAX_NUM_PRO", "JAX_PROCESS", "JAX_COORD", "JOB_COMPLETION")):
             monkeypatch.delenv(name)
@@ -63,7 +63,7 @@ def test_certificates_are_complete_before_anything_is_connected(given, message):
         distributed.initialize("localhost:1", 1, 0, **given)
 
 
-def test_a_jaxlib_without_mutual_tls_says_so():
+def test_mutual_tls_without_support_of_jaxlib_is_an_error():
     files = dict.fromkeys(("mtls_cert_file", "mtls_key_file", "mtls_ca_file"), __file__)
     if versions.has("mutual TLS among processes"):
         assert distributed._credentials(True, **files, mtls_peer_uri_prefix=None) == {
@@ -131,7 +131,7 @@ KUBERNETES = {
         ({}, None, (None, None, None)),
     ],
 )
-def test_what_launchers_say(env, host, rest):
+def test_settings_are_read_from_launchers(env, host, rest):
     found = clusters.detect(None, env)
     assert found[1:4] == rest
     if host is not None:

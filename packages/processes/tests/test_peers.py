@@ -40,7 +40,7 @@ def three():
         peers.stop(watch)
 
 
-def test_who_refuses_is_gone(three):
+def test_a_process_that_refuses_connections_has_ended(three):
     zero, one, two = three
     assert peers.gone(zero, 0) == []
     one.listener.close()
@@ -138,7 +138,7 @@ def test_a_process_that_fails_is_missed(three):
     assert [number for number, _ in peers.gone(three[0])] == [1]
 
 
-def test_who_waits_for_nothing_is_named(capsys):
+def test_ended_processes_are_printed_without_a_collective(capsys):
     store = Store()
     quiet = [peers.start(store, i, 4, "localhost:4321") for i in range(4)]
     peers.stop(quiet[3])  # a process that leaves is not missing

@@ -70,7 +70,7 @@ def test_the_address_to_listen_at():
         b"x" * 100_000,
     ],
 )
-def test_strangers_do_not_disturb(sent):
+def test_foreign_connections_do_not_end_a_run(sent):
     """A connection without words ended the run after five seconds, and a line of JSON with other words ended process 0."""
     zero = Process(0)
     stranger = connected()

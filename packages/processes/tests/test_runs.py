@@ -82,7 +82,7 @@ def authority(folder, name):
     not versions.has("mutual TLS among processes"), reason=str(versions.missing("mutual TLS among processes"))
 )
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made by openssl")
-def test_processes_that_know_each_other_by_certificates(tmp_path):
+def test_processes_authenticate_by_certificates(tmp_path):
     authority(tmp_path, "ca")
     authority(tmp_path, "stranger")
     for i, (code, out) in enumerate(run("certified", more=(str(tmp_path), "ca"))[0]):
@@ -97,7 +97,7 @@ def test_the_thread_guard_refuses_computations_of_all_processes_in_other_threads
         assert code == 0 and f"done one_thread {i}" in out, out
 
 
-def test_when_a_process_dies_the_others_end_with_an_error():
+def test_the_others_end_with_an_error_if_a_process_dies():
     (zero, one), seconds = run("train", limit=90)
     assert one[0] == 17
     assert zero[0] not in (0, None), zero[1]
@@ -107,7 +107,7 @@ def test_when_a_process_dies_the_others_end_with_an_error():
     assert missed or re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]
 
 
-def test_who_dies_is_named_to_those_that_wait_for_nothing():
+def test_a_dead_process_is_named_in_a_process_without_collectives():
     (zero, one), seconds = run("wait", limit=90)
     assert one[0] == 17 and zero[0] != 0 and "done" not in zero[1] and seconds < 60
     assert re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]

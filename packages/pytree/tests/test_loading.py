@@ -14,7 +14,7 @@ def test_a_function_is_called_apart_and_its_outcome_handed_back():
         engine.uninterrupted(lambda: 1 / 0)
 
 
-def test_an_interrupt_meets_the_thread_that_waits():
+def test_an_interrupt_is_raised_in_the_waiting_thread():
     """The function continues, and has ended when another caller needs its result."""
     started, may_end, ended = threading.Event(), threading.Event(), threading.Event()
 

@@ -62,7 +62,7 @@ def test_only_classes_register(tu):
         ((3, None), "tuple where 'children' is iterable, got (3, None)"),
     ],
 )
-def test_what_a_flatten_function_must_return(tu, returned, tail):
+def test_a_wrong_result_of_a_flatten_function_is_an_error(tu, returned, tail):
     class Bad:
         pass
 
@@ -75,7 +75,7 @@ def test_what_a_flatten_function_must_return(tu, returned, tail):
 
 
 @pytest.mark.parametrize("returned", [3, ([1, 2], None), ([("a", 1, 2)], None)])
-def test_what_a_flatten_with_keys_function_must_return(tu, returned):
+def test_a_wrong_result_of_a_flatten_with_keys_function_is_an_error(tu, returned):
     class Bad:
         pass
 

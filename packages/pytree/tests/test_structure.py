@@ -183,7 +183,7 @@ def test_compose_children_tuple(tu):
     assert [tu.treedef_is_leaf(s(x)) for x in (1, None, (), [1])] == [True, True, True, False]
 
 
-def test_walk(tu):
+def test_walk_calls_functions_for_nodes_and_leaves(tu):
     tree = (1, [2, None], {"a": 3}, ORDERED)
     result = tu.tree_structure(tree).walk(lambda xs, data: ("node", xs, data), lambda x: -x, [1, 2, 3, 4, 5])
     none = ("node", (), None)
@@ -240,7 +240,7 @@ def test_proto_errors(tu):
         tu.PyTreeDef.deserialize_using_proto(tu.default_registry, b"abc")
 
 
-def test_a_registry_of_ones_own(tu):
+def test_a_separate_registry(tu):
     registry = tu.PyTreeRegistry(enable_none=False, enable_tuple=False)
     assert registry.flatten([None, (1,), {"a": 2}])[0] == [None, (1,), 2]
     assert registry.is_node(list) and not registry.is_node(tuple)
@@ -324,7 +324,7 @@ class Stack(Pair):
         return Stack(self.x[i], None)
 
 
-def test_namedtuples_with_an_iteration_of_their_own(tu):
+def test_namedtuples_with_a_custom_iteration(tu):
     tree = Stack([1, 2, 3], 4)
     leaves, treedef = tu.tree_flatten(tree)
     assert leaves == [1, 2, 3, 4]

@@ -114,7 +114,7 @@ def test_a_key_that_is_used_again_is_found(name):
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_repeats_nothing_runs(name):
+def test_programs_that_reuse_no_key_run(name):
     FINE[name]()
 
 
@@ -126,7 +126,7 @@ def test_each_sampler_uses_its_key_up_once(name):
         getattr(random, name)(k, *SAMPLERS[name])
 
 
-def test_what_fails_uses_nothing_up():
+def test_a_failed_call_uses_no_key_up():
     k = key()
     with pytest.raises(ValueError, match="dtype"):
         random.normal(k, dtype=int)

@@ -169,7 +169,7 @@ COUNTS = [
     COUNTS,
     ids=[f"{c[0] if isinstance(c[0], str) else 'approximate'}{i}" for i, c in enumerate(COUNTS)],
 )
-def test_counts(name, args, mass, values):
+def test_samplers_of_counts_have_their_distributions(name, args, mass, values):
     draw = getattr(random, name) if isinstance(name, str) else name
     x = np.asarray(draw(random.key(5), *args, shape=(N,)))
     expected = np.array([N * mass(k) for k in values])
@@ -397,7 +397,7 @@ def test_shapes_broadcast():
         ((1.0, 2.0, (), None, None), {}, "takes from 3 to 5 positional arguments but 6"),
     ],
 )
-def test_a_sampler_says_which_arguments_are_wrong(args, keywords, message):
+def test_the_error_of_a_sampler_names_the_wrong_arguments(args, keywords, message):
     with pytest.raises(TypeError, match=rf"beta\(\).*{message}"):
         random.beta(random.key(0), *args, **keywords)
 

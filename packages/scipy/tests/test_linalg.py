@@ -218,7 +218,7 @@ def test_special_matrices(name, args):
     close(getattr(linalg, name)(*args), getattr(sp, name)(*args))
 
 
-def test_what_special_matrices_refuse():
+def test_wrong_arguments_of_special_matrices_are_refused():
     with pytest.raises(ValueError, match="power of 2"):
         linalg.hadamard(6)
     with pytest.raises(ValueError, match="at most, got shape"):

@@ -56,7 +56,7 @@ def test_convolution_of_matrices(mode):
     )
 
 
-def test_what_convolution_refuses():
+def test_wrong_arguments_of_convolutions_are_refused():
     with pytest.raises(ValueError, match="one input fits into the other, got shapes"):
         bs.signal.convolve(np.ones((2, 3)), np.ones((3, 2)), mode="valid")
     with pytest.raises(ValueError, match="method"):

@@ -98,7 +98,7 @@ def test_minimization_of_a_quadratic_finds_its_hessian():
     np.testing.assert_allclose(many, np.stack([centre, -centre]), atol=1e-7)
 
 
-def test_minimization_that_does_not_end_well():
+def test_failed_minimizations_report_their_status():
     out = optimize.minimize(rosenbrock, np.array([-1.2, 1.0]), method="BFGS", options={"maxiter": 2})
     assert not out.success and out.status == 1 and out.nit == 2
     out = optimize.minimize(lambda x: -jnp.sum(x), np.ones(2), method="BFGS", options={"maxiter": 3})

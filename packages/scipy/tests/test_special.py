@@ -186,7 +186,7 @@ def test_softmax():
         close(special.logsumexp(x, axis=axis), sp.logsumexp(x, axis=axis))
 
 
-def test_what_is_refused():
+def test_unsupported_arguments_are_refused():
     with pytest.raises(NotImplementedError, match="s zeta function is not implemented"):
         special.zeta(2.0)
     with pytest.raises(NotImplementedError, match="exact"):

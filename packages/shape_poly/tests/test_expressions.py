@@ -67,7 +67,7 @@ def test_arithmetic_agrees_with_integers(program, env):
 
 
 @given(PROGRAMS, ENVS)
-def test_bounds_hold(program, env):
+def test_values_are_within_the_bounds_of_expressions(program, env):
     d, expected = build(program), value(program, env)
     low, high = bounds(d)
     assert low <= expected <= high
@@ -250,7 +250,7 @@ def test_numbers_of_numpy():
         b // 0
 
 
-def test_a_number_is_not_known():
+def test_a_symbolic_dimension_has_no_number():
     (b,) = symbolic_shape("b")
     for f in (int, float, complex):
         with pytest.raises(
@@ -324,7 +324,7 @@ def test_an_interrupted_search_leaves_nothing_behind(monkeypatch):
 
 
 @given(st.permutations([0, 1, 2, 3]))
-def test_bounds_do_not_depend_on_what_was_asked_before(order):
+def test_bounds_do_not_depend_on_earlier_queries(order):
     def ask(which, scope):
         a, b = (symbolic_shape(name, scope=scope)[0] for name in "ab")
         halves = dims.max_dim(a // 2, b % 3)

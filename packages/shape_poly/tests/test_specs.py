@@ -224,7 +224,7 @@ def test_multiples_are_divided():
     assert dims.divide_shapes((b, c), (8,)).evaluate({"b": 16, "c": 3}) == 6
 
 
-def test_bounds_of_quotients_bound_what_is_divided():
+def test_bounds_of_quotients_bound_the_dividends():
     b, c = symbolic_shape("b, c", constraints=("floordiv(b, 8) >= 1", "floordiv(c, 4) <= 2"))
     assert b >= 8 and c <= 11
     with pytest.raises(dims.InconclusiveDimensionOperation):

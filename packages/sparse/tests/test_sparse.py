@@ -224,7 +224,7 @@ def test_derivatives(name, layout):
     np.testing.assert_allclose((back(ct)[0] * step).sum(), (ct * slope).sum(), rtol=1e-4)
 
 
-def test_what_is_stored():
+def test_stored_elements_of_sparse_arrays():
     x = np.array([[0, 2, 0], [1, 0, 4]], np.float32)
     mat = BCOO.fromdense(x, nse=5)
     assert repr(mat) == "BCOO(float32[2, 3], nse=5)" and len(mat) == 2
@@ -378,7 +378,7 @@ def test_sizes_must_be_known():
             jit(f)(M)
 
 
-def test_what_would_be_dense_is_refused():
+def test_operations_with_dense_results_are_refused():
     mat = BCOO.fromdense(M)
     for f in (sparsify(jnp.cos), lambda m: m + 1, lambda m: 2 / m, lambda m: m > 1, lambda m: m**0, sparsify(jnp.exp)):
         with pytest.raises(NotImplementedError, match="dense|power"):

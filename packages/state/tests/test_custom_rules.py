@@ -83,7 +83,7 @@ def test_a_backward_rule_writes_to_the_row_of_its_round():
     np.testing.assert_array_equal(ref[...], [4, 7, 1])
 
 
-def test_of_a_batch_each_has_its_own_loop():
+def test_each_element_of_a_batch_has_its_own_loop():
     ref = state.new_ref(jnp.zeros(2))
     fun = lambda x, r: in_scan(lambda c, r: logged(c * x, r), x, r)
     np.testing.assert_allclose(vmap(grad(fun))(jnp.array([1.0, 2.0]), ref), [4, 32])
@@ -148,7 +148,7 @@ def test_a_rule_may_write_the_tangent_that_a_reference_has():
     assert jvp(fun, (one,), (one,)) == (2, 7) and grad(fun)(one) == 7
 
 
-def test_what_cannot_mean_anything_says_why():
+def test_the_derivative_of_a_reference_used_by_a_backward_rule_is_an_error():
     def fun(x):
         return in_scan(logged, x, state.new_ref(x))
 

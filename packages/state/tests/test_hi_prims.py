@@ -204,7 +204,7 @@ def test_trees_of_arguments_and_results():
         f(X)
 
 
-def test_what_collects_cotangents():
+def test_accumulators_add_cotangents():
     accum = hi_prims.ValAccum(F32)
     assert type(accum.freeze()) is Zero
     for x in (X, Zero(F32), X):

@@ -166,7 +166,7 @@ class Advance(hi_types.HiPrimitive):
         return box.parts[0]
 
 
-def test_operations_compute_with_what_a_value_holds():
+def test_operations_compute_with_the_contents_of_a_value():
     advance = Advance("advance").bind
     box = new_p.bind(jnp.float32(1), jnp.arange(2))
     assert advance(box, 2.0) == 6
@@ -233,7 +233,7 @@ def test_values_in_programs_have_the_attributes_that_their_type_declares():
     assert [eqn.primitive.name for eqn in jaxpr.eqns][-3:] == [unpack_p.name, "mul", "add"]
 
 
-def test_what_an_attribute_of_a_type_is_for_a_value():
+def test_attributes_of_types_are_attributes_of_values():
     assert hi_types.aval_method(sorted).of_value([2, 1])(reverse=True) == [2, 1]
     assert hi_types.aval_property(len).of_value([2, 1]) == 2
 

@@ -247,7 +247,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_refused(what):
+def test_wrong_uses_of_references_are_refused(what):
     use, error, words = REFUSED[what]
     ref = state.new_ref(jnp.arange(3.0))
     with pytest.raises(error, match=words):
@@ -388,7 +388,7 @@ def test_random_gradients(steps):
         np.testing.assert_allclose(g(jnp.float32(x)), expected, rtol=2e-3, atol=2e-2)
 
 
-def test_a_reference_prints_what_was_written_as_an_array():
+def test_a_reference_prints_a_written_number_as_an_array():
     ref = state.new_ref(np.int32(5))
     assert state.swap(ref, ..., 10) == 5 and repr(ref) == "Ref(10, dtype=int32)"
 

@@ -24,7 +24,7 @@ def test_a_name_is_refused_before_its_version_and_taken_from_it_on(monkeypatch):
 
 
 @pytest.mark.parametrize("name", oracles.SINCE)
-def test_each_row_names_what_the_library_has(name):
+def test_each_oracle_exists_in_its_library(name):
     oracles.require(name)
     library, *path = name.split(".")
     importlib.import_module(".".join([library, *path[:1]]) if library == "scipy" else library)

@@ -28,7 +28,7 @@ def run(program, *arguments):
         "from jax.experimental.jax2tf import call_tf",
     ],
 )
-def test_the_import_says_what_is_missing(statement):
+def test_the_error_of_the_import_names_tensorflow(statement):
     owner = statement.split()[1]
     if importlib.util.find_spec(".".join(owner.split(".")[: 1 + owner.startswith("bedrax.")])) is None:
         pytest.skip(f"{owner} stands above this package")

@@ -23,7 +23,7 @@ def test_no_cache_holds_on_to_a_client(use):
     assert run(use).split() == ["1", "True", "2", "True", "3", "True"]
 
 
-def test_who_holds_on_to_a_client_is_told():
+def test_the_error_names_the_platforms_of_clients_still_in_use():
     out = run("held")
     assert "holds on to the clients of ['cpu']" in out and out.endswith("False\n")
 

@@ -52,7 +52,7 @@ def test_a_program_is_compiled_once_for_all_processes(tmp_path, compilations):
             assert len(compilations) == 3 + n
 
 
-def test_an_entry_can_be_compared_with_what_is_compiled_now(tmp_path, compilations):
+def test_an_entry_is_compared_with_a_new_compilation(tmp_path, compilations):
     x = np.arange(3, dtype=np.float32)
 
     def run(function):

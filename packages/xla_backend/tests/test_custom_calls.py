@@ -110,7 +110,7 @@ def test_calls_are_those_of_registered_kernels(platform):
     assert set(NAMES[platform]) - met <= {"cusolver_gesvdp_ffi"}, set(NAMES[platform]) - met  # only with this algorithm
 
 
-def test_what_does_not_fit_is_found():
+def test_the_check_reports_wrong_names_attributes_and_layouts():
     """The check reports a wrong name, attribute and layout."""
     case = next(c for c in all_cases() if c.primitive.name == "eigh")
     op = next(calls := calls_of(case, "cuda"))

@@ -78,6 +78,6 @@ def test_rule_of_objects():
         ("i -> i", {"reduction_factors": ("i",), "permutation_factors": ("i",)}, "two kinds"),
     ],
 )
-def test_what_is_no_rule(text, options, message):
+def test_wrong_partitioning_rules_are_refused(text, options, message):
     with pytest.raises(ValueError, match=message):
         parse_rule(text, **options)

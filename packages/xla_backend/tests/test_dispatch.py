@@ -42,7 +42,7 @@ def test_weak_types_follow_python_scalars():
         assert not f(np.float32(3)).weak_type
 
 
-def test_what_is_ready_ends_with_the_rule_that_made_it():
+def test_a_ready_program_is_dropped_with_its_rule():
     prim = Primitive("twice_or_thrice", "elementwise")
     prim.abstract(lambda x: x)
     lowering_rules.add(prim, lambda ctx, x: ctx.emit("stablehlo.add", [x, x]))
@@ -56,7 +56,7 @@ def test_what_is_ready_ends_with_the_rule_that_made_it():
     assert seen == [2, 2, 2, 3, 4]
 
 
-def test_params_that_are_equal_and_not_the_same_run_programs_of_their_own():
+def test_equal_params_of_different_types_run_separate_programs():
     x = put(2.0)
     for exponent in (True, 1, 2, np.int64(2), 2, True):
         assert float(np.asarray(lax.integer_pow_p.bind(x, y=exponent))[0]) == 2.0 ** int(exponent)
@@ -99,7 +99,7 @@ def test_a_direct_operation_on_constants_is_seen_by_the_trace():
     np.testing.assert_array_equal(vmap(lambda y: both(function(x), y))(put(1, 2)), [[0, -1], [1, 0]])
 
 
-def test_a_direct_operation_is_evaluated_at_once_while_a_function_is_traced():
+def test_a_direct_operation_is_evaluated_eagerly_while_a_function_is_traced():
     _, function = _direct_negation()
     x = put(1, 2)
 
@@ -308,7 +308,7 @@ def _logarithm(x):
     return lax.cond(lax.gt(x, np.float32(0)), lax.log, lambda x: lax.mul(x, np.float32(0)), x)
 
 
-def test_debug_nans_reports_what_reaches_a_result():
+def test_debug_nans_reports_only_nans_that_reach_a_result():
     """Under `vmap`, `cond` computes both branches. A NaN of the one that is not selected is not a fault of the program."""
     x = put(-1.0, 4.0)
     chosen = lambda x: vmap(_logarithm)(x)
@@ -526,7 +526,7 @@ def test_threads():
     assert not failures
 
 
-def test_a_traced_function_as_one_of_what_it_closes_over():
+def test_closure_convert_makes_constants_arguments():
     const = np.arange(3, dtype=np.float32)
     traced = xla.jit(lambda x, *, k: lax.add(lax.mul(x, lax.sin(const)), k["a"])).trace(const, k={"a": const})
     consts, fun = traced.closure_convert()
@@ -555,7 +555,7 @@ class Jittable:
         return cls(data[0], children[0] if children else data[1])
 
 
-def test_results_may_look_at_their_leaves():
+def test_classes_of_results_may_read_their_leaves():
     more = xla.jit(lambda x: Jittable(x.name, lax.add(x.values, np.float32(1))))
     for start in range(3):  # compiled, and run again
         out = more(Jittable("a", np.full(5, start, np.float32)))

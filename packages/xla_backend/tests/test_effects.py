@@ -85,7 +85,7 @@ def test_wrong_results_of_callbacks_are_errors():
             xla.jit(lambda x, f=f: tap_p.bind(x, f=f, ordered=False))(np.ones(2, np.float32)).block_until_ready()
 
 
-def test_an_effect_that_nobody_can_carry_out():
+def test_an_effect_without_an_implementation_is_an_error():
     class Unknown(effects.Effect):
         pass
 

@@ -356,7 +356,7 @@ def test_mutated_tables():
     assert read > 0  # at least those whose module was changed
 
 
-def test_which_format_is_written():
+def test_the_public_format_is_written_if_it_suffices():
     """The public format, if it can express the program. Extra data is kept."""
     scope = ex.SymbolicScope(["n >= 3"])
     n = ShapeDtypeStruct(symbolic_shape("n", scope=scope), np.float32)

@@ -52,7 +52,7 @@ def test_batches(method):
     np.testing.assert_array_equal(status, np.zeros(4))
 
 
-def test_what_is_refused():
+def test_wrong_uses_of_ffi_are_refused():
     with pytest.raises(NotImplementedError, match="vmap_method"):
         vmap(cholesky)(A)
     with pytest.raises(ValueError, match="has no derivative"):

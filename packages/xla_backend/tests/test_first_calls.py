@@ -250,7 +250,7 @@ def test_placement_commitment_and_weak_types_are_those_of_a_program():
         assert first.sharding.memory_kind == compiled.sharding.memory_kind
 
 
-def test_a_result_has_memory_of_its_own():
+def test_each_result_has_its_own_memory():
     x = jnp.arange(4.0)
     y = x.reshape(2, 2)
     double = jit(lambda x: x + 1, donate_argnums=0)

@@ -17,7 +17,7 @@ def test_first_use_from_many_threads(how):
     assert out.stdout.strip() == "executor xla errors []", out.stdout + out.stderr
 
 
-def test_a_backend_that_comes_while_something_is_traced():
+def test_a_backend_may_be_imported_during_a_trace():
     program = PROGRAMS / "backend_while_tracing.py"
     out = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
     assert out.stdout.strip() == "xla 1", out.stdout + out.stderr

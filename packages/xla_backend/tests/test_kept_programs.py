@@ -60,7 +60,7 @@ def test_the_cache_can_be_switched_off(tmp_path):
 
 @linux
 @pytest.mark.parametrize("change", ["XLA_FLAGS", "JAX_ENABLE_X64", "JAX_DISABLE_MOST_OPTIMIZATIONS"])
-def test_what_programs_depend_on_is_part_of_the_key(tmp_path, change):
+def test_flags_and_options_are_part_of_the_key(tmp_path, change):
     values = {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2", "JAX_ENABLE_X64": "1", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
     run(tmp_path)
     assert run(tmp_path, **{change: values[change]})[1] == {"cache_misses": 4}

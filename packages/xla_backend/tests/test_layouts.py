@@ -13,7 +13,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 COLUMNS = Layout((1, 0))
 
 
-def test_arguments_lie_as_it_says():
+def test_explicit_layout_sets_the_layouts_of_arguments():
     seen = []
     note = explicit_layout(lambda x: seen.append(x.format.layout.major_to_minor), in_layouts=(COLUMNS,))
     note(lax.sin(X))
@@ -36,6 +36,6 @@ def test_arguments_lie_as_it_says():
         ((Layout((0,)),), ValueError, "write each of its axes 0 to 1 once"),
     ],
 )
-def test_what_is_no_layout_of_the_arguments(layouts, error, text):
+def test_wrong_layouts_of_arguments_are_refused(layouts, error, text):
     with pytest.raises(error, match=text):
         explicit_layout(lambda x: x, in_layouts=layouts)(X)

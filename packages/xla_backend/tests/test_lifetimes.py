@@ -80,7 +80,7 @@ def test_clear_caches_forgets_meshes():
     subprocess.run([sys.executable, program], check=True, timeout=100)
 
 
-def test_a_block_that_goes_on_keeps_its_context():
+def test_an_open_block_keeps_its_context_when_caches_are_cleared():
     variable = context.Variable("lifetimes", None, keyed=True)
     with variable("outer"):
         inside = context.trace_context()

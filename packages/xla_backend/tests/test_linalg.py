@@ -82,7 +82,7 @@ def test_every_record_lowers_for_every_platform(case, platform):
             assert "func.func" in _module(case.fun, *args, platform=platform)
 
 
-def test_every_row_of_the_table_is_met():
+def test_every_kernel_of_the_table_is_used():
     """The name of each kernel is in the program of a record of its primitive."""
     for (prim, platform), kernel in lowering.kernels.items():
         pattern = re.sub(r"\{\w\}", r"\\w+", kernel.target.replace("lapack ", "lapack_[sdcz]"))

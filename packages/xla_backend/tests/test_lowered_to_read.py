@@ -21,7 +21,7 @@ def f(x, y=1.0):
 
 
 @pytest.mark.parametrize("platforms", [("cpu",), ("tpu",), ("gpu",), ("cpu", "tpu")])
-def test_what_is_split_over_an_abstract_mesh_is_lowered_split(platforms):
+def test_arrays_split_over_an_abstract_mesh_are_lowered_split(platforms):
     lowered = xla.jit(f).trace(SPLIT).lower(lowering_platforms=platforms)
     text = lowered.as_text()
     assert "mhlo.num_partitions = 4" in text and "devices=[4,1]<=[4]" in text and text.count("stablehlo.sine") == 1
@@ -49,7 +49,7 @@ def test_several_platforms_choose_among_their_rules():
         lowered.compile()
 
 
-def test_nothing_runs_on_devices_that_are_not_there():
+def test_programs_for_an_abstract_mesh_do_not_run():
     calls = [
         lambda: xla.jit(f).lower(SPLIT),
         lambda: xla.jit(f).trace(SPLIT).lower(),

@@ -51,7 +51,7 @@ def test_a_call_has_its_pairs_and_the_same_values():
 
 
 @pytest.mark.parametrize(("of_derivatives", "backward"), [("same", 'tag = "b"'), ("drop", ""), ({"q": 2}, 'q = "2"')])
-def test_what_derivatives_are_marked_with(of_derivatives, backward):
+def test_derivatives_have_the_given_metadata(of_derivatives, backward):
     marked = xla_metadata_call2(wave, {"tag": "b"}, ad_metadata=of_derivatives)
     assert calls(grad(total(marked)), X) == ['tag = "b"', backward]
     assert calls(lambda x: jvp(marked, (x,), (x,)), X) == ['tag = "b"']
@@ -80,7 +80,7 @@ def test_a_block_that_is_not_fused_with_others():
         (lambda: compute_on(wave, compute_type="device"), "needs compute_type= and out_memory_spaces="),
     ],
 )
-def test_what_is_no_metadata(make, text):
+def test_wrong_metadata_is_refused(make, text):
     with pytest.raises(TypeError, match=re.escape(text)):
         make()
 
@@ -144,7 +144,7 @@ def test_the_derivative_is_ordered_too():
         ({"enforce": 3}, "enforce is a boolean"),
     ],
 )
-def test_what_is_no_order(options, text):
+def test_wrong_program_orders_are_refused(options, text):
     with pytest.raises(ValueError, match=re.escape(text)):
         program_order(ordered, **options)
 
@@ -161,14 +161,14 @@ def test_what_is_no_order(options, text):
         ("gpu_stream:1", '_xla_stream_annotation = "1" inlineable = "false"'),
     ],
 )
-def test_where_a_call_is_computed(kind, pairs):
+def test_a_call_is_marked_with_its_compute_type(kind, pairs):
     placed = compute_on(lambda x: {"a": lax.sin(x)}, compute_type=kind, out_memory_spaces=Space.Device)
     text = jit(placed).trace(X).lower(lowering_platforms=("cuda",)).as_text()
     assert text.count(pairs.split(" = ")[0]) == 2  # of the call, and of the operation in it
     assert calls(placed, X) == [pairs]
 
 
-def test_where_results_of_a_call_are():
+def test_results_of_a_call_are_in_the_given_memory_spaces():
     both = lambda x: (lax.sin(x), {"a": lax.cos(x)})
     placed = compute_on(both, compute_type="device_host", out_memory_spaces=(Space.Host, Space.Device))
     for run in (placed, jit(placed)):

@@ -28,7 +28,7 @@ def f(x):
     return lax.sin(checkpoint_name(lax.sin(x), "away"))
 
 
-def test_what_reverse_mode_keeps_is_on_the_host():
+def test_offloaded_residuals_are_on_the_host():
     _, pullback = vjp(checkpoint(f, policy=AWAY), X)
     kept = [x for x in pytree.tree_leaves(pullback) if hasattr(x, "sharding")]
     assert {x.sharding.memory_kind for x in kept} == {"device", "pinned_host"}

@@ -31,7 +31,7 @@ def test_a_value():
     assert hints_of(lambda x: set_xla_metadata({"a": lax.sin(x), "b": x}, k=1), X) == {"sine": 'k = "1"'}
 
 
-def test_what_is_traced_inside():
+def test_operations_traced_inside_have_the_metadata():
     def f(x):
         with set_xla_metadata(a=1):
             y = lax.sin(x)
@@ -56,6 +56,6 @@ def test_functions_that_were_traced_before():
     assert hints_of(marked, X) == {"sine": 'k = "v"'} and marked(X) == f(X)
 
 
-def test_what_is_refused():
+def test_wrong_metadata_values_are_refused():
     with pytest.raises(TypeError, match="a boolean, a number or a string"):
         set_xla_metadata(k=None)

@@ -170,7 +170,7 @@ def test_containers_of_values_are_flattened():
 SPLIT = PROGRAMS / "split_library_values.py"
 
 
-def test_a_value_is_split_as_its_type_says():
+def test_a_library_value_is_split_as_its_type_states():
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
     subprocess.run([sys.executable, SPLIT], env=environment, check=True)
 

@@ -24,7 +24,7 @@ def twice(x):
     return lax.add(x, x)
 
 
-def test_a_guard_refuses_transfers_that_nobody_asked_for():
+def test_a_guard_refuses_implicit_transfers():
     f = jit(twice)
     x = device_put(np.ones(3, f32))
     f(x)
@@ -123,7 +123,7 @@ def test_programs_are_written_to_a_folder(tmp_path):
     assert "stablehlo.cosine" in file.read_text(encoding="utf-8")
 
 
-def test_listeners_hear_of_tracing_lowering_compiling_and_of_the_cache(tmp_path):
+def test_listeners_get_events_of_tracing_lowering_compiling_and_the_cache(tmp_path):
     durations, events = [], []
     heard = lambda event, seconds, **metadata: durations.append((event.rpartition("/")[2], seconds))
     noted = lambda event, **metadata: events.append(event)
@@ -167,7 +167,7 @@ def test_large_constants_are_warned_of():
         (flags.hlo_source_file_canonicalization_regex, ["(", 3], ["a.*", None]),
     ],
 )
-def test_values_that_mean_nothing_are_refused(flag, wrong, right):
+def test_invalid_values_of_options_are_refused(flag, wrong, right):
     for value in wrong:
         with pytest.raises(ValueError, match=flag.name):
             flag.validate(value)
@@ -176,7 +176,7 @@ def test_values_that_mean_nothing_are_refused(flag, wrong, right):
 
 
 @pytest.mark.parametrize("inline", [False, True, *Inline])
-def test_calls_inside_are_inlined_where_jit_says(inline):
+def test_calls_are_inlined_as_the_option_of_jit_states(inline):
     inner = jit(lambda x: lax.mul(x, x), inline=inline)
     outer = lambda x: lax.add(inner(x), inner(lax.neg(x)))
     x = np.float32(3)

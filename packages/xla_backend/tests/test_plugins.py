@@ -45,13 +45,13 @@ def test_the_cuda_plugin_is_not_imported(plugins):
     assert "it was imported" not in run(plugins).stderr
 
 
-def test_a_platform_that_is_asked_for_and_fails(plugins):
+def test_a_requested_platform_that_fails_is_an_error(plugins):
     done = run(plugins, JAX_PLATFORMS="cuda")
     assert done.returncode != 0
     assert "jax_platforms='cuda'" in done.stderr and "xla_cuda_plugin.so is missing" in done.stderr
 
 
-def test_the_host_alone_asks_no_plugin(plugins):
+def test_the_cpu_platform_loads_no_plugin(plugins):
     done = run(plugins, JAX_PLATFORMS="cpu")
     assert done.stdout.splitlines()[0] == "['cpu']" and "nobody_has_this" not in done.stdout
 
@@ -69,7 +69,7 @@ def test_an_entry_point_of_a_distribution_is_found_anywhere_on_the_path(tmp_path
     assert "nobody_has" not in run(tmp_path / "without").stdout
 
 
-def test_entry_points_of_other_finders_are_asked_for(tmp_path):
+def test_entry_points_of_other_finders_are_found(tmp_path):
     """A distribution may come from an archive, or from a finder that the user installs."""
     import zipfile
 

@@ -96,7 +96,7 @@ def test_memory(tmp_path):
     assert np.asarray(kept)[0] == 2
 
 
-def test_what_is_refused(tmp_path):
+def test_wrong_uses_of_the_profiler_are_refused(tmp_path):
     with pytest.raises(NotImplementedError, match="create_perfetto_link"):
         profiler.start_trace(tmp_path, create_perfetto_link=True)
     with pytest.raises(TypeError, match="takes a ProfileSession or a ProfileData"):

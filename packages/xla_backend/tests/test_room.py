@@ -37,7 +37,7 @@ def test_executables_are_forgotten_before_there_is_no_room(monkeypatch):
             assert f(np.float32(0)) == 1
 
 
-def test_it_is_said_if_there_is_none(monkeypatch):
+def test_a_warning_reports_the_limit_of_memory_maps(monkeypatch):
     monkeypatch.setattr(room, "EVERY", 1)
     monkeypatch.setattr(room, "limit", lambda: 10)
     with pytest.warns(RuntimeWarning, match="vm.max_map_count"):

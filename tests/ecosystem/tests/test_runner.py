@@ -27,7 +27,7 @@ def test_state(tmp_path, monkeypatch, body, state):
     assert runner.run(sys.executable, "optax", limit)[0] == state
 
 
-def test_every_program_has_a_row_that_says_what_it_does():
+def test_every_program_has_a_row_with_its_purpose():
     page = (runner.HERE / "README.md").read_text(encoding="utf-8")
     for name in runner.names():
         assert f"| {name} |" in page and f"| {runner.purpose(name)} |" in page, name
@@ -75,7 +75,7 @@ def test_results_of_a_file_of_a_suite(tmp_path, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_file_of_a_suite_that_does_not_end_well(tmp_path, monkeypatch, body, state, inside):
+def test_a_file_of_a_suite_that_aborts_or_hangs(tmp_path, monkeypatch, body, state, inside):
     monkeypatch.setattr(suites, "GRACE", 1)
     text = f"import signal, time\ndef test_good(): pass\ndef test_it(): {body}\ndef test_last(): pass"
     (tmp_path / "test_it.py").write_text(text if inside else f"import signal, time\n{body}", encoding="utf-8")

@@ -21,7 +21,7 @@ def test_graphs_agree(name):
     assert result.native < 1e-5
 
 
-def test_tflite_runs_what_a_user_of_tensorflow_would_have_written():
+def test_tflite_programs_have_the_operations_of_handwritten_models():
     result = measure(BY_NAME["CNN with batch norm"])
     assert result.mobile == "2 CONV_2D, 1 FULLY_CONNECTED, 2 MAX_POOL_2D, 1 RESHAPE"
     assert result.mobile_error < 1e-5 and result.quantized_error < 0.05
@@ -33,7 +33,7 @@ def test_tflite_draws_with_the_keys_inside():
     assert result.mobile_error < 1e-5
 
 
-def test_what_tflite_lacks_is_named():
+def test_operations_that_tflite_lacks_are_named():
     result = measure(BY_NAME["FFT model"])
     assert result.mobile.startswith("no: IRFFT") and result.mobile_error is None
 
