@@ -12,7 +12,7 @@ from bedrax.core import config, dtypes, executors, staging
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapeDtypeStruct
 from bedrax.core.tracing import Primitive, Tracer, binary, unary
-from bedrax.lax import at_once
+from bedrax.lax import eager_evaluation
 from bedrax.lax.primitives.linalg import triangular_solve
 from bedrax.numpy_backend.executor import NumpyExecutor
 from bedrax.numpy_backend.host_array import HostArray
@@ -104,10 +104,10 @@ def test_a_direct_operation_is_evaluated_eagerly_while_a_function_is_traced():
     x = put(1, 2)
 
     def traced(y):
-        with at_once.ensure_compile_time_eval():
+        with eager_evaluation.ensure_compile_time_eval():
             known = [function(x), lax.neg_p.bind(x), function(np.float32(2))]
         assert not any(isinstance(k, Tracer) for k in known)
-        with at_once.eval_context():
+        with eager_evaluation.eval_context():
             assert not isinstance(function(x), Tracer)
         return function(y)
 

@@ -152,7 +152,7 @@ __getattr__, __dir__, __all__ = attach(
             "vjp",
         ),
         "bedrax.xla_backend.placement": ("copy_to_host_async",),
-        "bedrax.lax.at_once": ("ensure_compile_time_eval",),
+        "bedrax.lax.eager_evaluation": ("ensure_compile_time_eval",),
         "bedrax.core.avals": ("typeof",),
         "bedrax.core.jitting": ("Inline",),
         "bedrax.xla_backend.compile": ("CompilerEffortLevel",),

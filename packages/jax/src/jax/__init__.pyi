@@ -102,7 +102,7 @@ from bedrax.autodiff import (
     vjp as vjp,
 )
 from bedrax.xla_backend.placement import copy_to_host_async as copy_to_host_async
-from bedrax.lax.at_once import ensure_compile_time_eval as ensure_compile_time_eval
+from bedrax.lax.eager_evaluation import ensure_compile_time_eval as ensure_compile_time_eval
 from bedrax.core.avals import typeof as typeof
 from bedrax.core.jitting import Inline as Inline
 from bedrax.xla_backend.compile import CompilerEffortLevel as CompilerEffortLevel

@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         "bedrax.core.avals": ("AbstractValue", "ShapedArray"),
         "bedrax.core.tracing": ("Tracer", "get_opaque_trace_state", "trace_state_clean"),
         "bedrax.core.ir": ("Atom", "DropVar", "ParamDict", "Value"),
-        "bedrax.lax.at_once": ("ensure_compile_time_eval", "eval_context"),
+        "bedrax.lax.eager_evaluation": ("ensure_compile_time_eval", "eval_context"),
         # Distrax: valid_jaxtype; NetKet: concrete_or_error
         "bedrax.extend.jaxprs": ("Trace", "concrete_or_error", "eval_jaxpr", "find_top_trace", "valid_jaxtype"),
         "bedrax.core.dims": ("max_dim", "min_dim"),

@@ -8,7 +8,10 @@ from bedrax.core.tracing import (
     trace_state_clean as trace_state_clean,
 )
 from bedrax.core.ir import Atom as Atom, DropVar as DropVar, ParamDict as ParamDict, Value as Value
-from bedrax.lax.at_once import ensure_compile_time_eval as ensure_compile_time_eval, eval_context as eval_context
+from bedrax.lax.eager_evaluation import (
+    ensure_compile_time_eval as ensure_compile_time_eval,
+    eval_context as eval_context,
+)
 from bedrax.extend.jaxprs import (
     Trace as Trace,
     concrete_or_error as concrete_or_error,

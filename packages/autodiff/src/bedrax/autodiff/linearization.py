@@ -268,7 +268,7 @@ class Record:
         )
 
         host = tape.host
-        at_once = host is not None and current.trace is eval_trace and executors.get().host_type is host
+        eagerly = host is not None and current.trace is eval_trace and executors.get().host_type is host
 
         plain = host is None and not splits
 
@@ -306,7 +306,7 @@ class Record:
                     if once:
                         entry.entry = None  # later nodes hold this one
                     if ct is not None:
-                        if at_once:
+                        if eagerly:
                             _step_back(taken, host, ct, cotangents)
                         else:
                             step, kept, rest, nodes = taken

@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = attach(
         # NumPyro: trace_state_clean
         "bedrax.core.tracing": ("Primitive", "Tracer", "get_opaque_trace_state", "trace_state_clean"),
         "bedrax.extend.api_util": ("safe_map", "safe_zip"),
-        "bedrax.lax.at_once": ("eval_context",),
+        "bedrax.lax.eager_evaluation": ("eval_context",),
     },
     renamed={
         "bedrax.core.tracing": {"trace_ctx": "current"},  # Quax: its attribute `trace` is the current trace

@@ -28,7 +28,7 @@ from bedrax.core.tracing import (
     trace_state_clean as trace_state_clean,
 )
 from bedrax.extend.api_util import safe_map as safe_map, safe_zip as safe_zip
-from bedrax.lax.at_once import eval_context as eval_context
+from bedrax.lax.eager_evaluation import eval_context as eval_context
 from bedrax.core.tracing import current as _current
 from bedrax.lax.primitives.calls import core_call_p as _core_call_p
 from bedrax.lax.element_types import base_aval as _base_aval

@@ -9,7 +9,7 @@ from typing import Any
 from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, eval_trace, set_trace
 
 
-class _KnownAtOnce(Trace):
+class _EagerOnConcrete(Trace):
     """Evaluates operations on concrete values eagerly; passes those on tracers to the parent trace."""
 
     __slots__ = ()
@@ -50,7 +50,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
     if current.trace is eval_trace:
         yield
         return
-    with entered(_KnownAtOnce(current.trace)):
+    with entered(_EagerOnConcrete(current.trace)):
         yield
 
 
