@@ -107,7 +107,7 @@ def test_arguments_and_results_that_are_no_arrays_are_refused():
 
 
 def test_functions_that_xla_cannot_compile_run_eagerly():
-    """Documented: what cannot be compiled works op by op."""
+    """The documentation states that a function that cannot be compiled runs op by op."""
     greet = call_tf(lambda x: tf.strings.length(tf.strings.format("Hello {}!", [x])))
     assert greet(np.float32(42.0)) == len("Hello 42!")
     x = np.array([1, 2], np.int32)
@@ -147,7 +147,7 @@ def test_traces_of_tensorflow_functions():
 
 
 def test_arguments_of_registered_classes_are_no_constants_of_a_trace():
-    """TensorFlow takes an object of a class that only we know for a constant."""
+    """TensorFlow treats an object of a class that is registered with us only as a constant."""
 
     class Pair:
         def __init__(self, a, b):

@@ -1,4 +1,4 @@
-"""The report of this environment, and of the same one with something wrong in its variables."""
+"""The report of this environment, and of the same one with wrong environment variables."""
 
 import json
 import os

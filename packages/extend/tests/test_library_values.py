@@ -82,7 +82,7 @@ def test_traces_of_libraries_define_process_primitive():
 
 
 class Tagging(Trace):
-    """Its values are wrapped; a function with a rule of its own is bound with wrapped functions, as Quax does."""
+    """A trace that records primitives and binds functions with rules as wrapped functions, like Quax."""
 
     __slots__ = ("seen",)
 

@@ -1,4 +1,4 @@
-"""A primitive of one's own, from outside: its rules written into the tables as libraries write them."""
+"""A primitive of a library: its rules written into the tables as libraries write them."""
 
 import textwrap
 

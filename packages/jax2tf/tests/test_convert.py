@@ -109,7 +109,7 @@ def test_compiled_by_tensorflows_xla():
 
 
 def test_a_bias_is_not_broadcast():
-    """TFLite fuses biases and activations into what comes before them, if it can see them."""
+    """TFLite fuses the operations BiasAdd and Relu into the operation before them, but no broadcast vectors."""
     p = _parameters()
     f = tf.function(
         _convert(lambda x: network(p, x), polymorphic_shapes=["(b, ...)"], enable_xla=False, with_gradient=False),
@@ -147,7 +147,7 @@ _LOADER = PROGRAMS / "load_saved_model.py"
 
 
 def test_a_saved_model_runs_without_our_packages(tmp_path):
-    """A process that cannot import us runs the model, and differentiates it."""
+    """A process that cannot import our packages runs the model, and differentiates it."""
     p, x = _parameters(), _images(3)
     variables = {k: tf.Variable(v) for k, v in p.items()}
     converted = _convert(network, polymorphic_shapes=[None, "(b, ...)"])

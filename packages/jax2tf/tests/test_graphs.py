@@ -1,4 +1,4 @@
-"""Graphs are such as one would have written: lists of the operations that small functions become."""
+"""Graphs have the operations of handwritten ones: lists of the operations that small functions become."""
 
 import os
 
@@ -212,7 +212,7 @@ def test_programs_that_are_nearly_patterns_are_converted_correctly(name):
 
 
 def test_tensors_of_the_graph_are_not_copied_first():
-    """A network has hundreds of parameters; variables and what is outside of the graph must be read, they need not."""
+    """Tensors of the graph need no copy. Variables and tensors from outside of the graph must be read."""
 
     def identities(*captured):
         f = tf.function(lambda x, y: convert(lambda *xs: sum(xs))(x, y, *captured), autograph=False)

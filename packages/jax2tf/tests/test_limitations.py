@@ -1,4 +1,4 @@
-"""The limitations that tools/tensorflow_page.py lists hold: one that has gone fails here, and its row is to be removed."""
+"""The limitations that tools/tensorflow_page.py lists hold. If one does not hold, its row is to be removed."""
 
 import os
 

@@ -193,7 +193,7 @@ def test_the_error_names_the_kernel_that_tensorflow_lacks():
 
 
 def test_the_version_is_one_that_tensorflow_reads():
-    """TensorFlow reads what a program with assertions, a decomposition and operations of every kind is written as."""
+    """The version is the older one of the two libraries. TensorFlow reads a module with CHLO operations in it."""
     from tensorflow.compiler.mlir.stablehlo import stablehlo
 
     from bedrax.jax2tf import native

@@ -1,4 +1,4 @@
-"""Optimizers: minima they find, first steps by hand, states that travel."""
+"""Optimizers: minima, first steps computed by hand, and states as pytrees."""
 
 import numpy as np
 import pytest

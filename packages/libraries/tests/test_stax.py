@@ -1,4 +1,4 @@
-"""Layers: the shapes that they announce are those of their outputs; values by hand."""
+"""Layers: `init` returns the shapes of the outputs; values computed by hand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kernels against what they compute, written with NumPy."""
+"""Kernels against their results, computed with NumPy."""
 
 import numpy as np
 import pytest

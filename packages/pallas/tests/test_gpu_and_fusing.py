@@ -1,4 +1,4 @@
-"""Kernels for GPUs, what is known of GPUs, and blocks through functions."""
+"""Kernels for GPUs, data of GPUs, and the propagation of blocks through functions."""
 
 import numpy as np
 import pytest

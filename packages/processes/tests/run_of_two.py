@@ -232,7 +232,7 @@ def train(steps=10**6):
 
 
 def wait():
-    """Process 1 leaves without a word; process 0 waits in no collective."""
+    """Process 1 ends without a message, while process 0 runs no collective."""
     start(heartbeat_timeout_seconds=6)
     multihost.sync_global_devices("here")
     if me == 1:
@@ -264,7 +264,7 @@ def exists():
 
 
 def managers():
-    """The second manager's write is complete in process 0 only. The first one's barrier is not its barrier."""
+    """The second manager's write is complete in process 0 only. The barriers of two managers are different."""
     start()
     first, second = (array_serialization.GlobalAsyncCheckpointManager(timeout_secs=5) for _ in range(2))
     calls = []
@@ -296,19 +296,19 @@ def fail():
 
 
 def late():
-    """Process 1 never comes."""
+    """Process 1 never starts."""
     if me == 0:
         start(initialization_timeout=4)
 
 
 def wrong():
-    """All say that they are process 0."""
+    """Both processes have the number 0."""
     time.sleep(2 * me)
     distributed.initialize(f"localhost:{port}", count, 0, initialization_timeout=6, heartbeat_timeout_seconds=10)
 
 
 def disagree():
-    """Process 1 believes that there are three."""
+    """Process 1 gives the number of processes as three."""
     distributed.initialize(f"localhost:{port}", count + me, me, initialization_timeout=20)
 
 

@@ -1,4 +1,4 @@
-"""Python that runs on the host of devices, and objects that live there."""
+"""Python functions that run on the host of devices, and objects on this host."""
 
 import gc
 

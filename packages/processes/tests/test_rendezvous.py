@@ -71,7 +71,7 @@ def test_the_address_to_listen_at():
     ],
 )
 def test_foreign_connections_do_not_end_a_run(sent):
-    """A connection without words ended the run after five seconds, and a line of JSON with other words ended process 0."""
+    """A connection without a message ended the run after five seconds. JSON with other names ended process 0."""
     zero = Process(0)
     stranger = connected()
     if sent is not None:

@@ -1,4 +1,4 @@
-"""Symbolic dimensions against integers: whatever is computed must agree at every assignment of the variables."""
+"""Symbolic dimensions against integers: results agree at every assignment of the variables."""
 
 import operator
 import pickle

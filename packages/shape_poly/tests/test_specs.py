@@ -213,7 +213,7 @@ def test_wrong_parentheses(spec):
 
 
 def test_multiples_are_divided():
-    """``mod(b, 8) == 0`` is used: multiples of b are divided, and b is at least 8."""
+    """The constraint ``mod(b, 8) == 0`` makes multiples of b divisible, and b at least 8."""
     b, c = symbolic_shape("b, c", constraints=("mod(b, 8) == 0",))
     assert b % 8 == 0 and b % 4 == 0 and (b * c) % 8 == 0 and (3 * b + 8) % 8 == 0
     assert (b // 8) * 8 == b and (b * c) // 8 * 8 == b * c and (b * c) // 4 == 2 * c * (b // 8)

@@ -1,4 +1,4 @@
-"""Types of a library's own: a box with a mutable value, and a pair that is not mutable."""
+"""Types of a library: a box with a mutable value, and a pair that is not mutable."""
 
 from dataclasses import dataclass
 
@@ -155,7 +155,7 @@ def test_the_type_of_a_state_changes_where_the_value_was_made():
 
 
 class Advance(hi_types.HiPrimitive):
-    """Computes with what a box holds, by itself and by other operations."""
+    """Computes with the contents of a box, directly and by other operations."""
 
     def to_lojax(self, box, by):
         first, *rest = box.parts

@@ -1,4 +1,4 @@
-"""Operations that hold programs with references: what is made of their programs is made once."""
+"""Operations that hold programs with references: the programs derived from theirs are made once."""
 
 import numpy as np
 import pytest

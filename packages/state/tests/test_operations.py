@@ -1,4 +1,4 @@
-"""Reading and writing, against a NumPy buffer that goes the same way."""
+"""Reading and writing, against the same steps on a NumPy buffer."""
 
 import copy
 import pickle

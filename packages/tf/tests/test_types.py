@@ -1,4 +1,4 @@
-"""Types across the border."""
+"""Conversion of types to TensorFlow and back."""
 
 import os
 import subprocess

@@ -102,7 +102,7 @@ class Entry:
         self.source_info: Any = None  # the line of the operation whose derivative it is
 
 
-def _at_home(ct: Any, aval: Any) -> Any:
+def _as_cotangent_of(ct: Any, aval: Any) -> Any:
     """Return a cotangent with the sharding that cotangents of its primal's type have."""
     split, have = getattr(cotangent_type(aval), "split", None), getattr(aval_of(ct), "split", None)
     if split == have:
@@ -110,8 +110,8 @@ def _at_home(ct: Any, aval: Any) -> Any:
     return moved(ct, have.update(spec=type(have.spec)()) if split is None else split)
 
 
-def _elsewhere(ct: Any, aval: Any) -> bool:
-    """Whether a cotangent is to be moved to its primal's place.
+def _must_move(ct: Any, aval: Any) -> bool:
+    """Whether a cotangent must be moved to the placement of its primal.
 
     That is so on another mesh, for partial sums and sums, and for a whole cotangent of a split value: a cut exchanges
     nothing, and operations that give partial sums expect equal blocks.
@@ -284,9 +284,11 @@ class Record:
                         known, ct = _array(host, known, x.aval), _array(host, ct, None)
                     if splits and key in repeated:
                         if known is not None and aval_of(known) != aval_of(ct):
-                            known, ct = _at_home(known, x.aval), _at_home(ct, x.aval)
-                    elif splits and _elsewhere(ct, x.aval):
-                        ct = _at_home(ct, x.aval)  # what reaches an operation is summed, or in parts, as it expects
+                            known, ct = _as_cotangent_of(known, x.aval), _as_cotangent_of(ct, x.aval)
+                    elif splits and _must_move(ct, x.aval):
+                        ct = _as_cotangent_of(
+                            ct, x.aval
+                        )  # what reaches an operation is summed, or in parts, as it expects
                     cotangents[key] = ct if known is None else add_tangents(known, ct)
 
         add(outs, cts)
@@ -342,7 +344,7 @@ class Record:
         return [
             Zero(cotangent_type(n.aval))
             if (ct := _array(host, cotangents.get(id(n)), n.aval)) is None
-            else (_at_home(ct, n.aval) if splits else ct)
+            else (_as_cotangent_of(ct, n.aval) if splits else ct)
             for n in inputs
         ]
 

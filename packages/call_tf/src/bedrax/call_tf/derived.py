@@ -128,7 +128,7 @@ def _operations(concrete: Any) -> set[str]:
 
 
 def _is_stateful(operations: set[str]) -> bool:
-    """Whether some have effects: whether they write, print, draw, call back..."""
+    """Whether some operations have effects: they write, print, draw random numbers, call Python..."""
     from tensorflow.python.framework import op_def_registry
 
     found = [op_def_registry.get(op) for op in operations - _READING]

@@ -147,7 +147,7 @@ class Flag(Variable):
             self.global_value, self._set_by = value, "code"
             if self.keyed:
                 context.globals_changed()
-        _tell_of_global_value(self)
+        _call_listeners(self)
 
     def __call__(self, value: Any = UNSET, /, **kwargs: Any) -> Changes:
         if value is UNSET:
@@ -244,7 +244,7 @@ def on_global_change(callback: Callable[[Flag], None]) -> None:
     _global_listeners.append(callback)
 
 
-def _tell_of_global_value(flag: Flag) -> None:
+def _call_listeners(flag: Flag) -> None:
     for callback in (*flag.listeners, *_global_listeners):
         callback(flag)
 
@@ -259,7 +259,7 @@ def flag(name: str, default: Any, meaning: str, **options: Any) -> Flag:
     if new.global_value != default:  # from the environment
         if new.keyed:
             context.globals_changed()
-        _tell_of_global_value(new)
+        _call_listeners(new)
     return new
 
 

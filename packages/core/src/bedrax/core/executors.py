@@ -184,7 +184,7 @@ def offer(module: str, rank: int) -> None:
     """Name the module that provides an executor of this rank; it is imported at the first evaluation."""
     with _lock:
         offers.offer(f"executor {rank}", module)
-        _give_way_to(rank)
+        _deactivate_below(rank)
 
 
 def provide(executor: Executor) -> None:
@@ -206,10 +206,10 @@ def provide(executor: Executor) -> None:
         if executor.must_see_calls is not None:
             must_see_calls = executor.must_see_calls
         _provided[executor.rank] = executor
-        _give_way_to(executor.rank)
+        _deactivate_below(executor.rank)
 
 
-def _give_way_to(rank: int) -> None:
+def _deactivate_below(rank: int) -> None:
     """Let the next evaluation look for the executor again, if the active one has a lower rank and was not chosen."""
     if _chosen is None and active is not None and active.rank <= rank:
         _activate(None)

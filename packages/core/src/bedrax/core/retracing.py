@@ -162,7 +162,7 @@ _made: Final[Counter[Any]] = Counter()
 _warned: Final[set[Any]] = set()
 
 
-def _once(option: config.Flag, trap: str, where: Any, text: str) -> None:
+def _warn_once(option: config.Flag, trap: str, where: Any, text: str) -> None:
     with _lock:
         if (trap, where) in _warned:
             return
@@ -179,7 +179,7 @@ def _made_anew(key: tuple[Any, ...], raw: tuple[Any, ...]) -> None:
     _made[where] += 1
     if _made[where] == _SAME:
         retrace = _described(*raw)
-        _once(
+        _warn_once(
             config.warn_jit_in_loop,
             "loop",
             code,
@@ -207,7 +207,7 @@ def _growing(
                 retrace = _described(*raw)
                 name = leaf_names(fun, key[0], sorted(static))[i]
                 listed = ", ".join(map(str, sorted(lengths, key=str)[:5]))
-                _once(
+                _warn_once(
                     config.warn_growing_shapes,
                     "shapes",
                     source.definition(fun)[1] or retrace.function,
@@ -242,7 +242,7 @@ def _eager(place: Any, name: str) -> None:
     where = (name, place[0].co_filename, place[0].co_firstlineno, place[1])
     _made[where] += 1
     if _made[where] == _COMPILED:
-        _once(
+        _warn_once(
             config.warn_eager_loop,
             "eager",
             where,

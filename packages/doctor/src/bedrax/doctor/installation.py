@@ -247,7 +247,7 @@ def _spec(name: str) -> str | None:
 
 
 def _homes(name: str, found: dict[str, list[Distribution]]) -> list[str]:
-    """The folders, with links resolved, that the distributions of an import package may have it in."""
+    """The folders, with links resolved, in which the distributions of an import package install it."""
     names = [dist for dist, module in {**LIBRARIES, "jax": "jax"}.items() if module == name]
     if not any(dist in found for dist in names):  # a build with another name, for example a nightly one
         names = [normal(dist) for dist in importlib.metadata.packages_distributions().get(name, ())]
@@ -344,7 +344,7 @@ def _plugins(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
 
 
 def _tensorflow(found: dict[str, list[Distribution]]) -> Iterator[Finding]:
-    """Both distributions of TensorFlow, whose files are the same folder, or none for the bridges."""
+    """Find both distributions of TensorFlow, whose files overwrite each other, or none for a bridge."""
     there = {name: found[name][0].version for name in ("tensorflow-cpu", "tensorflow") if name in found}
     bridges = [name for name in ("bedrax-jax2tf", "bedrax-call-tf") if name in found]
     if len(there) == 2:

@@ -70,7 +70,7 @@ def main(argv: list[str]) -> int:
 
 
 def _show(text: str) -> None:
-    """Print Markdown: typeset on a terminal if `rich` is installed, as it is otherwise."""
+    """Print Markdown, typeset on a terminal if `rich` is installed. Otherwise, print its text unchanged."""
     if sys.stdout.isatty():
         try:
             from rich.console import Console

@@ -26,7 +26,7 @@ _CELL = "border:1px solid #8886;padding:.2em .6em;text-align:left;font-weight:40
 
 
 def html_of(kind: str, x: Any) -> str | None:
-    """Return the HTML of a value; None if its text has more.
+    """Return the HTML of a value; None if the text of the value shows all of it.
 
     Args:
       kind: ``"array"``, ``"program"``, ``"mesh"``, ``"sharding"`` or ``"stage"``.

@@ -65,7 +65,7 @@ def _number(x: Any) -> float | None:
 
 
 def own(atom: Any) -> bool:
-    """Whether TensorFlow's fused operations have kernels for it."""
+    """Whether TensorFlow's fused operations have kernels for the dtype of a value."""
     return str(atom.aval.dtype) in ("float32", "float64", "float16", "bfloat16")
 
 

@@ -1,7 +1,7 @@
 """Several equations as one TensorFlow operation, and the remaining equations.
 
 TFLite quantizes, and grappler fuses, operations such as `Relu`, `Softmax`, `BiasAdd`, `Mean`. The functions of `nn` are
-found by their names (`bedrax.jax2tf.composites`). This module has patterns for what programs write out: a vector that is
+found by their names (`bedrax.jax2tf.composites`). This module has patterns for groups of equations: a vector that is
 added to a product, the batch norms of libraries, a sum divided by a count, axes that are put back after a reduction. A
 pattern starts at the last of the equations that it replaces. Equations without a use afterwards are not converted.
 """
@@ -114,7 +114,7 @@ def _disjoint(program, eqn):
 
 
 def _kept(program, atom, *prims) -> tuple[Eqn, bool] | None:
-    """The reduction that `atom` is, or is with axes of one element in place of those that were reduced."""
+    """The reduction that computes `atom`, and whether its reduced axes are put back with one element each."""
     eqn = program.by(atom, *prims)
     if eqn is not None:
         return eqn, False
@@ -144,7 +144,7 @@ def _mean(program, eqn):
 
 @_pattern(reshape_p, broadcast_in_dim_p)
 def _keeping_axes(program, eqn):
-    """A reduction whose axes are put back."""
+    """A reduction whose reduced axes are put back: TensorFlow's reduction with `keepdims`."""
     (out,) = eqn.outvars
     if str(out.aval.dtype) not in ("float32", "float64"):
         return None
@@ -167,7 +167,7 @@ _REDUCTIONS = {
 
 @_pattern(p.add_p, p.mul_p)
 def _normalized(program, eqn):
-    """``(x - mean) * rsqrt(variance + epsilon) * scale + offset``, by channels of images; scale and offset may lack.
+    """``(x - mean) * rsqrt(variance + epsilon) * scale + offset``, by channels of images; scale or offset may be absent.
 
     TensorFlow's operation computes it in this order. TFLite and grappler make it a part of the convolution before it.
     """
@@ -209,7 +209,7 @@ def _batch_norm(ctx, epsilon: float, scaled: int, x, *given):
 
 
 def _factors(program, atom) -> list:
-    """The factors of a product that is used once, those of vectors that it repeats among them."""
+    """The factors of the nested products that compute `atom`. Those with a product of several uses are not split."""
     product = program.by(atom, p.mul_p)
     if product is None:
         inner = _channels(program, atom, atom.aval.shape)
@@ -219,7 +219,7 @@ def _factors(program, atom) -> list:
 
 
 def _peeled(program, atom):
-    """The array without the leading axes along which it repeats another one."""
+    """The array that `atom` repeats along leading axes; `atom` itself if it repeats none."""
     while (eqn := program.by(atom, broadcast_in_dim_p, reshape_p)) is not None:
         inner, rank = eqn.invars[0], len(atom.aval.shape)
         if type(inner) is Literal or not inner.aval.shape:

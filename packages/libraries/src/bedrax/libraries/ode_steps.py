@@ -199,7 +199,7 @@ def abs2(x: ArrayLike) -> Array:
 
 
 def mean_error_ratio(error_estimate: ArrayLike, rtol: float, atol: float, y0: ArrayLike, y1: ArrayLike) -> Array:
-    """The root of the mean square of errors in units of the tolerance: a step is good up to 1.
+    """The root mean square of errors in units of the tolerance. A step is accepted if it is at most 1.
 
     Args:
       error_estimate: the error of each component; ``[n]``.

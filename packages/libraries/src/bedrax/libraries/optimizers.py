@@ -115,7 +115,7 @@ def _states(state: OptimizerState) -> list:
 def optimizer(
     opt_maker: Callable[..., tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]],
 ) -> Callable[..., Optimizer]:
-    """Decorator: a maker of an optimizer of one array becomes one of an optimizer of pytrees.
+    """Decorator: extends a maker of optimizers of one array to a maker of optimizers of pytrees.
 
     Examples:
 

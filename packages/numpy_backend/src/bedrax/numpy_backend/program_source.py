@@ -233,12 +233,12 @@ def evaluate(program: Jaxpr, *args: np.ndarray) -> list[Any]:
         with np.errstate(all="ignore"):
             return function(*args)
     except Exception as error:
-        _say_where(error, program)
+        _add_place(error, program)
         raise
 
 
-def _say_where(error: Exception, program: Jaxpr) -> None:
-    """Add a note about the innermost equation that was being evaluated, unless an inner call has."""
+def _add_place(error: Exception, program: Jaxpr) -> None:
+    """Add a note about the innermost equation that was being evaluated, unless an inner call has added one."""
     if any(note.startswith("(While computing ") for note in getattr(error, "__notes__", ())):
         return
     tb: TracebackType | None = error.__traceback__

@@ -11,7 +11,7 @@ CUSTOM_CALL_TARGET_NAME = "__gpu$xla.gpu.triton"  # of XLA's custom call that ho
 
 
 class GpuVersion(enum.Enum):
-    """GPUs; the value is the `device_kind` of such a device.
+    """Kinds of GPUs. The value of a member is the `device_kind` of its devices.
 
     Examples:
 

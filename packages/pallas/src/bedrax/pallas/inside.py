@@ -33,7 +33,7 @@ _grids = _Grids()
 
 @contextmanager
 def in_grid(ids: Sequence[Any], sizes: Sequence[Any]) -> Iterator[None]:
-    """The kernel runs at this position of the grid."""
+    """Context manager: the kernel runs at position `ids` of a grid of these sizes."""
     saved, _grids.stack = _grids.stack, (*_grids.stack, (tuple(ids), tuple(sizes)))
     try:
         yield

@@ -455,7 +455,7 @@ def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
 
 
 def debug_barrier() -> None:
-    """Wait for the other threads of the kernel: there are none.
+    """Wait for the other threads of the kernel. Interpreted kernels have one thread, so the call does nothing.
 
     Examples:
 

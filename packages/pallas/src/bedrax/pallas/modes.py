@@ -33,7 +33,7 @@ def _force(params: InterpretParams | None) -> Iterator[None]:
 
 
 def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
-    """Context in which every called kernel is interpreted, with any argument of its call.
+    """Context manager: interpret every called kernel, whatever the argument `interpret` of its call is.
 
     Args:
       params: the options; None: the defaults of `InterpretParams`.
@@ -52,7 +52,7 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Any:
 
 
 def force_gpu_interpret_mode(params: InterpretGPUParams | None = None) -> Any:
-    """Context in which every called kernel is interpreted, with any argument of its call.
+    """Context manager: interpret every called kernel, whatever the argument `interpret` of its call is.
 
     Args:
       params: the options; None: the defaults of `InterpretGPUParams`.
@@ -73,7 +73,7 @@ _DEFAULTS: Any = object()
 
 
 def set_tpu_interpret_mode(params: InterpretParams | None = _DEFAULTS) -> None:
-    """Interpret every kernel from now on, or only with an argument of its call (None).
+    """Interpret every later kernel. None: interpret only kernels whose call has the argument `interpret`.
 
     Args:
       params: the options. Default: the defaults of `InterpretParams`.
@@ -92,7 +92,7 @@ def set_tpu_interpret_mode(params: InterpretParams | None = _DEFAULTS) -> None:
 
 
 def set_gpu_interpret_mode(params: InterpretGPUParams | None = _DEFAULTS) -> None:
-    """Interpret every kernel from now on, or only with an argument of its call (None).
+    """Interpret every later kernel. None: interpret only kernels whose call has the argument `interpret`.
 
     Args:
       params: the options. Default: the defaults of `InterpretGPUParams`.
@@ -128,7 +128,7 @@ def reset_tpu_interpret_mode_state() -> None:
 
 
 def mode(interpret: Any) -> Any:
-    """The options of the interpretation: forced ones, those of the call, or those that are set; false: none."""
+    """The options of the interpretation: the forced ones, or those of the call, or the set ones; false if none."""
     return (_forced.stack[-1] if _forced.stack else None) or interpret or _set["tpu"] or _set["gpu"]
 
 

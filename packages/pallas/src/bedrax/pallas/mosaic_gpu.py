@@ -1027,7 +1027,7 @@ def copy_smem_to_gmem(
 
 
 def commit_smem() -> None:
-    """Make stores to shared memory visible for copies: they always are.
+    """Make stores to shared memory visible to copies. Here they are always visible.
 
     Examples:
 
@@ -1300,7 +1300,7 @@ def _scope(what: str, scope: str) -> None:
 
 
 def set_max_registers(n: int, *, action: str) -> None:
-    """Set the number of registers of threads from here on: there are none.
+    """Set the number of registers of threads. Interpreted threads have no registers, so nothing changes.
 
     Args:
       n: a multiple of 8.

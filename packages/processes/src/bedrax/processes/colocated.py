@@ -264,13 +264,13 @@ class InstanceRegistry:
         self._numbers = itertools.count()
 
     def new_instance(self) -> int:
-        """A number for a new object."""
+        """Register a new object. Returns its number."""
         uid = next(self._numbers)
         self._devices[uid] = set()
         return uid
 
     def update_devices(self, uid: int, device_set: set[Any]) -> None:
-        """Record that its methods have run on these devices."""
+        """Record that methods of the object have run on these devices."""
         self._devices[uid] |= device_set
 
     def pop_instance(self, uid: int) -> set[Any]:
@@ -286,14 +286,14 @@ class ObjectStore:
         self._lock = threading.RLock()
 
     def get_or_create(self, uid: int, initializer: Callable[[], Any]) -> Any:
-        """The object of that number, made by `initializer` at the first call."""
+        """The object of a number, made by `initializer` at the first call."""
         with self._lock:
             if uid not in self._objects:
                 self._objects[uid] = initializer()
             return self._objects[uid]
 
     def remove(self, uid: int) -> None:
-        """Remove it."""
+        """Remove the object of a number."""
         self._objects.pop(uid, None)
 
 

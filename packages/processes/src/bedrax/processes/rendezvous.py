@@ -179,7 +179,7 @@ def _line(words: dict[str, Any]) -> bytes:
 
 
 def _read(line: bytes) -> dict[str, Any] | None:
-    """The words of a process of a run, or None for anything else."""
+    """The message of a process of a run, or None for any other line."""
     try:
         words = json.loads(line)
         known = isinstance(words["number"], int) and isinstance(words["count"], int) and words.keys() >= {"run"}

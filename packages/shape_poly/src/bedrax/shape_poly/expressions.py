@@ -295,7 +295,7 @@ class SymbolicDim:
 
     @property
     def variables(self) -> set[str]:
-        """Names of the variables in it."""
+        """The names of the variables in the dimension."""
         found: set[str] = set()
         for m, _ in self.terms:
             for atom, _ in m:

@@ -69,9 +69,9 @@ class SymbolicScope:
             raise ValueError(f"Unsatisfiable constraint: {text}")
         difference = add_to(dict(terms_of(left)), terms_of(right), -1)
         if relation in (">=", "=="):
-            self._know(difference)
+            self._assume(difference)
         if relation in ("<=", "=="):
-            self._know({m: -c for m, c in difference.items()})
+            self._assume({m: -c for m, c in difference.items()})
         if relation == "==" and difference:
             terms = terms_of(left)
             if len(terms) != 1 or not terms[0][0]:
@@ -84,7 +84,7 @@ class SymbolicScope:
         self.known_bounds.clear()
 
     def _divide(self, monomial: Monomial, coefficient: int, right: Any) -> None:
-        """From ``mod(x, n) == 0`` follows ``n * floordiv(x, n) == x``, so multiples of `x` can also be divided."""
+        """Use ``mod(x, n) == 0``: multiples of `x` can be divided by n, with ``n * floordiv(x, n) == x``."""
         atom = monomial[0][0]
         if coefficient != 1 or len(monomial) > 1 or monomial[0][1] != 1 or type(atom) is str or atom.kind != "mod":
             return
@@ -94,7 +94,7 @@ class SymbolicScope:
         quotient = atom.x // atom.y
         self.multiples.append((terms[0][0], atom.y, quotient))
         self.rules.append((quotient.terms[0][0], atom.y, atom.x))
-        self._know(add_to(dict(terms), [((), atom.y)], -1))  # a multiple that is at least 1
+        self._assume(add_to(dict(terms), [((), atom.y)], -1))  # a multiple that is at least 1
 
     def divided(self, monomial: Monomial, coefficient: int, n: int) -> Any:
         """The terms of ``coefficient * monomial / n`` if that is known to be an integer, else None."""
@@ -104,7 +104,7 @@ class SymbolicScope:
                 return multiply_terms([(rest, coefficient * divisor // n)], terms_of(quotient)).items()
         return None
 
-    def _know(self, sums: dict[Monomial, int]) -> None:
+    def _assume(self, sums: dict[Monomial, int]) -> None:
         """Assume that a sum is not negative."""
         if not sums:
             return
@@ -119,17 +119,17 @@ class SymbolicScope:
             else:
                 high = min(high, constant // -c)
             self.monomial_bounds[m] = (low, high)
-            self._know_dividend(m, low, high)
+            self._assume_dividend(m, low, high)
 
-    def _know_dividend(self, monomial: Monomial, low: float, high: float) -> None:
+    def _assume_dividend(self, monomial: Monomial, low: float, high: float) -> None:
         """Derive bounds of x from bounds of ``floordiv(x, n)``."""
         atom = monomial[0][0]
         if len(monomial) > 1 or monomial[0][1] != 1 or type(atom) is str or atom.kind != "floordiv":
             return
         if type(atom.y) is int and abs(low) < float("inf"):
-            self._know(add_to(dict(terms_of(atom.x)), [((), low * atom.y)], -1))
+            self._assume(add_to(dict(terms_of(atom.x)), [((), low * atom.y)], -1))
         if type(atom.y) is int and abs(high) < float("inf"):
-            self._know(add_to({(): high * atom.y + atom.y - 1}, terms_of(atom.x), -1))
+            self._assume(add_to({(): high * atom.y + atom.y - 1}, terms_of(atom.x), -1))
 
     def rewrite(self, sums: Mapping[Monomial, int]) -> Mapping[Monomial, int]:
         """Apply the equalities until none applies (at most a fixed number of times, in case of cycles)."""

@@ -306,7 +306,7 @@ def count_stored(mask: Array, n_batch: int) -> Any:
 
 
 def known_count(what: str, nse: int | None, count: Any) -> int:
-    """`nse`, or a count, which must be known."""
+    """`nse` as an int, or else `count`. Raises ConcretizationTypeError if the count is traced."""
     if nse is not None:
         return operator.index(nse)
     value = count.concrete() if isinstance(count, Tracer) else count

@@ -38,7 +38,7 @@ def _edges(mat: BCOO) -> tuple[int, int]:
 
 
 def _keep(mat: BCOO, kept: Any) -> tuple:
-    """The arrays without elements according to the mask `kept`, of the shape of the indices without their last axis."""
+    """The data and indices of `mat`, with padding in place of the elements for which the mask `kept` is false."""
     indices = jnp.where(kept[..., None], mat.indices, jnp.array(mat.sparse_shape, mat.indices.dtype))
     mask = kept.reshape(kept.shape + (1,) * mat.n_dense)
     return jnp.where(mask, mat.data, jnp.zeros((), mat.dtype)), indices

@@ -23,7 +23,7 @@ def columns(indices: Any, dims: Sequence[int]) -> Any:
 
 
 def inside(indices: Any, shape: tuple[Any, ...]) -> Any:
-    """A boolean per element: whether it is not a padding, of shape ``(nse,)``."""
+    """A boolean per element, of shape ``(nse,)``: whether its indices are in bounds, so that it is no padding."""
     limits = np.array(shape, np.int32).reshape(1, -1)
     return ((indices >= 0) & (indices < limits.astype(indices.dtype))).all(1)
 

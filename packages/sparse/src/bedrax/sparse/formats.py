@@ -186,7 +186,7 @@ class JAXSparse:
 
 
 def _element(x: JAXSparse, axes: Sequence[int | None]) -> JAXSparse:
-    """An element of a mapped array; its arrays are those of an element already."""
+    """`x`, whose arrays are those of one element of the batch, with the shape of this element."""
     axis = axes[0]
     if len(set(axes)) > 1 or axis is None or not 0 <= axis <= x.n_batch:
         raise ValueError(
@@ -196,7 +196,7 @@ def _element(x: JAXSparse, axes: Sequence[int | None]) -> JAXSparse:
 
 
 def _batch(x: JAXSparse, axes: Sequence[int | None], size: int) -> JAXSparse:
-    """The mapped array of an element; its arrays are mapped already."""
+    """`x`, whose arrays are those of a whole batch, with the shape of the batch."""
     axis = axes[0]
     if len(set(axes)) > 1 or axis is None or not 0 <= axis < x.n_batch:
         raise ValueError(f"vmap makes a batch dimension of a {type(x).__name__} array, got out_axes {axes}")

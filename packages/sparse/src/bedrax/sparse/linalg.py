@@ -126,7 +126,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
     def residuals(values, X):
         return apply(X) - X * values
 
-    def goes_on(state):
+    def continues(state):
         step, values, X, _, R = state
         small = jnp.linalg.norm(R, axis=0) <= tol * n * (jnp.abs(values) + jnp.linalg.norm(X, axis=0))
         return (step < m) & ~small.all()
@@ -140,5 +140,5 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
 
     values, X = ritz(X)
     start = (0, values, X, jnp.zeros_like(X), residuals(values, X))
-    step, values, X, _, _ = lax.while_loop(goes_on, improve, start)
+    step, values, X, _, _ = lax.while_loop(continues, improve, start)
     return values, X, step

@@ -89,7 +89,7 @@ def check_distinct(prim: Primitive, refs: Sequence[Ref]) -> None:
 
 
 def _operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> list[Any] | None:
-    """Run an operation on references that is not one of their own; None: it is processed like any other."""
+    """Run an operation that holds programs on references. Returns None if it is processed like any other operation."""
     refs = [x for x in args if isinstance(x, Ref)]
     trace = current.trace
     if isinstance(prim, RefPrimitive):
@@ -128,7 +128,7 @@ def _operation(prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -
 def _inputs(
     trace: Trace, args: Sequence[Any], chosen: Sequence[bool], take: Callable[..., Any], give: Callable[..., Any]
 ) -> Iterator[Any]:
-    """See `bedrax.core.tracing.inputs_of`. While the function runs, the references have only the names of its arguments."""
+    """See `bedrax.core.tracing.inputs_of`. While the function runs, only its arguments may name the references."""
     refs = [x for x in args if isinstance(x, Ref)]
     check_distinct(trace, refs)
     out, cells = [], []

@@ -123,14 +123,14 @@ def register_plugin(
             given["visible_devices"] = sorted(visible_accelerators)
         elif name in flags.visible_devices and (text := flags.visible_devices[name].value) != "all":
             given["visible_devices"] = [int(number) for number in text.split(",")]
-        given.update(_told(flags.pjrt_client_create_options.value or {}))
+        given.update(_parsed_options(flags.pjrt_client_create_options.value or {}))
         return xla_client.make_c_api_client(name, given, run and run.client)
 
     register_client_factory(name, make, priority)
     return c_api
 
 
-def _told(options: str | Mapping[str, Any]) -> dict[str, Any]:
+def _parsed_options(options: str | Mapping[str, Any]) -> dict[str, Any]:
     """Options for a client. A mapping is taken as it is; a string is parsed into integers, floats and booleans."""
     if not isinstance(options, str):
         return dict(options)

@@ -68,7 +68,7 @@ def _held(cond, cond_nconsts: int, body, body_nconsts: int, flags: int, mapped) 
     """
     edge = cond_nconsts + body_nconsts
 
-    def any_goes_on(*values):
+    def any_continues(*values):
         return [reduce_or_p.bind(*run(cond, *values), axes=(0,))]
 
     def step(*values):
@@ -78,7 +78,7 @@ def _held(cond, cond_nconsts: int, body, body_nconsts: int, flags: int, mapped) 
         return [_select(pred, old, x) if m else old for old, x, m in zip(carry, new, mapped, strict=True)]
 
     body_types = [*cond.in_avals[:cond_nconsts], *body.in_avals[flags:]]
-    return staging.program_of(any_goes_on, cond.in_avals), staging.program_of(step, body_types)
+    return staging.program_of(any_continues, cond.in_avals), staging.program_of(step, body_types)
 
 
 def _only_where(chosen, x, dim, size: int) -> tuple:

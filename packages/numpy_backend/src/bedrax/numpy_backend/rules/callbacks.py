@@ -1,4 +1,4 @@
-"""NumPy evaluation of callbacks: call them."""
+"""NumPy evaluation of callbacks: call the Python functions."""
 
 import numpy as np
 

@@ -95,7 +95,7 @@ class PureRule(RuleOfProgram):
 
 @dataclass(frozen=True)
 class PurePullback:
-    """A backward rule. The cotangents of the values of references pass it.
+    """A backward rule. The cotangent of a reference's last value is returned as that of its first value.
 
     Attributes:
       moves: a boolean per result: whether it has a tangent.

@@ -64,7 +64,7 @@ def _row(prim, platforms: str, target: str, config=None, **options) -> None:
 
     def rule(ctx, *operands, **params):
         if _empty(ctx):
-            return _of_nothing(ctx, operands, params)
+            return _of_empty_operands(ctx, operands, params)
         if prim in _NAMES_SIZES and not ctx.is_static(ctx.avals_in[0].shape):
             return ctx.lower_fun(decompositions[prim], *operands, **params)
         out = _run(ctx, kernel, operands, params)
@@ -80,7 +80,7 @@ def _empty(ctx) -> bool:
     return any(ctx.is_static(a.shape) and 0 in a.shape for a in ctx.avals_in)
 
 
-def _of_nothing(ctx, operands, params):
+def _of_empty_operands(ctx, operands, params):
     """Results for empty operands: composed, or empty."""
     decomposition = decompositions.find(ctx.prim)
     if decomposition is not None:
@@ -412,7 +412,7 @@ _SVD_ROUTINES = {
 @platform_rule(p.svd_p, "cpu", "gpu")
 def _svd(ctx, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     if _empty(ctx):
-        return _of_nothing(
+        return _of_empty_operands(
             ctx,
             [x],
             dict(full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index, algorithm=None),

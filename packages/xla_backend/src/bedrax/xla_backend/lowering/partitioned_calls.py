@@ -43,7 +43,7 @@ class Call:
         self.in_avals: list[Any] = list(ctx.avals_in)
         self.out_avals: list[Any] = list(ctx.avals_out)
 
-    def _ask(self, what: str, *trees: Any) -> Any:
+    def _call_user(self, what: str, *trees: Any) -> Any:
         return self.params[what](*self.params["static_args"], self.mesh, *trees)
 
     def _shapes(self, tree: Any, avals: list, places: list | None = None) -> Any:
@@ -83,21 +83,21 @@ class Call:
         """The shardings of the results, from those of the operands."""
         arguments = self._shapes(self.params["in_tree"], self.in_avals, operands)
         wanted = self._shapes(self.params["out_tree"], self.out_avals)
-        return self._result(self._ask("infer_sharding_from_operands", arguments, wanted), shape)
+        return self._result(self._call_user("infer_sharding_from_operands", arguments, wanted), shape)
 
     def propagate(self, hlo: Any, shape: Any) -> Any:
         """The shardings of the results, from the sharding that a consumer of them needs."""
         if self.params["propagate_user_sharding"] is None:
             return hlo
         wanted = self._shapes(self.params["out_tree"], self.out_avals, self._of_results(hlo))
-        return self._result(self._ask("propagate_user_sharding", wanted), shape)
+        return self._result(self._call_user("propagate_user_sharding", wanted), shape)
 
     def partition(self, operands: list[Any], shape: Any, result: Any) -> tuple[Any, ...]:
         """The program of one device, as a module, and its shardings of operands and results."""
         in_tree, out_tree = self.params["in_tree"], self.params["out_tree"]
         arguments = self._shapes(in_tree, self.in_avals, operands)
         wanted = self._shapes(out_tree, self.out_avals, self._of_results(result))
-        mesh, fun, of_results, of_operands = self._ask("partition", arguments, wanted)
+        mesh, fun, of_results, of_operands = self._call_user("partition", arguments, wanted)
         hlo_in = self._hlo(of_operands, in_tree, self.in_avals)
         hlo_out = self._hlo(of_results, out_tree, self.out_avals)
         blocks = [_block(a, h) for a, h in zip(self.in_avals, hlo_in, strict=True)]
