@@ -93,7 +93,7 @@ class Differentiating(Trace):
             else:
                 primals.append(x)
                 tangents.append(Zero(None, x))
-        if active and rule.optimize_remat:  # the program stands in for the rule where it is not needed
+        if active and rule.optimize_remat:  # the program replaces the rule where the rule is not needed
             return super().call(prim, rule, args)
         saved = current.trace
         try:
@@ -184,7 +184,7 @@ def jvp_flat_with_aux(
 
     def dual(i, x):
         t = tangents[i]
-        return JVPTracer(trace, x, t[...] if aval_of(t).mutable else t)  # the tangent of a reference is one
+        return JVPTracer(trace, x, t[...] if aval_of(t).mutable else t)  # the tangent of a reference is a reference
 
     def put_back(i, x):
         primal, tangent = trace.split(x)

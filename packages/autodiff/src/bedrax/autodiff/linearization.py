@@ -288,7 +288,7 @@ class Record:
                     elif splits and _must_move(ct, x.aval):
                         ct = _as_cotangent_of(
                             ct, x.aval
-                        )  # what reaches an operation is summed, or in parts, as it expects
+                        )  # operations expect sums, or equal parts
                     cotangents[key] = ct if known is None else add_tangents(known, ct)
 
         add(outs, cts)
@@ -306,7 +306,7 @@ class Record:
                     ct = cotangents.pop(id(entry), None)
                     taken = entry.entry
                     if once:
-                        entry.entry = None  # later nodes hold this one
+                        entry.entry = None  # later nodes hold this node
                     if ct is not None:
                         if eagerly:
                             _step_back(taken, host, ct, cotangents)
@@ -443,7 +443,7 @@ class LinearizeTracer(DualTracer):
             self.primal = primal
         self.tangent: Any = tangent
         self.aval: Any = aval_of(primal) if aval is None else aval
-        self.value: Any = value  # the result of a step. An array is made of it when it is read
+        self.value: Any = value  # the result of a step: an array is made of it when it is read
 
     if not TYPE_CHECKING:
 
@@ -636,7 +636,7 @@ class Recorded(NamedTuple):
     """The outcome of `linearize_flat`: results, and the operations from `inputs` to `tangents`."""
 
     outs: list[Any]
-    tangents: list[Any]  # one node or Zero per result
+    tangents: list[Any]  # a node or Zero per result
     record: Record
     inputs: list[Node]
     aux: Any = None
@@ -782,7 +782,7 @@ def backward_pass(
     line = recording and recording.line
     try:
         if recording is not None:
-            recording.line = None  # what is computed again has its own lines and names
+            recording.line = None  # recomputed operations have their own lines and names
         with entered(tape):
             outs = run(jaxpr, *values)
     finally:

@@ -139,7 +139,7 @@ class SeriesTrace(Trace):
         kind = jvp_rules.kind(prim)
         if kind == "call":
             return run(params["jaxpr"], *args)
-        if kind == "reverse only":  # expanded as it computes
+        if kind == "reverse only":  # expanded operation by operation
             return run(params["call_jaxpr"], *args)
         with set_trace(self.parent):
             if kind == "linear":

@@ -117,7 +117,7 @@ class _Role:
 
 traces: Final = FunctionCache()  # of `jit`, loops, branches, and other primitives that trace a user's function
 
-emptied: Final[list[Callable[[], None]]] = [traces.clear, forget_blocks]  # what `forget` calls
+emptied: Final[list[Callable[[], None]]] = [traces.clear, forget_blocks]  # functions that `forget` calls
 
 
 def remembered(size: int) -> Callable[[F], F]:

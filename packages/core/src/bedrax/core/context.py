@@ -67,7 +67,7 @@ class Context:
         self.own: TraceContext | None = _interned(_keys, TraceContext, keyed) if keyed else None
         self._resolved: tuple[int, Any] = (-1, None)
         self.derived: dict[str, Any] = {}
-        self._after: dict[Any, Context] = {}  # changes -> context, so that blocks that are entered again find theirs
+        self._after: dict[Any, Context] = {}  # changes -> context: a block that is entered again finds its context
 
     def changed(self, changes: dict[Variable, Any]) -> Context:
         """Return the context with other values; `UNSET` removes a variable."""
@@ -323,7 +323,7 @@ def _end(manager: object, found: list) -> None:
     if i is None:
         return
     saved = entry[1]
-    if i + 1 < len(entered):  # a block that began later, and goes on, restores the values of this one
+    if i + 1 < len(entered):  # a later block that is still open restores the values of this one
         saved = saved.copy()
         for _, later in entered[i + 1 :]:
             for variable in saved.keys() & later if type(later) is dict else ():

@@ -35,7 +35,7 @@ def public_error(kind: _Kind) -> _Kind:
     """Decorate a class of `jax.errors`: messages show this module if it is installed, pickles the module that defines it."""
     home = kind.__module__, kind.__qualname__
     copyreg.pickle(kind, lambda error: (_again, (home, error.args), error.__dict__ or None))  # type: ignore[arg-type]
-    if has_interface():  # whether it is imported makes no difference
+    if has_interface():  # installed, but perhaps not imported
         kind.__module__ = "jax.errors"
     return kind
 

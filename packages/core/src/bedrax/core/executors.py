@@ -184,7 +184,7 @@ def offer(module: str, rank: int) -> None:
     """Name the module that provides an executor of this rank; it is imported at the first evaluation."""
     with _lock:
         offers.offer(f"executor {rank}", module)
-        _deactivate_below(rank)
+        _deactivate_up_to(rank)
 
 
 def provide(executor: Executor) -> None:
@@ -193,7 +193,7 @@ def provide(executor: Executor) -> None:
     Call it when the executor is complete: other threads may use it immediately.
     """
     global must_see_calls
-    from bedrax.core import avals, config, context  # not at the top: to offer a backend costs nothing
+    from bedrax.core import avals, config, context  # not at the top: offering a backend must be cheap
 
     with _lock:
         for cls in executor.array_types:
@@ -206,11 +206,11 @@ def provide(executor: Executor) -> None:
         if executor.must_see_calls is not None:
             must_see_calls = executor.must_see_calls
         _provided[executor.rank] = executor
-        _deactivate_below(executor.rank)
+        _deactivate_up_to(executor.rank)
 
 
-def _deactivate_below(rank: int) -> None:
-    """Let the next evaluation look for the executor again, if the active one has a lower rank and was not chosen."""
+def _deactivate_up_to(rank: int) -> None:
+    """Let the next evaluation look for the executor again, unless the active one has a higher rank or was chosen."""
     if _chosen is None and active is not None and active.rank <= rank:
         _activate(None)
 

@@ -225,7 +225,7 @@ def lifted(
         return made[-1][1]
 
     marks, found = settled(uses, marks, found_in, carried)
-    last = made[-len(uses) :]  # those of the final marks
+    last = made[-len(uses) :]  # the results for the final marks
     chosen = {r for use in uses for o, r in use.carries if marked(marks[o])}
     if len(uses) > 1:
         chosen.update(r for use, own in zip(uses, found, strict=True) for r, m in zip(use.results, own) if marked(m))

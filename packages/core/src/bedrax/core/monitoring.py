@@ -44,7 +44,7 @@ def _recorder(name: str, kind: str, example: str) -> _Recorder:
     """Return the function `name`, which calls the listeners of a kind of events."""
 
     def record(event: str, *values: Any, **kwargs: Any) -> None:
-        for callback in tuple(_listeners[kind]):  # one may unregister itself
+        for callback in tuple(_listeners[kind]):  # a listener may unregister itself
             callback(event, *values, **kwargs)
 
     text = f"""Call the listeners of {kind} events.

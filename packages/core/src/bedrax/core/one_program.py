@@ -182,8 +182,8 @@ class _Programs:
     ) -> None:
         self.fun, self.everywhere, self.composite = fun, everywhere, composite
         self.static, self.positions = tuple(static), positions
-        # The executor, its compiled function; replaced as one. At first no executor, which is not None: before the first
-        # evaluation of a process None is active, and a call then must be one program, too.
+        # A pair (executor, function that it compiled), which is replaced as a whole. The first executor is a
+        # placeholder and not None, which is active before the first evaluation: that call is one program, too.
         self.state: tuple[Any, Callable[..., Any]] = (object(), fun)
         self.compiled_of = functools.lru_cache(4096)(self._compiled)
 

@@ -69,7 +69,7 @@ def note(
     """
     code = source.definition(fun)[1]
     place = source.user_frame(2)
-    if code is not None and source.is_ours(code):  # a function of ours, such as jnp.concatenate
+    if code is not None and source.is_ours(code):  # a function of this project, such as jnp.concatenate
         if place is not None and current.trace is eval_trace:
             _eager(place, name)
         return

@@ -208,7 +208,7 @@ varying_rules: Final = Column(
 
 # ---- facts about whole families, stated in the families' own files
 
-# Modules whose primitives have shape rules that read only their arguments, and read equal numbers alike. A primitive
+# Modules whose primitives have shape rules that read only their arguments, and treat equal numbers alike. A primitive
 # of a library may belong to the same family, and have another rule.
 pure_shapes: set[str] = set()
 families_on_bases: set[str] = {""}  # families whose rules take the bases of arrays of an extended dtype

@@ -189,7 +189,7 @@ class _Current(threading.local):
     axes: dict[Any, Any] = {}  # axis name -> size, of enclosing vmaps and shard_maps; never mutated
     varying: frozenset[Any] = frozenset()  # the axes for which types record whether values vary
     names: tuple[str, ...] = ()  # the enclosing named_scopes
-    shared: bool = False  # whether what is recorded is for calls in several lines, and so has no line
+    shared: bool = False  # whether the recorded program serves calls in several lines, so that it has no line
     watched: list[Any] | None = None  # weak references to the traces entered, while leaks are checked
 
 
@@ -332,7 +332,7 @@ class Position(int):
         new.index = index
         return new
 
-    # Results that are cached for one index are wrong for another.
+    # A result that is cached for one index is wrong for another index.
     if not TYPE_CHECKING:  # a function of C
         __hash__ = object.__hash__
 
@@ -466,7 +466,7 @@ operands_in_parts: Callable[..., Any] = lambda prim, args, params: args
 
 
 _types_of_plain: dict[Any, Any] = {}  # the types of results, by a primitive and the tokens of its operands' types
-_primitives: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()  # (module, name) -> what it has made
+_primitives: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()  # (module, name) -> the primitive
 
 
 def _module_being_imported() -> str:

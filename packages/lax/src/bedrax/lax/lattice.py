@@ -19,8 +19,8 @@ _SCALARS = (bool, int, float, complex)
 _NAMED = {d.name: d for d in dtypes.all_dtypes}
 _KNOWN = frozenset(dtypes.all_dtypes)
 
-# Nodes are dtypes, and Python's int, float and complex for weakly typed values of these kinds. Edges point to what a
-# node may become implicitly.
+# Nodes are dtypes, and Python's int, float and complex for weakly typed values of these kinds. An edge points to a
+# node that its start may be converted to implicitly.
 _STANDARD_EDGES: dict[Any, tuple[Any, ...]] = {
     "bool": (int,),
     int: ("uint8", "int8", *(d.name for d in dtypes.narrow_int_dtypes)),

@@ -104,7 +104,7 @@ def result(fun: Callable[..., Any], where: Any, operands: Sequence[Any]) -> Any:
     carried = frozenset(a for t in types for a in _named(t))
     manual = frozenset(split.mesh.manual_axes) if split is not None else _NO_AXES
     axes = (spec.unreduced & carried) - manual
-    if not axes or not all(getattr(t, "size", 1) for t in types):  # without elements, there is nothing to exchange
+    if not axes or not all(getattr(t, "size", 1) for t in types):  # arrays without elements need no exchange
         held = any(_spec(t.split).unreduced for t in types if t.is_array)
         x = fun(*operands) if held or manual & spec.unreduced else fun(*map(free, operands))
         return moved(x, to)

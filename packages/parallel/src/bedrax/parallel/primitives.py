@@ -51,7 +51,7 @@ families_on_bases.add("process_parts")
 shard_map_p: Final = Primitive("shard_map", "shard_map", multiple_results=True)
 
 
-# Between the part of an array in each process of a run and the whole array: `bedrax.parallel.process_parts`.
+# Converts between the part of an array in each process of a run and the whole array: `bedrax.parallel.process_parts`.
 # params: mesh (of one axis, of devices of several processes), spec (of the whole array)
 whole_array_p: Final = Primitive("whole_array", "process_parts")
 own_part_p: Final = Primitive("own_part", "process_parts")

@@ -144,7 +144,7 @@ def _linearize(primals, tangents, **params):
     results = out[: lin.num_out]
     if not any(lin.active_out):
         return results, no_tangent(shard_map_p, results)
-    # A result that is also a residual is cut again in the way of its assembly. A result that is equal along an axis
+    # A result that is also a residual is split again as it was assembled. A result that is equal along an axis
     # only according to the specs is treated as equal.
     specs = {"in": in_specs, "out": out_specs, "new": stacked}
     moved = _bind(

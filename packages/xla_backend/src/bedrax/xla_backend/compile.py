@@ -561,7 +561,7 @@ def compile_options(
     pairs: list[tuple[str, Any]] = []
     chosen = _PARTS in os.environ.get("XLA_FLAGS", "") or _PARTS in (overrides or ())
     if devices[0].platform == "cpu" and not chosen:
-        # XLA splits the code of a program for its threads. More parts than cores make more work, and nothing faster.
+        # XLA splits the code of a program for its threads. More parts than cores cost more work and save no time.
         pairs.append((_PARTS, min(_MOST_PARTS, runtime.cores())))
     if overrides:
         for name, value in overrides.items():

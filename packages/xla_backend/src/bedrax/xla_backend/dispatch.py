@@ -263,7 +263,7 @@ def make_jitted(jitted: core_jitting.Jitted) -> Callable[..., Any]:
             explain_depth(error, args, kwargs)
             raise
 
-    def forget():  # refers to nothing that refers to it: a dropped function is freed without the garbage collector
+    def forget():  # has no reference cycle: a dropped function is freed without the garbage collector
         if (known := made()) is not None:
             known.clear_cache.forget_executables()
 

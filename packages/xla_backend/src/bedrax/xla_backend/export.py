@@ -178,7 +178,7 @@ class Exported:
     module_kept_var_idx: tuple[int, ...]
     uses_global_constants: bool
     _get_vjp: Callable[[Exported], Exported] | None
-    _in_memories: tuple[str | None, ...] = ()  # by flat argument: its memory, if it is not that of the device
+    _in_memories: tuple[str | None, ...] = ()  # per flat argument: its memory, if it is not the memory of the device
     _out_memories: tuple[str | None, ...] = ()
 
     def mlir_module(self, serialized: bool = True) -> Any:

@@ -196,7 +196,7 @@ class _Blocks:
         found = _compiled.get(key)
         if found is None:
             if not self.first and _shapes.setdefault(key, self.shape) == self.shape:
-                return None  # another shape may never come
+                return None  # there may be no call with another shape
             if len(_compiled) > 1024:
                 forget()
             place, donated = Placement(where.devices, False), [False] * len(self.operands)

@@ -220,7 +220,7 @@ def fingerprint() -> bytes:
     Raises:
       OSError: a part of Bedrax is not in a folder.
     """
-    folders = tuple(sys.modules["bedrax"].__path__)  # a namespace: one folder for each distribution
+    folders = tuple(sys.modules["bedrax"].__path__)  # a namespace package has a folder in each distribution
     found = _fingerprints.get(folders)
     if found is None:
         files: list[tuple[str, int, int]] = []

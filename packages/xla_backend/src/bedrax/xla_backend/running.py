@@ -141,7 +141,7 @@ def maker(kind: str, jaxpr: Jaxpr, args: Sequence[Any]) -> tuple[str, Any] | Non
 
 def _maker(kind: str, jaxpr: Jaxpr, args: Sequence[Any], call: Any) -> tuple[Eqn, Any] | None:
     values: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*jaxpr.consts, *args), strict=True))
-    made: dict[Any, Any] = {}  # variable whose value is bad -> the equation and its operands that made the value bad
+    made: dict[Any, Any] = {}  # variable with a bad value -> the equation that made the value, and its operands
     for eqn, dying in zip(jaxpr.eqns, last_uses(jaxpr), strict=True):
         operands = [v.val if type(v) is Literal else values[v] for v in eqn.invars]
         for v in dying:

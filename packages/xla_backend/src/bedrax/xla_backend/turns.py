@@ -26,8 +26,8 @@ from typing import Any, Final
 
 from bedrax.xla_backend.door import runtime
 
-# One for a running program, one for a waiting program, one more: the first call of a second thread may overlap a call by
-# C++, so that two programs run, or two wait. Later, programs that callbacks run on a device have the third one.
+# The threads for a running program, for a waiting program, and a third one. The first call of a second thread may
+# overlap a call by C++, so that two programs run, or two wait. Later, programs of callbacks use the third thread.
 THREADS_PER_DEVICE: Final = 3
 SECONDS_AT_THE_END: Final = 10.0
 SECONDS_FOR_OTHERS: Final = 1.0  # how long threads are awaited that may not use arrays
@@ -162,7 +162,7 @@ def _are_running() -> bool:
     others = _others()
     for thread in threading.enumerate():
         if thread.ident in others:
-            with contextlib.suppress(OSError):  # it has ended, or the system has no such file
+            with contextlib.suppress(OSError):  # the thread has ended, or the system has no such file
                 with open(f"/proc/self/task/{thread.native_id}/stat", encoding="utf-8", errors="replace") as file:
                     if file.read().rpartition(")")[2].split()[0] == "R":
                         return True
@@ -177,7 +177,7 @@ def _end() -> None:
         return
     _ended_by = threading.get_ident()
     runtime.calls.set_global("none")  # C++ dispatch calls Python from now on
-    runtime.part.set_local("end")  # this thread does not wait for what a stopped one traces
+    runtime.part.set_local("end")  # this thread does not wait for the trace of a stopped thread
     begin = time.monotonic()
     quiet = 0
     while quiet < 5 and (waited := time.monotonic() - begin) < SECONDS_AT_THE_END:

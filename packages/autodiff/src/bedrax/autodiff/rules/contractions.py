@@ -138,7 +138,7 @@ def _ragged_transpose(
         contracted = [rc[lc.index(d)] for d in sorted(lc)]
         return [None, as_cotangent(permute(out, _order([group, *rb, *contracted, *rhs_free])), rhs.aval), *none]
     # The ragged dimension is contracted: the result has the groups in front, and the other operand's ragged
-    # dimension is a free one. Its contracted dimensions must stand in the order that `sizes` is indexed by.
+    # dimension is a free one. Its contracted dimensions must be in the order of the indices of `sizes`.
     batch, rows, columns = (tuple([d + 1 for d in ds]) for ds in (batch, rows, columns))
     if to_lhs:
         other, b, c, f, take, aval = rhs, rb, rc, rhs_free, columns, lhs.aval

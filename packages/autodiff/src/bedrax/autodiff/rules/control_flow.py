@@ -298,7 +298,7 @@ def _while_split(tape, prim, args, params):
     cond_marked, consts_marked, carry_marked = _cut(marked, cond_nconsts, body_nconsts)
     cond = dead_code.dce(cond_jaxpr)
     cond_consts, cond_carry = _cut(cond.invars, cond_nconsts)
-    tested = {u for e in cond.eqns for u in e.invars}  # those of effects, too
+    tested = {u for e in cond.eqns for u in e.invars}  # also operands of equations with effects
     if all(carry_marked) or any(cond_marked) or not tested.isdisjoint(kept(cond_carry, carry_marked)):
         return recorded
     keep = _not(marked[cond_nconsts:])

@@ -69,7 +69,7 @@ psum_invariant_p: Final = _collective("psum_invariant", _same, "axes", equal=Tru
 print_rules.add(pvary_p, lambda params: {"axes": tuple(sorted(params["axes"], key=str))})
 
 
-# Between a value that varies over manual axes and one that is partial sums, or a sum, over them. On each device it is
+# Converts between a value that varies over manual axes and partial sums, or a sum, over them. On each device it is
 # the identity. params: axes (a frozenset of names), to, src (the splits in the types of the result and of the operand),
 # varying (whether the result varies over the axes, or the operand)
 cast_p: Final = Primitive("pcast", _FAMILY)

@@ -73,7 +73,7 @@ def _counts(ft_in, ft_out) -> dict[str, int]:
 scan_p: Final = _Scan("scan", _FAMILY, multiple_results=True)
 # params: cond_jaxpr (cond_consts, carry -> bool), cond_nconsts, body_jaxpr (body_consts, carry -> carry), body_nconsts
 while_p: Final = Primitive("while", _FAMILY, multiple_results=True)
-# params: branches; arguments: index (int32), operands. Where the index is that of the platform, also
+# params: branches; arguments: index (int32), operands. If the index is that of the platform, also
 # branches_platforms: the platforms of each branch (see `markers.platform_index_p`)
 cond_p: Final = Primitive("cond", _FAMILY, multiple_results=True)
 

@@ -18,5 +18,5 @@ def _select_and_gather_add(op, **params):
     return [tuple([op.kept(e, n, d) for d, (e, n) in enumerate(zip(spec, op.outs[0].shape, strict=True))])]
 
 
-# The operand whose elements are selected decides where the others go; it is not linear in this one.
+# The operand whose elements are selected determines the positions; the operation is not linear in this operand.
 sum_rules.rule(p.select_and_scatter_add_p, p.select_and_gather_add_p)(lambda op, **params: ((0,),))

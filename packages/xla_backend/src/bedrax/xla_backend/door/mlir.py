@@ -23,7 +23,7 @@ serialize_portable_artifact: Any = tools.serialize_portable_artifact
 _LIBRARIES = tuple(f"jaxlib.mlir._mlir_libs.{n}" for n in "_mlir _chlo _mlirHlo _sdy _stablehlo _jax_mlir_ext".split())
 
 _DIALECT = re.compile(r"[#!]([a-z]\w*)")
-_dialects: set[str] = set()  # those whose modules are loaded, or have none
+_dialects: set[str] = set()  # the dialects whose modules are loaded, and those without a module
 _mlir: types.SimpleNamespace | None = None
 _mlir_lock = threading.Lock()
 

@@ -51,13 +51,13 @@ def lower(ctx: LoweringContext, values: Sequence[Any], run: Callable[..., Any]) 
         return run(own, [_on_first(own, v, parts) if i in whole else v for i, v in enumerate(arguments)])
 
     if not axes or not all(getattr(a, "size", 1) for a in ctx.avals_in):
-        return part(ctx.block, values)  # inside a part already; what is linear in no elements is zero, on each device
+        return part(ctx.block, values)  # inside a part already; a linear function of no elements is zero on each device
     mesh = splits[0].mesh
     if prim is reshard_p:
         (value,) = values
         return run(ctx, [_exchanged(ctx, value, mesh, mapped)])
     parts = tuple(n for n in mesh.axis_names if n in axes)
-    # Where no dimension is split, each device computes for itself, and the partitioner has nothing to do.
+    # If no dimension is split, each device computes alone, and the partitioner exchanges nothing.
     unsplit = not mesh.auto_axes and not any(axes_of(e) for s in splits for e in s.spec)
     manual = tuple(n for n in mesh.axis_names if n not in mapped) if unsplit else parts
     whole = whole_operands(prim, ctx.avals_in, ctx.avals_out, ctx.params)
