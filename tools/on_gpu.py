@@ -136,7 +136,7 @@ def all_records(small, environment, jobs):
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(run, [ids[i::jobs] for i in range(jobs)]))
-    text = f"{len(good)} of {len(ids)} records give what NumPy's rules say, with the precision `highest`.\n\n"
+    text = f"{len(good)} of {len(ids)} records give the results of NumPy's rules, with the precision `highest`.\n\n"
     for name in sorted(EXPECTED.keys() & failed.keys()):
         del failed[name]
         text += f"`{name}` gives another result: {EXPECTED[name]}.\n\n"

@@ -286,9 +286,7 @@ class Record:
                         if known is not None and aval_of(known) != aval_of(ct):
                             known, ct = _as_cotangent_of(known, x.aval), _as_cotangent_of(ct, x.aval)
                     elif splits and _must_move(ct, x.aval):
-                        ct = _as_cotangent_of(
-                            ct, x.aval
-                        )  # operations expect sums, or equal parts
+                        ct = _as_cotangent_of(ct, x.aval)  # operations expect sums, or equal parts
                     cotangents[key] = ct if known is None else add_tangents(known, ct)
 
         add(outs, cts)
