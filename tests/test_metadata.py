@@ -31,5 +31,5 @@ def test_links_of_readmes_are_absolute(path):
             assert (ROOT / inside).exists(), f"{link} names a file that is not there"
 
 
-def test_the_table_names_packages_that_are_there():
+def test_packages_in_the_table_exist():
     assert metadata.TABLE["more"].keys() <= {path.parent.name for path in metadata.PYPROJECTS}

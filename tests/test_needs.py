@@ -42,7 +42,7 @@ def test_every_file_that_imports_a_library_is_in_the_table(needs):
     assert len(files) > 200 and not missing
 
 
-def test_the_table_names_files_that_are_there(needs):
+def test_files_in_the_table_exist(needs):
     named = [file for library in needs.LIBRARIES.values() for file in library.files]
     assert not [file for file in named if not (ROOT / file).exists()]
 

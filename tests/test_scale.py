@@ -79,7 +79,7 @@ def test_the_size_of_derivatives_grows_polynomially_with_the_order():
     assert many <= few * (12 / 4) ** 4
 
 
-def test_a_module_is_as_long_for_a_thousand_devices():
+def test_the_length_of_a_module_does_not_depend_on_the_number_of_devices():
     """The number of devices is in the types and places of a module, which do not become more."""
 
     def text(count):

@@ -289,7 +289,7 @@ def test_one_layer(installer):
 
 
 @on_each_python((Pip, "HTML"), (Uv, "JSON"))
-def test_the_lowest_layer(installer):
+def test_the_lowest_layer_installs_alone(installer):
     installer.add("bedrax-pytree")
     installer.check()
     seeds = {"pip", "setuptools", "wheel", "packaging"}  # of an environment with pip

@@ -13,7 +13,7 @@ def test_the_table_is_of_the_version_of_jax():
 
 
 @pytest.mark.needs("tensorstore")  # some names are of it
-def test_names_are_here_or_have_a_reason():
+def test_missing_names_have_a_reason():
     missing, total = interface.missing()
     without = [path for path in missing if unsupported.why(path) is None]
     assert not without, f"make them, or give the reason in bedrax.extend.unsupported.missing: {without}"

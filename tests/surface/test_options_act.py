@@ -276,7 +276,7 @@ TESTED = {
     "jax_transfer_guard_device_to_host": f"{_OPTIONS}::test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime",
     "jax_array_garbage_collection_guard": f"{_OPTIONS}::test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime",
     "jax_thread_guard": "packages/processes/tests/test_runs.py::test_the_thread_guard_refuses_computations_of_all_processes_in_other_threads",
-    "jax_log_compiles": "packages/jax/tests/test_behaviour.py::test_compilations_are_logged_for_those_who_ask",
+    "jax_log_compiles": "packages/jax/tests/test_behaviour.py::test_compilations_are_logged_at_the_level_debug",
     "jax_dump_ir_to": f"{_OPTIONS}::test_programs_are_written_to_a_folder",
     "jax_transfer_guard_device_to_device": "tests/surface/test_options_act.py::test_transfers_between_devices_are_guarded",
     "jax_use_shardy_partitioner": "packages/xla_backend/tests/test_placement.py::test_eight_cpu_devices",

@@ -61,7 +61,7 @@ def test_two_graphs_are_the_network(network, digits):
         assert {op.type for op in concrete.graph.get_operations()} <= KNOWN
 
 
-def test_numbers_to_compare_with(network, digits):
+def test_exported_results_have_the_expected_values(network, digits):
     params, stats = network
     found = export.expected(digits, params, stats)
     probs = unpacked(found["probs"])

@@ -22,7 +22,7 @@ def transposed(f):
     return lambda y: linear_transpose(f, ONE)(y)[0]
 
 
-def test_the_transpose_is_the_given_one_and_back():
+def test_the_transpose_is_the_given_one_and_its_transpose_the_function():
     f = lambda x: halved(np.float32(2), x)
     assert f(ONE) == 0.5
     assert transposed(f)(ONE) == 5

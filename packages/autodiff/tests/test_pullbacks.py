@@ -29,7 +29,7 @@ def pulled(f, ct):
 
 
 @pytest.mark.parametrize("transformed", [lambda f: f, jit])
-def test_residuals_are_known_by_where_they_come_from(transformed):
+def test_residuals_are_classified_by_their_origin(transformed):
     x, w = point()
     y, f = vjp(transformed(product), x, w)
     before = pulled(f, y)

@@ -128,7 +128,7 @@ def _named(rule):
     return rule
 
 
-def test_a_flattened_pullback_still_is_one():
+def test_a_pullback_is_rebuilt_from_its_leaves():
     pullback = vjp(lambda x: product(x, THREE), TWO)[1]
     before = pullback(ONES)[0]
     leaves, tree = tree_flatten(pullback)

@@ -120,7 +120,7 @@ def test_bool_flags_default_to_true_others_need_a_value():
         options.enable_x64(value=True)
 
 
-def test_a_flag_is_not_its_value():
+def test_a_flag_has_no_boolean_value():
     with pytest.raises(TypeError, match="value"):
         bool(options.enable_x64)
 

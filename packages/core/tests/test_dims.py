@@ -186,7 +186,7 @@ def test_canonical_shapes_keep_symbols(n):
 @pytest.mark.parametrize(
     "shape", [3.5, (1, 2.5), np.float32(3), "ab", (2, None), None, [2, [3]], np.ones((2, 2), int), {2, 3}, b"a"]
 )
-def test_shapes_that_are_none(shape):
+def test_values_that_are_no_shapes_are_refused(shape):
     with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values of integer type, got"):
         dims.canonical_shape(shape)
 

@@ -108,7 +108,7 @@ def test_roles_follow_from_the_declared_programs():
         ({0: 1, 1: -1, 2: 5, 3: np.array([1, 0, 2], f32)}, [1] * 4, [1] * 3),
     ],
 )
-def test_companions_go_where_their_values_go(moving, marks, out):
+def test_companions_follow_their_values(moving, marks, out):
     start = [i in moving for i in range(4)]
     tangents = [np.asarray(moving.get(i, np.zeros_like(x)), f32) for i, x in enumerate(ARGS)]
     results, found, moved = lift(loop_p, LOOP, ARGS, start, _with_tangents, tangents)

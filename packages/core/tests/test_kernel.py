@@ -124,7 +124,7 @@ def test_a_recording_trace_notifies_the_dispatcher(dispatcher):
     assert seen == [True, True] and dispatcher == [None]
 
 
-def test_a_trace_that_follows_its_own_values_only_leaves_the_dispatcher_alone(dispatcher):
+def test_a_trace_of_its_own_values_only_does_not_notify_the_dispatcher(dispatcher):
     class Follows(CountTrace):
         sees_constants = False
 
@@ -198,7 +198,7 @@ def test_the_auxiliary_result_of_a_traced_function_is_returned():
     assert eval_jaxpr(program, program.consts, one) == [2]
 
 
-def test_types_only_records_types_and_nothing_else():
+def test_types_only_records_types_and_no_equations():
     program, aux = staging.trace_to_jaxpr(lambda x: (_double(x), "aux"), [vector], types_only=True)
     assert program.out_avals == [vector] and not program.eqns and aux == "aux"
     out = staging.eval_shape(lambda d: {"y": neg_p.bind(d["x"])}, {"x": np.zeros(3, np.float32)})
@@ -476,7 +476,7 @@ def test_make_jaxpr_with_a_static_argument():
 # ---- columns
 
 
-def test_eight_threads_may_be_the_first_to_look_a_rule_up(tmp_path, monkeypatch):
+def test_eight_threads_look_a_rule_up_concurrently(tmp_path, monkeypatch):
     package = tmp_path / "kernel_test_rules"
     package.mkdir()
     (package / "__init__.py").write_text("", encoding="utf-8")

@@ -121,7 +121,7 @@ def test_a_module_with_a_missing_dependency_is_no_attribute(shop):
     assert "AttributeError: module 'street' has no attribute 'shop': street.shop needs an extra" in error
 
 
-def test_the_later_home_is_taken(shop):
+def test_the_later_home_of_a_name_counts(shop):
     table = '{"first": "*", "second": ("flour",)}'
     files = {"first.py": "__all__ = ['flour', 'salt']\nflour = salt = 1", "second.py": "flour = 2"}
     files["larder.py"] = (

@@ -89,7 +89,7 @@ def test_the_installed_executor_of_the_highest_rank_evaluates(registry):
     assert executors.get() is high
 
 
-def test_a_chosen_executor_stays(registry):
+def test_a_chosen_executor_remains_active(registry):
     low, high = Backend(1), Backend(2)
     executors.provide(low)
     executors.install(low)

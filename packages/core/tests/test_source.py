@@ -40,11 +40,11 @@ def test_positions():
     assert text[column - 1 : end_column - 1] == 'lib["place"]()'
 
 
-def test_no_place():
+def test_the_text_of_an_unknown_place():
     assert source.describe(None) == "unknown place"
 
 
-def test_a_change_of_the_excluded_paths_counts_for_files_that_were_looked_up_before():
+def test_a_change_of_the_excluded_paths_applies_to_known_files():
     call = library("def call(): return source.user_frame()", filename="/theirs/file.py")["call"]
     changes = [
         lambda paths: paths.append("/theirs"),
@@ -142,7 +142,7 @@ def test_frames_are_marked_for_ipython():
         tb = tb.tb_next
 
 
-def test_a_cause_is_kept():
+def test_the_cause_of_a_filtered_error_is_kept():
     def raising():
         raise ValueError("outer") from KeyError("inner")
 

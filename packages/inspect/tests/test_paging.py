@@ -177,7 +177,7 @@ def test_static_arguments_and_keywords():
     assert "mul" in str(column(page, "jaxpr")["rows"])
 
 
-def test_the_document_needs_nothing_else(page, tmp_path):
+def test_the_document_refers_to_no_other_file(page, tmp_path):
     text = page.save(tmp_path / "page.html").read_text(encoding="utf-8")
     assert not re.search(
         r"""(src|href)=["'](?!data:)|@import|url\(|https?:""", re.sub(r"http://www.w3.org/2000/svg", "", text)

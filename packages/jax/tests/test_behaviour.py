@@ -88,7 +88,7 @@ def _saved(fun, *args):
     return len(text.getvalue().splitlines())
 
 
-def test_how_much_is_kept_for_the_way_back():
+def test_the_number_of_residuals():
     weights, x = jnp.ones((4, 4)), jnp.ones((4, 4))
     dots = functools.partial(jax.checkpoint, policy=jax.checkpoint_policies.checkpoint_dots)
 
@@ -131,7 +131,7 @@ def test_a_function_that_is_shared_has_the_name_of_each_caller():
     )
 
 
-def test_compilations_are_logged_for_those_who_ask():
+def test_compilations_are_logged_at_the_level_debug():
     heard = []
 
     class Ear(logging.Handler):

@@ -149,7 +149,7 @@ def test_objects_that_are_arrays_on_demand():
     np.testing.assert_allclose(jax.grad(lambda x: (x * x).sum())(Held()), 2 * A)
 
 
-def test_compilations_are_logged_where_users_listen():
+def test_compilations_are_logged_to_the_logger_jax():
     text, logger = io.StringIO(), logging.getLogger("jax")
     handler = logging.StreamHandler(text)
     logger.addHandler(handler)

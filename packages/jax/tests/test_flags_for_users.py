@@ -49,7 +49,7 @@ CALLS = {
     "flag, value",
     [("jax_numpy_rank_promotion", "raise"), ("jax_numpy_dtype_promotion", "strict"), ("jax_disable_jit", True)],
 )
-def test_our_own_code_is_not_stopped(flag, value, name):
+def test_options_do_not_affect_our_own_code(flag, value, name):
     expected = CALLS[name]()
     before = getattr(jax.config, flag)
     jax.config.update(flag, value)

@@ -23,7 +23,7 @@ MISTAKES = pathlib.Path(__file__).with_name("mistakes.txt").read_text(encoding="
 
 
 @pytest.mark.parametrize("line", MISTAKES)
-def test_a_mistake_is_an_error(line):
+def test_each_mistake_raises_its_error(line):
     kind, mistake = line.split(": ", 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

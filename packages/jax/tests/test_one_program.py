@@ -278,7 +278,7 @@ def test_the_signature_is_that_of_the_function():
     assert str(inspect.signature(jnp.diff)).startswith("(a: 'ArrayLike', n: 'int' = 1, axis: 'int' = -1")
 
 
-def test_many_threads_call_it_first():
+def test_concurrent_threads_make_the_first_call():
     @one_program
     def function(x):
         return jnp.sin(x) + 1
@@ -310,6 +310,6 @@ def test_each_executor_gets_its_own_program():
     np.testing.assert_allclose(np.asarray(evaluated), np.asarray(compiled), rtol=1e-6)
 
 
-def test_the_tables_name_functions_that_there_are():
+def test_functions_in_the_tables_exist():
     assert set(BY_FUNCTION) <= set(FUNCTIONS)
     assert len(FUNCTIONS) > 240

@@ -70,7 +70,7 @@ def test_holds(name, tmp_path):
         attempt(str(tmp_path))
 
 
-def test_ways_around():
+def test_the_advice_of_the_rows_works():
     """The advice of the rows works."""
     f = lambda x: call_tf(tf.sin, output_shape_dtype=ShapeDtypeStruct(x.shape, x.dtype))(x)
     g = graph(f, tf.TensorSpec([None], tf.float32), polymorphic_shapes=["b"])

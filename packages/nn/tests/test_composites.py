@@ -56,7 +56,7 @@ def test_derivatives_have_no_name():
     assert len(program.eqns) == 1 and composite_of(program.eqns[0].params["jaxpr"]) is None
 
 
-def test_a_function_that_wraps_one_has_no_name():
+def test_a_function_that_wraps_a_named_one_has_no_name():
     @functools.wraps(nn.relu)
     def relu(x):
         return nn.relu(x) * 2

@@ -70,7 +70,7 @@ def test_segment_gradient():
 
 
 @pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_min", "segment_max"])
-def test_a_scalar_number_is_for_scalar_data(name):
+def test_a_scalar_segment_number_needs_scalar_data(name):
     segment = getattr(segments, name)
     np.testing.assert_array_equal(segment(np.float32(3), np.int32(1), 2), segment(np.float32([3]), np.int32([1]), 2))
     with pytest.raises(ValueError, match="must number the leading axis"):

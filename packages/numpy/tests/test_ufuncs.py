@@ -260,6 +260,6 @@ def test_scalar_types():
     assert jnp.int_ is jnp.int64 and jnp.double is jnp.float64
 
 
-def test_weak_types_of_questions_and_steps():
+def test_weak_types_of_isnan_isinf_and_heaviside():
     assert jnp.isnan(6).weak_type and not jnp.isinf(np.inf).weak_type
     assert jnp.heaviside(1.0, 2.0).weak_type and not jnp.heaviside(jnp.array([-2, 0]), 0.5).weak_type

@@ -113,7 +113,7 @@ def test_rules_of_libraries_are_called():
 
 
 @pytest.mark.parametrize("run", ["jit", "eval_jaxpr"])
-def test_a_program_holds_no_more_than_its_eager_run(run):
+def test_a_program_uses_no_more_memory_than_its_eager_run(run):
     def chain(a):
         for _ in range(50):
             a = lax.add(a, np.float32(1))

@@ -156,7 +156,7 @@ def test_loops_are_shared_in_turns():
     np.testing.assert_array_equal(steps, [2, 2, 1, 1])
 
 
-def test_a_walk_that_turns():
+def test_planar_snake_has_the_documented_order():
     at = [tuple(map(int, gpu.planar_snake(i, (8, 8), 0, 2))) for i in range(64)]
     order = np.zeros((8, 8), int)
     for i, place in enumerate(at):

@@ -28,7 +28,7 @@ def ids(found):
     return np.vectorize(lambda d: d.id)(found).tolist()
 
 
-def test_in_their_order():
+def test_devices_are_in_their_order():
     assert ids(m.create_device_mesh((2, 3), plain(6))) == [[0, 1, 2], [3, 4, 5]]
     with pytest.raises(ValueError, match=r"a mesh of shape \(4, 2\) has 8 devices, got 6"):
         m.create_device_mesh((4, 2), plain(6))

@@ -59,7 +59,7 @@ def test_mpi4py(monkeypatch):
         ({"SLURM_NTASKS": "2"}, "SLURM_NTASKS is 2"),
     ],
 )
-def test_a_process_that_mpi4py_finds_alone_does_not_train_alone(env, seen, monkeypatch):
+def test_a_process_that_mpi4py_finds_alone_is_an_error(env, seen, monkeypatch):
     world = World(0, [])
     world.size = 1
     install_mpi4py(monkeypatch, world)
@@ -68,7 +68,7 @@ def test_a_process_that_mpi4py_finds_alone_does_not_train_alone(env, seen, monke
     assert clusters.detect("mpi4py", {"OMPI_COMM_WORLD_SIZE": "1", "SLURM_NTASKS": "2"}).num_processes == 1
 
 
-def test_mpi4py_is_not_there(monkeypatch):
+def test_a_missing_mpi4py_is_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(ImportError):
         clusters.detect("mpi4py", {})

@@ -173,7 +173,7 @@ def test_arrays_over_a_mesh():
     np.testing.assert_array_equal(np.asarray(part["a"]), np.arange(4.0))
 
 
-def test_the_cpu_beside_a_cpu_is_itself():
+def test_the_colocated_cpu_of_a_cpu_is_itself():
     devices = tuple(clients.devices("cpu"))
     assert colocated.colocated_cpu_devices(devices) == devices
     mesh = Mesh(np.array(devices[:1]), ("x",))

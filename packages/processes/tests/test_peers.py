@@ -132,7 +132,7 @@ def test_checks_are_answered_in_long_runs():
         peers.stop(watch)
 
 
-def test_a_process_that_fails_is_missed(three):
+def test_a_process_that_failed_is_reported_as_ended(three):
     peers.stop(three[1], failed=True)
     peers.stop(three[2])
     assert [number for number, _ in peers.gone(three[0])] == [1]

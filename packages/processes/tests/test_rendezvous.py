@@ -46,7 +46,7 @@ def connected(port=PORT):
     raise AssertionError("nothing listens")
 
 
-def test_all_get_the_address():
+def test_all_processes_get_the_address():
     assert results(*(Process(i, 4) for i in range(4))) == [f"localhost:{PORT}"] * 4
 
 
@@ -84,7 +84,7 @@ def test_foreign_connections_do_not_end_a_run(sent):
     stranger.close()
 
 
-def test_a_process_that_is_started_again_is_no_second_one():
+def test_a_restarted_process_replaces_the_former_one():
     zero = Process(0, 3)
     first = connected()
     first.sendall(json.dumps({"number": 1, "count": 3, "run": None}).encode() + b"\n")
@@ -100,7 +100,7 @@ def test_two_processes_of_one_number():
     assert all("two processes have process_id=1" in str(error) for error in found)
 
 
-def test_the_others_miss_a_process():
+def test_the_error_names_the_process_that_did_not_connect():
     for error in results(Process(0, 3, timeout=2), Process(1, 3, timeout=2)):
         assert "no connection from process 2 in time" in str(error)
 

@@ -147,7 +147,7 @@ def test_a_process_that_an_exception_ends_does_not_wait_and_is_named():
     assert re.search(r"process 1 \(at \S+:\d+\) of the 2 of this run is gone", zero[1]), zero[1][-2000:]
 
 
-def test_a_process_that_never_comes_is_missed():
+def test_the_error_names_a_process_that_never_started():
     (zero, _), seconds = run("late", limit=60)
     assert zero[0] != 0 and seconds < 40
     assert "did not join the run" in zero[1] and "no connection from process 1" in zero[1], zero[1][-2000:]

@@ -8,7 +8,7 @@ import pytest
 from bedrax.pytree import engine
 
 
-def test_a_function_is_called_apart_and_its_outcome_handed_back():
+def test_a_function_runs_in_another_thread_and_its_outcome_is_returned():
     assert engine.uninterrupted(threading.current_thread) is not threading.main_thread()
     with pytest.raises(ZeroDivisionError):
         engine.uninterrupted(lambda: 1 / 0)

@@ -225,7 +225,7 @@ def test_bad_constraints(constraint, message):
     assert message in str(e.value)
 
 
-def test_scopes_do_not_mix():
+def test_variables_of_different_scopes_are_not_combined():
     (a1,) = symbolic_shape("a")
     (a2,) = symbolic_shape("a", constraints=("a >= 8",))
     with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes for linear combination"):
@@ -281,7 +281,7 @@ def test_divides_shapes():
     assert isinstance(dims.divide_shapes((b, 4), (2,)), SymbolicDim)
 
 
-def test_a_thread_never_reads_bounds_that_another_thread_is_still_finding(monkeypatch):
+def test_a_thread_reads_no_incomplete_bounds_of_another_thread(monkeypatch):
     answers = []
 
     def decide(scope):

@@ -18,7 +18,7 @@ def run(*arguments):
 
 
 @pytest.mark.parametrize("use", ["devices", "operation", "call", "compiled", "map", "meshes", "linear algebra"])
-def test_no_cache_holds_on_to_a_client(use):
+def test_no_cache_keeps_a_client_alive(use):
     """A compiled program is compiled again, for the present devices."""
     assert run(use).split() == ["1", "True", "2", "True", "3", "True"]
 

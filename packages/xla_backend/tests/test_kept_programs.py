@@ -80,7 +80,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
 
 
 @linux
-def test_a_folder_that_cannot_be_made_or_a_full_disk_costs_nothing_but_the_cache(tmp_path):
+def test_a_missing_folder_or_a_full_disk_disables_only_the_cache(tmp_path):
     (tmp_path / "file").touch()
     assert run(tmp_path / "file")[1] == {}
 

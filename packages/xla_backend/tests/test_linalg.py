@@ -159,7 +159,7 @@ def test_kernels_are_ready_before_any_thread_calls_them():
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 
-def test_a_kernel_is_announced_after_it_is_loaded(monkeypatch):
+def test_a_kernel_is_marked_as_ready_after_it_is_loaded(monkeypatch):
     from bedrax.xla_backend.door import kernels
 
     monkeypatch.setattr(kernels, "_ready", set())

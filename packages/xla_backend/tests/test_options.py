@@ -60,7 +60,7 @@ def test_a_guard_for_all_threads_and_the_other_guards_reach_the_runtime():
     assert state.device_to_host is None and state.garbage_collect_array is None
 
 
-def test_a_thread_that_may_not_guard_leaves_the_guard_of_another():
+def test_a_refused_thread_guard_does_not_change_that_of_another_thread():
     def enter():
         with flags.thread_guard(True):
             pass

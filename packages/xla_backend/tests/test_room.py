@@ -20,7 +20,7 @@ def compiled(count):
     return functions
 
 
-def test_executables_are_forgotten_before_there_is_no_room(monkeypatch):
+def test_executables_are_dropped_before_the_limit_of_memory_maps(monkeypatch):
     compiled(1)
     monkeypatch.setattr(room, "EVERY", 8)
     start = room.taken()

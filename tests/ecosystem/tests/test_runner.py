@@ -34,7 +34,7 @@ def test_every_program_has_a_row_with_its_purpose():
     assert set(runner.DISTRIBUTION) <= set(runner.names())
 
 
-def test_a_row_replaces_the_one_of_its_name():
+def test_a_row_replaces_the_former_row_of_its_name():
     page = f"a\n{runner.MARK}\n\n| n | p | x |\n|---|---|---|\n| b | 3.11 | 1 |\n| d | 3.11 | 2 |\n\n{runner.MARK}\nz"
     new = page
     for row in ("| b | 3.11 | 3 |", "| c | 3.11 | 4 |", "| b | 3.13 | 5 |"):
