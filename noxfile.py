@@ -690,7 +690,7 @@ def faults(session):
     """Test threads, interrupts, damage, depth: many cases of each, within an hour; the default tests run a few."""
     sync(session, "--all-packages", "--group=test")
     tests = ("packages/jax/tests/test_faults.py", "packages/xla_backend/tests/test_export.py")
-    files = (*tests, "packages/xla_backend/tests/test_kept_programs.py", "packages/jax/tests/test_end.py")
+    files = (*tests, "packages/xla_backend/tests/test_kept_programs.py", "packages/jax/tests/test_end_of_process.py")
     session.run("pytest", *files, *session.posargs, env={**QUIET, "BEDRAX_FAULTS": "whole"})
 
 

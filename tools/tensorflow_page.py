@@ -15,7 +15,11 @@ HOLDS, DIFFERS = "holds", "holds, differently"
 API, CHECKS, GRADIENTS = "jax2tf/tests/test_api.py", "jax2tf/tests/test_checks.py", "jax2tf/tests/test_gradients.py"
 RECORDS = "jax2tf/tests/test_native_records.py"
 CONVERT, NATIVE, GRAPHS = "jax2tf/tests/test_convert.py", "jax2tf/tests/test_native.py", "jax2tf/tests/test_graphs.py"
-COMPOSED, MATRIX, WORLD = "jax2tf/tests/test_composed.py", "jax2tf/tests/test_matrix.py", "jax2tf/tests/test_world.py"
+COMPOSED, MATRIX, WORLD = (
+    "jax2tf/tests/test_composed.py",
+    "jax2tf/tests/test_matrix.py",
+    "jax2tf/tests/test_other_parts_of_tensorflow.py",
+)
 EAGER, STAGED = "call_tf/tests/test_eager.py", "call_tf/tests/test_staged.py"
 MADE, TRIP = "call_tf/tests/test_transformed.py", "jax/tests/test_round_trip.py"
 EXPRESSIONS, SPECS = "shape_poly/tests/test_expressions.py", "shape_poly/tests/test_specs.py"

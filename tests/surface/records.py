@@ -342,7 +342,7 @@ CALLS |= methods.calls(call, M, N, V, INTS, BOOLS, SQUARE)
 AT = {name: (function, given) for name, function, given in methods.at_records(call, M, HALF)}
 CALLS |= {name: given for name, (_, given) in AT.items()}
 
-_FILES = "packages/jax/tests/test_files_and_refusals.py"
+_FILES = "packages/jax/tests/test_files_and_unsupported_functions.py"
 # Names that are not functions of arrays, or that need more than arguments: the test that calls each.
 ELSEWHERE: dict[str, str] = {
     **{f"numpy.{name}": f"{_FILES}::test_arrays_in_files" for name in ("load", "save", "savez")},

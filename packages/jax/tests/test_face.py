@@ -46,7 +46,7 @@ def test_import_is_lazy():
     house = {n for n in loaded("import jax") if n.startswith(("jax", "bedrax", "scipy", "tensorflow"))}
     assert house == {
         "jax",
-        "jax._gone",
+        "jax._removed_names",
         "bedrax",
         "bedrax.numpy",
         "bedrax.random",

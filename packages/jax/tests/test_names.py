@@ -38,7 +38,7 @@ MODULES = [pytest.param(module, marks=marks(module)) for module in STUBS]
 
 
 def imported(module):
-    """A module, which may be deprecated (see `jax._gone`)."""
+    """A module, which may be deprecated (see `jax._removed_names`)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return importlib.import_module(module)
@@ -93,7 +93,7 @@ def test_every_name_of_a_stub_is_found(module):
     found = imported(module)
     assert found.__all__ == sorted(found.__all__)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # for names in jax._gone
+        warnings.simplefilter("ignore", DeprecationWarning)  # for names in jax._removed_names
         for name in dir(found):
             if not (WITHOUT_TF and name == "jax2tf"):
                 getattr(found, name)

@@ -9,9 +9,9 @@ from bedrax.core import offers as _offers
 from bedrax.core.lazy import attach
 from bedrax.core.lazy import deprecated as _deprecated
 
-from ._gone import GONE as _GONE
+from ._removed_names import REMOVED as _REMOVED
 
-_deprecated.update({name: text for name, text in _GONE.items() if text is not None})
+_deprecated.update({name: text for name, text in _REMOVED.items() if text is not None})
 # What the metadata of all packages say; to read these takes time.
 _offers.name_all(
     {
@@ -165,7 +165,7 @@ __getattr__, __dir__, __all__ = attach(
         "bedrax.lax.primitives.callbacks": ("pure_callback",),
         "bedrax.batching": ("vmap",),
         ".": (
-            "_gone",
+            "_removed_names",
             "_src",
             "ad",
             "ad_checkpoint",

@@ -120,7 +120,7 @@ from bedrax.xla_backend.environment import print_environment_info as print_envir
 from bedrax.lax.primitives.callbacks import pure_callback as pure_callback
 from bedrax.batching import vmap as vmap
 from . import (
-    _gone as _gone,
+    _removed_names as _removed_names,
     _src as _src,
     ad as ad,
     ad_checkpoint as ad_checkpoint,

@@ -37,10 +37,10 @@ from bedrax.xla_backend import (
     compilation_cache,
     failures,
     flags,
+    memory_maps,
     placement,
     platforms,
     program_key,
-    room,
     sharding,
     turns,
 )
@@ -156,7 +156,7 @@ class LoweredProgram:
             build = options.executable_build_options
             build.allow_spmd_sharding_propagation_to_parameters = [False] * len(self.const_args) + free
             build.allow_spmd_sharding_propagation_to_output = [s is None for s in where.results]
-        room.make()
+        memory_maps.make_room()
         started = time.monotonic()
         devices = runtime.DeviceList(where.devices)
 

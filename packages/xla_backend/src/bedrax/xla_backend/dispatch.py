@@ -31,7 +31,7 @@ from bedrax.core.tracing import Mutable, Primitive, Tracer, current, eval_trace
 from bedrax.core.typing import ArrayLike
 from bedrax.numpy_backend.executor import to_numpy
 from bedrax.numpy_backend.host_array import HostArray
-from bedrax.xla_backend import clients, dlpack, first_calls, placement, room, stages, turns
+from bedrax.xla_backend import clients, dlpack, first_calls, memory_maps, placement, stages, turns
 from bedrax.xla_backend.compile import effects_barrier
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import ArrayImpl
@@ -436,7 +436,7 @@ def clear_caches() -> None:
         clear()
 
 
-room.forget.append(clear_caches)
+memory_maps.forget.append(clear_caches)
 clients.forget.append(clear_caches)
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from bedrax import lax
 from bedrax.core.jitting import jit
-from bedrax.xla_backend import room
+from bedrax.xla_backend import memory_maps
 
-pytestmark = pytest.mark.skipif(room.limit() is None, reason="the system has no such limit")
+pytestmark = pytest.mark.skipif(memory_maps.limit() is None, reason="the system has no such limit")
 
 
 def compiled(count):
@@ -22,23 +22,23 @@ def compiled(count):
 
 def test_executables_are_dropped_before_the_limit_of_memory_maps(monkeypatch):
     compiled(1)
-    monkeypatch.setattr(room, "EVERY", 8)
-    start = room.taken()
+    monkeypatch.setattr(memory_maps, "EVERY", 8)
+    start = memory_maps.taken()
     held = compiled(32)
-    grown = room.taken() - start  # the mappings of 32 programs
+    grown = memory_maps.taken() - start  # the mappings of 32 programs
     del held
-    monkeypatch.setattr(room, "limit", lambda: (start + grown) / room.SHARE)
+    monkeypatch.setattr(memory_maps, "limit", lambda: (start + grown) / memory_maps.SHARE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         held = compiled(96)
-    assert room.taken() - start < 2 * grown
+    assert memory_maps.taken() - start < 2 * grown
     for k, f in enumerate(held):  # dropped ones are compiled again
         if k % 16 == 0:
             assert f(np.float32(0)) == 1
 
 
 def test_a_warning_reports_the_limit_of_memory_maps(monkeypatch):
-    monkeypatch.setattr(room, "EVERY", 1)
-    monkeypatch.setattr(room, "limit", lambda: 10)
+    monkeypatch.setattr(memory_maps, "EVERY", 1)
+    monkeypatch.setattr(memory_maps, "limit", lambda: 10)
     with pytest.warns(RuntimeWarning, match="vm.max_map_count"):
         compiled(1)

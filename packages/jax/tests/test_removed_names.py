@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from jax._gone import GONE
+from jax._removed_names import REMOVED
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -20,18 +20,18 @@ def look_up(name):
         return getattr(importlib.import_module(module), attribute)
 
 
-@pytest.mark.parametrize("name", [name for name, text in GONE.items() if text is None])
+@pytest.mark.parametrize("name", [name for name, text in REMOVED.items() if text is None])
 def test_names_that_were_removed_without_a_warning_have_none(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert look_up(name) is not None
 
 
-@pytest.mark.parametrize("name", [name for name, text in GONE.items() if text is not None])
+@pytest.mark.parametrize("name", [name for name, text in REMOVED.items() if text is not None])
 def test_a_name_that_is_deprecated(name):
     """Runs in a new process: a module warns at its first import. `import jax` alone does not warn."""
     program = PROGRAMS / "deprecated_name.py"
-    done = subprocess.run([sys.executable, program, name, GONE[name]], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, program, name, REMOVED[name]], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

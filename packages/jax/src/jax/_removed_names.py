@@ -6,7 +6,7 @@ upstream removed the name without a warning.
 
 from __future__ import annotations
 
-GONE: dict[str, str | None] = {
+REMOVED: dict[str, str | None] = {
     "jax.cloud_tpu_init": "jax.cloud_tpu_init is deprecated: importing it does nothing; remove the import",
     **dict.fromkeys(
         (

@@ -26,7 +26,7 @@ _compiled = itertools.count(1)
 
 
 def limit() -> int | None:
-    """The limit on mappings of the process; None if the system has none to read."""
+    """The limit on mappings of the process; None if the system has no such file."""
     try:
         return int(Path("/proc/sys/vm/max_map_count").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -38,8 +38,8 @@ def taken() -> int:
     return Path("/proc/self/maps").read_bytes().count(b"\n")
 
 
-def make() -> None:
-    """Called before a program is compiled: drop executables if the mappings are close to the limit."""
+def make_room() -> None:
+    """Drop executables if the mappings are close to the limit. Called before a program is compiled."""
     if next(_compiled) % EVERY:
         return
     allowed = limit()
