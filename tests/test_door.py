@@ -1,4 +1,4 @@
-"""The table of the parts that the house takes from jaxlib is correct and complete; only the door imports them."""
+"""The table of the parts that this project takes from jaxlib is correct and complete; only the door imports them."""
 
 import ast
 import importlib.util

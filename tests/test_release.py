@@ -1,4 +1,4 @@
-"""The release train: a version is written everywhere, and what is not ready is named."""
+"""The release train: a version is written everywhere, and the check names what is not ready."""
 
 import re
 import shutil

@@ -81,7 +81,7 @@ def check(pickles, kinds, *packages):
 
 
 def kinds_for(*packages):
-    """Other kinds for other packages: the first one is probed before any other was read. All of them with ALL."""
+    """The kinds to read with some packages, all of them with ALL. Each set of packages starts with another kind."""
     start = zlib.crc32(repr(packages).encode()) % len(KINDS)
     return [*KINDS, *KINDS][start : start + (len(KINDS) if ALL else 8)]
 

@@ -1,4 +1,4 @@
-"""The door's table: the parts of jaxlib that the house uses, and the versions of jaxlib that have them.
+"""The door's table: the parts of jaxlib that this project uses, and the versions of jaxlib that have them.
 
     python tools/door.py            prints the differences between the table and the installed jaxlib
     python tools/door.py write PYTHON ...    writes tests/door.json; each PYTHON has one of the versions of jaxlib
@@ -65,7 +65,7 @@ def gather() -> dict[str, list[str]]:
         _Roots(found).visit(ast.parse(file.read_text(encoding="utf-8")))
     for file in sorted({*sources(*HANDLES), *ENGINE}):
         _uses(ast.parse(file.read_text(encoding="utf-8")), found)
-    # The kernels in a table of the house, by the module that registers them.
+    # The kernels in a table of this project, by the module that registers them.
     kernels = ast.parse((DOOR.parent / "platforms.py").read_text(encoding="utf-8"))
     for node in ast.walk(kernels):
         if isinstance(node, ast.Dict) and all(isinstance(k, ast.Constant) for k in node.keys):
@@ -307,7 +307,7 @@ def _calls(used):
 
 
 def probed(python: str, used) -> tuple[str, list[str]]:
-    """The version of an interpreter's jaxlib, and its rows. Runs in a process without any module of the house."""
+    """The version of an interpreter's jaxlib, and its rows. Runs in a process without any module of this project."""
     ask = [python, "-P", __file__, "probe"]
     done = subprocess.run(ask, input=json.dumps(used), capture_output=True, text=True, check=False)
     if done.returncode:
@@ -329,7 +329,7 @@ def column(rows, names, stands_in) -> dict[str, bool | str]:
     return {n: True if n in rows else stands_in.get(n, False) for n in names}
 
 
-# Attributes of one class of jaxlib that some versions lack. The sources use the same names of classes of the house.
+# Attributes of one class of jaxlib that some versions lack. The sources use the same names of classes of this project.
 NOT_TAKEN = {
     "attribute jaxlib._jax.DeviceTopology.deserialize": "of exported programs",
     "attribute jaxlib.mlir._mlir_libs._mlir.ir.MemoryEffectInstance.parameters": "of signatures",

@@ -39,7 +39,7 @@ def parameters(path: str) -> str:
 
 
 def is_function(path: str) -> bool:
-    """Whether programs call what has this name: a function or a class that is not an enumeration, error or name of a
+    """Whether programs call the object of this name: a function or a class that is not an enumeration, error or name of a
     type."""
     module, _, name = path.rpartition(".")
     value = getattr(importlib.import_module(module), name)
@@ -49,7 +49,7 @@ def is_function(path: str) -> bool:
 
 
 def is_class(path: str) -> bool:
-    """Whether `isinstance` takes what has this name: a class, or a union of classes."""
+    """Whether `isinstance` accepts the object of this name: a class, or a union of classes."""
     module, _, name = path.rpartition(".")
     try:
         isinstance(object(), getattr(importlib.import_module(module), name))

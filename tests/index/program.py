@@ -12,7 +12,7 @@ def bedrax():
 
 
 def upstream():
-    """So does upstream's, in the same environment."""
+    """Upstream's `jax` runs Flax, Equinox and Orbax, in the same environment."""
     _libraries()
 
 

@@ -1,4 +1,4 @@
-"""The index in use: pip and uv install from it, other libraries on top keep this `jax`, and upstream's can come back.
+"""The index: pip and uv install from it, later libraries keep this `jax`, and upstream's can replace it.
 
 The index is served on the loopback address. All other packages come from the index that pip is configured with. `nox -s
 index` names this file, because it needs the network and makes environments of several gigabytes. The variables

@@ -1,4 +1,4 @@
-"""The file of docs/launchers/kubernetes.md: what it makes Kubernetes set is what `initialize` reads."""
+"""The file of docs/launchers/kubernetes.md: `initialize` reads the variables that Kubernetes sets by it."""
 
 from pathlib import Path
 

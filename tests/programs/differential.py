@@ -38,7 +38,7 @@ def _floats(change):
 
 
 class Holder:
-    """An object that is an array only by its method."""
+    """An object whose only conversion to an array is `__jax_array__`."""
 
     def __init__(self, x):
         self.x = x

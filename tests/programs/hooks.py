@@ -1,4 +1,4 @@
-"""Print the hooks: what the modules of lower packages hold that imports of higher packages change.
+"""Print the hooks: the values in modules of lower packages that imports of higher packages change.
 
 Imports all modules of the named packages, from the lowest package to the highest. After each package, it compares the
 globals of the modules of the packages below with those before: a global (or an attribute of a class or object of the

@@ -1,4 +1,4 @@
-"""Upstream's interface, and where this one differs: names that are missing, parameters that are others.
+"""Upstream's interface, and where this one differs: missing names and different parameters.
 
 `interface.json` has the public names of upstream's modules, the parameters of their functions and classes, and the
 names that `isinstance` takes (`tools/upstream_interface.py` reads these). Here an ``=`` after a name stands for a
@@ -67,7 +67,7 @@ NOT_CLASSES: dict[str, tuple[str, ...]] = {
 
 
 def find(path: str) -> Any:
-    """The value of a public name, or None if it is not there."""
+    """The value of a public name, or None if it does not exist."""
     module, _, name = path.rpartition(".")
     with warnings.catch_warnings():  # names that upstream removed warn when they are looked up
         warnings.simplefilter("ignore")
@@ -141,7 +141,7 @@ def unlike(upstream: str, function: Any) -> str | None:
 
 
 def different() -> Iterator[tuple[str, str]]:
-    """(path, what differs) of each function of the table that is there and is not refused."""
+    """(path, difference) of each function of the table that exists and is not refused."""
     for path, upstream in TABLE["parameters"].items():
         function = find(path)
         refused = getattr(unsupported, path.rpartition(".")[2], None)

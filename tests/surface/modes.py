@@ -116,7 +116,7 @@ def _oracle(path: str) -> Callable | None:
 
 
 def eager(record: Record) -> None:
-    """It runs. If NumPy or SciPy has the function and accepts the arguments, the values are the same."""
+    """The function runs. If NumPy or SciPy has it and accepts the arguments, the values are the same."""
     out = _eager(record)
     oracle = _oracle(record.name)
     if oracle is None:

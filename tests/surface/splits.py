@@ -130,7 +130,7 @@ def run(out, *prefixes):
 
 
 def compare(theirs, ours):
-    """Print unexpected differences. Computing more than upstream is none; nor is a `ShardingTypeError` for another error."""
+    """Print unexpected differences. A result, or a `ShardingTypeError`, in place of an error of upstream is expected."""
     with open(theirs, encoding="utf-8") as a, open(ours, encoding="utf-8") as b:
         theirs, ours = json.load(a), json.load(b)
     wrong = 0

@@ -94,7 +94,7 @@ def gallery() -> Iterator[tuple[str, str]]:
 
 
 def opened(folder: Path) -> list[str]:
-    """The pages that the browser opens: all that people wrote, and some of each kind that is made by the dozen."""
+    """The pages that the browser opens: all pages that are written by hand, and some of each generated kind."""
     few = {"reference": 6, "errors": 3, "packages": 3, "files": 2, "launchers": 1}
     taken = []
     for path in sorted(folder.glob("**/*.html")):

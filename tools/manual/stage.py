@@ -163,7 +163,7 @@ SPAN = re.compile(r"``.+?``|`[^`\n]+`")
 
 
 def escaped(text: str) -> str:
-    """Text whose marks of Markdown, except code spans, stand for themselves."""
+    """Text in which the marks of Markdown, except code spans, are escaped."""
     parts, last = [], 0
     for span in SPAN.finditer(text):
         parts += [_escape(text[last : span.start()]), span[0].replace("|", "\\|")]

@@ -103,7 +103,7 @@ def with_backward_rule(f):
 
 
 def solved(f):
-    """The solver calls it; the solution of 2 y = x is what the derivative is of."""
+    """The solution of 2 y = x by a solver that also calls `f`."""
     solve = lambda matvec, b: lax.add(lax.div(b, f32(2)), lax.mul(f32(0), f(b)))
     return lambda x: custom_linear_solve(lambda y: lax.mul(f32(2), y), x, solve, symmetric=True)
 

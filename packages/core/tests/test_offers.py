@@ -1,4 +1,4 @@
-"""Offers of packages above are found in the metadata of what is installed, whatever was imported."""
+"""Offers of packages above are found in the metadata of installed distributions, imported or not."""
 
 import subprocess
 import sys

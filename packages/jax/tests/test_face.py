@@ -37,7 +37,7 @@ def test_versions():
 
 
 def loaded(code):
-    """The packages, and the modules of the house, that a fresh interpreter has imported after the code."""
+    """The packages, and the modules of this project, that a fresh interpreter has imported after the code."""
     names = run_program("-c", f"{code}; import sys; print(*sys.modules)").split()
     return {n for n in names if "." not in n or n.startswith(("jax.", "bedrax."))}
 

@@ -1,4 +1,4 @@
-"""The generated stubs of the house: every name is in the module that its stub imports it from, and is public there."""
+"""The generated stubs: every name is in the module that its stub imports it from, and is public there."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""The functions on trees, and what they say when trees do not fit, on both engines."""
+"""The functions on trees, and their errors for trees that do not fit, on both engines."""
 
 import collections
 import functools

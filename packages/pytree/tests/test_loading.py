@@ -1,4 +1,4 @@
-"""The import of modules that an interrupt must not reach."""
+"""The import of modules during which no interrupt may be handled."""
 
 import sys
 import threading

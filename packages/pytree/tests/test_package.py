@@ -1,4 +1,4 @@
-"""The package as a whole: its README runs, its engine can be chosen, its names are all there."""
+"""The package as a whole: its README runs, its engine can be chosen, all of its names exist."""
 
 import ast
 import doctest

@@ -312,7 +312,7 @@ def test_engines_agree(both_engines, tree, other):
 
 
 class Stack(Pair):
-    """A namedtuple that is a sequence of something else."""
+    """A namedtuple whose iteration does not yield its fields."""
 
     def __len__(self):
         return len(self.x)

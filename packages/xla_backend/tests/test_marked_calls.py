@@ -1,4 +1,4 @@
-"""Calls that the compiler gets with pairs, and orders of operations; what modules say is what upstream 0.12.0.1's say."""
+"""Calls with pairs for the compiler, and orders of operations: modules have the text of those of upstream 0.12.0.1."""
 
 from __future__ import annotations
 

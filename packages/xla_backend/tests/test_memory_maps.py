@@ -1,4 +1,4 @@
-"""A process has a limited number of memory mappings. Executables are dropped before it is reached."""
+"""A process has a limited number of memory mappings. Executables are dropped before the limit is reached."""
 
 import warnings
 

@@ -176,7 +176,7 @@ def test_a_library_value_is_split_as_its_type_states():
 
 
 class Celsius:
-    """A constant of a library's own."""
+    """A class of a library whose values are constants of programs."""
 
     def __init__(self, degrees):
         self.degrees = degrees

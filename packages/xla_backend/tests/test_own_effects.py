@@ -13,7 +13,7 @@ from bedrax.xla_backend import effects_barrier
 
 
 class Foreign(effects.Effect):
-    """An effect that no set has."""
+    """An effect that is in no set of allowed effects."""
 
 
 marked_p = Primitive("marked")

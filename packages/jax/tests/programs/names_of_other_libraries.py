@@ -1,4 +1,4 @@
-"""Prints the names of other libraries that a look through the face changes."""
+"""Prints the names of other libraries that a lookup through the face changes."""
 
 import warnings
 

@@ -79,7 +79,7 @@ SPECS = [
 
 
 def moves():
-    """Every place to every other one, from a sum whose parts differ: eagerly, compiled, and the transpose."""
+    """Moves from every placement to every other one, of a sum whose parts differ: eager, compiled, and transposed."""
     source = made()
     pairs = list(itertools.permutations(range(len(SPECS)), 2))
     for i, j in [*pairs[::5], (8, 9), (10, 0), (10, 3), (0, 10), (3, 10), (4, 8)]:
@@ -250,7 +250,7 @@ def exported_programs():
 
 
 def a_rule_of_its_own():
-    """The result of a custom_vjp has the type of its own, not that of an operand."""
+    """The result of a custom_vjp has its own type, not that of an operand."""
 
     @custom_vjp
     def f(x):

@@ -1,7 +1,7 @@
 """Functions that older versions of NumPy and SciPy lack or compute wrongly: tests that compare with them are skipped
 there.
 
-The packages run over these versions, which are not an oracle for what stands here. `nox -s bounds` runs the tests over the
+The packages run over these versions, which are no oracle for the functions of this table. `nox -s bounds` runs the tests over the
 oldest ones that the metadata allow.
 """
 

@@ -1,6 +1,6 @@
 """Records: one sample of one primitive, from which every column's tests are made.
 
-A family's records stand in `bedrax.testing.cases.<family>`, in a list `CASES`, and are found by
+A family's records are in `bedrax.testing.cases.<family>`, in a list `CASES`, and are found by
 file name. A primitive that has none fails a test, unless the file names it in a dictionary
 `UNSAMPLED` with the reason.
 

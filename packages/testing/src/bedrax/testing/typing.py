@@ -1,4 +1,4 @@
-"""Checks that need nothing that evaluates: types of programs, completeness of columns."""
+"""Checks without an evaluation: types of programs, completeness of columns."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _qr(**params):
 
 
 def _lower(a):
-    """A well conditioned lower triangle; above it, what must not be read."""
+    """A well conditioned lower triangle; above it, elements that must not be read."""
     return elementwise.add(a, 3 * _identity_like(a))
 
 
