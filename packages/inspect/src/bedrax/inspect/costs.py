@@ -1,7 +1,7 @@
 """Estimates of the work of equations, and the memory that a program holds along them.
 
-The estimates follow from the types of an equation. What the compiler fuses or removes is not known here: the page has the
-figures of the compiled program next to them.
+The estimates follow from the types of an equation. They do not include what the compiler fuses or
+removes. The page has the figures of the compiled program next to them.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class HostArray(Array):
     Args:
       value: the elements. No other code may write to them (see `owned`). They become read-only when a view is returned.
       weak_type: whether the dtype is weak.
-      aval: the type, if the caller knows it.
+      aval: the type, if it is known already.
     """
 
     __slots__ = ("_value", "_weak", "aval")

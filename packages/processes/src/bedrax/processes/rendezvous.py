@@ -3,8 +3,8 @@
 The service ends a process that is too late, or whose number is taken. Here the errors of each process name the cause.
 
 Each process sends process 0 a line with its number, the number of processes and the name of the run. Process 0 answers
-with a line, and when all have come with a second one, the result. It closes connections of another run, of a scan of ports, or
-of a proxy, and continues.
+with a line. When all processes have connected, it sends a second line, the result. It closes connections of another run, of a
+scan of ports, or of a proxy, and continues.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The primitives of references, and the treatment of an operation that is bound.
 
-`bind` decides what an operation becomes. On a reference of the current trace, it is an operation on the value of the
+`bind` determines the form of an operation. On a reference of the current trace, it is an operation on the value of the
 reference. While a program is recorded, it is an equation. A transformation of a function that uses a reference from
 outside passes it on. So a transformation needs no rules for references.
 """

@@ -1,8 +1,8 @@
 """Functions that older versions of NumPy and SciPy lack or compute wrongly: tests that compare with them are skipped
 there.
 
-The packages run over these versions, which are no oracle for the functions of this table. `nox -s bounds` runs the tests over the
-oldest ones that the metadata allow.
+The packages run over these versions, which are no oracle for the functions of this table. `nox -s bounds` runs
+the tests over the oldest versions that the metadata allow.
 """
 
 import importlib

@@ -18,7 +18,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The logarithm of the density at `x`.
 
     Args:
-      x: points, of shape ``(n, ...)`` for n categories, or ``(n - 1, ...)``: the last coordinate is what remains to 1.
+      x: points, of shape ``(n, ...)`` for n categories, or ``(n - 1, ...)``: the last coordinate is 1 minus their sum.
         The density is 0 where coordinates are not positive or do not add up to 1.
       alpha: the concentrations, of shape ``(n,)``.
 

@@ -2,7 +2,7 @@
 
 A distribution states the formulas that are known: the logarithm of its density and some distribution functions, for
 location 0 and scale 1. `location_scale` and `discrete` make from them the functions of every `jax.scipy.stats` module:
-they promote the arguments, shift and scale, give the values outside of the support, and derive what is not stated
+they promote the arguments, shift and scale, give the values outside of the support, and derive the other functions
 (``sf = 1 - cdf``, ``logcdf = log(cdf)``, ...).
 
 A formula is only ever evaluated inside the support: outside, it gets an inner point and its value is replaced, so that

@@ -45,8 +45,7 @@ def _holding(prim, **params):
 
 
 def with_autodiff(make: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that `make` makes of functions of bedrax.autodiff, which core's tests have not, when first
-    called."""
+    """The function that `make` returns. `make` uses bedrax.autodiff, which core's tests lack, so it runs at the first call."""
     made = functools.cache(make)
     return lambda *args: made()(*args)
 
