@@ -110,7 +110,7 @@ def gumbel(
     """
 
 def gumbel_function(mode: str | None) -> Callable[..., Any]:
-    """The sampler of that mode: a function of a key, a shape and a dtype."""
+    """The sampler of a mode (None: of the option): a function of a key, a shape and a dtype."""
 
 def gumbels(key: ArrayLike, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Numbers of distribution function exp(-exp(-x)): ``-log(-log(u))``."""
@@ -326,7 +326,7 @@ def rayleigh(
     """
 
 def scalar(x: Any, dtype: np.dtype) -> np.ndarray:
-    """A constant."""
+    """`x` as a NumPy array of rank 0 of `dtype`."""
 
 def triangular(
     key: ArrayLike,

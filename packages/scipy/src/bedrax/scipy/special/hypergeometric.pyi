@@ -21,8 +21,9 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """
 
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
-    """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1. Beyond it is infinite, but for
-    polynomials, also where these are multiplied by a whole power of 1 - x.
+    """Gauss's hypergeometric function ``2F1(a, b; c; x)`` of real arguments, for x <= 1.
+
+    For x > 1 it is infinite, except if it is a polynomial, or a polynomial times an integer power of 1 - x.
 
     The derivative by x is exact; those by the parameters are differences of fourth order. Near x = 1 the series
     converges slowly if ``c - a - b`` is an integer.
