@@ -79,7 +79,7 @@ def test_a_tree_that_is_not_ready(tree, file, old, new, expected):
     assert any(fault.startswith(expected) for fault in release.faults()), [*release.faults()]
 
 
-def test_the_changelog_goes_from_the_interface_down(tree):
+def test_the_changelog_lists_packages_from_the_interface_down(tree):
     text = release.changelog()
     newest = text[text.index("## ") :].partition("\n## ")[0]
     names = re.findall(r"^### (.*)$", newest, re.MULTILINE)

@@ -65,7 +65,7 @@ PROMISES = {
         ("a saved model has first-order gradients", "better: `with_gradient=n` saves n orders", f"{GRADIENTS}::test_saved_orders"),
         ("a derivative beyond the saved order is an error with the reason", HOLDS, f"{GRADIENTS}::test_saved_orders"),
         ("`with_gradient=False` refuses gradients", HOLDS, f"{CONVERT}::test_without_gradient"),
-        ("saved without `experimental_custom_gradients`, a gradient is TensorFlow's error", "holds; the name of the operation in it tells what to save", f"{GRADIENTS}::test_gradients_that_were_forgotten"),
+        ("saved without `experimental_custom_gradients`, a gradient is TensorFlow's error", "holds; the name of the operation in it tells what to save", f"{GRADIENTS}::test_a_model_saved_without_gradients_names_the_option"),
         ("gradients with respect to integers are None, to unused arguments zero; `float0` is int32", HOLDS, f"{CONVERT}::test_gradients_of_unused_and_integer_arguments"),
     ],
     "Unknown sizes": [

@@ -53,7 +53,7 @@ def test_policies():
     assert operations(layer, W, policy=p.dots_with_no_batch_dims_saveable, of="dot_general") == 3
 
 
-def test_policies_see_into_calls():
+def test_policies_apply_inside_calls():
     p = checkpoint_policies
     assert operations(jit(layer), W, policy=p.dots_saveable, of="dot_general") == 3
     assert operations(lambda w: jit(jit(layer))(w), W, policy=p.dots_saveable, of="dot_general") == 3

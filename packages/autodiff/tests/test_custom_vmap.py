@@ -27,7 +27,7 @@ def make():
     return f
 
 
-def test_not_mapped_the_function_is_differentiated():
+def test_the_function_is_differentiated_if_it_is_not_mapped():
     f = make()
     np.testing.assert_allclose(grad(f)(1.0), np.cos(1.0), rtol=1e-6)
     np.testing.assert_allclose(jvp(f, (1.0,), (2.0,))[1], 2 * np.cos(1.0), rtol=1e-6)
@@ -47,7 +47,7 @@ DERIVATIVES = {
 
 
 @pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
-def test_mapped_the_rule_is_differentiated(derivative):
+def test_the_batching_rule_is_differentiated_if_the_function_is_mapped(derivative):
     g = derivative(make())
     np.testing.assert_allclose(vmap(g)(XS), 3 * XS**2, rtol=1e-6)
     np.testing.assert_allclose(jit(vmap(g))(XS), 3 * XS**2, rtol=1e-6)

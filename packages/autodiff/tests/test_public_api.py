@@ -280,7 +280,7 @@ def test_linear_transpose():
         linear_transpose(lax.sin, X)(X)
 
 
-def test_no_tangent_where_nothing_depends():
+def test_no_tangent_without_a_dependence():
     assert float(grad(lambda x: 3.0)(f32(1))) == 0
     value, tangent = jvp(lambda x: (x, 1), (1.0,), (2.0,))
     assert tangent[1].dtype == dtypes.float0

@@ -183,7 +183,7 @@ def doubled_rule(primals, tangents):
         (lambda x: grad(lambda y: lax.mul(doubled(doubled(x)), y))(x), 4),
     ],
 )
-def test_a_function_may_look_at_known_arguments(use, wanted):
+def test_a_function_may_read_the_values_of_known_arguments(use, wanted):
     assert float(use(f32(1))) == wanted
 
 

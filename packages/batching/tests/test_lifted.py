@@ -79,6 +79,6 @@ def test_programs_are_derived_once(f, axis):
 
 @pytest.mark.parametrize("f", CASES)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_each_element_is_computed_as_alone(f, axis):
+def test_each_mapped_element_has_the_result_of_a_single_call(f, axis):
     alone = [f(x) for x in np.moveaxis(XS, axis, 0)]
     np.testing.assert_allclose(vmap(f, in_axes=axis)(XS), np.stack(alone), rtol=1e-6)

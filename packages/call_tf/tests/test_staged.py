@@ -177,7 +177,7 @@ def test_dynamic_shapes():
         jit(call_tf(lambda x: tf.reshape(x, [x[0], -1]), output_shape_dtype=spec(1, 2, dtype=np.int32)))(x)
 
 
-def test_shapes_that_tensorflow_forgets():
+def test_shapes_that_tensorflow_loses():
     def forgets(x):
         shapes = (tf.TensorShape([]), tf.TensorShape([None]))
         body = lambda i, y: (i + 1, tf.sin(y))

@@ -155,7 +155,7 @@ def test_a_program_is_rewritten_once(kind, how):
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 @pytest.mark.parametrize("how", [*TRANSFORMED, "grad"])
-def test_checks_that_are_not_looked_for_are_dropped(how, compiled):
+def test_checks_that_are_not_enabled_are_dropped(how, compiled):
     f = grad(solved(user)) if how == "grad" else TRANSFORMED[how](user)
     run = checkify(f, errors=index_checks)
     error, _ = (jit(run) if compiled else run)(f32(-1))
@@ -366,7 +366,7 @@ def test_payloads_of_several_shapes():
     assert "one: -2.0" in run(np.array([1, -2], np.float32))[0].get()
 
 
-def test_gather_and_scatter_look_at_every_index():
+def test_gather_and_scatter_check_every_index():
     numbers = GatherDimensionNumbers((), (0, 1), (0, 1))
     take = lambda x, i, mode: lax.gather(x, i, numbers, (1, 1), mode=mode)
     put = lambda x, i, mode: lax.scatter_add(

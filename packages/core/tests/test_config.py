@@ -184,7 +184,7 @@ def test_trace_context_when_overrides_end_out_of_order():
     assert trace_context() is base
 
 
-def test_listeners_see_changes(restored):
+def test_listeners_are_called_for_changes(restored):
     seen = []
 
     @options.on_change(options.debug_infs)

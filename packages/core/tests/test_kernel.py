@@ -224,7 +224,7 @@ def test_nested_tracing_closes_over_the_outer_tracer():
     assert eval_jaxpr(program, (), one) == [2]
 
 
-def test_threads_do_not_see_each_others_traces():
+def test_threads_have_separate_traces():
     seen = []
     with entered(CountTrace(current.trace)):
         worker = threading.Thread(target=lambda: seen.append(current.trace))
@@ -591,7 +591,7 @@ def test_a_primitive_is_made_by_code_without_a_module():
         pickle.dumps(space["prim"])
 
 
-def test_scopes_that_end_in_any_order_leave_those_that_go_on():
+def test_scopes_that_end_in_any_order_do_not_end_open_scopes():
     first, second = names.named_scope("first"), names.named_scope("second")
     first.__enter__()
     second.__enter__()

@@ -69,7 +69,7 @@ def test_small_and_deleted_arrays_are_shown_as_text():
     assert x._repr_html_() is None
 
 
-def test_very_large_arrays_are_not_looked_at(monkeypatch):
+def test_very_large_arrays_have_no_statistics(monkeypatch):
     monkeypatch.setattr(showing, "LARGEST", 1000)
     assert "not looked at" in shown(jnp.ones(5000))
 

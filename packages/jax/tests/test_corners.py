@@ -301,7 +301,7 @@ MISTAKES_AT_ENTRIES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES_AT_ENTRIES)
-def test_errors_show_frames_of_users_alone(name):
+def test_errors_show_only_frames_of_users(name):
     files = lambda error: {f.filename for f in traceback.extract_tb(error.__traceback__)}
     saved = jax.config.jax_traceback_filtering
     try:

@@ -100,7 +100,7 @@ def test_a_helper_outside_the_class():
     assert str(helper(False, 2, 3)) == "3"
 
 
-def test_self_as_static_argument_goes_by_identity():
+def test_self_as_static_argument_is_compared_by_identity():
     c = _plain(partial(jit, static_argnums=0))(2, True)
     assert str(c.calc(3)) == "6"
     c.mul = False
@@ -341,7 +341,7 @@ def test_step_functions_have_zero_gradient():
 # ---- looking at values of a compiled program
 
 
-def test_callbacks_see_runtime_values(capsys):
+def test_callbacks_get_runtime_values(capsys):
     @jit
     def f(x):
         jax.debug.print("x is {}", x)

@@ -12,7 +12,7 @@ from bedrax.core import executors
 from bedrax.numpy_backend.executor import executor as numpy_executor
 
 
-def test_the_branch_not_taken_sends_no_nan():
+def test_the_branch_not_taken_adds_no_nan():
     x = np.float32([-1, 0, 4])
     want = [2, 2, 0.25]
 

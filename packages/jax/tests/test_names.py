@@ -71,7 +71,7 @@ def test_a_stub_imports_exported_names_only(module):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_type_checkers_see_the_same_names(module):
+def test_public_names_of_a_stub_are_those_of_its_module(module):
     # Type checkers take `x as y` for private: a public name is `x as x`, or is assigned.
     renamed = [ours for _, theirs, ours in imports(module) if ours not in (None, theirs) and ours[0] != "_"]
     assert not renamed

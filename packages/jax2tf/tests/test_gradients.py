@@ -164,7 +164,7 @@ def test_saved_without_gradient(tmp_path):
         by_tapes(tf.saved_model.load(str(tmp_path)).power, 1)
 
 
-def test_gradients_that_were_forgotten(tmp_path):
+def test_a_model_saved_without_gradients_names_the_option(tmp_path):
     save(tmp_path, {"power": FUNCTIONS["power"]}, with_gradients=False)
     value, beyond = load_and_differentiate(tmp_path, ["power"], 1)["power"]
     assert value == pytest.approx(derivatives(FUNCTIONS["power"], 0)[0])

@@ -94,7 +94,7 @@ def test_histograms_do_not_promote_ranks():
         ("(n),(n)->()", [(3,), (3,)], False),
     ],
 )
-def test_vectorize_heeds_rank_promotion(signature, shapes, promotes):
+def test_vectorize_applies_the_option_of_rank_promotion(signature, shapes, promotes):
     f = jnp.vectorize(lambda a, b: jnp.sum(a * b), signature=signature)
     args = [np.ones(s, np.float32) for s in shapes]
     with flags.numpy_rank_promotion("warn"):

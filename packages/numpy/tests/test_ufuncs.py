@@ -70,7 +70,7 @@ def test_binary_of_integers_is_numpys(name):
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.integers(-(2**31), 2**31 - 1).filter(lambda v: v != 0))
-def test_floor_division_and_remainder_belong_together(a, b):
+def test_floor_division_and_remainder_are_consistent(a, b):
     if (a, b) == (-(2**31), -1):
         return
     x, y = np.int32(a), np.int32(b)

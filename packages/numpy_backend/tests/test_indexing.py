@@ -81,7 +81,7 @@ def test_negative_indices_may_be_out_of_bounds_instead():
     np.testing.assert_array_equal(lax.dynamic_index_in_dim(X, -2, 1, allow_negative_indices=False), X[:, :1])
 
 
-def test_static_indices_cost_no_operation():
+def test_static_indices_need_no_operation():
     jaxpr = stage(lambda x: lax.dynamic_slice(x, (-1, 2), (1, 2)), X)
     assert [e.primitive.name for e in jaxpr.eqns] == ["dynamic_slice"]
     jaxpr = stage(lambda x, i: lax.dynamic_slice(x, (i, 0), (1, 2)), X, np.uint8(3))

@@ -122,7 +122,7 @@ def test_memory_spaces_of_references():
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_cores_see_their_number_and_share_arguments_and_results(count):
+def test_cores_have_the_size_of_their_axis_and_share_arguments(count):
     mesh = cores.TensorCoreMesh(axis_name="core", num_cores=count)
     seen = []
 

@@ -318,7 +318,7 @@ def test_abstract_mesh():
     assert linear_transpose(f, A)(np.ones((2, 6)))[0].shape == A.shape
 
 
-def test_dead_code_goes():
+def test_dead_code_is_removed():
     f = over(lambda a, b: (lax.psum(a, "x"), lax.sin(b)), (P("x"), P()), (P(), P()))
     program = dce(make_jaxpr(lambda a, b: f(a, b)[0])(A, B))
     (eqn,) = program.eqns

@@ -140,7 +140,7 @@ def test_a_process_that_ends_early_waits_for_the_others():
         assert code == 0 and f"done leave {i}" in out, out[-2000:]
 
 
-def test_a_process_that_an_exception_ends_does_not_wait_and_is_named():
+def test_a_process_that_ends_by_an_exception_does_not_wait():
     (zero, one), seconds = run("fail", limit=90)
     assert one[0] == 1 and "the loss is NaN" in one[1] and seconds < 40
     assert zero[0] != 0 and "done" not in zero[1]

@@ -453,7 +453,7 @@ def test_a_type_that_becomes_a_node_after_trees_with_it_were_flattened_often(tu)
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_paths_of_a_structure_whose_classes_look_at_their_leaves(tu, strict):
+def test_paths_of_a_structure_whose_classes_read_their_leaves(tu, strict):
     class Data:
         pass
 

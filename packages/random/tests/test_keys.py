@@ -290,7 +290,7 @@ def test_errors_say_what_is_wrong(call, error, message):
         call(random.key(0))
 
 
-def test_a_first_program_may_be_about_keys_alone():
+def test_a_first_program_may_use_only_keys():
     program = PROGRAMS / "keys_without_xla.py"
     subprocess.run([sys.executable, program], check=True)
 

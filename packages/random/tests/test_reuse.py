@@ -134,7 +134,7 @@ def test_a_failed_call_uses_no_key_up():
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jit])
-def test_shapes_alone_are_checked_and_use_nothing_up(wrap):
+def test_eval_shape_checks_keys_and_uses_none_up(wrap):
     k = key()
     for _ in range(2):
         assert staging.eval_shape(wrap(random.normal), k).shape == ()

@@ -300,7 +300,7 @@ def test_complex_normals():
     np.testing.assert_allclose([z.real.var(), z.imag.var()], 0.5, atol=0.05)
 
 
-def test_uniform_stays_inside():
+def test_uniform_numbers_are_in_the_interval():
     for dtype in (np.float16, np.float32):
         x = np.asarray(random.uniform(random.key(0), (N,), dtype))
         assert x.min() >= 0 and x.max() < 1

@@ -410,7 +410,7 @@ def test_compilation_goes_through_a_module_attribute(monkeypatch):
     assert len(seen) == 1
 
 
-def test_clear_caches_forgets_traces():
+def test_clear_caches_drops_traces():
     traced = []
     f = xla.jit(lambda x: (traced.append(1), lax.sin(x))[1])
     f(1.0), f(1.0)

@@ -279,7 +279,7 @@ def test_errors_are_those_of_a_program():
         lax.div(jnp.zeros(3), jnp.zeros(3))
 
 
-def test_guards_of_transfers_see_none():
+def test_a_first_call_triggers_no_transfer_guard():
     x = jnp.arange(4.0)
     with flags.transfer_guard("disallow_explicit"):
         assert lax.neg(x.reshape(2, 2)).shape == (2, 2)

@@ -75,7 +75,7 @@ def test_an_executable_is_freed_with_its_program(no_collector):
     assert loaded[0]() is None
 
 
-def test_clear_caches_forgets_meshes():
+def test_clear_caches_frees_meshes():
     program = Path(__file__).parent / "programs/forgotten_meshes.py"
     subprocess.run([sys.executable, program], check=True, timeout=100)
 

@@ -24,7 +24,7 @@ def test_options_of_compilation():
     assert services.backend_xla_version() is None or isinstance(services.backend_xla_version(), int)
 
 
-def test_clearing_caches_reaches_those_of_libraries():
+def test_clear_caches_empties_caches_of_libraries():
     cleared = []
 
     class Cache:

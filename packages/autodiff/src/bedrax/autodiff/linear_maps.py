@@ -331,7 +331,7 @@ class VJP(Linearized):
     ) -> None:
         super().__init__(*static, **residuals)
         self._arguments = tuple(map(_held_weakly, arguments))  # so that arguments that are not needed can be freed
-        self._sources = sources  # per residual: the position of the argument's leaf that it equals, or None
+        self._sources = sources  # per residual: the position of the argument's leaf that it is, or None
         self._lists: tuple[list[Any], list[Any]] | None = None
 
     @property
