@@ -9,7 +9,7 @@ import pytest
 
 from bedrax import lax
 from bedrax.core import staging
-from bedrax.core.avals import ShapedArray, interned
+from bedrax.core.avals import ShapedArray, aval_of, interned
 from bedrax.core.tracing import Primitive
 
 # A library's primitive of a family of ours. Its shape rule reads the type of a parameter.
@@ -47,6 +47,7 @@ def test_arguments_of_programs_have_interned_types():
     programs = [staging.program_of(lambda x: [lax.sin_p.bind(x)], [kind]) for kind in kinds]
     (first,), (second,) = (program.in_avals for program in programs)
     assert first is second and first == kinds[0]
+    assert aval_of(np.ones((3, 4), np.float32)) is first
     split = ShapedArray((3,), np.dtype("float32"), vma=frozenset("i"))
     assert interned(split) is split
 

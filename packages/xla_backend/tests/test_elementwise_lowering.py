@@ -29,7 +29,7 @@ def test_scalars_of_another_dtype_than_the_result_are_broadcast():
 
 
 def test_types_are_found_with_and_without_tokens():
-    plain = avals.plain_aval((2, 3), np.dtype("f"))
+    plain = avals.plain_aval((2, 3), np.dtype("f"), False)
     alone = avals.ShapedArray((2, 3), np.dtype("f"))
     assert plain.token and alone.token is None
     assert types.type_of(plain) == types.type_of(alone) == types.tensor_type((2, 3), np.dtype("f"))

@@ -331,7 +331,7 @@ _tokens = itertools.count(2)  # True == 1
 
 
 @functools.lru_cache(4096)
-def plain_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False) -> ShapedArray:
+def plain_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool, /) -> ShapedArray:
     """Return the type of an array on one device. Equal types are mostly the same object, so comparisons are fast.
 
     Its `token` stands for it in keys of caches: a number that no other type has, whose hash needs no call of Python.
@@ -372,7 +372,7 @@ for _type in (bool, int, float, complex):
 def _ndarray_aval(x) -> ShapedArray:
     if x.dtype.kind in "OSUMm":
         raise TypeError(coded("BX-ARRAY-OF", f"arrays hold numbers and bools, got {x!r} of dtype {x.dtype}"))
-    return plain_aval(x.shape, dtypes.canonicalize_dtype(x.dtype))
+    return plain_aval(x.shape, dtypes.canonicalize_dtype(x.dtype), False)
 
 
 aval_functions[np.ndarray] = _ndarray_aval
