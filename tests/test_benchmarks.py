@@ -129,3 +129,27 @@ def test_means_and_targets_of_both_peers_are_reported(benchmarks, tables):
 def test_every_case_above_its_target_has_a_reason(tables, page):
     _, report = tables
     assert report.UNKNOWN not in (ROOT / "benchmarks" / page).read_text(encoding="utf-8")
+
+
+def test_programs_that_differ_by_names_are_the_same_program(benchmarks):
+    import jax
+    import jax.numpy as jnp
+
+    sys.path.insert(0, str(ROOT))
+    try:
+        from benchmarks.paired import body_of
+    finally:
+        sys.path.remove(str(ROOT))
+
+    def one(x):
+        return jnp.sum(jnp.sin(x) * 2)
+
+    def renamed(operand):
+        with jax.named_scope("layer"):
+            return jnp.sum(jnp.sin(operand) * 2)
+
+    x = np.ones((64, 8), np.float32)
+    first, second, other = (
+        body_of(jax.jit(f).lower(x).compile()) for f in (one, renamed, lambda x: jnp.sum(jnp.cos(x) * 2))
+    )
+    assert first == second != other and "sine" in first
