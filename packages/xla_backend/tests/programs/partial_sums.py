@@ -114,6 +114,8 @@ def operations():
         (lambda: u.astype("bfloat16"), M, "8,4]{U:x}"), (lambda: lax.optimization_barrier(u), M, "8,4]{U:x}"),
         (lambda: u.at[0].set(3.0), np.concatenate([0 * M[:1] + 3, M[1:]]), "8,4]{U:x}"),
         (lambda: u.at[0].add(u[0]), np.concatenate([2 * M[:1], M[1:]]), "8,4]{U:x}"),
+        (lambda: jnp.concatenate([u, M, 0 * M[:0]]), np.concatenate([M, M]), "16,4]{U:x}"),  # M is whole, one operand is empty
+        (lambda: jnp.concatenate([u[:0], M]), M, "8,4]{U:x}"), (lambda: jnp.concatenate([u[:0], M[:0]]), M[:0], "0,4]{U:x}"),
         (lambda: jnp.zeros_like(u), 0 * M, "8,4]{U:x}"), (lambda: vmap(lambda v: v + v)(u), 2 * M, "8,4]{U:x}"),
         (lambda: jnp.sin(r), np.sin(M + 1), "8,4]{R:x}"), (lambda: r + 1, M + 2, "8,4]{R:x}"), (lambda: r + M, 2 * M + 1, "8,4]{R:x}"),
         (lambda: put(M, "x") + r, 2 * M + 1, "8@x,4]"), (lambda: put(M, "x") @ put(M.T, reduced={"x"}), M @ M.T, "8@x,8]"),
@@ -137,6 +139,9 @@ def operations():
     refuses(lambda: 2 / u, "not linear in operand 1")
     refuses(lambda: u.astype(int), "not linear in operand 0")
     refuses(lambda: lax.cumprod(u), "cumprod of parts")
+    rows = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    squared = lambda: lax.scatter_apply(u, np.array([[1]]), lax.square, rows, update_shape=(1, 4))
+    refuses(squared, "not linear in operand 0")
     assert text(auto_axes(lambda a: jnp.sin(a), out_sharding=at("x"))(u)) == "f32[8@x,4]"
 
 

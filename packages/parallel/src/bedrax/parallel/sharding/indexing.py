@@ -53,6 +53,7 @@ def _gather_sums(op, *, fill_value, mode, **params):
 
 sum_rules.add(p.dynamic_slice_p, lambda op, **params: ((0,),))
 sum_rules.add(p.dynamic_update_slice_p, lambda op, **params: ((0, 1),))
-sum_rules.rule(p.scatter_p, p.scatter_add_p, p.scatter_sub_p)(lambda op, **params: ((0, 2),))  # not in the indices
+sum_rules.rule(p.scatter_add_p, p.scatter_sub_p)(lambda op, **params: ((0, 2),))  # not in the indices
+sum_rules.add(p.scatter_p, lambda op, update_jaxpr, **params: ((0, 2),) if update_jaxpr is None else ())
 sum_rules.add(p.scatter_mul_p, lambda op, **params: ((0,),))
 moving.update((p.gather_p, p.dynamic_slice_p, p.dynamic_update_slice_p, p.scatter_p))

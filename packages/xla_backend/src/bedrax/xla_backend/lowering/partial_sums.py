@@ -50,17 +50,20 @@ def lower(ctx: LoweringContext, values: Sequence[Any], run: Callable[..., Any]) 
         own = LoweringContext(block, prim, *inner, ctx.params, ctx.location, ctx.effects, ctx.line, ctx.scope)
         return run(own, [_on_first(own, v, parts) if i in whole else v for i, v in enumerate(arguments)])
 
-    if not axes or not all(getattr(a, "size", 1) for a in ctx.avals_in):
-        return part(ctx.block, values)  # inside a part already; a linear function of no elements is zero on each device
+    if not axes:
+        return part(ctx.block, values)  # inside a part already
     mesh = splits[0].mesh
     if prim is reshard_p:
         (value,) = values
         return run(ctx, [_exchanged(ctx, value, mesh, mapped)])
     parts = tuple(n for n in mesh.axis_names if n in axes)
+    sizes = [getattr(a, "size", 1) for a in ctx.avals_in]
+    whole = [i for i in whole_operands(prim, ctx.avals_in, ctx.avals_out, ctx.params) if sizes[i]]
+    if not whole and not all(sizes):
+        return part(ctx.block, values)  # each device computes with its parts; those without elements have no blocks
     # If no dimension is split, each device computes alone, and the partitioner exchanges nothing.
     unsplit = not mesh.auto_axes and not any(axes_of(e) for s in splits for e in s.spec)
     manual = tuple(n for n in mesh.axis_names if n not in mapped) if unsplit else parts
-    whole = whole_operands(prim, ctx.avals_in, ctx.avals_out, ctx.params)
 
     def body(block, arguments):
         out = part(block, arguments, whole)
