@@ -77,12 +77,12 @@ def main() -> None:
             measured.append((case, results))
     report.print_table(console, measured)
     report.save_json(args.json, measured, versions)
+    if args.record:  # before --write, which changes files of the commit
+        console.print(f"recorded in {history.record(measured, versions, HERE.parent)}")
+        (HERE / "history.svg").write_text(history.draw(history.load()), encoding="utf-8")
     if args.write:
         every = [case for table in groups.values() for case in table]
         report.update_readme(HERE / ("newest.md" if args.python else "README.md"), measured, versions, every)
-    if args.record:
-        console.print(f"recorded in {history.record(measured, versions, HERE.parent)}")
-        (HERE / "history.svg").write_text(history.draw(history.load()), encoding="utf-8")
     if args.compare and not compare(console, measured, chosen, available, rounds, seconds):
         sys.exit(1)
     bad = [case.name for case, results in measured if report.verdict(case, results) in ("missed", "fails")]
