@@ -124,24 +124,24 @@ class _Session(cmd.Cmd):
         self.values = [pytree.tree_map(plain, v) for v in values]
 
     def preloop(self) -> None:
-        self._print("Entering jdb:")
+        self._write("Entering jdb:")
         self._show()
 
-    def _print(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         self.stdout.write(text + "\n")
 
     def _show(self, at: int | None = None) -> None:
         f = self.frames[self.at if at is None else at]
-        self._print(f"{'> ' if at in (None, self.at) else '  '}{f.filename}({f.line}) in {f.name}()")
+        self._write(f"{'> ' if at in (None, self.at) else '  '}{f.filename}({f.line}) in {f.name}()")
 
     def _evaluate(self, text: str) -> Any:
         return eval(text, {"np": np}, {**self.frames[self.at].static, **self.values[self.at]})
 
     def _print(self, text: str, form) -> None:
         try:
-            self._print(form(self._evaluate(text)))
+            self._write(form(self._evaluate(text)))
         except Exception as error:  # from the user's input
-            self._print(f"*** {type(error).__name__}: {error}")
+            self._write(f"*** {type(error).__name__}: {error}")
 
     def do_p(self, arg: str) -> None:
         """p expression: print the value of an expression of the variables of the frame."""
@@ -161,7 +161,7 @@ class _Session(cmd.Cmd):
 
     def _go(self, step: int, end: str) -> None:
         if not 0 <= self.at + step < len(self.frames):
-            self._print(f"this is {end}")
+            self._write(f"this is {end}")
         else:
             self.at += step
             self._show()
@@ -177,7 +177,7 @@ class _Session(cmd.Cmd):
         for n in range(max(f.first_line, f.line - 5), f.line + 6):
             line = linecache.getline(f.filename, n).rstrip()
             if line:
-                self._print(f"{'->' if n == f.line else '  '} {n:4} {line}")
+                self._write(f"{'->' if n == f.line else '  '} {n:4} {line}")
 
     def do_continue(self, arg: str) -> bool:
         """continue: continue the program."""
