@@ -599,3 +599,24 @@ def test_scopes_that_end_in_any_order_do_not_end_open_scopes():
     assert current.names == ("second",)
     second.__exit__()
     assert current.names == ()
+
+
+def test_an_operation_is_noted_for_the_active_executor_only():
+    """A thread may note an operation of an executor after another thread has installed a different one."""
+
+    one, other = (type(name, (executors.Executor,), {"ready": {}})() for name in ("One", "Other"))
+    table, run, observer = {}, lambda x: x, lambda *operation: None
+    executors.install(one)
+    try:
+        executors.note_direct(other, table, [float], run)
+        assert table == {}
+        executors.note_direct(one, table, [float], run)
+        assert table == {float: run}
+        executors.install(other)
+        assert table == {}
+        executors.observe(observer)
+        executors.note_direct(other, table, [float], run)
+        assert table == {}
+    finally:
+        executors.observe(observer, False)
+        executors.install(None)

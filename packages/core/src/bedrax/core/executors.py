@@ -235,25 +235,29 @@ def install(executor: Executor | None) -> None:
 
 def _activate(executor: Executor | None) -> Any:
     global active, ready
-    forget_direct()
-    active, ready = executor, {} if observers else (executor or Executor).ready
+    with _lock:  # a thread that notes an operation finds either executor, and its table
+        forget_direct()
+        active, ready = executor, {} if observers else (executor or Executor).ready
     return executor
 
 
 _direct: list[dict[type, Callable[..., Any]]] = []
 
 
-def note_direct(table: dict[type, Callable[..., Any]], types: Sequence[type], run: Callable[..., Any]) -> None:
+def note_direct(
+    executor: Executor, table: dict[type, Callable[..., Any]], types: Sequence[type], run: Callable[..., Any]
+) -> None:
     """Let functions of a primitive without params call ``run(*operands)``, while `eval_trace` is current.
 
-    The active executor calls this, while `ready` is its table.
+    Nothing is noted if another executor became active, or operations are observed.
 
     Args:
+      executor: the executor of `run`.
       table: the attribute `direct` of the primitive.
       types: those of concrete values.
     """
     with _lock:
-        if not table:
+        if not table and ready is executor.ready:
             _direct.append(table)
             table.update(dict.fromkeys(types, run))
 

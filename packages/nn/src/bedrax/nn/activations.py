@@ -482,9 +482,8 @@ def log_softmax(x: ArrayLike, axis: int | tuple[int, ...] | None = -1, where: Ar
     (x,) = inexact("log_softmax", x)
     axes = axes_tuple(axis, x.ndim)
     if where is not None:
-        x = jnp.where(
-            mask_of("log_softmax", where), x, _number(0, x)
-        )  # excluded elements must not make derivatives NaN
+        # Excluded elements must not make derivatives NaN.
+        x = jnp.where(mask_of("log_softmax", where), x, _number(0, x))
     shifted = _shifted(x, axes, where)
     total = jnp.sum(jnp.exp(shifted), axis=axes, keepdims=True, where=where)
     out = shifted - jnp.log(total)

@@ -88,7 +88,7 @@ def arange(
     if not whole and any(isinstance(v, complex) or np.iscomplexobj(v) for v in given):
         raise ValueError(
             public(
-                f"jax.numpy.arange: complex numbers have no order, so they are no ends and no step of a range, got {given};"
+                f"jax.numpy.arange: start, stop and step must not be complex, because complex numbers have no order, got {given};"
                 " dtype=complex makes a range of complex elements"
             )
         )

@@ -117,7 +117,7 @@ class PartitionSpec:
         unreduced_kind: the combination of the parts, an `UnreducedKind`. Default: a sum.
 
     Raises:
-      TypeError: `unreduced` or `reduced` is no set, or `unreduced_kind` is neither an `UnreducedKind` nor None.
+      TypeError: `unreduced` or `reduced` is not a set, or `unreduced_kind` is neither an `UnreducedKind` nor None.
       ValueError: an axis is two of: splitting a dimension, unreduced, reduced; an axis is None; or there is a kind without
           unreduced axes.
 

@@ -117,7 +117,7 @@ class XlaExecutor(executors.Executor):
         elif (ready := self.ready.setdefault(prim, {})) is not None:
             _keep(ready, dumps(params, 2) if params else None, runner)
             if not params:
-                executors.note_direct(prim.direct, _CONCRETE, runner)
+                executors.note_direct(self, prim.direct, _CONCRETE, runner)
 
     def _apply_unhashable(self, prim, args, params):
         program = _single_equation(prim, args, params)
