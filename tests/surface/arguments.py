@@ -107,12 +107,9 @@ def unread(function: types.FunctionType) -> list[str]:
         return []
     read = {n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     arguments = node.args
-    names = [
-        a.arg
-        for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
-        if a
-    ]
-    return [n for n in names if n not in read | {"self", "cls", "_", "__"}]
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg) if a]
+    further = [arguments.kwarg.arg] if arguments.kwarg else []  # whatever its name: it takes misspelt keywords
+    return [n for n in names if n not in read | {"self", "cls", "_", "__"}] + [n for n in further if n not in read]
 
 
 def silent() -> list[set[str]]:

@@ -65,6 +65,9 @@ IGNORED: dict[str, tuple[str, ...]] = {
         "jax.scipy.stats.gaussian_kde.tree_unflatten(aux_data)", "jax.NamedSharding.unconstrained(ndim)",
         "jax.extend.sharding.GSPMDSharding.with_dimension(axes)", "jax.extend.core.call_impl(params)", "jax.experimental.sparse.JAXSparse.__init__(args)",
     ),
+    "a policy for all operations does not depend on their parameters": (
+        *(f"jax.checkpoint_policies.{f}(__)" for f in ("dots_saveable", "everything_saveable", "nothing_saveable")),
+    ),
     "NumPy uses it in rules for the number of bins, which are not supported": ("jax.numpy.histogram_bin_edges(weights)",),
     "products of pairs are added one by one, in full precision": (
         "jax.experimental.sparse.bcoo_conv_general_dilated(precision)",

@@ -54,6 +54,9 @@ DIFFERENT: dict[str, tuple[str, ...]] = {
         *(f"jax.experimental.jet.{name}" for name in ("jet_fun", "jet_subtrace", "traceable")),
     ),
     "upstream's is an option's context manager, whose only argument is given by position": ("jax.sharding.no_collectives",),
+    "a keyword that is none of its parameters, such as a misspelt one, is refused": (
+        "jax.experimental.jet.jet", "jax.experimental.jet.jet2",
+    ),
     "a pair, of which upstream renames the argument": ("jax.interpreters.partial_eval.PartialVal",),
     "a private parameter of upstream's own tests": ("jax.extend.backend.clear_backends",),
 }  # fmt: skip

@@ -21,6 +21,10 @@ def unused(x, used, *, kind=None, **options):
     return lambda: used
 
 
+def further(x, **_):
+    return x
+
+
 class Refusing:
     def refuses(self, what):
         raise NotImplementedError(what)
@@ -28,6 +32,7 @@ class Refusing:
 
 def test_unread_parameters_are_found():
     assert arguments.unread(unused) == ["x", "kind", "options"]
+    assert arguments.unread(further) == ["_"]
     assert arguments.unread(Refusing.refuses) == []
 
 

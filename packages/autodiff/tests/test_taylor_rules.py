@@ -60,3 +60,9 @@ def test_zeros():
     out = taylor.jet(lax.mul, (X, two), (TERMS, [np.float32(1), taylor.zero_term, taylor.zero_term]))
     wanted = taylor.jet(lax.mul, (X, two), (TERMS, [np.float32(1), np.float32(0), np.float32(0)]))
     np.testing.assert_allclose(out[1], wanted[1])
+
+
+@pytest.mark.parametrize("transformation", [taylor.jet, taylor.jet2])
+def test_misspelt_keywords_are_refused(transformation):
+    with pytest.raises(TypeError, match="factorial_scale"):
+        transformation(lambda x: x, (X,), (TERMS,), factorial_scale=False)

@@ -278,11 +278,7 @@ def _divided(x: Any, factor: float) -> Any:
 
 
 def jet(
-    fun: Callable[..., Any],
-    primals: Sequence[Any],
-    series: Sequence[Sequence[Any]],
-    factorial_scaled: bool = True,
-    **_: Any,
+    fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True
 ) -> tuple[Any, ...]:
     """Push truncated Taylor series through a function.
 
@@ -331,12 +327,7 @@ def jet(
 
 
 def jet2(
-    fun: Callable[..., Any],
-    primals: Sequence[Any],
-    series: Sequence[Sequence[Any]],
-    *,
-    factorial_scaled: bool = False,
-    **_: Any,
+    fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], *, factorial_scaled: bool = False
 ) -> tuple[Any, ...]:
     """`jet` with other units: by default, terms are the coefficients of the paths and not their derivatives.
 
