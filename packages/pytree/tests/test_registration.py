@@ -44,6 +44,11 @@ def test_built_in_types_are_taken(tu, builtin):
     assert builtin in tu._registry
 
 
+@pytest.mark.parametrize("value", [1, [1], (1,), ([1],), {}, None, Pair(1, 2), "list"])
+def test_values_are_no_node_types(tu, value):
+    assert not tu.is_tree_node(value)
+
+
 def test_only_classes_register(tu):
     with pytest.raises(TypeError, match="registers a class as a pytree node, got 3"):
         tu.register_pytree_node(3, lambda x: ((), None), lambda *_: None)

@@ -41,12 +41,15 @@ def _simple_name(key: Any) -> str:
 def is_tree_node(typ: type) -> bool:
     """Whether instances of `typ` are nodes of a pytree.
 
+    Args:
+      typ: a type. Any other object is no node.
+
     Examples:
 
-      >>> jax.tree_util.is_tree_node([1]), jax.tree_util.is_tree_node(1)
-      (False, False)
+      >>> jax.tree_util.is_tree_node(list), jax.tree_util.is_tree_node(int), jax.tree_util.is_tree_node([1])
+      (True, False, False)
     """
-    return default_registry.is_node(typ)
+    return isinstance(typ, type) and default_registry.is_node(typ)
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
