@@ -96,9 +96,12 @@ def tests(session, package, extra):
 
 
 @nox.session(default=False)
-@nox.parametrize("package", [nox.param(n, id=n) for n in PROJECTS])
+@nox.parametrize("package", [nox.param(n, id=n, tags=["numpy"] * (n in WITHOUT_XLA)) for n in PROJECTS])
 def isolated(session, package):
-    """Run the tests and the README of a built wheel, in an environment with its declared requirements only."""
+    """Run the tests and the README of a built wheel, in an environment with its declared requirements only.
+
+    `nox -t numpy` is for the packages that need no XLA, and quick.
+    """
     house = wheels(session)
     (own,) = house.glob(PROJECTS[package]["name"].replace("-", "_") + "-*.whl")
     group = f"--group=packages/{package}/pyproject.toml:test"

@@ -88,6 +88,35 @@ def test_every_import_is_declared(imports):
     assert not undeclared, "imports that their pyproject.toml does not declare:\n" + "\n".join(undeclared)
 
 
+def reached(names):
+    """The packages of this repository that the installation of these brings."""
+    found, rest = set(), [name for name in names if name in GRAPH]
+    while rest:
+        if (name := rest.pop()) not in found:
+            found.add(name)
+            rest += GRAPH[name] & set(GRAPH)
+    return found
+
+
+@pytest.mark.parametrize("folder", TABLES)
+def test_the_tests_of_a_package_import_only_what_it_brings(folder):
+    """So `nox -s isolated`, which runs them beside the declared requirements only, can import them."""
+    table = TABLES[folder]
+    group = [r for r in table.get("dependency-groups", {}).get("test", ()) if isinstance(r, str)]
+    brought = reached(map(module, (table["project"]["name"], *group)))
+    offenders = []
+    for path in sorted((ROOT / "packages" / folder / "tests").rglob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        skipped = {package(name) for name in re.findall(r"importorskip\(\s*[\"']([\w.]+)", text)}
+        for node in at_import_time(ast.parse(text)):
+            names = [alias.name for alias in node.names]
+            if isinstance(node, ast.ImportFrom):
+                names = [] if node.level else [f"{node.module}.{name}" for name in names]
+            others = {package(name) for name in names} & set(GRAPH) - brought - skipped
+            offenders += [f"{path.relative_to(ROOT)}:{node.lineno} imports {name}" for name in sorted(others)]
+    assert not offenders, "what the package and its test group do not bring:\n" + "\n".join(offenders)
+
+
 def named(folder):
     """The imports of a package, in its stubs as well, and the modules that its strings name."""
     paths = (ROOT / "packages" / folder / "src").rglob("*.py*")

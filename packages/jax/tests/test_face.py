@@ -89,7 +89,7 @@ def test_submodules_are_attributes(expression):
     assert run_program("-c", f"import jax; print(bool({expression}))") == "True"
 
 
-ABSENT = r"jax\[tf\]" if sys.version_info < (3, 14) else r"wheels for Python 3\.11 to 3\.13"
+ABSENT = r"bedrax\[tf\]" if sys.version_info < (3, 14) else r"wheels for Python 3\.11 to 3\.13"
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_gaps_are_records():
 def test_nan_and_signs_of_zeros_with_exact_maxima():
     """XLA reads its options once in a process."""
     tests = [f"{__file__}::test_equals_numpy[{name}]" for name in sorted(INEXACT)]
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
     flags = " ".join((os.environ.get("XLA_FLAGS", ""), EXACT)).strip()
     out = subprocess.run(command, env={**os.environ, "XLA_FLAGS": flags}, capture_output=True, text=True, check=False)
     assert out.returncode == 0 and f"{len(INEXACT)} passed" in out.stdout, out.stdout + out.stderr

@@ -74,9 +74,11 @@ LARGE = np.random.default_rng(0).normal(size=(50, 60)).astype(np.float32)
         lambda x: [(y := x + x) * 2.0 - lax.reduce_sum(y, (0, 1))],
         lambda x: [lax.convert_element_type(y := x + x, np.float16), lax.convert_element_type(y, np.int32) + 1],
         lambda x: [lax.lt(y := x + x, x), lax.select(lax.lt(y, x), y, x) + y],
-        lambda x: [lax.add(lax.broadcast_in_dim(lax.exp(x[0]), (50, 60), (1,)), x + x)],
+        lambda x: [
+            lax.add(lax.broadcast_in_dim(lax.exp(lax.index_in_dim(x, 0, keepdims=False)), (50, 60), (1,)), x + x)
+        ],
         lambda x: [lax.complex(y := x + x, x) * 1j, y],
-        lambda x: lax.scan(lambda c, row: (c + row, c * row), x[0], x),
+        lambda x: lax.scan(lambda c, row: (c + row, c * row), lax.index_in_dim(x, 0, keepdims=False), x),
         lambda x: [lax.fori_loop(0, 3, lambda i, c: (c + x) * c - x, x * x)],
     ],
 )

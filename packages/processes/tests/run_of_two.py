@@ -161,9 +161,8 @@ def mapped():
     places = [i for i, d in enumerate(order) if d.process_index == me]
     check(pmap(lambda v: lax.axis_index("i"), "i", devices=order)(x), places)
     apart = [clients.local_devices(process_index=i)[k] for k in (2, 0) for i in range(count)]
-    check(
-        pmap(lambda v: lax.all_gather(v, "i"), "i", devices=apart)(x[:2])[0], whole.reshape(count, 4)[:, :2].T.ravel()
-    )
+    rows = pmap(lambda v: lax.all_gather(v, "i"), "i", devices=apart)(x[:2])
+    check(rows, np.broadcast_to(whole.reshape(count, 4)[:, :2].T.ravel(), rows.shape))
     assert pmap(lambda v: v, devices=apart)(x[:2]).sharding.device_set == {d for d in apart if d.process_index == me}
     check(pmap(add, "i", devices=clients.local_devices())(x), np.full(4, x.sum()))
 
