@@ -44,6 +44,12 @@ COLLECTED = (
     " when a quarter of all objects is new, so its time per operation is bounded."
 )
 
+POOL = (
+    "XLA's pool for CPU devices has three threads per device here, and one in upstream, where overlapping calls of several"
+    " threads can wait for each other forever. XLA takes longer to give work to the larger pool. With 8 and 16 devices, the"
+    " fastest calls are faster here, and the slowest are slower."
+)
+
 NOTES = {
     "cond": "A level returns the residuals of all levels in it, so the program grows with the square of the depth.",
     "checkpoint": "A level computes all levels in it again, so the program grows with the square of the depth.",
@@ -81,5 +87,5 @@ CURVES = (
     Curve("devices, trace and lower shard_map", "device", MANY, 2, devices=1_000),
     Curve("devices, compile", "device", MANY, 2, devices=1_000),
     Curve("devices, put an array", "device", MANY, 2, devices=1_000),
-    Curve("devices, call a compiled function", "device", MANY, 2, devices=1_000),
+    Curve("devices, call a compiled function", "device", MANY, 2, devices=1_000, note=POOL),
 )
