@@ -26,7 +26,7 @@ _SPARSE_CORES = (
 _NO_TPU = "there is no TPU, and no compiler for one; write what the kernel does without it"
 _RANDOM = "kernels have no generator of a TPU; draw with jax.random before the kernel, or in the kernel with a key as its argument"
 _SEMAPHORE = "semaphores are memory of pltpu.SemaphoreType: in scratch_shapes, or for run_scoped"
-_COST = "jax.jit(f).lower(*args).compile().cost_analysis() has XLA's estimate of operations and bytes"
+_COST = "XLA's estimate of operations and bytes is the result of jax.jit(f).lower(*args).compile().cost_analysis()"
 _NOT_FUSED = "kernels are interpreted, as operations that XLA fuses; call the function in the kernel, or around it"
 _COMPILED = "kernels are not compiled here; jax.jit(f).lower(*args) has the program that runs instead"
 

@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
-    """The probability of a value up to `k`.
+    """The probability of a value up to `k` in the Bernoulli distribution.
 
-    Of the Bernoulli distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.
@@ -22,10 +22,10 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of `k`.
+    """The logarithm of the probability of `k` in the Bernoulli distribution.
 
-    Of the Bernoulli distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.
@@ -39,10 +39,10 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
 
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of `k`.
+    """The probability of `k` in the Bernoulli distribution.
 
-    Of the Bernoulli distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.
@@ -56,10 +56,10 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
 
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
-    """The value with probability `q` below it; NaN where `q` is not in [0, 1].
+    """The value of the Bernoulli distribution with probability `q` below it.
 
-    Of the Bernoulli distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats. The result is NaN where `q` is not in [0, 1].
 
     Args:
       q: a probability, in [0, 1].

@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`.
+    """The probability of a value up to `x` in the beta distribution.
 
-    Of the beta distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -25,10 +25,10 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     """
 
 def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`.
+    """The logarithm of the probability of a value up to `x` in the beta distribution.
 
-    Of the beta distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -44,10 +44,10 @@ def logcdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     """
 
 def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`.
+    """The logarithm of the density of the beta distribution at `x`.
 
-    Of the beta distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -63,10 +63,10 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     """
 
 def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`.
+    """The logarithm of the probability of a value above `x` in the beta distribution.
 
-    Of the beta distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -82,10 +82,10 @@ def logsf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: A
     """
 
 def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`.
+    """The density of the beta distribution at `x`.
 
-    Of the beta distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -101,10 +101,10 @@ def pdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     """
 
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`.
+    """The probability of a value above `x` in the beta distribution.
 
-    Of the beta distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.

@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["logpmf", "pmf"]
 
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of `k`.
+    """The logarithm of the probability of `k` in the beta-binomial distribution.
 
-    Of the beta-binomial distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.
@@ -25,10 +25,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     """
 
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of `k`.
+    """The probability of `k` in the beta-binomial distribution.
 
-    Of the beta-binomial distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.

@@ -23,16 +23,16 @@ from bedrax.core.one_program import one_program
 from bedrax.scipy.defining import floats
 
 _WHAT = {
-    "logpdf": "The logarithm of the density at `x`.",
-    "pdf": "The density at `x`.",
-    "logpmf": "The logarithm of the probability of `k`.",
-    "pmf": "The probability of `k`.",
-    "cdf": "The probability of a value up to `{0}`.",
-    "logcdf": "The logarithm of the probability of a value up to `{0}`.",
-    "sf": "The probability of a value above `{0}`.",
-    "logsf": "The logarithm of the probability of a value above `{0}`.",
-    "ppf": "The value with probability `{0}` below it; NaN where `{0}` is not in [0, 1].",
-    "isf": "The value with probability `{0}` above it; NaN where `{0}` is not in [0, 1].",
+    "logpdf": "The logarithm of the density of {1} at `x`.",
+    "pdf": "The density of {1} at `x`.",
+    "logpmf": "The logarithm of the probability of `k` in {1}.",
+    "pmf": "The probability of `k` in {1}.",
+    "cdf": "The probability of a value up to `{0}` in {1}.",
+    "logcdf": "The logarithm of the probability of a value up to `{0}` in {1}.",
+    "sf": "The probability of a value above `{0}` in {1}.",
+    "logsf": "The logarithm of the probability of a value above `{0}` in {1}.",
+    "ppf": "The value of {1} with probability `{0}` below it.",
+    "isf": "The value of {1} with probability `{0}` above it.",
 }
 # The values of a function below the support and above it.
 _OUTSIDE = {
@@ -73,10 +73,11 @@ _PLACE = {"loc": "the shift of the distribution", "scale": "the unit of the dist
 
 def _documentation(name: str, first: str, distribution: str, parameters: Mapping[str, str], example: str) -> str:
     given = "a probability, in [0, 1]" if name in ("ppf", "isf") else "a value of the distribution"
+    outside = f" The result is NaN where `{first}` is not in [0, 1]." if name in ("ppf", "isf") else ""
     listed = "".join(f"  {n}: {meaning}.\n" for n, meaning in {first: given, **parameters}.items())
     text = (
-        f"{_WHAT[name].format(first)}\n\nOf {distribution}. The arguments are real arrays or scalars, broadcast against\n"
-        f"each other. Integers become floats.\n\nArgs:\n{listed}"
+        f"{_WHAT[name].format(first, distribution)}\n\nThe arguments are real arrays or scalars, broadcast against each"
+        f" other.\nIntegers become floats.{outside}\n\nArgs:\n{listed}"
     )
     return with_example(text, example)
 

@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logpdf", "pdf"]
 
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The probability of a value up to `x`.
+    """The probability of a value up to `x` in the generalized normal distribution.
 
-    Of the generalized normal distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -22,10 +22,10 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """
 
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The logarithm of the density at `x`.
+    """The logarithm of the density of the generalized normal distribution at `x`.
 
-    Of the generalized normal distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -38,10 +38,10 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """
 
 def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
-    """The density at `x`.
+    """The density of the generalized normal distribution at `x`.
 
-    Of the generalized normal distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.

@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["logpmf", "pmf"]
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of `k`.
+    """The logarithm of the probability of `k` in the geometric distribution.
 
-    Of the geometric distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.
@@ -23,10 +23,10 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
 
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of `k`.
+    """The probability of `k` in the geometric distribution.
 
-    Of the geometric distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.

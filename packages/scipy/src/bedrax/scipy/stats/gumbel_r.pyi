@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`.
+    """The probability of a value up to `x` in the right-skewed Gumbel distribution.
 
-    Of the right-skewed Gumbel distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -26,10 +26,10 @@ def log_complement(u: Array) -> Array:
     """``log(1 - exp(-u))`` for u >= 0."""
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value up to `x`.
+    """The logarithm of the probability of a value up to `x` in the right-skewed Gumbel distribution.
 
-    Of the right-skewed Gumbel distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -43,10 +43,10 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`.
+    """The logarithm of the density of the right-skewed Gumbel distribution at `x`.
 
-    Of the right-skewed Gumbel distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -60,10 +60,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the probability of a value above `x`.
+    """The logarithm of the probability of a value above `x` in the right-skewed Gumbel distribution.
 
-    Of the right-skewed Gumbel distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -77,10 +77,10 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`.
+    """The density of the right-skewed Gumbel distribution at `x`.
 
-    Of the right-skewed Gumbel distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -94,10 +94,10 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `p` below it; NaN where `p` is not in [0, 1].
+    """The value of the right-skewed Gumbel distribution with probability `p` below it.
 
-    Of the right-skewed Gumbel distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats. The result is NaN where `p` is not in [0, 1].
 
     Args:
       p: a probability, in [0, 1].
@@ -113,10 +113,10 @@ def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`.
+    """The probability of a value above `x` in the right-skewed Gumbel distribution.
 
-    Of the right-skewed Gumbel distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.

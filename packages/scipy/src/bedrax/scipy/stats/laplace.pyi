@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "logpdf", "pdf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`.
+    """The probability of a value up to `x` in the Laplace distribution.
 
-    Of the Laplace distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -23,10 +23,10 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`.
+    """The logarithm of the density of the Laplace distribution at `x`.
 
-    Of the Laplace distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -40,10 +40,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`.
+    """The density of the Laplace distribution at `x`.
 
-    Of the Laplace distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.

@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value up to `x`.
+    """The probability of a value up to `x` in the logistic distribution.
 
-    Of the logistic distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -23,10 +23,10 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `x` above it; NaN where `x` is not in [0, 1].
+    """The value of the logistic distribution with probability `x` above it.
 
-    Of the logistic distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats. The result is NaN where `x` is not in [0, 1].
 
     Args:
       x: a probability, in [0, 1].
@@ -40,10 +40,10 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The logarithm of the density at `x`.
+    """The logarithm of the density of the logistic distribution at `x`.
 
-    Of the logistic distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -57,10 +57,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The density at `x`.
+    """The density of the logistic distribution at `x`.
 
-    Of the logistic distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -74,10 +74,10 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The value with probability `x` below it; NaN where `x` is not in [0, 1].
+    """The value of the logistic distribution with probability `x` below it.
 
-    Of the logistic distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats. The result is NaN where `x` is not in [0, 1].
 
     Args:
       x: a probability, in [0, 1].
@@ -93,10 +93,10 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
-    """The probability of a value above `x`.
+    """The probability of a value above `x` in the logistic distribution.
 
-    Of the logistic distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.

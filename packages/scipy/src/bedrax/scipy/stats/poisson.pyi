@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of a value up to `k`.
+    """The probability of a value up to `k` in the Poisson distribution.
 
-    Of the Poisson distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.
@@ -39,10 +39,10 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
 
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The logarithm of the probability of `k`.
+    """The logarithm of the probability of `k` in the Poisson distribution.
 
-    Of the Poisson distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.
@@ -56,10 +56,10 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """
 
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """The probability of `k`.
+    """The probability of `k` in the Poisson distribution.
 
-    Of the Poisson distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       k: a value of the distribution.

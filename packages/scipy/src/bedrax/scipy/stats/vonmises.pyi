@@ -6,10 +6,10 @@ from bedrax.core.typing import ArrayLike
 __all__ = ["logpdf", "pdf"]
 
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
-    """The logarithm of the density at `x`.
+    """The logarithm of the density of the von Mises distribution at `x`.
 
-    Of the von Mises distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
@@ -22,10 +22,10 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """
 
 def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
-    """The density at `x`.
+    """The density of the von Mises distribution at `x`.
 
-    Of the von Mises distribution. The arguments are real arrays or scalars, broadcast against
-    each other. Integers become floats.
+    The arguments are real arrays or scalars, broadcast against each other.
+    Integers become floats.
 
     Args:
       x: a value of the distribution.
