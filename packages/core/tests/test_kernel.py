@@ -620,3 +620,21 @@ def test_an_operation_is_noted_for_the_active_executor_only():
     finally:
         executors.observe(observer, False)
         executors.install(None)
+
+
+def test_an_observer_chooses_no_executor():
+    """The executor that evaluated was kept as if the user had chosen it: a backend of a higher rank had no effect."""
+    observer = lambda *operation: None
+    chosen = executors._chosen
+    executors.install(None)
+    before, better = executors.get(), executors.Executor()
+    better.rank = before.rank + 1
+    try:
+        executors.observe(observer)
+        executors.observe(observer, False)
+        assert executors.get() is before
+        executors.provide(better)
+        assert executors.get() is better
+    finally:
+        executors._provided.pop(better.rank, None)
+        executors.install(chosen)

@@ -283,4 +283,4 @@ def observe(observer: Callable[[Any, Any, Any], Callable[[Any], Any] | None], on
     with _lock:
         others = [o for o in observers if o is not observer]
         observers = [*others, observer] if on else others
-        install(active)  # operations that are evaluated without the kernel are not observed
+        _activate(active)  # operations that are evaluated without the kernel are not observed
