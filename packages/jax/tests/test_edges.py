@@ -296,3 +296,13 @@ def test_integers_at_the_edges_are_the_same_under_numpy():
             assert answers() == compiled
     finally:
         executors.install(before)
+
+
+def test_map_in_batches_checks_the_lengths_that_it_maps():
+    with pytest.raises(ValueError, match="lengths 4, 6"):
+        lax.map(lambda pair: pair[0], (jnp.arange(4), jnp.arange(6)), batch_size=2)
+    with pytest.raises(ValueError, match="number of steps is unknown"):
+        lax.map(lambda x: x, (), batch_size=2)
+    with pytest.raises(ValueError, match="no leading axis"):
+        lax.map(lambda x: x, 3.0, batch_size=2)
+    np.testing.assert_array_equal(lax.map(lambda x: -x, jnp.arange(5), batch_size=np.int64(2)), -np.arange(5))

@@ -772,14 +772,14 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     """
     if batch_size is None or batch_size == 0:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
-    if not isinstance(batch_size, int) or batch_size < 1:
+    if not is_position(batch_size) or batch_size < 1:
         raise ValueError(f"lax.map: batch_size must be a positive integer, got {batch_size!r}")
     vmap = offers.offered("vmap")
     if vmap is None:
         raise NotImplementedError("lax.map with batch_size maps with vmap: install bedrax-batching")
     batched = vmap(f)
     leaves, tree = pytree.tree_flatten(xs)
-    n = aval_of(leaves[0]).shape[0]
+    n, batch_size = _number_of_steps(xs, None), operator.index(batch_size)
     whole = n // batch_size
     parts = []
     if whole:
