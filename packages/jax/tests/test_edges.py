@@ -306,3 +306,26 @@ def test_map_in_batches_checks_the_lengths_that_it_maps():
     with pytest.raises(ValueError, match="no leading axis"):
         lax.map(lambda x: x, 3.0, batch_size=2)
     np.testing.assert_array_equal(lax.map(lambda x: -x, jnp.arange(5), batch_size=np.int64(2)), -np.arange(5))
+
+
+def test_switch_clamps_indices_beyond_int32():
+    branches = [lambda: 0, lambda: 1, lambda: 2]
+    with jax.enable_x64(True):
+        for dtype, index, want in (
+            (np.uint32, 2**32 - 1, 2),
+            (np.int64, 2**32, 2),
+            (np.int64, -(2**32), 0),
+            (np.uint64, 2**63, 2),
+            (np.int64, 1, 1),
+            (np.uint8, 255, 2),
+        ):
+            index = jnp.asarray(index, dtype)
+            assert lax.switch(index, branches) == want == jax.jit(lambda i: lax.switch(i, branches))(index)
+            with jax.disable_jit():
+                assert lax.switch(index, branches) == want
+
+
+def test_switch_takes_any_iterable_of_functions():
+    assert lax.switch(1, (b for b in (lambda: 0, lambda: 1))) == 1
+    with pytest.raises(TypeError, match="branches is a sequence of functions, got 3"):
+        lax.switch(1, 3)

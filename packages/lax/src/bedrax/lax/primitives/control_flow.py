@@ -7,7 +7,7 @@ argument. Conventions: consts, then carry, then scanned inputs.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -621,7 +621,8 @@ def switch(
       >>> lax.switch(99, branches, 7)
       Array(70, dtype=int32, weak_type=True)
     """
-    if not all(callable(b) for b in branches):
+    branches = tuple(branches) if isinstance(branches, Iterable) else branches
+    if not (isinstance(branches, tuple) and all(callable(b) for b in branches)):
         raise TypeError(f"switch: branches is a sequence of functions, got {branches!r}")
     operands = _operands("switch", operands, operand)
     aval = _scalar("Branch index", index)
@@ -633,15 +634,18 @@ def switch(
                 " x.astype(int)",
             )
         )
-    branches = tuple(branches)
     if not branches:
         raise ValueError("switch: at least one branch is needed, got none")
     if len(branches) == 1:
         return branches[0](*operands)
     if config.disable_jit.value and _is_known(index):
         return branches[min(max(0, int(index)), len(branches) - 1)](*operands)
+    last = len(branches) - 1
+    if dtypes.itemsize_bits(aval.dtype) >= 32 and aval.dtype != np.int32:  # int32 does not hold every such index
+        kind = aval.dtype.type
+        index = lax.clamp(kind(0), lax.convert_element_type(index, aval.dtype), kind(last))
     index = lax.convert_element_type(index, np.dtype(np.int32))
-    index = lax.clamp(np.int32(0), index, np.int32(len(branches) - 1))
+    index = lax.clamp(np.int32(0), index, np.int32(last))
     return branch(index, branches, operands, tuple(f"branch {i}" for i in range(len(branches))))
 
 
