@@ -329,3 +329,17 @@ def test_switch_takes_any_iterable_of_functions():
     assert lax.switch(1, (b for b in (lambda: 0, lambda: 1))) == 1
     with pytest.raises(TypeError, match="branches is a sequence of functions, got 3"):
         lax.switch(1, 3)
+
+
+def test_scan_over_references_without_jit():
+    def double(total, row):
+        row[...] = 2 * row[...]
+        return total + row[...], None
+
+    def run():
+        ref = jax.new_ref(jnp.arange(3.0))
+        return lax.scan(double, 0.0, ref)[0], ref[...]
+
+    with jax.disable_jit():
+        total, rows = run()
+    assert total == 6 and rows.tolist() == [0, 2, 4] == run()[1].tolist()

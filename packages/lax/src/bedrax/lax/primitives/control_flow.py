@@ -232,10 +232,10 @@ def scan(
     x_leaves, x_tree = pytree.tree_flatten(xs)
     length = _number_of_steps(xs, length)
     unroll = _steps_at_a_time("scan", unroll, length)
-    if config.disable_jit.value:
-        return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
     if any(a.mutable for a in _types(x_leaves)):
         return _scan_over_references(f, init, x_leaves, x_tree, length, reverse, unroll)
+    if config.disable_jit.value:
+        return _scan_in_python(f, init, xs, x_leaves, x_tree, length, reverse)
 
     x_types = [a.without_axis(0) for a in _types(x_leaves)]
     in_tree = pytree.tree_structure(((init, xs), {}))
