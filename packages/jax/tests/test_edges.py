@@ -343,3 +343,14 @@ def test_scan_over_references_without_jit():
     with jax.disable_jit():
         total, rows = run()
     assert total == 6 and rows.tolist() == [0, 2, 4] == run()[1].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
+def test_associative_scan_keeps_negative_zeros(dtype):
+    parts = (lambda x: (x.real, x.imag)) if dtype == "complex64" else (lambda x: (x,))
+    for n in (2, 5, 8):
+        for zero in (0.0, -0.0):
+            x = jnp.full(n, complex(zero, zero) if dtype == "complex64" else zero, dtype)
+            for reverse in (False, True):
+                out = lax.associative_scan(lambda a, b: a, x, reverse=reverse)
+                assert all((np.signbit(part) == np.signbit(np.float32(zero))).all() for part in parts(np.asarray(out)))

@@ -867,12 +867,14 @@ def _interleave(a, b, axis: int):
     """a0 b0 a1 b1 ...; `a` may have one more element."""
     na, nb = aval_of(a).shape[axis], aval_of(b).shape[axis]
     rank = len(aval_of(a).shape)
-    zero = aval_of(a).dtype.type(0)
+    dtype = aval_of(a).dtype
+    zero = dtype.type(complex(-0.0, -0.0) if dtypes.is_complex(dtype) else -0.0 if dtypes.is_floating(dtype) else 0)
+    # The neutral element of sums is -0.0: adding 0.0 would lose the sign of an element -0.0.
 
     def spread(x, low, high):
         return lax.pad(x, zero, [(low, high, 1) if i == axis else (0, 0, 0) for i in range(rank)])
 
     spread_a = spread(a, 0, 1 if na == nb else 0)
     spread_b = spread(b, 1, 0 if na == nb else 1)
-    join = lax.bitwise_or if aval_of(a).dtype == np.bool_ else lax.add
+    join = lax.bitwise_or if dtype == np.bool_ else lax.add
     return join(spread_a, spread_b)
