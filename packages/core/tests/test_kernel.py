@@ -12,7 +12,20 @@ import numpy as np
 import pytest
 
 from bedrax import pytree
-from bedrax.core import caches, config, dead_code, executors, facts, names, passes, signatures, staging, tables, tracing
+from bedrax.core import (
+    avals,
+    caches,
+    config,
+    dead_code,
+    executors,
+    facts,
+    names,
+    passes,
+    signatures,
+    staging,
+    tables,
+    tracing,
+)
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.columns import Column
 from bedrax.core.errors import JaxprTypeError, LeakedTracerError
@@ -638,3 +651,10 @@ def test_an_observer_chooses_no_executor():
     finally:
         executors._provided.pop(better.rank, None)
         executors.install(chosen)
+
+
+def test_a_shape_of_numpy_integers_stays_with_its_type():
+    """Equal types are one object: the first one must not decide about the class of the sizes of later ones."""
+    odd = avals.interned(ShapedArray((np.int64(7919), np.int32(3)), np.dtype(np.float32)))
+    assert [type(n) for n in odd.shape] == [int, int]
+    assert [type(n) for n in aval_of(np.ones((7919, 3), np.float32)).shape] == [int, int]

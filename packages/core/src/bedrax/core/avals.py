@@ -336,7 +336,8 @@ def plain_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool, /) -> S
 
     Its `token` stands for it in keys of caches: a number that no other type has, whose hash needs no call of Python.
     """
-    found = ShapedArray(shape, dtype, weak_type)
+    # Every later type of equal sizes is this object, so a shape of NumPy integers becomes one of Python's.
+    found = ShapedArray(dims.canonical_shape(shape), dtype, weak_type)
     found.token = next(_tokens)
     return found
 
