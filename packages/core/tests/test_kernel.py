@@ -658,3 +658,8 @@ def test_a_shape_of_numpy_integers_stays_with_its_type():
     odd = avals.interned(ShapedArray((np.int64(7919), np.int32(3)), np.dtype(np.float32)))
     assert [type(n) for n in odd.shape] == [int, int]
     assert [type(n) for n in aval_of(np.ones((7919, 3), np.float32)).shape] == [int, int]
+
+
+def test_a_keyword_is_not_both_static_and_donated():
+    with pytest.raises(ValueError, match=r"\['n'\] are both static and donated"):
+        signatures.Signature(lambda a, *, n: None, static_argnames="n", donate_argnames="n")

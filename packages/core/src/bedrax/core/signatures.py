@@ -168,7 +168,8 @@ class Signature:
         self.donate_argnames: tuple[str, ...]
         self.static_argnums, self.static_argnames = _resolve(fun, "static", static_argnums, static_argnames)
         self.donate_argnums, self.donate_argnames = _resolve(fun, "donate", donate_argnums, donate_argnames)
-        clash = set(self.static_argnums) & set(self.donate_argnums)
+        clash: set[Any] = {*self.static_argnums} & {*self.donate_argnums}
+        clash = clash or {*self.static_argnames} & {*self.donate_argnames}
         if clash:
             raise ValueError(
                 coded(
