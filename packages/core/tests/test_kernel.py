@@ -663,3 +663,13 @@ def test_a_shape_of_numpy_integers_stays_with_its_type():
 def test_a_keyword_is_not_both_static_and_donated():
     with pytest.raises(ValueError, match=r"\['n'\] are both static and donated"):
         signatures.Signature(lambda a, *, n: None, static_argnames="n", donate_argnames="n")
+
+
+def test_names_of_static_arguments_may_be_of_a_subclass_of_str():
+    f = lambda a, n: (a, n)
+    signature = signatures.Signature(f, static_argnames=np.array(["n"]))
+    dynamic, named, key = signature.split((1,), {"n": 2})
+    assert signature.bound(f, key)(*dynamic, **named) == (1, 2)
+    for wrong in (5, ["n", 5]):
+        with pytest.raises(TypeError, match="static_argnames must be a string or a sequence of strings, got"):
+            signatures.Signature(f, static_argnames=wrong)

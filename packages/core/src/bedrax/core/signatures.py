@@ -116,10 +116,14 @@ def normalized(
     return tuple(positions)
 
 
-def _names(argnames: Any) -> tuple[str, ...]:
+def _names(argnames: Any, name: str) -> tuple[str, ...]:
+    """Return names as a tuple of strings, also if they are of a subclass of `str`; `name`: as in `positions_of`."""
     if argnames is None:
         return ()
-    return (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    given = (argnames,) if isinstance(argnames, str) or not isinstance(argnames, Iterable) else tuple(argnames)
+    if not all(isinstance(n, str) for n in given):
+        raise TypeError(f"{name} must be a string or a sequence of strings, got {argnames!r}")
+    return tuple([str.__str__(n) for n in given])
 
 
 def _parameters(fun: Callable) -> list[inspect.Parameter] | None:
@@ -253,7 +257,7 @@ def _resolve(fun, kind: str, argnums, argnames) -> tuple[tuple[int, ...], tuple[
     if argnums is None and argnames is None:
         return (), ()
     parameters = _parameters(fun)
-    nums, names = positions_of(argnums, f"jit: {kind}_argnums"), _names(argnames)
+    nums, names = positions_of(argnums, f"jit: {kind}_argnums"), _names(argnames, f"jit: {kind}_argnames")
     if parameters is None:
         return nums, names
     by_position = _positional(parameters)
