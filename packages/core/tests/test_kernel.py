@@ -673,3 +673,8 @@ def test_names_of_static_arguments_may_be_of_a_subclass_of_str():
     for wrong in (5, ["n", 5]):
         with pytest.raises(TypeError, match="static_argnames must be a string or a sequence of strings, got"):
             signatures.Signature(f, static_argnames=wrong)
+
+
+def test_a_float64_beyond_float32_becomes_a_constant_without_warning():
+    program = staging.make_jaxpr(lambda: np.float64(1e300))()
+    assert program.outvars[0].val == np.inf and program.outvars[0].val.dtype == np.float32

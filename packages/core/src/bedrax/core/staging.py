@@ -24,6 +24,7 @@ from bedrax.core.exact import same_bits
 from bedrax.core.ir import DebugInfo, Eqn, Jaxpr, Literal, Var, eval_jaxpr, no_effects
 from bedrax.core.names import hints_of, scopes
 from bedrax.core.public import public
+from bedrax.core.quiet import quietly
 from bedrax.core.signatures import Signature, leaf_names, plain_code
 from bedrax.core.tables import effect_rules, pure
 from bedrax.core.tracing import Primitive, Trace, Tracer, current
@@ -174,7 +175,8 @@ class StagingTrace(Trace):
             return Literal(x, aval_of(x))
         if isinstance(x, np.generic) and x.dtype.kind != "V":
             aval = aval_of(x)
-            return Literal(x if x.dtype is aval.dtype else x.astype(aval.dtype), aval)
+            # float64 beyond float32 becomes infinite
+            return Literal(x if x.dtype is aval.dtype else quietly(x.astype, aval.dtype), aval)
         if isinstance(x, StagedTracer) and x._trace is self:  # of a subclass
             return x.variable
         if isinstance(x, _SCALARS):  # of a subclass
