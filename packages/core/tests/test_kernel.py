@@ -17,6 +17,7 @@ from bedrax.core import (
     caches,
     config,
     dead_code,
+    dtypes,
     executors,
     facts,
     names,
@@ -678,3 +679,11 @@ def test_names_of_static_arguments_may_be_of_a_subclass_of_str():
 def test_a_float64_beyond_float32_becomes_a_constant_without_warning():
     program = staging.make_jaxpr(lambda: np.float64(1e300))()
     assert program.outvars[0].val == np.inf and program.outvars[0].val.dtype == np.float32
+
+
+def test_structured_elements_are_no_array():
+    for x in (np.zeros(3, [("a", "f4")]), np.zeros(3, "V4"), np.zeros((), [("a", "f4")])[()]):
+        with pytest.raises(TypeError, match="arrays hold numbers and bools, got"):
+            aval_of(x)
+    assert aval_of(np.zeros(3, dtypes.float0)).dtype == dtypes.float0
+    assert aval_of(np.zeros(3, dtypes.bfloat16)).dtype == dtypes.bfloat16

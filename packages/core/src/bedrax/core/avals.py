@@ -371,7 +371,7 @@ for _type in (bool, int, float, complex):
 
 
 def _ndarray_aval(x) -> ShapedArray:
-    if x.dtype.kind in "OSUMm":
+    if x.dtype.kind in "OSUMmV" and not dtypes.has_numbers(x.dtype):
         raise TypeError(coded("BX-ARRAY-OF", f"arrays hold numbers and bools, got {x!r} of dtype {x.dtype}"))
     return plain_aval(x.shape, dtypes.canonicalize_dtype(x.dtype), False)
 
