@@ -354,3 +354,9 @@ def test_associative_scan_keeps_negative_zeros(dtype):
             for reverse in (False, True):
                 out = lax.associative_scan(lambda a, b: a, x, reverse=reverse)
                 assert all((np.signbit(part) == np.signbit(np.float32(zero))).all() for part in parts(np.asarray(out)))
+
+
+def test_the_type_of_keys_describes_an_argument():
+    aval = jax.typeof(jax.random.key(0))
+    assert jax.make_jaxpr(lambda key: key)(aval).in_avals == [aval]
+    assert jax.eval_shape(jax.random.split, aval).shape == (2,)

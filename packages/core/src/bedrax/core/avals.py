@@ -562,5 +562,6 @@ def abstractify(x: Any) -> AbstractValue:
         return aval_of(x)
     except TypeError:
         if hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, np.ndarray | np.generic):
-            return ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
+            dtype = dtypes.canonicalize_dtype(x.dtype, allow_extended_dtype=True)
+            return ShapedArray(dims.canonical_shape(x.shape), dtype, getattr(x, "weak_type", False))
         raise
