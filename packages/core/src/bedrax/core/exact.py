@@ -89,7 +89,16 @@ def _part(value: Any) -> Any:
         return bool, value
     if kind is tuple:
         try:
-            return tuple, dumps(value, 2)
+            data = dumps(value, 2)
         except ValueError:  # it holds a value that `marshal` does not support
-            pass
+            return exact(value)
+        if b"s" not in data or not _holds_buffer(value):
+            return tuple, data
     return exact(value)
+
+
+def _holds_buffer(value: Any) -> bool:
+    """Return whether a value in tuples is one of those that `marshal` writes as bytes, without the type (code ``s``)."""
+    if isinstance(value, (tuple, list)):
+        return any(map(_holds_buffer, value))
+    return isinstance(value, (bytes, np.generic, np.ndarray))
