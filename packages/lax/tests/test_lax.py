@@ -48,3 +48,10 @@ def test_types_of_polynomials():
         out = make_jaxpr(lambda x=x, coefficients=coefficients: lax.polynomial(x, coefficients))().out_avals[0]
         assert out.str_short() == expected
     assert make_jaxpr(lambda: lax.polynomial(2, [1, 2.0]))().out_avals[0].weak_type
+
+
+def test_the_padding_of_windows_is_pairs():
+    x = np.ones(3, np.float32)
+    for padding in (((1,),), [1], 3, ((1, 1, 1),)):
+        with pytest.raises(TypeError, match=r"padding is a name or a pair \(low, high\) per axis, got"):
+            make_jaxpr(lambda x, padding=padding: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), padding))(x)

@@ -7,7 +7,7 @@ A window is described by five tuples with an entry per axis: `window_dimensions`
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -190,8 +190,10 @@ def make_windows(
             padding = ((0, 0),) * rank
             if padding_name.upper() not in ("VALID", "SAME", "SAME_LOWER"):
                 padtype_to_pads((), (), (), padding_name)
-    padding = tuple([dims.canonical_shape(pair) for pair in padding])
-    return Windows(window_dimensions, strides, padding, base, dilation)
+    pairs = tuple([dims.canonical_shape(pair) for pair in padding]) if isinstance(padding, Iterable) else None
+    if pairs is None or any(len(pair) != 2 for pair in pairs):
+        raise TypeError(f"padding is a name or a pair (low, high) per axis, got {padding!r}")
+    return Windows(window_dimensions, strides, pairs, base, dilation)
 
 
 # -- reductions over windows ------------------------------------------------------------------
