@@ -360,3 +360,13 @@ def test_the_type_of_keys_describes_an_argument():
     aval = jax.typeof(jax.random.key(0))
     assert jax.make_jaxpr(lambda key: key)(aval).in_avals == [aval]
     assert jax.eval_shape(jax.random.split, aval).shape == (2,)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "float32", "bfloat16", "complex64"])
+def test_psum_of_a_constant_is_that_of_a_mapped_value(dtype):
+    for n in (3, 200, 300):
+        x = np.array([1, 0], dtype)
+        f = lambda y, x=x: (lax.psum(x, "i"), lax.psum(y, "i"))
+        constant, mapped = jax.vmap(f, axis_name="i")(jnp.broadcast_to(x, (n, 2)))
+        assert constant.dtype == mapped.dtype
+        np.testing.assert_array_equal(np.asarray(constant, complex), np.asarray(mapped, complex))

@@ -279,7 +279,9 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Sequence[Any] | None
             if isinstance(leaf, int | float | complex):
                 return leaf * size
             leaf = lax.asarray(leaf)
-            return lax.mul(leaf, np.asarray(size, leaf.dtype)[()])
+            if leaf.dtype == np.bool_:
+                leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
+            return lax.mul(leaf, np.asarray(size).astype(leaf.dtype)[()])  # a narrow integer wraps around, as sums do
         if aval_of(leaf).dtype == np.bool_:
             leaf = lax.convert_element_type(leaf, dtypes.default_int_dtype())
         if not names:
