@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import bedrax.numpy as jnp
 from bedrax import lax, state
-from bedrax.autodiff import grad
+from bedrax.autodiff import grad, jvp, vjp
+from bedrax.autodiff.linear_maps import VJP
 from bedrax.batching import vmap
 from bedrax.core import dead_code, passes, staging
 from bedrax.core.avals import aval_of
@@ -413,3 +414,14 @@ def test_a_call_makes_its_references_also_if_it_takes_none():
     np.testing.assert_array_equal(
         vmap(lambda x: jit_p.bind(x, **params)[0])(np.ones((2, 3), np.float32)), np.full((2, 3), 2)
     )
+
+
+def test_a_written_numpy_array_is_copied_and_has_the_dtype_of_the_reference():
+    ref, array = state.new_ref(jnp.zeros(3)), np.full(3, 1 / 3)
+    ref[...] = array
+    array[0] = 7
+    np.testing.assert_array_equal(ref[...], np.full(3, 1 / 3, np.float32))
+    assert ref[...].dtype == np.float32
+    one = state.new_ref(jnp.zeros(()))
+    one[...] = np.float64(1 / 3)
+    assert one[...].dtype == np.float32

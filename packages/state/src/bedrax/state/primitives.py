@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
+from bedrax import lax
 from bedrax.core import errors
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
@@ -18,7 +21,7 @@ from bedrax.core.jitting import jit_p
 from bedrax.core.public import public
 from bedrax.core.staging import StagingTrace, stage_rules, without_references
 from bedrax.core.tables import effect_rules, line_rules, shape_rules
-from bedrax.core.tracing import Primitive, Tracer, current, set_trace
+from bedrax.core.tracing import Primitive, Tracer, current, eval_trace, set_trace
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.primitives.conversions import convert_to
 from bedrax.state import views
@@ -298,6 +301,8 @@ def write_whole(ref: Ref, value: Any, owned: bool = False) -> None:
 
 
 def _put(cell: Cell, value: Any) -> None:
+    if isinstance(value, np.ndarray) or (isinstance(value, np.generic) and cell._trace is eval_trace):
+        value = lax.asarray(value)  # a copy of the dtype of the reference: users may write to their array later
     weak = cell._aval.inner_aval.weak_type  # does not change with the written value
     if aval_of(value).weak_type != weak:
         value = convert_to(value, aval_of(value).dtype, weak)
