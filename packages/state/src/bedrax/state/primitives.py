@@ -275,9 +275,10 @@ def _place(ref: str, eqn, operands, name) -> str:
 
 
 def read_whole(ref: Ref) -> Any:
-    """The whole value of a reference that will be replaced or is used briefly."""
+    """The whole value of a reference. The caller may keep it, so the buffer is no longer the reference's alone."""
     if type(ref) is Cell and ref._trace is current.trace:
         check_alive(ref)
+        ref._owned = False
         return ref._value
     if isinstance(ref, views.TransformedRef):
         return get_p.bind(ref.ref, *ref.operands, transforms=ref.transforms)

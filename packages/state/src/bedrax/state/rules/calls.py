@@ -37,13 +37,17 @@ def _jit(*args, jaxpr, donated_invars, **params):
     if needs_references(jaxpr):
         return run(jaxpr, *args)
     program, written = discharged(jaxpr)
+    owned = [type(x) is Cell and x._trace is current.trace and x._owned for x in args]
     values = values_of(args)
     donated = list(donated_invars)
     used = {v for e in program.eqns for v in e.invars}
     for i in written:  # the reference holds the only name of the buffer: it is written in place
-        if type(args[i]) is Cell and args[i]._owned and program.invars[i] in used:
+        if owned[i] and program.invars[i] in used:
             donated[i] = sum(x is values[i] for x in values) == 1
     out = jit_p.bind(*values, jaxpr=program, donated_invars=tuple(donated), **params)
+    for x, o in zip(args, owned, strict=True):
+        if o:  # a compiled call keeps no operand
+            x._owned = True
     count = len(jaxpr.outvars)
     outvars = program.outvars
     fresh = [

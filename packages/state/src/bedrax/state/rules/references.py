@@ -47,9 +47,10 @@ def _empty(*, aval, memory_space):
 @discharge_rules.rule(get_p)
 def _get(ref, *operands, transforms):
     check_alive(ref)
-    if not transforms:
+    part = views.read(ref._value, transforms, operands)
+    if part is ref._value:  # the whole, or a view that changes nothing
         ref._owned = False
-    return views.read(ref._value, transforms, operands)
+    return part
 
 
 @discharge_rules.rule(swap_p)
