@@ -463,3 +463,11 @@ def test_a_reference_that_a_call_only_reads_is_still_written_in_place():
     step()
     jit(lambda: ref[...])()
     assert ref._owned
+
+
+def test_a_list_that_would_lose_a_part_is_refused_like_a_scalar():
+    ref = state.new_ref(jnp.zeros(2, int))
+    with pytest.raises(ValueError, match="would lose a part"):
+        ref[...] = [1.5, 2.5]
+    ref[...] = [1, 2]
+    np.testing.assert_array_equal(ref[...], [1, 2])

@@ -158,16 +158,20 @@ def _value(ref: Ref, view: TransformedRef, value: Any) -> Any:
         raise TypeError("a reference cannot be written into a reference; write what it holds, other[...]")
     dtype = view.dtype
     if isinstance(value, (list, tuple)):
-        value = np.asarray(value, dtype)
-    if not isinstance(dtype, np.dtype) or not (aval_of(value).weak_type or isinstance(value, bool)):
+        given = np.asarray(value).dtype
+    elif not isinstance(dtype, np.dtype) or not (aval_of(value).weak_type or isinstance(value, bool)):
         return value
-    if _rank(aval_of(value).dtype) > _rank(dtype):
+    else:
+        given = aval_of(value).dtype
+    if isinstance(dtype, np.dtype) and _rank(given) > _rank(dtype):
         raise ValueError(
             public(
                 f"{value!r} is written to a reference to {dtype}, which would lose a part of it: convert it before,"
                 f" jnp.asarray(x).astype({str(dtype)!r})"
             )
         )
+    if isinstance(value, (list, tuple)):
+        return np.asarray(value, dtype)
     if isinstance(value, (bool, int, float, complex)):
         scalar = dtype.type(value)  # a literal of the recorded program
         return scalar if prims.records(current.trace) and not view.shape else lax.asarray(scalar)
