@@ -471,3 +471,12 @@ def test_a_list_that_would_lose_a_part_is_refused_like_a_scalar():
         ref[...] = [1.5, 2.5]
     ref[...] = [1, 2]
     np.testing.assert_array_equal(ref[...], [1, 2])
+
+
+@pytest.mark.parametrize("i", [3, np.int64(3), np.uint8(200), -4, np.int32(-4)])
+def test_a_known_index_out_of_bounds_is_refused(i):
+    ref = state.new_ref(jnp.zeros(3))
+    with pytest.raises(IndexError, match=r"out of bounds for a reference of shape \(3,\)"):
+        ref[i]
+    with pytest.raises(IndexError, match="out of bounds"):
+        ref[i] = 1.0

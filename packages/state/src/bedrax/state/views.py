@@ -142,7 +142,8 @@ def index(shape: tuple[Any, ...], idx: Any) -> tuple[Indexed | None, list[Any]]:
     found, first = indexing.read(shape, idx)
     plan = found.plan
     for entry in idx if isinstance(idx, tuple) else (idx,):
-        if type(entry) is int and not found.inside and found.static:
+        number = isinstance(entry, (int, np.integer)) and not isinstance(entry, bool)
+        if number and not found.inside and found.static:
             raise IndexError(f"the index {idx} is out of bounds for a reference of shape {shape}")
     if first is None and all(kind == (indexing.FULL,) for kind in plan.axes) and plan.result_shape == shape:
         return None, []
