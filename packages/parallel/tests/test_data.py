@@ -2,6 +2,8 @@
 
 import enum
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -173,3 +175,11 @@ def test_use_abstract_mesh_and_set_mesh_restore_the_former_mesh():
             assert mesh is second
         assert get_mesh() is first and set_mesh(first).prev_mesh is first
     assert get_mesh().empty
+
+
+def test_an_abstract_mesh_of_another_process_has_the_hash_of_an_equal_one():
+    program = "import pickle, sys; from bedrax.parallel import AbstractMesh; mesh = AbstractMesh((2,), ('i',));"
+    program += "sys.stdout.buffer.write(pickle.dumps(mesh))"
+    saved = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+    mesh = AbstractMesh((2,), ("i",))
+    assert pickle.loads(saved) == mesh and pickle.loads(saved) in {mesh}

@@ -237,6 +237,9 @@ class AbstractMesh(_BaseMesh):
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:  # without the hash: those of texts differ between processes
+        return _abstract_mesh, (self.axis_sizes, self.axis_names, self.axis_types, self.abstract_device)
+
     def __repr__(self) -> str:
         device = self.abstract_device
         extra = (
@@ -245,6 +248,10 @@ class AbstractMesh(_BaseMesh):
             else f", device_kind={device.device_kind}, num_cores={device.num_cores}, platform={device.platform}"
         )
         return f"AbstractMesh({self._axes_text() or ()}, axis_types={self._types_text()}{extra})"
+
+
+def _abstract_mesh(axis_sizes, axis_names, axis_types, abstract_device):
+    return AbstractMesh(axis_sizes, axis_names, axis_types, abstract_device=abstract_device)
 
 
 class Mesh(_BaseMesh, contextlib.ContextDecorator):
