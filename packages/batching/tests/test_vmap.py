@@ -338,3 +338,12 @@ def test_carries_that_a_body_passes_on_are_not_mapped():
     np.testing.assert_array_equal(total, 2.0 * n)
     np.testing.assert_array_equal(moved, np.arange(6).reshape(2, 3).T)
     assert step == 2
+
+
+@pytest.mark.parametrize("method", ["sequential", "sequential_unrolled"])
+def test_no_examples_of_a_callback(method):
+    from bedrax.lax.primitives.callbacks import io_callback, pure_callback
+
+    kind, x = np.zeros(2, f32), np.zeros((0, 3), f32)
+    assert vmap(lambda x: pure_callback(lambda x: x[:2], kind, x, vmap_method=method))(x).shape == (0, 2)
+    assert vmap(lambda x: io_callback(lambda x: x[:2], kind, x))(x).shape == (0, 2)

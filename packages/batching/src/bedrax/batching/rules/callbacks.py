@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bedrax import lax
 from bedrax.batching.tables import AxisData, batch_rules, to_front
 from bedrax.batching.trace import unmapped_aval
+from bedrax.core import dims as core_dims
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.axes import broadcast_axis
 from bedrax.lax.primitives.callbacks import debug_callback_p, io_callback_p, pure_callback_p
@@ -24,7 +25,7 @@ def _one_by_one(prim, axis, args, dims, unrolled: bool, **params):
         rest = iter(rows)
         return prim.bind(*(x if d is None else next(rest) for x, d in zip(args, dims, strict=True)), **params)
 
-    if not unrolled:
+    if not unrolled or core_dims.definitely_equal(axis.size, 0):  # a loop of no steps knows the types of the results
         return lax.map(call, batched)
     columns = zip(
         *(call([lax.index_in_dim(x, i, keepdims=False) for x in batched]) for i in range(axis.size)), strict=True
