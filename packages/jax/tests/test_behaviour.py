@@ -434,3 +434,20 @@ def test_keys_stay_keys_on_the_way_to_the_host():
     found = jax.device_get({"keys": keys, "x": jnp.ones(2)})
     assert type(found["x"]) is np.ndarray and found["keys"].dtype == keys.dtype
     assert (jax.random.key_data(found["keys"]) == jax.random.key_data(keys)).all()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.astype(int).astype(float) * x,
+        lambda x: x.at[jnp.array([1, 7])].get(mode="fill", fill_value=5.0) ** 2,
+        lambda x: lax.ragged_dot(x[None] * x[:, None], jnp.ones((2, 2, 3)), jnp.array([1, 1])),
+    ],
+    ids=["rounding", "filling", "ragged_dot"],
+)
+def test_series_are_the_derivatives_of_derivatives(f):
+    x, direction = jnp.array([1.5, 2.5]), jnp.array([1.0, -2.0])
+    first = lambda x: jax.jvp(f, (x,), (direction,))[1]
+    _, terms = jet.jet(f, (x,), ((direction, jnp.zeros(2)),))
+    np.testing.assert_allclose(terms[0], first(x), rtol=1e-6)
+    np.testing.assert_allclose(terms[1], jax.jvp(first, (x,), (direction,))[1], rtol=1e-6)

@@ -24,12 +24,15 @@ from bedrax.core.ir import run
 from bedrax.core.tracing import Primitive, Trace, Tracer, current, entered, set_trace
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.filling import zeros_of
-from bedrax.lax.primitives import elementwise, special
+from bedrax.lax.primitives import conversions, elementwise, indexing, special
 from bedrax.lax.promotion import promote_pair
 
 # Rules of libraries. They take precedence over the rule derived from the jvp rule:
 # ``rule(primals, series, **params) -> (result, series)``, where a series is the list of a path's derivatives.
 jet_rules: dict[Primitive, Callable[..., Any]] = {}
+
+# Linear but for the fill value of a gather, and for rounding to integers. Their derivatives are without these.
+_CONSTANTS: Final = frozenset((indexing.gather_p, conversions.convert_element_type_p))
 
 
 class ZeroTerm:
@@ -142,12 +145,14 @@ class SeriesTrace(Trace):
         if kind == "reverse only":  # expanded operation by operation
             return run(params["call_jaxpr"], *args)
         with set_trace(self.parent):
+            if prim in _CONSTANTS:
+                return self._up_to_a_constant(prim, args, series, params)
             if kind == "linear":
                 return self._linear(prim, args, series, params)
             if kind == "bilinear":
-                return SeriesTracer(
-                    self, _product(*map(_padded, series, args), self.order, lambda x, y: prim.bind(x, y, **params))
-                )
+                x, y = map(_padded, series[:2], args[:2])
+                multiply = lambda x, y: prim.bind(x, y, *args[2:], **params)  # further operands are integers
+                return SeriesTracer(self, _product(x, y, self.order, multiply))
             if prim is elementwise.div_p:
                 return SeriesTracer(self, _quotient(*map(_padded, series, args), self.order))
         return self._by_derivative(prim, args, series, params)
@@ -185,6 +190,16 @@ class SeriesTrace(Trace):
         if not prim.multiple_results:
             return SeriesTracer(self, steps)
         return [SeriesTracer(self, list(column)) for column in zip(*steps, strict=True)]
+
+    def _up_to_a_constant(self, prim, args, series, params):
+        """A term of the result is the derivative applied to this term of the operand."""
+        primals = [x if s is None else s[0] for s, x in zip(series, args, strict=True)]
+        out, terms = None, []
+        for k in range(1, self.order + 1):
+            tangents = [Zero.of(x) if s is None else s[k] for s, x in zip(series, args, strict=True)]
+            out, tangent = jvp_rules[prim](primals, tangents, **params)
+            terms.append(tangent)
+        return out if any(type(t) is Zero for t in terms) else SeriesTracer(self, [out, *terms])
 
     def _by_derivative(self, prim, args, series, params):
         """The series of ``y' = df(x)[x']``, one order lower, integrated."""
