@@ -451,3 +451,20 @@ def test_series_are_the_derivatives_of_derivatives(f):
     _, terms = jet.jet(f, (x,), ((direction, jnp.zeros(2)),))
     np.testing.assert_allclose(terms[0], first(x), rtol=1e-6)
     np.testing.assert_allclose(terms[1], jax.jvp(first, (x,), (direction,))[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("within", ["cond", "loop"])
+def test_a_check_inside_control_flow_has_a_key_in_its_message(within):
+    key = jax.random.key(0)
+
+    def one(x):
+        checkify.check(x > 0, "the key {k} fails", k=key)
+        return x
+
+    def f(x):
+        if within == "cond":
+            return lax.cond(x < 0, one, lambda x: x, x)
+        return lax.fori_loop(0, 2, lambda i, x: one(x), x)
+
+    assert checkify.checkify(f)(jnp.float32(-1))[0].get().startswith("the key ")
+    assert checkify.checkify(f)(jnp.float32(1))[0].get() is None
