@@ -468,3 +468,8 @@ def test_a_check_inside_control_flow_has_a_key_in_its_message(within):
 
     assert checkify.checkify(f)(jnp.float32(-1))[0].get().startswith("the key ")
     assert checkify.checkify(f)(jnp.float32(1))[0].get() is None
+
+
+def test_jacfwd_refuses_integer_results_by_name():
+    with pytest.raises(TypeError, match="jacfwd differentiates results of float dtypes, got int32"):
+        jax.jacfwd(lambda x: {"value": x, "place": jnp.argmax(x)})(jnp.ones(3))

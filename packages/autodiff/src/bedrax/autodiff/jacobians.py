@@ -73,14 +73,15 @@ def jacfwd(
         check_inputs("jacfwd", chosen, holomorphic=holomorphic, forward=True)
 
         def push(*tangents):
-            return jvp(chosen.call, tuple(chosen.leaves), tangents, has_aux=has_aux)
+            out = jvp(chosen.call, tuple(chosen.leaves), tangents, has_aux=has_aux)
+            check_outputs("jacfwd", pytree.tree_leaves(out[0]), holomorphic=holomorphic, reverse=False)
+            return out
 
         basis = _basis(chosen.leaves)
         if has_aux:
-            result, tangents, aux = vmap(push, out_axes=(None, -1, None))(*basis)
+            _, tangents, aux = vmap(push, out_axes=(None, -1, None))(*basis)
         else:
-            result, tangents = vmap(push, out_axes=(None, -1))(*basis)
-        check_outputs("jacfwd", pytree.tree_leaves(result), holomorphic=holomorphic, reverse=False)
+            _, tangents = vmap(push, out_axes=(None, -1))(*basis)
 
         def columns(t):
             pieces = _split_batch(t, len(aval_of(t).shape) - 1, chosen.leaves)
