@@ -27,6 +27,7 @@ from bedrax.core import config, dtypes, names
 from bedrax.core.jitting import jit
 from bedrax.core.public import public
 from bedrax.core.staging import make_jaxpr
+from bedrax.lax.primitives import linalg
 from bedrax.pytree import tree_leaves
 
 f32 = np.float32
@@ -422,3 +423,15 @@ def test_named_scopes_do_not_change_values(wrap):
             return lax.sin(x)
 
     assert np.isclose(float(wrap(grad(f))(f32(1))), np.cos(1))
+
+
+@pytest.mark.parametrize(
+    ("solve", "name"),
+    [
+        (lambda a: linalg.triangular_solve(a, np.ones((2, 2), np.float32), left_side=True), "triangular_solve"),
+        (lambda a: linalg.tridiagonal_solve(a[0], a[0] + 1, a[1], np.ones((2, 2), np.float32)), "tridiagonal_solve"),
+    ],
+)
+def test_solves_are_not_transposed_by_their_matrix(solve, name):
+    with pytest.raises((ValueError, NotImplementedError), match=f"'{name}' is linear in its right side only"):
+        linear_transpose(solve, np.ones((2, 2), np.float32))(np.ones((2, 2), np.float32))

@@ -399,7 +399,8 @@ def _triangular_solve(primals, tangents, *, left_side, lower, transpose_a, conju
 
 @transpose_rules.rule(p.triangular_solve_p)
 def _triangular_solve_transpose(ct, a, b, *, transpose_a, **params):
-    assert not is_undefined(a), "triangular_solve is linear in its right side only"
+    if is_undefined(a):
+        raise ValueError("'triangular_solve' is linear in its right side only")
     return [None, p.triangular_solve_p.bind(a, ct, transpose_a=not transpose_a, **params)]
 
 
@@ -431,7 +432,8 @@ def _tridiagonal_solve(primals, tangents, *, perturb_singular):
 
 @transpose_rules.rule(p.tridiagonal_solve_p)
 def _tridiagonal_solve_transpose(ct, dl, d, du, b, *, perturb_singular):
-    assert not any(map(is_undefined, (dl, d, du))), "tridiagonal_solve is linear in its right side only"
+    if any(map(is_undefined, (dl, d, du))):
+        raise ValueError("'tridiagonal_solve' is linear in its right side only")
     out = p.tridiagonal_solve_p.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, perturb_singular=perturb_singular)
     return [None, None, None, out]
 
