@@ -217,6 +217,15 @@ def test_defjvps_takes_one_rule_per_argument():
     assert [float(g) for g in grad(f, argnums=(0, 1))(2.0, 3.0)] == [3, 0]
 
 
+def test_defjvps_refuses_another_number_of_rules_and_static_arguments():
+    f = custom_jvp(lambda x, y: lax.mul(x, y))
+    f.defjvps(lambda t, ans, x, y: lax.mul(t, y))
+    with pytest.raises(TypeError, match="one rule .or None. per argument, got 1 rules for 2 arguments"):
+        grad(f)(np.float32(2), np.float32(3))
+    with pytest.raises(TypeError, match="does not support nondiff_argnums and nondiff_argnames, got .'y',."):
+        custom_jvp(lambda x, y: x, nondiff_argnames=("y",)).defjvps(lambda t, ans, x: t)
+
+
 def test_keyword_only_arguments_with_defaults_are_left_alone():
     f = custom_jvp(lambda x, *, k=2.0: lax.mul(x, k))
     f.defjvp(lambda p, t: (f(*p), lax.mul(t[0], 2.0)))

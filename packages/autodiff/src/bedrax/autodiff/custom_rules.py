@@ -511,13 +511,19 @@ class custom_jvp(_Custom[P, R_co]):
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Set one rule per argument, ``(t, ans, *primals) -> tangent``, or None for a zero derivative."""
-        if self.nondiff_argnums:
+        if self.nondiff_argnums or self.nondiff_argnames:
+            fixed = self.nondiff_argnums or self.nondiff_argnames
             raise TypeError(
-                "defjvps takes a rule for each argument, so it does not support nondiff_argnums, got"
-                f" {self.nondiff_argnums}; use defjvp"
+                "defjvps takes a rule for each argument, so it does not support nondiff_argnums and nondiff_argnames, got"
+                f" {fixed}; use defjvp"
             )
 
         def jvp(primals, tangents):
+            if len(jvps) != len(primals):
+                raise TypeError(
+                    f"defjvps of {function_name(self.fun)} takes one rule (or None) per argument, got {len(jvps)} rules for"
+                    f" {len(primals)} arguments"
+                )
             result = self(*primals)
             terms = [rule(t, result, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
             if not terms:
