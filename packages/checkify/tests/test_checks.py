@@ -23,6 +23,7 @@ from bedrax.checkify import (
     user_checks,
 )
 from bedrax.checkify.trace import collect
+from bedrax.core import config
 from bedrax.core.avals import ShapedArray
 from bedrax.core.jitting import jit
 from bedrax.core.passes import programs_in
@@ -455,3 +456,11 @@ def test_errors_print_their_messages():
     printed = []
     jit(lambda x: printed.append(str(f(x)[0])) or x)(1.0)
     assert printed[0].startswith("Error(") and "nan" not in printed[0]
+
+
+def test_unsigned_indices_beyond_32_bits_are_out_of_bounds():
+    with config.enable_x64(True):
+        read = checkify(lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False), index_checks)
+        error, _ = read(np.arange(3), np.uint64(2**32))
+        assert "index 4294967296 is out of bounds" in error.get()
+        assert read(np.arange(3), np.uint64(2))[0].get() is None

@@ -19,8 +19,10 @@ def _check(trace, shape, sizes, axes, indices) -> None:
     if not axes or 0 in aval_of(indices).shape:
         return
     last = np.array([shape[d] - sizes[d] for d in axes], np.int32)
-    if not dtypes.issubdtype(aval_of(indices).dtype, np.signedinteger) or aval_of(indices).dtype.itemsize < 4:
-        indices = lax.convert_element_type(indices, np.dtype(np.int32))
+    dtype = aval_of(indices).dtype
+    if not dtypes.issubdtype(dtype, np.signedinteger) or dtype.itemsize < 4:
+        # Unsigned numbers beyond the signed dtype become negative, so they are outside, too.
+        indices = lax.convert_element_type(indices, np.dtype(np.int64 if dtype.itemsize == 8 else np.int32))
     rank = len(aval_of(indices).shape)
     last = lax.broadcast_in_dim(last.astype(aval_of(indices).dtype), aval_of(indices).shape, (rank - 1,))
     outside = lax.bitwise_or(lax.lt(indices, aval_of(indices).dtype.type(0)), lax.gt(indices, last))
