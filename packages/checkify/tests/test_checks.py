@@ -464,3 +464,13 @@ def test_unsigned_indices_beyond_32_bits_are_out_of_bounds():
         error, _ = read(np.arange(3), np.uint64(2**32))
         assert "index 4294967296 is out of bounds" in error.get()
         assert read(np.arange(3), np.uint64(2))[0].get() is None
+
+
+@pytest.mark.parametrize("errors", [user_checks, index_checks])
+def test_a_batch_without_elements_has_no_error(errors):
+    def f(x):
+        check(lax.gt(x, f32(0)), "{x} is not positive", x=x)
+        return index(x)
+
+    error, out = checkify(vmap(vmap(f)), errors)(np.zeros((2, 0), np.float32))
+    assert error.get() is None and out.shape == (2, 0)

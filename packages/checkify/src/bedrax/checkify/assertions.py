@@ -12,7 +12,7 @@ from bedrax.autodiff.tables import jvp_rules, transpose_rules
 from bedrax.batching.tables import batch_rules, conditional_effects, to_front
 from bedrax.checkify.errors import CODE, Error, FailedCheckError, Failure, Spec, one_failure, types_of
 from bedrax.checkify.trace import Written, check_rules, checked
-from bedrax.core import effects, source
+from bedrax.core import dims, effects, source
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.facts import cached
@@ -89,6 +89,9 @@ def _batch(axis, args, dims, *, spec, debug):
 def of_first_lane(spec: Spec, leaves: list[Any], shape: tuple[Any, ...]) -> tuple[Spec, list[Any]]:
     """The error of the first failing element, from the errors of an array of elements of this shape (the leaves' first
     axes)."""
+    if any(dims.definitely_equal(n, 0) for n in shape):  # nothing fails, as in one element without an error
+        shape = (1,) * len(shape)
+        leaves = [lax.reshape(x, (*shape, *aval_of(x).shape)) for x in spec.no_error()]
     count = math.prod(shape)
     leaves = [lax.reshape(x, (count, *aval_of(x).shape[len(shape) :])) for x in leaves]
     at = lax.argmax(lax.ne(leaves[0], CODE.dtype.type(0)), 0, np.int32)
