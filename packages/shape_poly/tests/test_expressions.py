@@ -343,3 +343,10 @@ def test_a_leading_sign_and_other_letters(text, expected):
 def test_a_dimension_has_no_negative_powers():
     with pytest.raises(ValueError, match="no negative powers"):
         symbolic_shape("b")[0] ** -1
+
+
+def test_a_division_by_zero_in_one_case_of_a_maximum_leaves_bounds_unknown():
+    (rest,) = symbolic_shape("mod(a, mod(2*c, max(c, 3)))")
+    assert bounds(rest) == (-np.inf, np.inf)
+    with pytest.raises(InconclusiveDimensionOperation):
+        operator.ge(rest, 1)

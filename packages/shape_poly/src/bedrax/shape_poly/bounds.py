@@ -113,8 +113,12 @@ def _lower(scope, sums: dict, depth: int, splits: int = _SPLITS, assumed: tuple 
             case = dict(terms_of(taken - other if atom.kind == "max" else other - taken))
             if _interval_lower(scope, add_to({}, case.items(), -1)) > 0:
                 continue  # this case does not occur
-            known = (*[replace(a, atom, taken) for a in assumed], case)
-            low = min(low, _lower(scope, replace(sums, atom, taken), depth, splits - 1, known))
+            try:
+                known = (*[replace(a, atom, taken) for a in assumed], case)
+                one = replace(sums, atom, taken)
+            except ZeroDivisionError:  # the sum has no value in this case
+                return best
+            low = min(low, _lower(scope, one, depth, splits - 1, known))
             if low <= best:
                 break
         return max(best, low)
