@@ -473,3 +473,15 @@ def test_a_check_inside_control_flow_has_a_key_in_its_message(within):
 def test_jacfwd_refuses_integer_results_by_name():
     with pytest.raises(TypeError, match="jacfwd differentiates results of float dtypes, got int32"):
         jax.jacfwd(lambda x: {"value": x, "place": jnp.argmax(x)})(jnp.ones(3))
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (3, 6), (1, 2)])
+def test_derivatives_of_real_transforms_of_symbolic_length(shape):
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    weights = lambda y: jnp.sin(jnp.arange(y.shape[1]) + 1.0)
+    forth = lambda x: (jnp.fft.rfft2(x).real * weights(x[:, : x.shape[1] // 2 + 1])).sum()
+    back = lambda x: (jnp.fft.irfft2(x + 1j * x * x)[:, :2] ** 2).sum()
+    types = jax.ShapeDtypeStruct(jax.export.symbolic_shape("m, n", constraints=["n >= 2"]), jnp.float32)
+    for f in (forth, back):
+        found = jax.export.export(jax.jit(jax.grad(f)))(types).call(x)
+        np.testing.assert_allclose(found, jax.grad(f)(x), atol=1e-5)
