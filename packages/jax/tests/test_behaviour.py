@@ -485,3 +485,14 @@ def test_derivatives_of_real_transforms_of_symbolic_length(shape):
     for f in (forth, back):
         found = jax.export.export(jax.jit(jax.grad(f)))(types).call(x)
         np.testing.assert_allclose(found, jax.grad(f)(x), atol=1e-5)
+
+
+def test_a_check_of_a_batch_of_symbolic_size_names_the_element():
+    def f(x):
+        checkify.check(x > 0, "got {}", x)
+        return x
+
+    mapped = lambda x: checkify.checkify(jax.vmap(jax.vmap(f)))(x)[0].leaves
+    types = jax.ShapeDtypeStruct(jax.export.symbolic_shape("m, n"), jnp.float32)
+    code, value, lane = jax.export.export(jax.jit(mapped))(types).call(jnp.array([[1.0, 2.0, 3.0], [4.0, 5.0, -6.0]]))
+    assert (int(code), float(value), lane.tolist()) == (1, -6.0, [1, 2])

@@ -97,7 +97,8 @@ def of_first_lane(spec: Spec, leaves: list[Any], shape: tuple[Any, ...]) -> tupl
     at = lax.argmax(lax.ne(leaves[0], CODE.dtype.type(0)), 0, np.int32)
     take = lambda x: lax.dynamic_index_in_dim(x, at, 0, keepdims=False)
     steps = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-    lane = [lax.rem(lax.div(at, np.int32(step)), np.int32(n)) for step, n in zip(steps, shape)]
+    number = lambda n: lax.convert_element_type(n, CODE.dtype) if dims.is_symbolic(n) else np.int32(n)
+    lane = [lax.rem(lax.div(at, number(step)), number(n)) for step, n in zip(steps, shape)]
     here = lax.concatenate([lax.reshape(i, (1,)) for i in lane], 0)
     taken = spec.split([take(x) for x in leaves])
     slots, values = {}, [take(leaves[0])]
