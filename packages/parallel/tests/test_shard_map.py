@@ -349,3 +349,10 @@ def test_types_print_the_axes_over_which_values_vary():
     name = aval_of(np.ones(1)).dtype.name
     assert printed == [(f"{name}[2,3]{{V:(x,y)}}", f"{name}[2,3]{{V:x}}", f"{name}[2,3]")]
     assert "pvary[axes=('y',)]" in program and "[2,3]{V:(x,y)} = add" in program
+
+
+def test_pmap_refuses_no_elements_and_axes_that_are_no_ints():
+    with pytest.raises(ValueError, match="the mapped axis of <lambda> has size 0"):
+        pmap(lambda x: x)(np.zeros((0, 3), np.float32))
+    with pytest.raises(TypeError, match="in_axes of <lambda> holds ints and None, got 'a'"):
+        pmap(lambda x: x, in_axes="a")(np.zeros((1, 3), np.float32))

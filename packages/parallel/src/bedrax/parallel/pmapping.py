@@ -212,6 +212,8 @@ def _size(fun: Callable, leaves: Sequence, dims: Sequence, given: int | None, sp
     for x, d in zip(leaves, dims, strict=True):
         if d is not None:
             shape = aval_of(x).shape
+            if type(d) is not int:
+                raise TypeError(f"pmap: in_axes of {function_name(fun)} holds ints and None, got {d!r}")
             if not -len(shape) <= d < len(shape):
                 raise ValueError(f"pmap: in_axes maps axis {d} of an argument of {function_name(fun)} of shape {shape}")
             sizes.setdefault(shape[d], shape)
@@ -227,7 +229,12 @@ def _size(fun: Callable, leaves: Sequence, dims: Sequence, given: int | None, sp
         return None
     if not sizes:
         raise ValueError(f"pmap: in_axes maps no argument of {function_name(fun)}; pass axis_size")
-    return next(iter(sizes))
+    (size,) = sizes
+    if not size:
+        raise ValueError(
+            f"pmap: the mapped axis of {function_name(fun)} has size 0; there is one element per device, so map one at least"
+        )
+    return size
 
 
 def _devices(fun: Callable, size: int, found: Sequence, given: bool) -> np.ndarray:
