@@ -13,7 +13,12 @@ from bedrax.core.jitting import jit
 
 PROGRAM = Path(__file__).with_name("programs") / "placement.py"
 # The packages above this one that a program needs.
-NEEDS = {"filled_like_an_array": ["random"], "keys": ["random"], "results_are_placed": ["random", "numpy"]}
+NEEDS = {
+    "filled_like_an_array": ["random"],
+    "keys": ["random"],
+    "results_are_placed": ["random", "numpy"],
+    "set_mesh_places_what_nothing_else_places": ["numpy"],
+}
 PROGRAMS = (
     "constraints_with_layouts",
     "set_mesh_places_what_nothing_else_places",
