@@ -292,3 +292,11 @@ def test_a_compiled_program_of_a_reference_over_devices():
     program = Path(__file__).parent / "programs" / "references_over_devices.py"
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_compiled_program_that_takes_a_reference_is_not_serialized():
+    from jax.experimental.serialize_executable import serialize
+
+    compiled = jax.jit(lambda ref, x: ref[...] + x).lower(jax.new_ref(jnp.ones(3)), jnp.ones(3)).compile()
+    with pytest.raises(ValueError, match="takes a reference"):
+        serialize(compiled)

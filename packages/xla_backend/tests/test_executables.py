@@ -13,10 +13,11 @@ import pytest
 from bedrax import lax
 from bedrax.core.jitting import jit
 from bedrax.lax.primitives.callbacks import debug_callback
-from bedrax.xla_backend import clients
+from bedrax.xla_backend import clients, flags
 from bedrax.xla_backend.compute_on import compute_on, compute_on2
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.executables import deserialize_and_load, serialize
+from bedrax.xla_backend.placement import device_put
 from bedrax.xla_backend.sharding import Space
 from bedrax.xla_backend.topologies import get_attached_topology, get_topology_desc, make_mesh
 
@@ -42,6 +43,28 @@ def test_a_program_is_loaded_and_run_without_its_function():
     np.testing.assert_array_equal(on_first(ONES, {"b": ONES})["sum"], 1 + TABLE)
     with pytest.raises(ValueError, match="1 devices, got 0"):
         deserialize_and_load(*saved, execution_devices=[])
+
+
+def test_a_program_that_was_itself_loaded_is_serialized_with_its_code(tmp_path):
+    """XLA writes an executable that it has loaded, of bytes or of the folder of compiled programs, without its code."""
+    again = deserialize_and_load(*serialize(jit(f).lower(ONES, {"b": ONES}).compile()))
+    np.testing.assert_array_equal(deserialize_and_load(*serialize(again))(ONES, {"b": ONES})["sum"], 1 + TABLE)
+    with flags.enable_compilation_cache(True), flags.compilation_cache_dir(str(tmp_path)):
+        for _ in range(2):
+            found = jit(lambda x: lax.sin(x)).lower(ONES).compile()
+            np.testing.assert_allclose(deserialize_and_load(*serialize(found))(ONES), np.sin(ONES), rtol=1e-6)
+        assert [*tmp_path.glob("*-cache")]
+        found = jit(lambda x: lax.sin(x)).lower(ONES).compile()
+        for entry in tmp_path.iterdir():
+            entry.unlink()
+        np.testing.assert_allclose(deserialize_and_load(*serialize(found))(ONES), np.sin(ONES), rtol=1e-6)
+
+
+def test_a_result_of_a_loaded_program_has_the_memory_of_the_program():
+    compiled = jit(lambda x: device_put(lax.mul(x, x), Space.Host)).lower(ONES).compile()
+    again = deserialize_and_load(*serialize(compiled))
+    assert again(ONES).sharding == compiled(ONES).sharding
+    assert again(ONES).sharding.memory_kind == "pinned_host"
 
 
 def test_another_process_loads_it(tmp_path):

@@ -240,19 +240,34 @@ def compare(store: Store, name: str, found: Any, new: Any) -> None:
             raise ValueError("it held another program than the one that is compiled now; it is replaced")
 
 
-def cached(client: Any, module: Any, executable_devices: Any, options: Any, compile_now: Callable[[], Any]) -> Any:
-    """The executable of a module: of an entry, or a new one."""
+def cached(
+    client: Any, module: Any, executable_devices: Any, options: Any, compile_now: Callable[[], Any]
+) -> tuple[Any, Callable[[], bytes]]:
+    """The executable of a module: of an entry, or a new one; and a function that returns its bytes."""
     where = store()
     if where is None:
-        return compile_now()
+        new = compile_now()
+        return new, new.serialize
     name = key(client, module, executable_devices, options)
     executable = find(where, name, client, executable_devices, options)
     if executable is not None and not flags.compilation_cache_check_contents.value:
-        return executable
+        return executable, lambda: _bytes_of_found(where, name, compile_now)
     new = compiled(where, name, compile_now)
     if executable is not None:
         compare(where, name, executable, new)
-    return new
+    return new, new.serialize
+
+
+def _bytes_of_found(store: Store, name: str, compile_now: Callable[[], Any]) -> bytes:
+    """The bytes of an executable that was loaded from an entry.
+
+    XLA writes such an executable for the CPU without its code. So these are the bytes of the entry, or those of a new
+    executable if the entry has been removed.
+    """
+    with store.reporting("read", name):
+        if (data := store.read(name)) is not None:
+            return data
+    return compile_now().serialize()
 
 
 def key(client: Any, module: Any, executable_devices: Any, options: Any) -> str:

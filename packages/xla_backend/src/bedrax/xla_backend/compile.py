@@ -168,16 +168,17 @@ class LoweredProgram:
                 return backend_compile_and_load(client, self.module, devices, options, callbacks)
 
         at_hand = not isinstance(client, runtime.CompileOnlyClient)
+        as_bytes = None
         if self.program.host_callbacks or self.program.keepalives or not at_hand:
             executable = compile_now()
         elif entry is not None:
             executable = compilation_cache.compiled(*entry, compile_now)
         else:
-            executable = compilation_cache.cached(client, self.module, devices, options, compile_now)
+            executable, as_bytes = compilation_cache.cached(client, self.module, devices, options, compile_now)
         logger.log(_level(), "%s was compiled in %.3f seconds", self.name, time.monotonic() - started)
         for x in self.program.keepalives if at_hand else ():
             executable.keep_alive(x)
-        return LoadedProgram(self, executable)
+        return LoadedProgram(self, executable, as_bytes)
 
 
 def load(
@@ -604,10 +605,13 @@ class LoadedProgram:
 
     in_layouts: list[None]
 
-    def __init__(self, lowered: LoweredProgram, executable: runtime.LoadedExecutable) -> None:
+    def __init__(
+        self, lowered: LoweredProgram, executable: runtime.LoadedExecutable, as_bytes: Callable[[], bytes] | None = None
+    ) -> None:
         where = lowered.placement
         self.lowered = lowered
         self.executable = executable
+        self.as_bytes: Callable[[], bytes] = as_bytes or executable.serialize  # XLA does not write what it has loaded
         self.name: str = lowered.name
         self.kept: tuple[bool, ...] = lowered.kept
         self.committed: bool = where.committed

@@ -72,6 +72,7 @@ class _Saved(NamedTuple):
     donated: tuple[bool, ...]
     constants: list[np.ndarray]
     options: tuple[Any, ...]
+    names_memory: bool = False  # see `LoweredProgram`; absent in the bytes of earlier versions
 
 
 class _Pickler(pickle.Pickler):
@@ -103,7 +104,7 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
       load only trusted bytes. They hold the version of jaxlib that wrote them, and only that version loads them.
 
     Raises:
-      ValueError: the program calls Python; a Python function cannot be serialized.
+      ValueError: the program calls Python, and a Python function cannot be serialized; or it takes a reference.
 
     Examples:
 
@@ -122,8 +123,12 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
         or getattr(lowered.program, "keepalives", None)
     ):
         raise ValueError(f"{loaded.name} calls Python functions (callbacks, debug.print); bytes cannot hold them")
+    if any(aval.mutable for aval in jaxpr.in_avals):
+        raise ValueError(
+            f"{loaded.name} takes a reference, which bytes cannot hold; compile a function that takes and returns its value"
+        )
     saved = _Saved(
-        bytes(loaded.executable.serialize()),
+        bytes(loaded.as_bytes()),
         loaded.name,
         jaxpr.in_avals,
         jaxpr.out_avals,
@@ -132,6 +137,7 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
         tuple(lowered.donated),
         [np.asarray(c) for c in lowered.const_args],
         lowered.options,
+        lowered.names_memory,
     )
     file = io.BytesIO()
     _Pickler(file).dump(tuple(saved))
@@ -174,6 +180,7 @@ def deserialize_and_load(
     where = saved.placement
     jaxpr = Jaxpr([Var(a) for a in saved.in_types], [Var(a) for a in saved.out_types], [])
     lowered = LoweredProgram(jaxpr, saved.name, where, saved.kept, saved.donated, saved.constants, None, saved.options)
+    lowered.names_memory = saved.names_memory  # the equations that place results are not saved
     options = compile_options(len(where.devices), where.devices, dict(saved.options))
     executable = client.deserialize_executable(saved.executable, runtime.DeviceList(where.devices), options)
     function = SimpleNamespace(name=saved.name.removeprefix("jit_"), fun=lambda *args, **kwargs: None)
@@ -181,4 +188,5 @@ def deserialize_and_load(
         jaxpr=jaxpr, in_tree=in_tree, out_tree=out_tree, params={"donated_invars": saved.donated}, args=[]
     )
     traced = stages.Traced(function, call, NOTHING_REQUESTED)
-    return stages.Compiled(traced, LoadedProgram(lowered, executable))
+    code = saved.executable
+    return stages.Compiled(traced, LoadedProgram(lowered, executable, lambda: code))
