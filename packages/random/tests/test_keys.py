@@ -59,6 +59,15 @@ def test_split_and_fold_in_hash_counts(seed, number):
     assert (data(random.fold_in(key, number)) == np.stack(threefry(base, 0, number))).all()
 
 
+@pytest.mark.parametrize("number", [np.int64(-1), np.int32(-1), np.int64(2**33 + 1)])
+def test_fold_in_takes_the_low_32_bits_of_a_number_of_numpy(number):
+    """As of an array with that number. A Python integer out of range is an OverflowError."""
+    key = random.key(7)
+    assert (data(random.fold_in(key, number)) == data(random.fold_in(key, int(number) % 2**32))).all()
+    with pytest.raises(OverflowError):
+        random.fold_in(key, int(number))
+
+
 @pytest.mark.parametrize("width", [8, 16, 32])
 def test_bits_are_hashes_of_indices(width):
     key = random.key(3)

@@ -95,7 +95,7 @@ def _shaped_like_keys(sharding: Any, rank: int) -> Any:
     spec = getattr(sharding, "spec", None)
     if spec is None:
         return sharding
-    return type(sharding)(sharding.mesh, type(spec)(*tuple(spec)[:rank]))
+    return type(sharding)(sharding.mesh, type(spec)(*tuple(spec)[:rank]), memory_kind=sharding.memory_kind)
 
 
 _avals: dict[tuple[Any, ...], ShapedArray] = {}

@@ -334,8 +334,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
       [91, 22, 59]
     """
     typed, untyped = single_key("fold_in", key)
-    if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
-        data = int(data)
+    if isinstance(data, int) and not isinstance(data, bool):
         if not 0 <= data < 2**32:
             raise OverflowError(f"fold_in: Python integer {data} out of bounds for uint32")
         data = np.asarray(data, np.uint32)
