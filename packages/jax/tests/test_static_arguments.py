@@ -150,3 +150,13 @@ def test_a_static_tuple_at_the_address_of_a_freed_one_is_traced_again():
     for k in range(300):
         for kind in (int, float):  # the second tuple may have the address of the first one
             assert f(x, tuple([kind(k % 7)])).dtype == (jnp.int32 if kind is int else jnp.float32)
+
+
+@pytest.mark.parametrize("static", [{"static_argnums": 0}, {"static_argnames": "n"}])
+def test_errors_of_compiled_programs_name_the_argument_and_not_a_static_one(static):
+    compiled = jax.jit(lambda n, x, y: n * x + y, **static).lower(2, A3, A3).compile()
+    with pytest.raises(TypeError, match=r"'y': expected float32\[3\], got float32\[4\]"):
+        compiled(A3, np.ones(4, np.float32))
+
+
+A3 = np.ones(3, np.float32)

@@ -404,7 +404,10 @@ class Compiled(Stage):
                 )
 
     def _argument_name(self, i: int) -> str:
-        names = parameter_names(self._traced._jitted.fun)
+        jitted = self._traced._jitted
+        names = parameter_names(jitted.fun)
+        static = jitted.signature.static_positions(len(names)) if hasattr(jitted, "signature") else ()
+        names = [name for k, name in enumerate(names) if k not in static]
         path, _ = pytree.tree_flatten_with_path(self.args_info)[0][i]
         if path[0] == type(path[0])(0) and len(path) > 1 and path[1].idx < len(names):
             return f"'{names[path[1].idx]}{pytree.keystr(path[2:])}'"
