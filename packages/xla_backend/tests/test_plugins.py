@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bedrax.xla_backend import clients
+
 PROGRAMS = Path(__file__).with_name("programs")
 
 PROGRAM = PROGRAMS / "plugin_failures.py"
@@ -77,3 +79,22 @@ def test_entry_points_of_other_finders_are_found(tmp_path):
         archive.writestr("maker-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: maker\nVersion: 1.0\n")
         archive.writestr("maker-1.0.dist-info/entry_points.txt", "[jax_plugins]\nmaker = nobody_has_a_third\n")
     assert "No module named 'nobody_has_a_third'" in run(tmp_path / "all.zip").stdout
+
+
+def test_plugins_are_searched_for_again_after_an_interrupt(monkeypatch):
+    calls = []
+
+    def interrupted():
+        calls.append(None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(clients, "_discovered", False)
+    monkeypatch.setattr(clients, "_register_plugins", interrupted)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            clients._discover()
+    assert len(calls) == 2
+    monkeypatch.setattr(clients, "_register_plugins", lambda: calls.append(None))
+    clients._discover()
+    clients._discover()
+    assert len(calls) == 3

@@ -203,7 +203,15 @@ def _discover() -> None:
     global _discovered
     if _discovered:
         return
-    _discovered = True
+    _discovered = True  # a plugin may ask for clients while it is imported
+    try:
+        _register_plugins()
+    except BaseException:  # an interrupt: the next call looks for all plugins again
+        _discovered = False
+        raise
+
+
+def _register_plugins() -> None:
     modules: dict[str, Callable[[], Any]] = {}
     try:
         import jax_plugins
