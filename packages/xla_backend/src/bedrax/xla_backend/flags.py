@@ -213,6 +213,10 @@ first_calls_by_numpy: Final = flag(
 )
 
 # Export.
+CALLING_CONVENTIONS: Final = range(9, 11)
 export_calling_convention_version: Final = flag(
-    "jax_export_calling_convention_version", 10, "calling convention of exported programs"
+    "jax_export_calling_convention_version",
+    CALLING_CONVENTIONS[-1],
+    "calling convention of exported programs, 9 or 10",
+    choices=tuple(CALLING_CONVENTIONS),
 )
