@@ -314,3 +314,25 @@ def test_errors_show_only_frames_of_users(name):
             assert (whole is None) == (mode != "remove_frames") and (whole is None or len(files(whole)) > 1)
     finally:
         jax.config.update("jax_traceback_filtering", saved)
+
+
+def test_an_array_of_keys_is_made_of_parts_and_has_the_memory_of_its_numbers():
+    where = jax.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"), memory_kind="pinned_host")
+    keys = jax.random.split(jax.random.key(0), 4)
+    part = jax.device_put(keys, jax.devices()[0])
+    for made in (
+        jax.make_array_from_single_device_arrays((4,), where.with_memory_kind("device"), [part]),
+        jax.make_array_from_callback((4,), where.with_memory_kind("device"), lambda index: keys[index]),
+        jax.device_put(keys, where),
+    ):
+        assert made.dtype == keys.dtype and made.shape == (4,)
+        assert bool((made == keys).all())
+        assert made.sharding.memory_kind == jax.random.key_data(made).sharding.memory_kind
+    with pytest.raises(ValueError, match=r"arrays\[1\] is of"):
+        jax.make_array_from_single_device_arrays((4,), where, [part, jnp.arange(4)])
+
+
+@pytest.mark.parametrize("version", [5, 11])
+def test_a_calling_convention_that_no_reader_supports_is_refused(version):
+    with pytest.raises(ValueError, match="one of 9, 10, got"):
+        jax.config.update("jax_export_calling_convention_version", version)

@@ -10,6 +10,7 @@ import pytest
 
 import bedrax.xla_backend as xla
 from bedrax.core import array as core_array
+from bedrax.parallel import PartitionSpec
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -134,6 +135,25 @@ def test_source_memory_is_not_shared_with_later_writes():
     a = xla.device_put(source, may_alias=False)
     source[:] = 1
     np.testing.assert_array_equal(np.asarray(a), np.zeros(1000))
+
+
+def test_memory_of_a_subclass_of_numpys_arrays_is_not_shared_either(tmp_path):
+    source = np.memmap(tmp_path / "numbers", np.float32, "w+", shape=(1024,))
+    a = xla.device_put(source, may_alias=False)
+    source[:] = 1
+    np.testing.assert_array_equal(np.asarray(a), np.zeros(1024))
+
+
+def test_dtypes_of_64_bits_are_narrowed_where_arrays_are_made_of_parts():
+    where = xla.NamedSharding(xla.make_mesh((1,), ("x",)), PartitionSpec("x"))
+    with pytest.warns(UserWarning, match="float64"):
+        x = xla.make_array_from_callback((4,), where, lambda index: np.arange(4.0)[index], dtype=np.float64)
+    assert x.dtype == np.float32
+    np.testing.assert_array_equal(np.asarray(x), np.arange(4))
+    part = xla.device_put(np.ones(4, np.float32), xla.devices()[0])
+    with pytest.warns(UserWarning, match="float64"):
+        x = xla.make_array_from_single_device_arrays((4,), where, [part], dtype=np.float64)
+    assert x.dtype == np.float32
 
 
 def test_dlpack():

@@ -215,8 +215,8 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
         x = x.__jax_array__()
     if tracing.current.trace is not tracing.eval_trace and type(x) is not ArrayImpl and where is None:
         x = executors.get().asarray(x)
-    if may_alias is False and type(x) is np.ndarray:
-        x = x.copy()  # on the CPU, a buffer may be memory of the NumPy array
+    if may_alias is False and isinstance(x, np.ndarray):
+        x = np.array(x)  # on the CPU, a buffer may be memory of the NumPy array
     if where is None or where is anywhere:
         if type(x) is ArrayImpl:
             check_alive(x)
@@ -458,7 +458,7 @@ def make_array_from_callback(
     Args:
       shape: the shape of the global array.
       sharding: the sharding of the global array, or a `Format` with it and a layout.
-      data_callback: a function from the slices of a device to the shard of that device.
+      data_callback: a function from the slices of a device to the shard of that device, which may be an array of keys.
       dtype: the dtype of the array; required if this process has none of the devices.
 
     Examples:
@@ -469,14 +469,16 @@ def make_array_from_callback(
       Array([0, 1, 2, 3], dtype=int32)
     """
     shape = tuple(shape)
+    dtype = None if dtype is None else dtypes.explicit_dtype(dtype, "make_array_from_callback")
     where = resolve(sharding, "sharding of make_array_from_callback", avals.ShapeDtypeStruct(shape, np.bool_))
     sharding = where.sharding if type(where) is Format else where
     parts, cache = [], {}
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         key = tuple((s.start, s.stop) for s in index)
         if key not in cache:
-            cache[key] = np.asarray(data_callback(index), dtype)
-        parts.append(to_sharding(cache[key], make_single_device_sharding(device)))
+            part = data_callback(index)
+            cache[key] = part if _extended_dtype(part) is not None else np.asarray(part, dtype)
+        parts.append(_put_leaf(cache[key], make_single_device_sharding(device), False, None))
     if not parts and dtype is None:
         raise ValueError("make_array_from_callback: give dtype, as this process has no device of the sharding")
     made = make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
@@ -511,6 +513,8 @@ def make_array_from_single_device_arrays(
         )
     if any(isinstance(a, tracing.Tracer) for a in arrays):
         raise ValueError("make_array_from_single_device_arrays: traced values are on no device; call it outside of jit")
+    if arrays and (extended := _extended_dtype(arrays[0])) is not None and dtype in (None, extended):
+        return _of_bases(tuple(shape), sharding, arrays, extended)
     for i, x in enumerate(arrays):
         if type(x) is not ArrayImpl:
             raise TypeError(
@@ -525,11 +529,28 @@ def make_array_from_single_device_arrays(
         if not arrays:
             raise ValueError("make_array_from_single_device_arrays: give dtype when there are no local arrays")
         dtype = arrays[0].dtype
-    aval = ShapedArray(shape, np.dtype(dtype))
+    aval = ShapedArray(shape, dtypes.explicit_dtype(dtype, "make_array_from_single_device_arrays"))
     if type(sharding) is SingleDeviceSharding and len(arrays) == 1:
         if arrays[0].shape != shape:
             raise ValueError(f"Expected a part of shape {shape}, got {arrays[0].shape}")
     return from_parts(aval, sharding, arrays)
+
+
+def _extended_dtype(x: Any) -> Any:
+    """The dtype of an array whose elements are not numbers, such as keys; None for other values."""
+    dtype = getattr(getattr(x, "aval", None), "dtype", None)
+    return dtype if isinstance(dtype, dtypes.ExtendedDType) and not isinstance(x, tracing.Tracer) else None
+
+
+def _of_bases(shape: tuple[int, ...], sharding: Any, arrays: Sequence[Any], dtype: Any) -> Any:
+    """An array of an extended dtype from its shards. The trailing axes of the base are whole on each device."""
+    for i, x in enumerate(arrays):
+        if _extended_dtype(x) != dtype:
+            raise ValueError(f"a part has dtype {dtype}, and arrays[{i}] is of {avals.aval_of(x).str_short()}")
+    bases = [dtype.physical_value(x) for x in arrays]
+    inner = bases[0].shape[len(arrays[0].shape) :]
+    base = make_array_from_single_device_arrays((*shape, *inner), sharding, bases)
+    return dtype.from_physical(base, ShapedArray(shape, dtype))
 
 
 @asks_for("explicit_device_put")
