@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -192,3 +193,32 @@ def test_databases_are_copied_one_at_a_time(monkeypatch):
     stores = [{"driver": "memory", "path": f"{name}/"} for name in "abcd"]
     asyncio.run(tensorstore_specs.combine_kvstores(stores[0], stores[1:]))
     assert most == [1, 1, 1]
+
+
+def test_values_are_copied_before_a_save_in_the_background_returns(tmp_path):
+    memory = np.zeros(1 << 20, np.float32)
+    start = -memory.ctypes.data % 64 // 4
+    numbers = memory[start : start + 1_000_000]  # aligned memory, which XLA uses without a copy
+    array = device_put(np.ones(1_000_000, np.float32))
+    saved = tree_io.nonblocking_save({"numbers": numbers, "array": array}, tmp_path)
+    numbers[:] = 7
+    array.delete()
+    saved.result()
+    found = tree_io.load(tmp_path, one())
+    assert not np.asarray(found["numbers"]).any()
+    assert np.asarray(found["array"]).all()
+
+
+def test_a_callback_of_a_future_saves_again(tmp_path):
+    again = []
+    first = tree_io.nonblocking_save({"x": np.ones(3, np.float32)}, tmp_path / "first")
+    done = threading.Event()
+
+    def save_again(_):
+        again.append(tree_io.nonblocking_save({"x": np.ones(4, np.float32)}, tmp_path / "second"))
+        done.set()
+
+    first.add_done_callback(save_again)
+    assert done.wait(60)
+    again[0].result()
+    assert tree_io.load(tmp_path / "second", one())["x"].shape == (4,)

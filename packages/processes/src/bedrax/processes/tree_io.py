@@ -6,11 +6,14 @@ leaf.
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
 import shutil
+import threading
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,8 @@ from bedrax.xla_backend.export_words import read_tree, register_pytree_node_seri
 from bedrax.xla_backend.placement import device_put
 
 _STRUCTURE, _ARRAYS = "pytreedef.json", "arrays"
-_background = concurrent.futures.ThreadPoolExecutor(1, "bedrax-checkpoints")
+_THREAD = "bedrax-checkpoints"
+_background = concurrent.futures.ThreadPoolExecutor(1, _THREAD)
 
 
 def serialize_pytreedef(node: Any) -> dict[str, Any]:
@@ -111,7 +115,8 @@ def nonblocking_save(
     """Save a pytree of arrays in the background.
 
     Args:
-      data: a pytree of arrays, as in `save`. Its values are copied before this function returns.
+      data: a pytree of arrays, as in `save`. Its values are copied before this function returns, after the end of
+        earlier saves. The caller may then write to the arrays of NumPy among them, and donate the others.
       directory, overwrite, ts_specs: as in `save`.
 
     Returns:
@@ -146,7 +151,33 @@ def nonblocking_save(
     if not multihost.broadcast_one_to_all(np.int32(problem is None)):
         raise problem or OSError(f"save: process 0 could not make the folder {folder}; its error has the reason")
     specs = _specs(folder, len(arrays), ts_specs)
-    return _background.submit(tensorstore_io.run_serialization, arrays, specs)
+    copied = threading.Event()
+    if threading.current_thread().name.startswith(_THREAD):  # a callback of a future: the thread would wait for itself
+        future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        try:
+            future.set_result(_write(arrays, specs, copied))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+    future = _background.submit(_write, arrays, specs, copied)
+    copied.wait()
+    return future
+
+
+def _write(arrays: list[Any], specs: list[Any], copied: threading.Event) -> None:
+    """Write arrays. `copied` is set when their values are copied, or cannot be."""
+    commits: list[list[Any]] = [[] for _ in arrays]
+
+    async def copy_all():
+        writes = zip(arrays, specs, commits, strict=True)
+        await asyncio.gather(*[tensorstore_io.async_serialize(x, spec, commit) for x, spec, commit in writes])
+
+    try:
+        asyncio.run(copy_all())
+    finally:
+        copied.set()
+    for commit in itertools.chain.from_iterable(commits):
+        commit.result()
 
 
 def _made(folder: pathlib.Path, structure: str, overwrite: bool) -> OSError | None:
