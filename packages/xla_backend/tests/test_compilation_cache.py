@@ -1,5 +1,7 @@
 """Compiled programs on disk."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -98,3 +100,17 @@ def test_the_state_of_the_folder(tmp_path):
             assert compilation_cache.state() == (str(folder), True, 1, entry.stat().st_size, 5000, None)
     with flags.compilation_cache_dir(str(entry / "inside")):
         assert compilation_cache.state().problem.startswith("NotADirectoryError: ")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no modes of users there")
+@pytest.mark.parametrize(("named", "mode"), [(True, 0o640), (False, 0o600)])
+def test_other_users_read_the_entries_of_a_folder_that_the_user_named(named, mode, tmp_path):
+    before = os.umask(0o027)
+    try:
+        store = compilation_cache.Store(tmp_path, named)
+        store.write("x", b"code")
+    finally:
+        os.umask(before)
+    assert store.entry("x").stat().st_mode & 0o777 == mode
+    assert store.read("x") == b"code"
+    assert [*tmp_path.iterdir()] == [store.entry("x")]

@@ -74,15 +74,18 @@ class Store:
         """Add an entry. Readers never see a part of it."""
         self.path.mkdir(parents=True, exist_ok=True, mode=0o777 if self.named else 0o700)
         entry = hashlib.sha256(data).digest() + data
-        with tempfile.NamedTemporaryFile(dir=self.path, suffix=".tmp", delete=False) as file:
-            try:
-                file.write(entry)
-                file.close()
-                os.replace(file.name, self.entry(name))
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(file.name)
-                raise
+        path = self.path / f"{name}-{os.urandom(8).hex()}.tmp"
+        # Other users read the entries of a folder that the user named, as far as the process's mask permits it.
+        how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        file = os.open(path, how, 0o666 if self.named else 0o600)
+        try:
+            with open(file, "wb") as opened:
+                opened.write(entry)
+            os.replace(path, self.entry(name))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise
         self._make_room(len(entry))
 
     def _make_room(self, added: int) -> None:
