@@ -8,6 +8,7 @@ from bedrax import lax
 from bedrax.core import effects
 from bedrax.core.tables import effect_rules
 from bedrax.core.tracing import Primitive
+from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.tables import lowering_rules
 
 
@@ -94,3 +95,27 @@ def test_an_effect_without_an_implementation_is_an_error():
     effect_rules.add(prim, lambda a: {Unknown()})
     with pytest.raises(ValueError, match="Cannot lower jaxpr with effects"):
         xla.jit(prim.bind)(1.0)
+
+
+@pytest.mark.parametrize(("error", "left"), [(ValueError, ["last"]), (KeyboardInterrupt, ["failing", "last"])])
+def test_a_barrier_that_raises_leaves_the_other_programs_to_the_next_one(error, left, monkeypatch):
+    waited = []
+
+    class Token:
+        def __init__(self, name):
+            self.name = name
+
+        def block_until_ready(self):
+            if self.name == "failing" and not waited.count("failing"):
+                waited.append("failing")
+                raise error
+            waited.append(self.name)
+
+    tokens = {name: Token(name) for name in ("first", "failing", "last")}
+    monkeypatch.setattr(compile_module, "_runtime_tokens", tokens)
+    with pytest.raises(error):
+        compile_module.effects_barrier()
+    assert waited == ["first", "failing"]
+    compile_module.effects_barrier()
+    assert waited[2:] == left
+    assert not tokens

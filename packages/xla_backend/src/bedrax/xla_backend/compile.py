@@ -80,10 +80,20 @@ def effects_barrier() -> None:
       >>> jax.effects_barrier()
     """
     with _tokens_lock:
-        tokens = list(_runtime_tokens.values())
+        tokens = dict(_runtime_tokens)
         _runtime_tokens.clear()
-    for token in tokens:
-        _wait_for(token)
+    try:
+        for devices, token in list(tokens.items()):
+            try:
+                _wait_for(token)
+            except Exception:  # a program that failed has ended
+                del tokens[devices]
+                raise
+            del tokens[devices]
+    finally:  # after an error or an interrupt, the next call waits for the others
+        with _tokens_lock:
+            for devices, token in tokens.items():
+                _runtime_tokens.setdefault(devices, token)
 
 
 def _wait_for(token: runtime.Token) -> None:
