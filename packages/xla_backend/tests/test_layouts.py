@@ -7,7 +7,7 @@ from bedrax import lax
 from bedrax.autodiff import grad
 from bedrax.batching import vmap
 from bedrax.core.jitting import jit
-from bedrax.xla_backend.layout import Layout, explicit_layout
+from bedrax.xla_backend.layout import Format, Layout, explicit_layout, with_layout_constraint
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 COLUMNS = Layout((1, 0))
@@ -39,3 +39,10 @@ def test_explicit_layout_sets_the_layouts_of_arguments():
 def test_wrong_layouts_of_arguments_are_refused(layouts, error, text):
     with pytest.raises(error, match=text):
         explicit_layout(lambda x: x, in_layouts=layouts)(X)
+
+
+@pytest.mark.parametrize("wrong", [None, Format(Layout((0,))), "row-major"])
+def test_a_constraint_that_is_not_a_layout_is_an_error_with_the_value(wrong):
+    with pytest.raises(ValueError, match="a Layout for each array, got") as error:
+        jit(lambda x: with_layout_constraint(x, wrong))(np.ones(3, np.float32))
+    assert repr(wrong) in str(error.value)

@@ -175,7 +175,7 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       layouts: a `Layout`, or a pytree prefix of `x` with them.
 
     Raises:
-      ValueError: a layout does not order the axes of its array.
+      ValueError: a leaf of `layouts` is not a layout, or does not order the axes of its array.
 
     Examples:
 
@@ -186,10 +186,12 @@ def with_layout_constraint(x: Any, layouts: Any) -> Any:
       Array([[2., 2.]], dtype=float32)
     """
     leaves, tree = pytree.tree_flatten(x)
-    is_layout = lambda v: isinstance(v, Layout)
+    is_layout = lambda v: isinstance(v, Layout) or v is None
     full = pytree.tree_unflatten(tree, [0] * len(leaves))
     wanted = [layouts] * len(leaves) if is_layout(layouts) else pytree.tree_broadcast_leaves(layouts, full, is_layout)
     for leaf, layout in zip(leaves, wanted, strict=True):
+        if not isinstance(layout, Layout):
+            raise ValueError(f"with_layout_constraint: layouts holds a Layout for each array, got {layout!r}")
         layout.check_compatible_aval(aval_of(leaf).shape)
     placed = [reshard_p.bind(v, to=Format(s), src=None) for v, s in zip(leaves, wanted, strict=True)]
     return pytree.tree_unflatten(tree, placed)
