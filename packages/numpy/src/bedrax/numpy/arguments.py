@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import blame, dtypes, errors, tracing
+from bedrax.core import blame, dtypes, errors, positions, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import aval_functions, aval_of
 from bedrax.core.codes import coded
@@ -78,6 +78,18 @@ def refuse_out(name: str, out: Any) -> None:
     """Raise if the argument `out` is given: arrays are immutable."""
     if out is not None:
         raise NotImplementedError(f"jnp.{name}: out is not supported, as arrays are immutable; use what is returned")
+
+
+def counting(x: Any, *sizes: Any) -> Any:
+    """Integers in a dtype that counts to each of the sizes: their own, or else that of positions along such axes.
+
+    An operation with the size, a Python number, would wrap the size around in a narrower dtype.
+    """
+    index = positions.dtype_for(*sizes)
+    greatest = dtypes.iinfo(x.dtype).max
+    if all(type(n) is int and n <= greatest for n in sizes) or x.dtype.itemsize >= index.itemsize:
+        return x
+    return lax.convert_to(x, index, False)
 
 
 def concrete_int(x: Any, what: str) -> int:

@@ -15,10 +15,10 @@ from bedrax.core.codes import coded
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, Axis, ShapeLike
 from bedrax.lax import promotion
-from bedrax.lax.operators import negative, remainder
+from bedrax.lax.operators import remainder, subtract
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand
-from bedrax.numpy.arguments import array, axes_tuple, axis_index
+from bedrax.numpy.arguments import array, axes_tuple, axis_index, counting
 from bedrax.numpy.creation import _broadcast_checked, place
 from bedrax.numpy.index_plans import concrete_value
 
@@ -668,7 +668,8 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
     by = lax.asarray(dims.dim_as_value(by) if dims.is_symbolic(by) else by)
     if not dtypes.is_integer(by.dtype):
         raise TypeError(f"roll needs integers to shift by, got {by.dtype}")
-    start = remainder(negative(by), dims.dim_as_value(size))
+    by = remainder(counting(by, size), dims.dim_as_value(size))  # first, as an unsigned number has no negative
+    start = subtract(dims.dim_as_value(size), lax.convert_to(by, positions.dtype_for(size), False))
     return lax.dynamic_slice_in_dim(lax.concatenate([x, x], axis), start, size, axis, allow_negative_indices=False)
 
 

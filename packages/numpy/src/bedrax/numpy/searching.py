@@ -18,7 +18,7 @@ from bedrax.lax.choices import one_of
 from bedrax.lax.operators import add, floor_divide, multiply, remainder
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
-from bedrax.numpy.arguments import array, as_bool, axis_index, refuse_out
+from bedrax.numpy.arguments import array, as_bool, axis_index, counting, refuse_out
 from bedrax.numpy.index_plans import concrete_value
 from bedrax.numpy.indexing import _index_dtype, _wrapped
 from bedrax.numpy.manipulation import resize
@@ -339,7 +339,8 @@ def take(
         raise TypeError(coded("BX-INDEX-DTYPE", f"take requires integer indices, got {i.dtype}"))
     wrap = True
     if mode == "wrap":
-        i, mode = remainder(i, dims.dim_as_value(x.shape[axis])), "promise_in_bounds"
+        n = x.shape[axis]
+        i, mode = remainder(counting(i, n), dims.dim_as_value(n)), "promise_in_bounds"
     elif mode == "clip":
         wrap = False  # as in NumPy, clipping makes negative indices 0
     elif mode is None:
@@ -466,6 +467,7 @@ def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplac
     i, values = flat(i), flat(values)
     if not i.size or not values.size:
         return x
+    i = counting(i, x.size)
     if mode is None or mode == "clip":
         i, scatter_mode = clip(i, 0, x.size - 1), "promise_in_bounds"
     elif mode == "wrap":
@@ -598,9 +600,10 @@ def unravel_index(indices: Any, shape: ShapeLike) -> tuple[Array, ...]:
     i = array("unravel_index", indices)
     shape = dims.canonical_shape(shape)
     total = dims.size(shape)
-    positions.check("unravel_index", total, i.dtype if dtypes.is_integer(i.dtype) else np.int32)
     if not dtypes.is_integer(i.dtype):
         raise TypeError(f"unravel_index needs integers, got {i.dtype}")
+    positions.check("unravel_index", total, np.promote_types(i.dtype, np.int32))
+    i = counting(i, total)
     whole = dims.dim_as_value(total)
     i = clip(choose_where(i < 0, i + whole, i), 0, dims.dim_as_value(total) - 1)
     out = []
@@ -644,6 +647,7 @@ def ravel_multi_index(
         i = array("ravel_multi_index", x)
         if not dtypes.is_integer(i.dtype):
             raise TypeError(f"ravel_multi_index: only int indices permitted, got {i.dtype}")
+        i = counting(i, math.prod(lengths))
         if mode == "raise":
             known = concrete_value(i)
             if known is None:

@@ -15,7 +15,7 @@ from bedrax.core.typing import ArrayLike
 from bedrax.lax.operators import remainder
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.promotion import broadcast, broadcast_to, operand, promote_dtypes, promote_pair
-from bedrax.numpy.arguments import array, as_bool, refuse_out
+from bedrax.numpy.arguments import array, as_bool, counting, refuse_out
 from bedrax.numpy.index_plans import concrete_value
 
 
@@ -137,9 +137,9 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
                 f" {count} choices; mode='wrap' and mode='clip' accept them"
             )
     elif mode == "wrap":
-        a = remainder(a, count)
+        a = remainder(counting(a, count), count)
     elif mode == "clip":
-        a = clip(a, 0, count - 1)
+        a = clip(counting(a, count), 0, count - 1)
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
     a, *arrays = broadcast("choose", (a, *arrays), scalars=False)
