@@ -40,3 +40,13 @@ def test_a_negative_position_of_roll_and_unravel_index_counts_along_a_longer_axi
     x = np.arange(200)
     np.testing.assert_array_equal(jnp.roll(x, jnp.int8(-3)), np.roll(x, -3))
     assert [int(v[0]) for v in jnp.unravel_index(jnp.array([-1], jnp.int8), (20, 20))] == [19, 19]
+
+
+def test_a_negative_position_of_put_counts_from_the_end():
+    found = jnp.put(jnp.arange(4), jnp.array([-1, -9, 9]), jnp.array([7, 8, 9]), inplace=False)
+    np.testing.assert_array_equal(found, [8, 1, 2, 9])
+    found = jnp.put(jnp.arange(4), jnp.array([-1]), 7, inplace=False)
+    expected = np.arange(4)
+    np.put(expected, [-1], 7)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(jnp.put(jnp.arange(4), jnp.array([-1]), 7, "clip", inplace=False), [7, 1, 2, 3])

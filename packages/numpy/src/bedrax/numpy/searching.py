@@ -453,7 +453,8 @@ def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplac
       a: array.
       ind: integers: positions in the flattened array.
       v: values, repeated as often as needed.
-      mode: "clip" (default), "wrap", or "drop" for positions out of bounds.
+      mode: "clip", "wrap", or "drop" for positions out of bounds. By default, negative positions count from the end, and
+        those that are still out of bounds are clipped.
       inplace: must be False: arrays are immutable.
 
     Examples:
@@ -468,6 +469,8 @@ def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplac
     if not i.size or not values.size:
         return x
     i = counting(i, x.size)
+    if mode is None:
+        i = choose_where(i < 0, i + x.size, i)
     if mode is None or mode == "clip":
         i, scatter_mode = clip(i, 0, x.size - 1), "promise_in_bounds"
     elif mode == "wrap":
