@@ -50,3 +50,42 @@ def test_a_negative_position_of_put_counts_from_the_end():
     np.put(expected, [-1], 7)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(jnp.put(jnp.arange(4), jnp.array([-1]), 7, "clip", inplace=False), [7, 1, 2, 3])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.float16])
+def test_einsum_sums_one_operand_in_the_dtype_of_the_result(dtype):
+    x = np.full(4096, 100).astype(dtype)
+    wide = np.int32 if np.dtype(dtype).kind in "iub" else np.float32
+    expected = x.astype(np.float64).sum()
+    assert jnp.einsum("i->", x, preferred_element_type=wide) == expected
+    np.testing.assert_array_equal(jnp.einsum("i,j->j", x, np.ones(2, wide)), [expected] * 2)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, None])
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (3, 2), (2, 3, 2), (2, 2, 2), (3, 2, 1)])
+def test_values_of_one_place_of_insert_have_the_axes_of_numpy(axis, shape):
+    x, values = np.zeros((2, 3, 2)), np.arange(1.0, 1 + np.prod(shape, dtype=int)).reshape(shape)
+    try:
+        expected = np.insert(x, 1, values, axis)
+    except ValueError:
+        with pytest.raises(ValueError):
+            jnp.insert(x, 1, values, axis)
+    else:
+        np.testing.assert_array_equal(jnp.insert(x, 1, values, axis), expected)
+
+
+def test_least_squares_of_a_matrix_of_zeros_are_zeros():
+    for rcond in (None, 0.0):
+        x, residuals, rank, s = jnp.linalg.lstsq(jnp.zeros((3, 2)), jnp.ones(3), rcond)
+        np.testing.assert_array_equal(x, [0, 0])
+        np.testing.assert_array_equal(s, [0, 0])
+        assert residuals[0] == 3 and rank == 0
+
+
+@pytest.mark.parametrize(
+    "pair", [([np.nan], [np.nan]), ([np.nan, 1, np.nan], [1.0]), ([2.0, 1], [np.nan, 2, np.nan]), ([1.0, 3], [3.0])]
+)
+def test_a_nan_is_in_one_set_only(pair):
+    a, b = map(np.array, pair)
+    np.testing.assert_array_equal(jnp.setxor1d(a, b), np.setxor1d(a, b))
+    np.testing.assert_array_equal(jit(lambda a, b: jnp.setxor1d(a, b, size=4, fill_value=9))(a, b)[: len(np.setxor1d(a, b))], np.setxor1d(a, b))

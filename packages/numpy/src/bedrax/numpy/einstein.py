@@ -241,8 +241,8 @@ def _hashable(optimize):
     return optimize
 
 
-def _prepare(x, spec):
-    """Diagonals, sums and broadcast dimensions of one operand, before it is multiplied."""
+def _prepare(x, spec, dtype):
+    """Diagonals, sums and broadcast dimensions of one operand, before it is multiplied. Sums are computed in `dtype`."""
     diagonals, total, drop = spec
     for first, second in diagonals:
         aval = aval_of(x)
@@ -254,6 +254,8 @@ def _prepare(x, spec):
             x = lax.broadcast_in_dim(x, wide, tuple(range(len(wide))))
             x = masked_diagonal(x, aval_of(x), first, second)
     if total:
+        if dtypes.is_complex(dtype) or not dtypes.is_complex(aval_of(x).dtype):
+            x = lax.convert_to(x, dtype)
         x = lax.reduce_or(x, total) if aval_of(x).dtype == np.bool_ else lax.reduce_sum(x, total)
     if drop:
         x = lax.squeeze(x, tuple(d - sum(t < d for t in total) for d in drop))
@@ -333,7 +335,7 @@ def _contracted(values, steps, precision, dtype, dot_general):
     """The products of `steps`, one after the other."""
     values = list(values)
     for step in steps:
-        taken = [_prepare(values[p], spec) for p, spec in zip(step.positions, step.operands, strict=True)]
+        taken = [_prepare(values[p], spec, dtype) for p, spec in zip(step.positions, step.operands, strict=True)]
         for p in sorted(step.positions, reverse=True):
             del values[p]
         if step.numbers is None:
