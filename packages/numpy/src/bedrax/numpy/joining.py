@@ -494,13 +494,9 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         places = lax.convert_element_type(places, np.int32)
     x = moveaxis(x, axis, 0)
     if places.ndim == 0:  # one position: all of `values` is inserted there
-        if given.ndim == x.ndim:
-            given = moveaxis(given, axis, 0)
-        elif given.ndim == 1 and x.ndim == 1:
-            pass
-        elif given.ndim < x.ndim:
-            given = lax.expand_dims(given, (0,)) if given.ndim else given
-        count = given.shape[0] if given.ndim == x.ndim else 1
+        if given.ndim < x.ndim:  # as in NumPy, the first axis of `values` runs along the inserted places
+            given = lax.broadcast_to_rank(given, x.ndim)
+        count = given.shape[0]
     else:
         given = moveaxis(lax.broadcast_to_rank(given, x.ndim), axis, 0) if given.ndim and x.ndim > 1 else given
         count = places.shape[0]
