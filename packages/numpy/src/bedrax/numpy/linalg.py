@@ -435,7 +435,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid
     else:
         rcond = _eps(a.dtype) * dims.max_dim(m, n) if rcond is None else jnp.where(rcond < 0, _eps(a.dtype), rcond)
         u, s, vh = svd(a, full_matrices=False)
-        kept = s >= jnp.asarray(rcond, real) * s[0]
+        kept = (s > 0) & (s >= jnp.asarray(rcond, real) * s[0])
         rank = jnp.sum(kept)
         inverse = jnp.where(kept, 1, 0).astype(real) / jnp.where(kept, s, jnp.ones((), real))
         x = matmul(
