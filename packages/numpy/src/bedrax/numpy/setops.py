@@ -403,9 +403,12 @@ def setxor1d(
         return _filling(values, size, fill_value)
     order, rows, starts = _groups(values[:, None], True)
     ordered = rows[:, 0]
+    second = order >= ar1.shape[0]
+    if dtypes.is_inexact(values.dtype):  # a NaN is one value of its array, and no value of the other one
+        starts = starts | (jnp.isnan(ordered) & second & ~jnp.concatenate([second[:1], second[:-1]]))
     group = jnp.cumsum(starts) - 1
     none = jnp.zeros(ordered.shape, bool)
-    in1, in2 = (none.at[group].max(side) for side in (order < ar1.shape[0], order >= ar1.shape[0]))
+    in1, in2 = (none.at[group].max(side) for side in (~second, second))
     value = jnp.zeros_like(ordered).at[group].set(ordered)
     mask = in1 ^ in2
     fill = fill_value
