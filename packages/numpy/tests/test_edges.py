@@ -1,9 +1,12 @@
 """Arguments at the edges of their kinds: narrow dtypes, no elements, NaN, and numbers that do not fit."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import bedrax.numpy as jnp
+from bedrax import lax
 from bedrax.core.jitting import jit
 
 NARROW = [np.int8, np.uint8, np.int16, np.uint16, np.uint32]
@@ -89,3 +92,50 @@ def test_a_nan_is_in_one_set_only(pair):
     a, b = map(np.array, pair)
     np.testing.assert_array_equal(jnp.setxor1d(a, b), np.setxor1d(a, b))
     np.testing.assert_array_equal(jit(lambda a, b: jnp.setxor1d(a, b, size=4, fill_value=9))(a, b)[: len(np.setxor1d(a, b))], np.setxor1d(a, b))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, jnp.int4])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e20, -1e20, 300.5, -1.0, 16777217.0, 2.75])
+def test_a_float_of_the_host_becomes_an_integer_as_in_a_program(dtype, value):
+    info = jnp.iinfo(dtype)
+    expected = 0 if np.isnan(value) else int(np.clip(np.trunc(value), info.min, info.max))
+    made = [
+        jnp.array(value, dtype),
+        jnp.array([value], dtype)[0],
+        jnp.array(np.float64(value), dtype),
+        jnp.array(np.array([value]), dtype)[0],
+        jnp.full((), value, dtype),
+        jnp.full_like(jnp.zeros((), dtype), value),
+        lax.convert_element_type(value, dtype),
+        lax.convert_element_type(np.array(value), dtype),
+        jit(lambda: jnp.full((), value, dtype))(),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        if dtype is not jnp.int4:  # which combines with no float
+            made.append(jnp.zeros(1, dtype).at[0].set(value)[0])
+    assert [int(x) for x in made] == [expected] * len(made)
+
+
+MIXED = [
+    ([np.int8(1), 300], OverflowError),
+    ([np.int8([1]), [300]], OverflowError),
+    ([np.uint8(1), -1], OverflowError),
+    ([np.bool_(True), 2**31], OverflowError),
+    ([jnp.int8(1), 300], OverflowError),
+    ([[jnp.uint8(1)], [jnp.uint8(2)], -1], ValueError),
+    ([np.int8(1), 100], np.int8),
+    ([jnp.int8(1), -100], np.int8),
+    ([np.int8(1), 300, 0.5], np.float32),
+]
+
+
+@pytest.mark.parametrize(("items", "expected"), MIXED, ids=str)
+def test_a_python_int_in_a_list_fits_the_dtype_of_the_other_elements(items, expected):
+    if issubclass(expected, Exception):
+        with pytest.raises(expected):
+            jnp.array(items)
+    else:
+        found = jnp.array(items)
+        assert found.dtype == expected
+        np.testing.assert_array_equal(found, np.array([float(v) for v in items]))

@@ -547,6 +547,22 @@ iinfo = ml_dtypes.iinfo
 finfo = ml_dtypes.finfo
 
 
+def as_integers(x: Any, dtype: np.dtype) -> np.ndarray:
+    """Return floats as integers: cut towards zero, at most the limits of the dtype, and 0 for NaN.
+
+    Compiled programs convert in this way. NumPy's result of a NaN, or of a number beyond the limits, depends on the machine.
+    """
+    info = iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    wide = np.asarray(x).astype(np.float64)  # exact for every float type
+    # float(high) may round up to the first value out of range, hence >=.
+    above, below, nan = wide >= float(high), wide <= float(low), np.isnan(wide)
+    carrier = np.dtype(np.int64 if low < 0 else np.uint64)
+    safe = np.where(above | below | nan, 0.0, wide).astype(carrier)
+    out = np.where(above, carrier.type(high), np.where(below, carrier.type(low), safe))
+    return out.astype(dtype) if dtype.isbuiltin == 1 else out.astype(np.int8).astype(dtype)
+
+
 def to_inexact_dtype(dtype: Any) -> Any:
     """Return `dtype` if it is floating or complex; for bool and integers, the default float type."""
     dtype = canonicalize_dtype(dtype, allow_extended_dtype=True)

@@ -61,6 +61,8 @@ def _scalar_as(value, aval: ShapedArray, dtype: np.dtype):
         return value
     if type(value) in _REAL and dtype.kind == "f":
         return np.array(value, dtype)
+    if isinstance(value, (float, np.floating)) and dtypes.is_integer(dtype):
+        return dtypes.as_integers(value, dtype)
     if isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
         return np.asarray(value).astype(dtype)
     return conversions.convert_element_type(value, dtype)

@@ -179,6 +179,8 @@ def _python_scalar(x: Any, dtype: Any) -> np.ndarray:
     with np.errstate(all="ignore"):
         if isinstance(x, complex) and not dtypes.is_inexact(dtype):
             x = x.real
+        if dtypes.is_integer(dtype):
+            return dtypes.as_integers(x, dtype)
         if isinstance(x, complex) and not dtypes.is_complex(dtype):
             warnings.warn(
                 "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=2
@@ -251,6 +253,8 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
                 )
             if all(isinstance(k, type) for k in seen) or len(seen) == 1:
                 return lax.asarray(np.array(x, dtype=dtype))
+            if dtypes.is_integer(dtype):
+                _check_ints(x, dtype)
             return lax.asarray(np.array(x).astype(dtype))
         if dtypes.is_integer(dtype) and not all(k in (int, bool) for k in seen):
             return _from_numpy(np.array(x), dtype, False)
@@ -260,7 +264,18 @@ def _from_sequence(x: Any, dtype: Any) -> Array:
     if len(shapes) > 1:
         raise ValueError(f"jnp.array: elements of a sequence have one shape, got {', '.join(map(str, shapes))}")
     found = lattice.result_type(*parts) if dtype is None else dtype
+    if dtypes.is_integer(found):
+        _check_ints(x, found)
     return lax.stack([lax.convert_to(p, found, False) for p in parts], 0)
+
+
+def _check_ints(x: Any, dtype: np.dtype) -> None:
+    """Raise OverflowError if a Python int in nested sequences, which does not decide the dtype, does not fit it."""
+    for item in x:
+        if type(item) is int:
+            np.asarray(item, dtype)
+        elif isinstance(item, (list, tuple)):
+            _check_ints(item, dtype)
 
 
 # ---- constants ----------------------------------------------------------------------------------------------

@@ -233,6 +233,8 @@ def _values(x: Any, values: Any, name: str) -> Any:
             FutureWarning,
             stacklevel=source.stacklevel(),
         )
+    if isinstance(values, float) and dtypes.is_integer(dtype):
+        return dtypes.as_integers(values, dtype)
     if dtypes.is_python_scalar(values):
         return convert(values, aval, dtype)
     return lax.convert_element_type(values, dtype)

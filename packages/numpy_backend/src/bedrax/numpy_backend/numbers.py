@@ -44,7 +44,7 @@ def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
             source = x.dtype
         if dtypes.is_integer(dtype):
             if dtypes.issubdtype(source, np.floating):
-                return _saturate(x, dtype)
+                return dtypes.as_integers(x, dtype)
             if dtype.isbuiltin != 1:
                 return narrow(x.astype(np.int64), dtype)
             if source.isbuiltin != 1:
@@ -53,15 +53,3 @@ def convert(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
         if source.isbuiltin != 1 and dtype.isbuiltin != 1:
             x = x.astype(np.float32)  # exact for all narrow types
         return x.astype(dtype)
-
-
-def _saturate(x, dtype):
-    info = dtypes.iinfo(dtype)
-    low, high = int(info.min), int(info.max)
-    wide = x.astype(np.float64)  # exact for every float type
-    # float(high) may round up to the first value out of range, hence >=.
-    above, below, nan = wide >= float(high), wide <= float(low), np.isnan(wide)
-    carrier = np.dtype(np.int64 if low < 0 else np.uint64)
-    safe = np.where(above | below | nan, 0.0, wide).astype(carrier)
-    out = np.where(above, carrier.type(high), np.where(below, carrier.type(low), safe))
-    return out.astype(dtype) if dtype.isbuiltin == 1 else out.astype(np.int8).astype(dtype)

@@ -139,6 +139,10 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     dtype = dtypes.explicit_dtype(new_dtype, "convert_element_type")
     if type(operand) is int and isinstance(dtype, np.dtype) and not -(2**31) <= operand < 2**31:
         operand = asarray(_from_long_int(operand, dtype))
+    elif isinstance(operand, (float, np.ndarray, np.floating)) and dtypes.is_integer(dtype):
+        # Without x64, a program would read numbers of 64 bits as float32.
+        if dtypes.is_floating(dtypes.dtype_of(operand)) and getattr(operand, "dtype", None) != np.float32:
+            operand = dtypes.as_integers(operand, dtype)
     aval = aval_of(operand)
     if (
         isinstance(dtype, np.dtype)
