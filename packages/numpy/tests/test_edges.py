@@ -139,3 +139,103 @@ def test_a_python_int_in_a_list_fits_the_dtype_of_the_other_elements(items, expe
         found = jnp.array(items)
         assert found.dtype == expected
         np.testing.assert_array_equal(found, np.array([float(v) for v in items]))
+
+
+FOLDS = [
+    ("logaddexp", np.array([1, 2, 3])),
+    ("logical_xor", np.array([2, 3, 4])),
+    ("logical_xor", np.array([2])),
+    ("logical_and", np.array([2.5, 3, 0])),
+    ("logical_or", np.array([0, 3, 0], np.int8)),
+    ("subtract", np.array([5, 3, 1])),
+]
+
+
+@pytest.mark.parametrize(("name", "x"), FOLDS, ids=str)
+def test_a_fold_has_the_dtype_of_the_results_of_its_function(name, x):
+    ours, theirs = getattr(jnp, name), getattr(np, name)
+    for method, more in (("reduce", ()), ("accumulate", ()), ("reduceat", (np.array([0]),))):
+        found, expected = getattr(ours, method)(x, *more), getattr(theirs, method)(x, *more)
+        assert found.dtype.kind == expected.dtype.kind, method
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_reduceat_with_narrow_positions():
+    x = np.arange(300)
+    np.testing.assert_array_equal(jnp.add.reduceat(x, np.array([0, 10], np.uint8)), np.add.reduceat(x, [0, 10]))
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum"])
+def test_at_of_a_function_of_two_operands_needs_both(name):
+    with pytest.raises(TypeError, match="second"):
+        getattr(jnp, name).at(jnp.arange(3), 0, inplace=False)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint16, np.float32])
+def test_integers_are_divided_by_floats_and_raised_to_them(dtype):
+    x = jnp.array([16, 20], dtype)
+    np.testing.assert_allclose(x.at[0].divide(2.5), [6.4, 20])
+    np.testing.assert_allclose(x.at[0].divide(np.float32(640)), [0.025, 20])
+    np.testing.assert_allclose(x.at[0].power(0.5), [4, 20])
+    np.testing.assert_allclose(x.at[jnp.array([0, 0])].divide([2.5, 2]), [3.2, 20])
+    assert x.at[0].power(2 if dtype != np.int8 else 1).dtype == dtype
+
+
+def test_weights_of_bincount_that_are_booleans_are_counted():
+    x, w = np.array([1, 1, 0]), np.array([True, True, False])
+    np.testing.assert_array_equal(jnp.bincount(x, w), np.bincount(x, w))
+
+
+@pytest.mark.parametrize("discont", [None, 1, 1.5, 2, 2.5, 3.0])
+def test_unwrap_of_integers_has_a_limit_that_is_a_float(discont):
+    p = np.array([0, 2, 4, 9, 7])
+    np.testing.assert_array_equal(jnp.unwrap(p, discont, period=3), np.unwrap(p, discont, period=3))
+
+
+def test_interp_at_nan_is_nan():
+    xp, fp = np.array([1.0, 2, 2]), np.array([1.0, 2, 3])
+    np.testing.assert_array_equal(jnp.interp(np.nan, xp, fp), np.interp(np.nan, xp, fp))
+
+
+@pytest.mark.parametrize("beta", [0, 14, np.float16(14), 50.0, 100.0, 300.0, -100.0])
+def test_kaiser_of_a_large_parameter(beta):
+    np.testing.assert_allclose(jnp.kaiser(7, beta), np.kaiser(7, float(beta)), rtol=1e-4, atol=1e-30)
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0, 0), (3, 2, 0)])
+@pytest.mark.parametrize("order", [None, "fro", "nuc", 1, 2, np.inf])
+def test_norms_of_matrices_without_elements_are_zero(shape, order):
+    found = jnp.linalg.norm(jnp.zeros(shape), order, axis=(-2, -1))
+    np.testing.assert_array_equal(found, np.linalg.norm(np.zeros(shape), order, axis=(-2, -1)))
+
+
+FAR = [2**31 - 1, -(2**31), 2**40, -(2**40), 2**31 - 3]
+
+
+@pytest.mark.parametrize("k", FAR)
+def test_a_diagonal_far_outside(k):
+    x = np.arange(1.0, 13).reshape(3, 4)
+    for kind in (int, np.int64):
+        k = kind(k)
+        for name in ("tril", "triu"):
+            np.testing.assert_array_equal(getattr(jnp, name)(x, k), getattr(np, name)(x, k))
+        np.testing.assert_array_equal(jnp.tri(3, 4, k), np.tri(3, 4, k))
+        np.testing.assert_array_equal(jnp.eye(3, 4, k), np.zeros((3, 4)))
+        assert jnp.diagonal(x, k).shape == (0,) and jnp.trace(x, k) == 0
+    if -(2**31) <= k < 2**31:
+        np.testing.assert_array_equal(jit(lambda k: jnp.tri(3, 4, k))(np.int32(k)), np.tri(3, 4, k))
+        assert jit(jnp.trace)(x, np.int32(k)) == 0 == jit(lambda k: jnp.eye(3, 4, k))(np.int32(k)).sum()
+
+
+def test_the_extreme_position_of_complex_numbers_with_nan_is_that_of_the_first_nan():
+    x = np.array([[1 + 1j, complex(0, np.nan), 5], [complex(np.nan, 0), 2, np.nan], [2, 1j, 1]])
+    for name in ("argmax", "argmin"):
+        np.testing.assert_array_equal(getattr(jnp, name)(x, axis=1), getattr(np, name)(x, axis=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16, np.float32, np.complex64])
+def test_round_to_more_digits_than_a_float_has(dtype):
+    x = jnp.array([1.5, -2.25, 0], dtype)
+    for decimals in (40, 400):
+        np.testing.assert_array_equal(jnp.round(x, decimals), x)
+        np.testing.assert_array_equal(jnp.round(x, -decimals), jnp.zeros(3, dtype))

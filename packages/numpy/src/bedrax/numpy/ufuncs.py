@@ -304,8 +304,9 @@ def _accumulate_with(function: str) -> Callable:
 
 def _at_with(method: str) -> Callable:
     def at(a, indices, b=None):
-        a = asarray(operand(method, a))
-        return getattr(a.at[indices], method)(b) if b is not None else a.at[indices].apply(negative)
+        if b is None:
+            raise TypeError(f"jnp.ufunc.at of a function of two operands needs the second one, b; got None ({method})")
+        return getattr(asarray(operand(method, a)).at[indices], method)(b)
 
     return at
 
@@ -801,6 +802,10 @@ def round(a: ArrayLike, decimals: int = 0, out: Any = None) -> Array:
         return _by_part(lambda v: lax.round(v, _EVEN), x)
     # Powers of ten and products of float16 leave its range soon.
     work = np.dtype(np.float32) if dtypes.itemsize_bits(dtype) <= 16 else None
+
+    if builtins.abs(decimals) > math.log10(dtypes.finfo(work or dtypes.to_real_dtype(dtype)).max):
+        # Numbers of this dtype have no digit there.
+        return lax.asarray(x) if decimals > 0 else lax.mul(x, _constant(x, 0.0))
 
     def one(v):
         kind, weak = aval_of(v).dtype, aval_of(v).weak_type

@@ -10,10 +10,12 @@ import bedrax.numpy as jnp
 import numpy as np
 from bedrax import lax
 from bedrax.core.array import Array
-from bedrax.core.avals import aval_of
+from bedrax.core.avals import ShapeDtypeStruct, aval_of
+from bedrax.core.staging import eval_shape
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.promotion import broadcast, operand
 from bedrax.numpy import creation, manipulation, reductions, selection
+from bedrax.numpy.arguments import counting
 from bedrax.numpy.functional import vectorize
 
 
@@ -137,6 +139,14 @@ class ufunc:
         if self.nout != 1:
             raise ValueError(f"{self.__name__}.{method} folds functions of one result, this one gives {self.nout}")
 
+    def _elements(self, a, dtype):
+        """The elements to fold, in `dtype`; default: the dtype of the function's results, which are folded further."""
+        x = creation.asarray(operand(self.__name__, a), dtype=dtype)
+        if dtype is not None:
+            return x
+        one = ShapeDtypeStruct((), x.dtype)
+        return lax.convert_to(x, eval_shape(self, one, one).dtype, False)
+
     def reduce(
         self,
         a: ArrayLike,
@@ -162,7 +172,7 @@ class ufunc:
         fast = self._fast["reduce"]
         if fast is not None:
             return fast(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
-        x = creation.asarray(operand(self.__name__, a), dtype=dtype)
+        x = self._elements(a, dtype)
         start = self.identity if initial is None else initial
         if where is not None:
             if start is None:
@@ -209,7 +219,7 @@ class ufunc:
         fast = self._fast["accumulate"]
         if fast is not None:
             return fast(a, axis=axis, dtype=dtype)
-        x = creation.asarray(operand(self.__name__, a), dtype=dtype)
+        x = self._elements(a, dtype)
         if axis is None or isinstance(axis, (tuple, list)):
             raise ValueError(f"accumulate does not allow multiple axes, got axis={axis}; pass one integer")
         if not x.ndim:
@@ -275,7 +285,7 @@ class ufunc:
         fast = self._fast["reduceat"]
         if fast is not None:
             return fast(a, indices, axis=axis, dtype=dtype)
-        x = creation.asarray(operand(self.__name__, a), dtype=dtype)
+        x = self._elements(a, dtype)
         starts = creation.asarray(indices)
         if starts.ndim != 1 or isinstance(axis, (tuple, list)) or axis is None:
             raise ValueError(
@@ -283,6 +293,7 @@ class ufunc:
             )
         x = manipulation.moveaxis(x, axis, 0)
         n = x.shape[0]
+        starts = counting(starts, n)
         ends = lax.concatenate([lax.slice_in_dim(starts, 1, None), lax.full((1,), n, starts.dtype)], 0)
         first = x[starts]
         shape = (-1,) + (1,) * (x.ndim - 1)
