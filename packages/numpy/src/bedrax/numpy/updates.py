@@ -116,11 +116,20 @@ class Update:
 
     def divide(self, values: Any, **options: Any) -> Array:
         """``x[idx] / values``; the result is floating. Options as in `set`."""
-        return true_divide(self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options))
+        return true_divide(self.array, self._ones(values).multiply(values, **options))
 
     def power(self, values: Any, **options: Any) -> Array:
         """``x[idx] ** values``. Options as in `set`."""
-        return power(self.array, Update(lax.full_like(self.array, 1), self.index).multiply(values, **options))
+        return power(self.array, self._ones(values).multiply(values, **options))
+
+    def _ones(self, values: Any) -> Update:
+        """Ones of the shape of the array, which `values` multiply. Integers would cut floats."""
+        dtype = self.array.dtype
+        if not dtypes.is_inexact(dtype):
+            values = asarray(values) if isinstance(values, (list, tuple)) else operand("at[]", values, 1)
+            common = lattice.result_type(self.array, values)
+            dtype = common if dtypes.is_inexact(common) else dtype
+        return Update(lax.full_like(self.array, 1, dtype), self.index)
 
 
 def _operation(name: str, doc: str) -> Callable:
