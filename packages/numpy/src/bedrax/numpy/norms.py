@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import bedrax.numpy as jnp
 import numpy as np
-from bedrax.core import dtypes
+from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
@@ -78,6 +79,11 @@ def _vector_norm(x: Array, ord, axes, keepdims) -> Array:
     return jnp.sum(size**p, axis=axes, keepdims=keepdims) ** (1 / p)
 
 
+def _largest(x: Array, **options: Any) -> Array:
+    """The largest of numbers that are not negative; 0 if there is none."""
+    return jnp.max(x, initial=0 if dims.definitely_equal(x.size, 0) else None, **options)
+
+
 def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
     if axes[0] == axes[1]:
         raise ValueError(f"Duplicate axes given: {axes}")
@@ -87,11 +93,11 @@ def _matrix_norm(x: Array, ord, axes, keepdims) -> Array:
         return _root_of_squares(x, axes, keepdims)
     if ord in ("nuc", 2, -2):
         s = factor.svd(jnp.moveaxis(x, axes, (-2, -1)), compute_uv=False)
-        out = jnp.sum(s, axis=-1) if ord == "nuc" else jnp.max(s, axis=-1) if ord == 2 else jnp.min(s, axis=-1)
+        out = jnp.sum(s, axis=-1) if ord == "nuc" else _largest(s, axis=-1) if ord == 2 else jnp.min(s, axis=-1)
         return jnp.expand_dims(out, axes) if keepdims else out
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError(f"Invalid order '{ord}' for matrix norm. Orders are 1, -1, 2, -2, inf, -inf, 'fro' and 'nuc'.")
-    reduce = jnp.max if ord > 0 else jnp.min
+    reduce = _largest if ord > 0 else jnp.min
     out = reduce(total(row if abs(ord) == 1 else column), axis=axes, keepdims=True)
     return out if keepdims else jnp.squeeze(out, axes)
 

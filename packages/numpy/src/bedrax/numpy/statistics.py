@@ -572,6 +572,8 @@ def bincount(
         weights = np.asarray(1, dtypes.default_int_dtype())
     else:
         weights = array("bincount", weights, 1)
+        if dtypes.is_bool(weights.dtype):
+            weights = lax.convert_to(weights, dtypes.default_int_dtype(), False)
         if weights.shape != x.shape:
             raise ValueError(f"shape of weights must match shape of x, got {weights.shape} and {x.shape}")
     at = jnp.maximum(x, 0) if not dtypes.is_bool(x.dtype) else x.astype(dtypes.default_int_dtype())
