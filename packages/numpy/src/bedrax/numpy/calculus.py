@@ -214,7 +214,10 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     if integer:
         ambiguous = ambiguous & (period % 2 == 0)
     rest = jnp.where(ambiguous, half, rest)
-    limit = half if discont is None else jnp.maximum(half, jnp.asarray(discont, p.dtype))
+    limit = half
+    if discont is not None:
+        discont = jnp.ceil(discont) if integer else discont  # integers are below a number if they are below its ceiling
+        limit = jnp.maximum(half, jnp.asarray(discont, p.dtype))
     fix = jnp.where(abs(jumps) < limit, 0, rest - jumps)
     first = lax.slice_in_dim(p, 0, 1, axis=axis)
     return jnp.concatenate([first, lax.slice_in_dim(p, 1, n, axis=axis) + jnp.cumsum(fix, axis=axis)], axis=axis)
@@ -278,7 +281,7 @@ def interp(
         step = x1 - x0
         flat = step == 0  # two samples at one position: the later one counts
         slope = (f1 - f0) / jnp.where(flat, 1, step)
-        out = jnp.where(flat, f1, f0 + (x - x0) * slope)
+        out = jnp.where(flat & (x == x), f1, f0 + (x - x0) * slope)  # NaN stays NaN
     if period is None:
         if not isinstance(left, str):
             out = jnp.where(x < xp[0], fp[0] if left is None else jnp.asarray(left, out.dtype), out)
