@@ -101,9 +101,13 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
     def formula(n, last):
         (shape,) = inexact("kaiser", beta)
+        if dtypes.is_complex(shape.dtype):
+            raise ValueError(f"jnp.kaiser: beta is a real number, got {shape.dtype}")
+        shape = shape.astype(n.dtype)
         half = last / 2
         root = jnp.sqrt(jnp.maximum(1 - ((n - half) / half) ** 2, 0))
-        return (i0(shape * root) / i0(shape)).astype(n.dtype)
+        # The ratio of i0 without overflow: i0(x) is exp(abs(x)) * i0e(x).
+        return lax.bessel_i0e(shape * root) / lax.bessel_i0e(shape) * jnp.exp(abs(shape) * (root - 1))
 
     return _window(M, formula)
 
