@@ -15,7 +15,7 @@ from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.operators import power
 from bedrax.lax.promotion import operand
-from bedrax.numpy.arguments import array, axis_index
+from bedrax.numpy.arguments import array, axis_index, counting
 from bedrax.numpy.creation import asarray, ones, place
 from bedrax.numpy.manipulation import moveaxis, resize
 from bedrax.numpy.searching import nonzero
@@ -24,9 +24,27 @@ if TYPE_CHECKING:
     from bedrax.autodiff.linearization import Node
 
 
-@one_program(static=("shape", "compare", "dtype"))
+def _within(k: Any, rows: Any, columns: Any) -> Any:
+    """The number of a diagonal, as one at the edge of the matrix if it is further away.
+
+    The number of its elements is 0 in both cases, and a sum of a position and this number does not overflow.
+    """
+    if not (type(rows) is int and type(columns) is int):
+        return k
+    if isinstance(k, (int, np.integer)):
+        return max(-rows, min(int(k), columns))
+    k = counting(k, rows, columns)
+    least = 0 if dtypes.is_unsigned_integer(k.dtype) else -rows
+    return lax.clamp(k.dtype.type(least), k, k.dtype.type(columns))
+
+
 def _band(shape: tuple, k: Any, compare: Callable, dtype: Any = np.bool_) -> Any:
-    """``compare(column, row + k)`` at each position of matrices of a shape."""
+    """``compare(row + k, column)`` at each position of matrices of a shape."""
+    return _band_of(shape, _within(k, *shape), compare, dtype)
+
+
+@one_program(static=("shape", "compare", "dtype"))
+def _band_of(shape: tuple, k: Any, compare: Callable, dtype: Any) -> Any:
     kind = positions.dtype_for(*shape)
     with positions.scope(*shape):
         row, column = (lax.broadcasted_iota(kind, shape, d) for d in (0, 1))
@@ -195,6 +213,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         raise ValueError(f"axis1 and axis2 cannot be the same, got {axis1} and {axis2} for shape {x.shape}")
     x = moveaxis(x, (i, j), (-2, -1))
     n, m = x.shape[-2:]
+    offset = _within(offset, n, m)
     length = dims.non_negative(dims.min_dim(n, m - offset) if offset >= 0 else dims.min_dim(n + offset, m))
     dtype = positions.dtype_for(n, m)
     with positions.scope(n, m):
@@ -493,6 +512,7 @@ def masked_diagonal(x: Node | ArrayLike, aval: ShapedArray, axis1: int, axis2: i
     with positions.scope(*sizes):
         row = lax.broadcasted_iota(dtype, aval.shape, axis1)
         column = lax.broadcasted_iota(dtype, aval.shape, axis2)
+        offset = _within(offset, *sizes)
         if not (isinstance(offset, int) and offset == 0):
             row = lax.add(row, lax.convert_element_type(offset, dtype))
         chosen = lax.eq(row, column)
