@@ -18,7 +18,17 @@ from bedrax.core.codes import coded
 from bedrax.core.defining import named
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
-from bedrax.lax.operators import _select, bitwise_and, bitwise_or, equal, less, less_equal, subtract, true_divide
+from bedrax.lax.operators import (
+    _select,
+    bitwise_and,
+    bitwise_or,
+    equal,
+    less,
+    less_equal,
+    not_equal,
+    subtract,
+    true_divide,
+)
 from bedrax.lax.primitives import elementwise as ops
 from bedrax.lax.primitives import reductions as reduce_ops
 from bedrax.lax.promotion import operand
@@ -341,11 +351,12 @@ any: Final = _truth(
 
 
 def _order_of_complex(x, axis: int):
-    """The rank of complex numbers along an axis in their lexicographic order; equal ones have equal ranks."""
+    """The rank of complex numbers along an axis in their lexicographic order; equal ones have equal ranks, NaN has NaN."""
     re, im = lax.expand_dims(lax.real(x), (axis + 1,)), lax.expand_dims(lax.imag(x), (axis + 1,))
     swap = lambda v: lax.transpose(v, [*range(axis), axis + 1, axis, *range(axis + 2, x.ndim + 1)])
     below = bitwise_or(less(swap(re), re), bitwise_and(equal(swap(re), re), less(swap(im), im)))
-    return lax.reduce_sum(lax.convert_element_type(below, np.int32), (axis + 1,))
+    rank = lax.reduce_sum(lax.convert_element_type(below, np.float32), (axis + 1,))
+    return choose_where(bitwise_or(not_equal(lax.real(x), lax.real(x)), not_equal(lax.imag(x), lax.imag(x))), np.float32(np.nan), rank)
 
 
 def _position(name: str, what: str, find: Callable, example: str) -> Callable[..., Array]:
