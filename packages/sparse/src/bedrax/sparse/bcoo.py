@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import operator
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from bedrax.core.array import Array
 from bedrax.core.errors import ConcretizationTypeError
 from bedrax.core.tracing import Tracer
 from bedrax.core.typing import ArrayLike
+from bedrax.numpy.arguments import axis_index
 from bedrax.sparse import elements
 from bedrax.sparse.formats import (
     JAXSparse,
@@ -30,6 +32,7 @@ from bedrax.sparse.formats import (
     SparseEfficiencyWarning,
     SparseInfo,
     composed,
+    counting_dtype,
     mapped_by_batch,
     nfold_vmap,
 )
@@ -137,6 +140,9 @@ class BCOO(JAXSparse):
         super().__init__(args, shape=dims.canonical_shape(shape))
         self.data: Any
         self.data, self.indices = (jnp.asarray(x) for x in args)
+        index_dtype = counting_dtype(self.indices.dtype, dims.size(self.shape))
+        if index_dtype != self.indices.dtype:
+            self.indices = self.indices.astype(index_dtype)
         self.indices_sorted = indices_sorted
         self.unique_indices = unique_indices
         _validate(self)
@@ -190,7 +196,8 @@ class BCOO(JAXSparse):
                 f"matrices of SciPy have no batch or dense dimensions, got {n_batch=}, {n_dense=}"
             )
         mat = mat.tocoo()
-        indices = np.column_stack([mat.row, mat.col]).astype(index_dtype or np.int32)
+        indices = np.column_stack([mat.row, mat.col])
+        indices = indices.astype(counting_dtype(index_dtype or np.int32, math.prod(mat.shape)))
         return cls((mat.data, indices), shape=mat.shape)
 
     @classmethod
@@ -211,7 +218,7 @@ class BCOO(JAXSparse):
             raise ValueError(f"a matrix has no layout {n_batch=}, {n_dense=}")
         if n_sparse == 2:
             rows = np.arange(max(0, -k), max(0, -k, min(N, M - k)))
-            indices = np.stack([rows, rows + k], 1).astype(index_dtype)
+            indices = np.stack([rows, rows + k], 1).astype(counting_dtype(index_dtype, N * M))
             return cls((jnp.ones(len(rows), dtype), indices), shape=(N, M), indices_sorted=True, unique_indices=True)
         return bcoo_fromdense(
             jnp.eye(N, M, k, dtype=dtype), n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
@@ -244,7 +251,7 @@ class BCOO(JAXSparse):
                     " batch, sparse and dense axes apart"
                 )
             axes = range(self.ndim)[::-1]
-        axes = [operator.index(a) % self.ndim for a in axes]
+        axes = [axis_index(a, self.ndim) for a in axes]
         return bcoo_transpose(self, permutation=axes)
 
 
@@ -359,7 +366,11 @@ def bcoo_fromdense(
     if nse is None:
         nse = known_count("bcoo_fromdense", None, count_stored(_nonzero(mat, n_dense), n_batch))
     data, indices = bcoo_fromdense_p.bind(
-        mat, nse=operator.index(nse), n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
+        mat,
+        nse=operator.index(nse),
+        n_batch=n_batch,
+        n_dense=n_dense,
+        index_dtype=counting_dtype(index_dtype, mat.size),
     )
     return BCOO((data, indices), shape=mat.shape, indices_sorted=True, unique_indices=True)
 

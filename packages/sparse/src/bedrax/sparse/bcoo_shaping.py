@@ -15,9 +15,10 @@ import bedrax.numpy as jnp
 from bedrax import lax
 from bedrax.core.public import public
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, GatherScatterMode
+from bedrax.numpy.arguments import axis_index
 from bedrax.sparse import elements
 from bedrax.sparse.bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose, bcoo_update_layout, index_dtype_of
-from bedrax.sparse.formats import nfold_vmap
+from bedrax.sparse.formats import counting_dtype, nfold_vmap
 
 __all__ = [
     "bcoo_broadcast_in_dim",
@@ -59,7 +60,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
       >>> sparse.bcoo_reduce_sum(m, axes=(0,)).todense()
       Array([3., 6.], dtype=float32)
     """
-    axes = sorted({operator.index(a) % mat.ndim for a in axes})
+    axes = sorted({axis_index(a, mat.ndim) for a in axes})
     b, e = _edges(mat)
     batch = [a for a in axes if a < b]
     sparse = [a - b for a in axes if b <= a < e]
@@ -110,7 +111,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
       >>> sparse.bcoo_squeeze(m, dimensions=(0,)).shape
       (2,)
     """
-    dimensions = sorted({operator.index(d) % arr.ndim for d in dimensions})
+    dimensions = sorted({axis_index(d, arr.ndim) for d in dimensions})
     if any(arr.shape[d] != 1 for d in dimensions):
         raise ValueError(f"squeeze drops dimensions of size 1, got {dimensions} of shape {arr.shape}")
     batch = tuple(d for d in dimensions if d < arr.n_batch)
@@ -160,7 +161,7 @@ def bcoo_broadcast_in_dim(
         last = len(shape)  # a new sparse dimension of size 1 costs less than a dense one
     n_batch, n_dense = first, len(shape) - last
     back = {p: i for i, p in enumerate(places)}
-    data, indices = mat.data, mat.indices
+    data, indices = mat.data, mat.indices.astype(counting_dtype(mat.indices.dtype, math.prod(shape)))
     ones = [1] * (n_batch - b)
     data = data.reshape(*_spread(data.shape[:b], places[:b], n_batch), *data.shape[b:]) if ones else data
     indices = indices.reshape(*_spread(indices.shape[:b], places[:b], n_batch), *indices.shape[b:]) if ones else indices
@@ -221,7 +222,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     if not operands or not all(isinstance(op, BCOO) for op in operands):
         raise ValueError("bcoo_concatenate takes one BCOO array at least, and nothing else")
     first = operands[0]
-    dimension = operator.index(dimension) % first.ndim
+    dimension = axis_index(dimension, first.ndim)
     if any((op.n_batch, op.n_sparse, op.n_dense) != (first.n_batch, first.n_sparse, first.n_dense) for op in operands):
         raise NotImplementedError(f"bcoo_concatenate of arrays of different layouts: {operands}")
     if any(
@@ -232,7 +233,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     shape = list(first.shape)
     shape[dimension] = sum(op.shape[dimension] for op in operands)
     b, e = _edges(first)
-    dtype = index_dtype_of(operands)
+    dtype = counting_dtype(index_dtype_of(operands), math.prod(shape))
     joined = jnp.concatenate
     if dimension < b:
         nse = max(op.nse for op in operands)
@@ -445,7 +446,7 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
       Array([3., 2., 0.], dtype=float32)
     """
     b, e = _edges(operand)
-    dimensions = [operator.index(d) % operand.ndim for d in dimensions]
+    dimensions = [axis_index(d, operand.ndim) for d in dimensions]
     batch = [d for d in dimensions if d < b]
     data = jnp.flip(operand.data, (*batch, *(d - e + b + 1 for d in dimensions if d >= e)))
     indices = jnp.flip(operand.indices, batch)

@@ -20,7 +20,7 @@ from bedrax.core.public import public
 from bedrax.core.typing import ArrayLike, Shape
 from bedrax.sparse import bcoo, bcoo_products, bcoo_shaping
 from bedrax.sparse.bcoo import BCOO
-from bedrax.sparse.formats import JAXSparse, SparseInfo, composed, mapped_by_batch, nfold_vmap
+from bedrax.sparse.formats import JAXSparse, SparseInfo, composed, counting_dtype, mapped_by_batch, nfold_vmap
 
 __all__ = [
     "BCSR",
@@ -121,9 +121,10 @@ class BCSR(JAXSparse):
             raise NotImplementedError(f"BCSR has two sparse dimensions, got {arr}")
         arr = arr.sort_indices()
         rows = arr.sparse_shape[0]
-        indptr = nfold_vmap(lambda i: _pointers(i, rows), arr.n_batch)(arr.indices)
+        indices = arr.indices.astype(counting_dtype(arr.indices.dtype, arr.nse))
+        indptr = nfold_vmap(lambda i: _pointers(i, rows), arr.n_batch)(indices)
         return cls(
-            (arr.data, arr.indices[..., 1], indptr),
+            (arr.data, indices[..., 1], indptr),
             shape=arr.shape,
             indices_sorted=True,
             unique_indices=arr.unique_indices,
@@ -137,7 +138,7 @@ class BCSR(JAXSparse):
                 f"matrices of SciPy have no batch or dense dimensions, got {n_batch=}, {n_dense=}"
             )
         mat = mat.tocsr()
-        dtype = index_dtype or np.int32
+        dtype = counting_dtype(index_dtype or np.int32, *mat.shape, mat.nnz)
         return cls((mat.data, mat.indices.astype(dtype), mat.indptr.astype(dtype)), shape=mat.shape)
 
     @classmethod

@@ -15,7 +15,7 @@ from bedrax.core import dtypes
 from bedrax.sparse import elements
 from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.bcsr import BCSR
-from bedrax.sparse.formats import JAXSparse, nfold_vmap
+from bedrax.sparse.formats import JAXSparse, counting_dtype, nfold_vmap
 from bedrax.sparse.matrices import COO, CSC, CSR
 
 __all__ = ["empty", "eye", "random_bcoo"]
@@ -122,7 +122,7 @@ def random_bcoo(
     count = int(nse * size) if isinstance(nse, float) and nse < 1 else operator.index(int(nse))
     if count < 0 or (unique_indices and count > size):
         raise ValueError(f"nse={nse} unique elements of the {size} of shape {sparse}")
-    dtype_of_indices = np.dtype(indices_dtype or np.int32)
+    dtype_of_indices = counting_dtype(indices_dtype or np.int32, math.prod(shape))
     key, data_key = random.split(key)
 
     def draw(key):

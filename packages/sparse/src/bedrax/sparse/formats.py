@@ -16,7 +16,7 @@ from bedrax.batching import vmap
 from bedrax.batching.api import Vmappable, vmappable
 from bedrax.batching.tables import batch_rules
 from bedrax.batching.trace import batch_flat
-from bedrax.core import staging
+from bedrax.core import dtypes, staging
 from bedrax.core.avals import aval_of
 from bedrax.core.tracing import Primitive
 from bedrax.core.typing import T
@@ -339,6 +339,15 @@ def composed(name: str, fun: Callable[..., Any], multiple_results: bool = False)
 
     decompositions.add(prim, lambda *xs, **params: flat(params)(*xs) if multiple_results else fun(*xs, **params))
     return prim
+
+
+def counting_dtype(dtype: Any, *sizes: Any) -> np.dtype:
+    """The dtype of indices up to these sizes: `dtype`, or int32 if it is too narrow. The sizes themselves mark padding."""
+    dtype = np.dtype(dtype)
+    if not dtypes.is_integer(dtype) or dtype.itemsize >= 4:
+        return dtype
+    limit = dtypes.iinfo(dtype).max
+    return dtype if all(type(n) is int and n <= limit for n in sizes) else np.dtype(np.int32)
 
 
 def shape_of(x: Any) -> Shape:
