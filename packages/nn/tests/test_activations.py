@@ -211,3 +211,16 @@ def test_results_of_python_numbers_are_weakly_typed(name):
     half = f(np.float16(2))
     assert half.dtype == np.float16 and not half.aval.weak_type
     np.testing.assert_allclose(f(2.0), f(np.float32(2)))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32])
+@pytest.mark.parametrize("count", [4, 128, 256, 300, 1000])
+def test_one_hot_of_narrow_integers_has_one_class(dtype, count):
+    x = np.array([0, 3, 100], dtype)
+    np.testing.assert_array_equal(nn.one_hot(jnp.asarray(x), count), np.arange(count) == x[:, None])
+    assert not np.any(nn.one_hot(jnp.array([-1], np.int8), count))
+
+
+def test_standardize_of_nearly_equal_numbers_is_finite():
+    x = np.array([4097.1, 4097.1, 4097.2], np.float32)  # by rounding, the mean of squares is below the square of the mean
+    assert np.all(np.isfinite(nn.standardize(x)))

@@ -68,3 +68,37 @@ def test_cosine_transforms_of_short_floats_of_nothing_and_over_no_axes(name):
     if name.endswith("n"):
         alone = transform(np.float32(2))
         assert type(alone) is type(jnp.zeros(())) and float(alone) == 2
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+@pytest.mark.parametrize("mode", ["constant", "nearest", "wrap", "mirror", "reflect"])
+def test_coordinates_of_narrow_integers_reach_along_a_longer_axis(dtype, mode):
+    image, at = np.arange(300.0, dtype=np.float32), np.array([0, 100, 127], dtype)
+    np.testing.assert_array_equal(bs.ndimage.map_coordinates(image, [jnp.asarray(at)], 1, mode), image[at])
+
+
+def test_a_grid_has_the_precision_of_its_points():
+    points, values = np.arange(300.0, dtype=np.float32), np.arange(300.0)
+    for dtype in (jnp.bfloat16, np.float16, np.complex64):
+        of = bs.interpolate.RegularGridInterpolator((jnp.asarray(points),), jnp.asarray(values, dtype))
+        assert of.grid[0].dtype == np.float32
+        close(np.asarray(of(jnp.array([3.25, 129.5]))).real, [3.25, 129.5])
+
+
+def test_detrend_of_no_elements():
+    assert bs.signal.detrend(jnp.zeros((2, 0))).shape == (2, 0)
+
+
+def test_minimize_names_an_unknown_option():
+    with pytest.raises(TypeError, match="options of 'BFGS' are maxiter.*got disp"):
+        bs.optimize.minimize(lambda x: x @ x, jnp.ones(2), method="BFGS", options={"disp": True})
+
+
+DISCRETE = {"bernoulli": (0.5,), "binom": (3, 0.5), "geom": (0.5,), "poisson": (2.0,), "nbinom": (3, 0.5)}
+
+
+@pytest.mark.parametrize("name", [*DISCRETE, "betabinom"])
+def test_the_probability_of_nan_is_nan(name):
+    args = DISCRETE.get(name, (3, 1.0, 1.0))
+    for function in ("pmf", "logpmf"):
+        close(getattr(getattr(bs.stats, name), function)(np.nan, *args), getattr(getattr(st, name), function)(np.nan, *args))

@@ -22,7 +22,7 @@ from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
 from bedrax.lax.choices import one_of
 from bedrax.nn import flags
-from bedrax.numpy.arguments import array, axes_tuple, axis_index, inexact, mask_of
+from bedrax.numpy.arguments import array, axes_tuple, axis_index, counting, inexact, mask_of
 
 __all__ = [
     "celu",
@@ -581,7 +581,10 @@ def standardize(
     if variance is None:
         square = lambda v: jnp.real(v * jnp.conj(v)) if dtypes.is_complex(v.dtype) else v * v
         mean = jnp.asarray(mean)
-        variance = average(square(x)) - square(mean) if algorithm == "fast" else average(square(x - mean))
+        if algorithm == "fast":  # by rounding, the difference may be negative
+            variance = jnp.maximum(average(square(x)) - square(mean), 0)
+        else:
+            variance = average(square(x - mean))
     return (x - mean) * lax.rsqrt(jnp.asarray(variance + epsilon, x.dtype))
 
 
@@ -627,5 +630,7 @@ def _one_hot(x, num_classes, dtype, axis):
     place = axis_index(place, x.ndim + 1)
     shape = (*x.shape[:place], num_classes, *x.shape[place:])
     others = [d for d in range(len(shape)) if d != place]
+    if dtypes.is_integer(x.dtype):
+        x = counting(x, num_classes)
     classes = lax.broadcasted_iota(x.dtype if dtypes.is_integer(x.dtype) else np.int32, shape, place)
     return lax.convert_to(jnp.equal(lax.broadcast_in_dim(x, shape, others), classes), dtype)

@@ -13,7 +13,7 @@ from bedrax.core import dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike
-from bedrax.numpy.arguments import array
+from bedrax.numpy.arguments import array, counting
 
 __all__ = ["map_coordinates"]
 
@@ -48,6 +48,7 @@ def _map_coordinates(image, coordinates, cval, *, order, mode):
     choices = []
     for x, size in zip(coordinates, image.shape, strict=True):
         if dtypes.is_integer(x.dtype):
+            x = counting(x, 2 * size)  # `reflect` computes with twice the size
             corners = [(x, None)]
         elif order == 0:
             corners = [(jnp.floor(x + 0.5).astype(np.int32), None)]
