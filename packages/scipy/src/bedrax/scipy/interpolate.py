@@ -62,8 +62,9 @@ class RegularGridInterpolator:
                 raise ValueError(f"there are {p.shape[0]} points and {values.shape[i]} values in dimension {i}")
             if p.shape[0] < 2:
                 raise ValueError(f"there must be at least two points in dimension {i}")
-            grid.append(p.astype(values.dtype))
-        self.grid: tuple[Any, ...] = tuple(grid)
+            grid.append(p)
+        # Places have the precision of the points, and are real, whatever the values are.
+        self.grid: tuple[Any, ...] = tuple(inexact("RegularGridInterpolator", *grid))
         self.values = values
         self.method = method
         self.bounds_error = bounds_error

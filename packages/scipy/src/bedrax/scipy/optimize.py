@@ -21,6 +21,7 @@ from bedrax.numpy.arguments import inexact
 
 __all__ = ["OptimizeResults", "minimize"]
 
+_OPTIONS = ("maxiter", "norm", "gtol", "line_search_maxiter")
 CONVERGED, OUT_OF_STEPS, LINE_SEARCH_FAILED = 0, 1, 3
 
 
@@ -223,6 +224,9 @@ def minimize(
     if dtypes.is_complex(x0.dtype):
         raise TypeError("minimize: x0 must be real")
     options = dict(options or {})
+    unknown = set(options) - set(_OPTIONS)
+    if unknown:
+        raise TypeError(f"minimize: the options of 'BFGS' are {', '.join(_OPTIONS)}, got {', '.join(sorted(unknown))}")
     if tol is not None:
         options["gtol"] = tol
     return _bfgs(lambda x: fun(x, *args), x0, **options)

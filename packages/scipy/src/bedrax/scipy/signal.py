@@ -274,6 +274,8 @@ def detrend(
     cuts = sorted({0, n, *np.atleast_1d(bp).tolist()})
     if cuts[0] < 0 or cuts[-1] > n:
         raise ValueError(f"detrend: breakpoints are in [0, {n}], the length of the axis; got {bp}")
+    if not n:
+        return data
     x = jnp.moveaxis(data, axis, -1)
     pieces = [_without_line(x[..., a:b]) for a, b in itertools.pairwise(cuts)]
     return jnp.moveaxis(jnp.concatenate(pieces, axis=-1) if len(pieces) > 1 else pieces[0], -1, axis)
