@@ -102,3 +102,18 @@ def test_places_are_not_rounded_to_short_floats():
         picture, (3, 4), (0, 1), scale.astype(jnp.bfloat16), moved.astype(jnp.bfloat16), "linear"
     )
     assert np.any(np.asarray(expected)) and np.allclose(short, expected, atol=0.05)
+
+
+def test_wrong_dimensions_and_scales_are_refused():
+    picture, two = jnp.ones((2, 2)), jnp.full(2, 2.0)
+    for dims, scale, moved in (
+        ((0, 3), two, jnp.zeros(2)),
+        ((0, 0), two, jnp.zeros(2)),
+        ((0, 1), two[:1], jnp.zeros(2)),
+        ((0, 1), two, jnp.zeros(1)),
+        ((0, 1), 2.0, jnp.zeros(2)),
+    ):
+        with pytest.raises(ValueError, match="out of bounds|duplicate|one element per"):
+            image.scale_and_translate(picture, (4, 4), dims, scale, moved, "linear")
+    found = image.scale_and_translate(picture, (4, 4), (0, -1), two, jnp.zeros(2), "linear")
+    np.testing.assert_array_equal(found, image.scale_and_translate(picture, (4, 4), (0, 1), two, jnp.zeros(2), "linear"))

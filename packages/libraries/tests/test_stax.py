@@ -40,3 +40,12 @@ def test_values():
     np.testing.assert_allclose(kept[kept != 0], 2 * X[kept != 0])
     with pytest.raises(ValueError, match="give its apply_fun a key, apply_fun"):
         LAYERS["dropout"][1]((), X)
+
+
+def test_batch_norm_over_axes_counted_from_the_end():
+    init, apply = stax.BatchNorm(axis=(0, 1, -2))
+    shape, params = init(random.key(0), X.shape)
+    expected_init, expected_apply = stax.BatchNorm(axis=(0, 1, 2))
+    _, expected = expected_init(random.key(0), X.shape)
+    assert shape == X.shape and [p.shape for p in params] == [p.shape for p in expected] == [(3,), (3,)]
+    np.testing.assert_array_equal(apply(params, X), expected_apply(expected, X))

@@ -83,3 +83,8 @@ def test_delta_orthogonal():
 def test_errors(init, shape, text):
     with pytest.raises(ValueError, match=text):
         init(KEY, shape)
+
+
+def test_orthogonal_refuses_a_column_axis_beyond_the_rank():
+    with pytest.raises(ValueError, match="column_axis=5"):
+        initializers.orthogonal(column_axis=5)(random.key(0), (2, 2))

@@ -18,7 +18,7 @@ from bedrax import numpy as jnp
 from bedrax.core import dims, dtypes
 from bedrax.core.array import Array
 from bedrax.core.one_program import one_program
-from bedrax.numpy.arguments import array
+from bedrax.numpy.arguments import array, axes_tuple
 
 
 class ResizeMethod(enum.Enum):
@@ -178,7 +178,7 @@ def scale_and_translate(
     if method not in _KERNELS:
         what = "Nearest neighbor" if method is ResizeMethod.NEAREST else "Area"
         raise ValueError(f"{what} resampling is not currently supported for scale_and_translate.")
-    spatial_dims = [d % image.ndim for d in spatial_dims]
+    spatial_dims = axes_tuple(tuple(spatial_dims), image.ndim)
     for i, (a, b) in enumerate(zip(image.shape, shape, strict=True)):
         if i not in spatial_dims and not dims.same_dim(a, b):
             raise ValueError(
@@ -187,6 +187,11 @@ def scale_and_translate(
     (image,) = _inexact(image)
     # Positions in the image need at least the precision of float32.
     scale, translation = (x.astype(np.float32) if x.dtype.itemsize < 4 else x for x in _inexact(scale, translation))
+    for name, x in (("scale", scale), ("translation", translation)):
+        if x.shape != (len(spatial_dims),):
+            raise ValueError(
+                f"scale_and_translate: {name} has one element per spatial dimension, {len(spatial_dims)}; got shape {x.shape}"
+            )
     matrices = {
         d: _weights(image.shape[d], shape[d], scale[i], translation[i], _KERNELS[method], antialias)
         for i, d in enumerate(spatial_dims)

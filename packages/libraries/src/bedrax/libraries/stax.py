@@ -209,9 +209,11 @@ def BatchNorm(
       >>> y.mean().round(3), y.std().round(2)
       (Array(0., dtype=float32), Array(1., dtype=float32))
     """
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    places = lambda rank: tuple(a + rank if a < 0 else a for a in given)
 
     def init(rng, input_shape):
+        axes = places(len(input_shape))
         shape = tuple(n for i, n in enumerate(input_shape) if i not in axes)
         key_beta, key_gamma = random.split(rng)
         beta = beta_init(key_beta, shape) if center else ()
@@ -220,6 +222,7 @@ def BatchNorm(
 
     def apply(params, x, **kwargs):
         beta, gamma = params
+        axes = places(jnp.ndim(x))
         broadcast = tuple(None if i in axes else slice(None) for i in range(jnp.ndim(x)))
         out = nn.standardize(x, axis=axes, epsilon=epsilon)
         if scale:

@@ -397,7 +397,8 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> 
     def make(key, shape, dtype):
         if len(shape) < 2:
             raise ValueError(f"orthogonal makes matrices, got shape {shape}")
-        n = shape[column_axis]
+        (axis,) = _axes(column_axis, len(shape), "column_axis")
+        n = shape[axis]
         m = math.prod(shape) // n if n else 0
         long, short = max(m, n), min(m, n)
         q, r = jnp.linalg.qr(random.normal(key, (long, short), dtype))
@@ -407,7 +408,6 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> 
         q = q * (diagonal / jnp.where(size == 0, 1, size).astype(dtype))[None, :]
         if m < n:
             q = q.T
-        (axis,) = _axes(column_axis, len(shape), "column_axis")
         q = q.reshape(*(s for d, s in enumerate(shape) if d != axis), n)
         return jnp.moveaxis(q, -1, axis) * jnp.asarray(scale, dtype)
 
