@@ -1,5 +1,6 @@
 """`convert`: gradients, unknown dimensions, variables, saved models, TFLite, 64-bit types."""
 
+import enum
 import os
 from pathlib import Path
 
@@ -431,3 +432,18 @@ def test_jitted_functions_are_compiled_on_request():
         np.testing.assert_allclose(y, 2 * np.sin(x), rtol=1e-6)
         np.testing.assert_allclose(tape.gradient(y, x), 2 * np.cos(x), rtol=1e-6)
         np.testing.assert_allclose(f(x), 2 * np.sin(x), rtol=1e-6)
+
+
+def test_a_number_of_a_subclass_of_int_is_a_number():
+    class Level(enum.IntEnum):
+        HIGH = 3
+
+    found = _convert(lambda x: x + 1)(Level.HIGH)
+    assert found.dtype == tf.int32 and int(found) == 4
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_cube_root_of_a_subnormal_number_is_finite(compiled):
+    x = np.array([1e-40, -1e-40, 0, 1e-38, 8], F32)
+    found = tf.function(_convert(lax.cbrt), autograph=False, jit_compile=compiled)(x)
+    np.testing.assert_allclose(found, np.cbrt(x), rtol=1e-5, atol=1e-12)

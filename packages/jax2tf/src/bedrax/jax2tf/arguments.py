@@ -85,8 +85,9 @@ def to_tensor(x: Any) -> Argument:
         wanted = tf_dtype(dtype)
         return Argument(tf.cast(x, wanted) if x.dtype != wanted else x, dtype)
     if dtypes.is_python_scalar(x):
-        dtype = dtypes.python_scalar_dtype(type(x))
-        return Argument(tf.constant(x, dtype=tf_dtype(dtype)), dtype)
+        kind = dtypes.scalar_type_of(x)  # of a subclass, such as an enum.IntEnum, too
+        dtype = dtypes.python_scalar_dtype(kind)
+        return Argument(tf.constant(kind(x), dtype=tf_dtype(dtype)), dtype)
     if dtypes.is_extended(getattr(x, "dtype", None)):
         return Argument(tf.constant(np.asarray(x.dtype.physical_value(x))), x.dtype)
     x = np.asarray(x)
