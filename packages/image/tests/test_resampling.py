@@ -116,4 +116,6 @@ def test_wrong_dimensions_and_scales_are_refused():
         with pytest.raises(ValueError, match="out of bounds|duplicate|one element per"):
             image.scale_and_translate(picture, (4, 4), dims, scale, moved, "linear")
     found = image.scale_and_translate(picture, (4, 4), (0, -1), two, jnp.zeros(2), "linear")
-    np.testing.assert_array_equal(found, image.scale_and_translate(picture, (4, 4), (0, 1), two, jnp.zeros(2), "linear"))
+    np.testing.assert_array_equal(
+        found, image.scale_and_translate(picture, (4, 4), (0, 1), two, jnp.zeros(2), "linear")
+    )

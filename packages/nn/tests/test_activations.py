@@ -222,5 +222,7 @@ def test_one_hot_of_narrow_integers_has_one_class(dtype, count):
 
 
 def test_standardize_of_nearly_equal_numbers_is_finite():
-    x = np.array([4097.1, 4097.1, 4097.2], np.float32)  # by rounding, the mean of squares is below the square of the mean
+    x = np.array(
+        [4097.1, 4097.1, 4097.2], np.float32
+    )  # by rounding, the mean of squares is below the square of the mean
     assert np.all(np.isfinite(nn.standardize(x)))

@@ -91,7 +91,9 @@ def test_least_squares_of_a_matrix_of_zeros_are_zeros():
 def test_a_nan_is_in_one_set_only(pair):
     a, b = map(np.array, pair)
     np.testing.assert_array_equal(jnp.setxor1d(a, b), np.setxor1d(a, b))
-    np.testing.assert_array_equal(jit(lambda a, b: jnp.setxor1d(a, b, size=4, fill_value=9))(a, b)[: len(np.setxor1d(a, b))], np.setxor1d(a, b))
+    np.testing.assert_array_equal(
+        jit(lambda a, b: jnp.setxor1d(a, b, size=4, fill_value=9))(a, b)[: len(np.setxor1d(a, b))], np.setxor1d(a, b)
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, jnp.int4])

@@ -101,4 +101,7 @@ DISCRETE = {"bernoulli": (0.5,), "binom": (3, 0.5), "geom": (0.5,), "poisson": (
 def test_the_probability_of_nan_is_nan(name):
     args = DISCRETE.get(name, (3, 1.0, 1.0))
     for function in ("pmf", "logpmf"):
-        close(getattr(getattr(bs.stats, name), function)(np.nan, *args), getattr(getattr(st, name), function)(np.nan, *args))
+        close(
+            getattr(getattr(bs.stats, name), function)(np.nan, *args),
+            getattr(getattr(st, name), function)(np.nan, *args),
+        )

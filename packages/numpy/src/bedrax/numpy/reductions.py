@@ -356,7 +356,9 @@ def _order_of_complex(x, axis: int):
     swap = lambda v: lax.transpose(v, [*range(axis), axis + 1, axis, *range(axis + 2, x.ndim + 1)])
     below = bitwise_or(less(swap(re), re), bitwise_and(equal(swap(re), re), less(swap(im), im)))
     rank = lax.reduce_sum(lax.convert_element_type(below, np.float32), (axis + 1,))
-    return choose_where(bitwise_or(not_equal(lax.real(x), lax.real(x)), not_equal(lax.imag(x), lax.imag(x))), np.float32(np.nan), rank)
+    return choose_where(
+        bitwise_or(not_equal(lax.real(x), lax.real(x)), not_equal(lax.imag(x), lax.imag(x))), np.float32(np.nan), rank
+    )
 
 
 def _position(name: str, what: str, find: Callable, example: str) -> Callable[..., Array]:

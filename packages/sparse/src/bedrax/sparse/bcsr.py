@@ -124,10 +124,7 @@ class BCSR(JAXSparse):
         indices = arr.indices.astype(counting_dtype(arr.indices.dtype, arr.nse))
         indptr = nfold_vmap(lambda i: _pointers(i, rows), arr.n_batch)(indices)
         return cls(
-            (arr.data, indices[..., 1], indptr),
-            shape=arr.shape,
-            indices_sorted=True,
-            unique_indices=arr.unique_indices,
+            (arr.data, indices[..., 1], indptr), shape=arr.shape, indices_sorted=True, unique_indices=arr.unique_indices
         )
 
     @classmethod

@@ -87,7 +87,9 @@ def _exp2(x):
 def _cbrt(x):
     """The power 1/3, and one step of Newton's method, which corrects the rounding error."""
     y = tf.sign(x) * tf.pow(tf.abs(x), scalar(1 / 3, x))
-    finite = tf.logical_and(tf.math.is_finite(x), tf.not_equal(y, 0))  # the root of a subnormal number may be flushed to 0
+    finite = tf.logical_and(
+        tf.math.is_finite(x), tf.not_equal(y, 0)
+    )  # the root of a subnormal number may be flushed to 0
     safe = tf.where(finite, y, scalar(1, x))
     return tf.where(finite, y - (y - x / (safe * safe)) * scalar(1 / 3, x), y)
 
