@@ -8,6 +8,7 @@ import numpy as np
 
 import bedrax.numpy as jnp
 from bedrax import lax
+from bedrax.core import dtypes
 from bedrax.core.jitting import jit, jit_p
 from bedrax.lax.primitives import (
     calls,
@@ -37,7 +38,7 @@ def _merged(mat: BCOO) -> BCOO:
 
 # ---- elementwise functions of one operand with f(0) == 0
 
-LINEAR = (ew.neg_p, ew.real_p, ew.imag_p, ew.conj_p, ew.copy_p, conversions.convert_element_type_p)
+LINEAR = (ew.neg_p, ew.real_p, ew.imag_p, ew.conj_p, ew.copy_p)
 NOT_LINEAR = (
     ew.abs_p,
     ew.asin_p,
@@ -71,6 +72,14 @@ for _prim in LINEAR:
     _elementwise(_prim, True)
 for _prim in NOT_LINEAR:
     _elementwise(_prim, False)
+
+
+@sparse_rules.rule(conversions.convert_element_type_p)
+def _convert(mat, *, new_dtype, weak_type):
+    if not dtypes.is_inexact(new_dtype):  # a fraction is cut, and the sum of elements that are not 0 may be 0
+        mat = _merged(mat)
+    data = conversions.convert_element_type_p.bind(mat.data, new_dtype=new_dtype, weak_type=weak_type)
+    return _with_data(mat, data)
 
 
 @sparse_rules.rule(ew.integer_pow_p)
@@ -120,6 +129,7 @@ def _div(x, y):
             "Division by a sparse array is not implemented because it would result in dense output. If this is your intent,"
             " use sparse.todense() to convert your arguments to a dense array."
         )
+    x = x if dtypes.is_inexact(x.dtype) else _merged(x)  # a quotient of integers is cut
     there = _with_data(x, jnp.ones_like(x.data))
     divisors = bcoo_products.bcoo_multiply_dense(there, y)
     return _with_data(x, x.data / divisors if jnp.issubdtype(x.dtype, np.inexact) else lax.div(x.data, divisors))

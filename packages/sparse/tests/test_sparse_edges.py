@@ -1,12 +1,12 @@
-"""Indices of narrow dtypes count to the size of the array, and axes are within its rank."""
+"""Sparse arrays at the edges: narrow indices, wrong axes, elements with one index."""
 
 import numpy as np
 import pytest
 import scipy.sparse
 
 import bedrax.numpy as jnp
-from bedrax import random
-from bedrax.sparse import bcoo, bcoo_shaping, creation
+from bedrax import lax, random
+from bedrax.sparse import bcoo, bcoo_shaping, creation, transform
 from bedrax.sparse.bcoo import BCOO
 from bedrax.sparse.bcsr import BCSR
 
@@ -51,3 +51,12 @@ def test_an_axis_beyond_the_rank_is_refused():
     ):
         with pytest.raises(ValueError, match="out of bounds"):
             wrong()
+
+
+def test_duplicates_are_added_before_a_conversion_or_division_that_cuts():
+    twice = lambda *data: BCOO((jnp.array(data), jnp.zeros((2, 1), np.int32)), shape=(1,))
+    assert twice(0.6, 0.6).astype(int).todense() == 1
+    assert not twice(1, -1).astype(bool).todense()
+    assert twice(0.5, 0.5).astype(jnp.bfloat16).todense() == 1
+    divided = transform.sparsify(lambda x: lax.div(x, jnp.array([2])))(twice(1, 1))
+    assert divided.todense() == 1
