@@ -100,7 +100,7 @@ def reached(names):
 
 @pytest.mark.parametrize("folder", TABLES)
 def test_the_tests_of_a_package_import_only_what_it_brings(folder):
-    """So `nox -s isolated`, which runs them beside the declared requirements only, can import them."""
+    """So `nox -s isolated`, which runs them with the declared requirements alone, can import them."""
     table = TABLES[folder]
     group = [r for r in table.get("dependency-groups", {}).get("test", ()) if isinstance(r, str)]
     brought = reached(map(module, (table["project"]["name"], *group)))
