@@ -429,7 +429,7 @@ def test_named_scopes_do_not_change_values(wrap):
     ("solve", "name"),
     [
         (lambda a: linalg.triangular_solve(a, np.ones((2, 2), np.float32), left_side=True), "triangular_solve"),
-        (lambda a: linalg.tridiagonal_solve(a[0], a[0] + 1, a[1], np.ones((2, 2), np.float32)), "tridiagonal_solve"),
+        (lambda a: linalg.tridiagonal_solve(a, a, a, np.ones((2, 2), np.float32)), "tridiagonal_solve"),
     ],
 )
 def test_solves_are_not_transposed_by_their_matrix(solve, name):

@@ -636,21 +636,23 @@ def test_an_operation_is_noted_for_the_active_executor_only():
         executors.install(None)
 
 
-def test_an_observer_chooses_no_executor():
+def test_an_observer_chooses_no_executor(monkeypatch):
     """The executor that evaluated was kept as if the user had chosen it: a backend of a higher rank had no effect."""
-    observer = lambda *operation: None
-    chosen = executors._chosen
+    chosen, observer = executors._chosen, lambda *operation: None
     executors.install(None)
-    before, better = executors.get(), executors.Executor()
-    better.rank = before.rank + 1
+    monkeypatch.setattr(executors, "_provided", {})
+    first, better = executors.Executor(), executors.Executor()
+    first.rank, better.rank = 10**6, 10**6 + 1
     try:
+        executors.provide(first)
+        assert executors.get() is first
         executors.observe(observer)
         executors.observe(observer, False)
-        assert executors.get() is before
+        assert executors.get() is first
         executors.provide(better)
         assert executors.get() is better
     finally:
-        executors._provided.pop(better.rank, None)
+        executors._provided.clear()
         executors.install(chosen)
 
 

@@ -99,7 +99,7 @@ def _weights(size, out_size, scale, translation, kernel: Callable, antialias: bo
     inverse = 1 / scale
     width = jnp.maximum(inverse, 1) if antialias else jnp.ones_like(inverse)
     centers = (jnp.arange(out_size, dtype=dtype) + 0.5 - translation) * inverse - 0.5
-    distance = jnp.abs(centers[:, None] - jnp.arange(size, dtype=dtype)) / width
+    distance = jnp.abs(centers[:, None] - jnp.arange(size, dtype=dtype)[None, :]) / width
     weights = kernel(distance).astype(dtype)
     total = jnp.sum(weights, axis=1, keepdims=True)
     tiny = jnp.abs(total) <= 1000 * float(dtypes.finfo(dtype).eps)
@@ -112,7 +112,7 @@ def _areas(size, out_size, dtype):
     """The part of every output pixel that each input pixel covers: ``[out_size, size]``."""
     step = size / out_size
     start = jnp.arange(out_size, dtype=dtype)[:, None] * step
-    pixel = jnp.arange(size, dtype=dtype)
+    pixel = jnp.arange(size, dtype=dtype)[None, :]
     overlap = jnp.minimum(start + step, pixel + 1) - jnp.maximum(start, pixel)
     return jnp.maximum(overlap, 0) / step
 
