@@ -183,7 +183,9 @@ def run(out, *chosen):
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGALRM, _late)
     with open(out, "wb") as file:
-        for name, function in records.public_functions():
+        for count, (name, function) in enumerate(records.public_functions()):
+            if count % 20 == 0:  # the memory areas of a process are limited, and each compiled program needs some
+                jax.clear_caches()
             if name in records.ELSEWHERE or (prefixes and not name.startswith(prefixes)):
                 continue
             if (record := records.record(name, function)) is not None:
