@@ -106,3 +106,12 @@ def test_polynomials_of_many_coefficients_are_loops():
     assert (
         "stablehlo.while" in text(20) and "stablehlo.while" in text(12, unroll=2) and "while" not in text(20, unroll=20)
     )
+
+
+def test_incomplete_gamma_functions_of_magnitudes_keep_nan():
+    # XLA takes a comparison like ``abs(x) >= 0`` as true for every x.
+    x = np.float32([np.nan, -1])
+    for fun in (lax.igamma, lax.igammac):
+        for size in (lax.abs, lax.square):
+            out = np.asarray(xla.jit(lambda x, f=fun, size=size: f(lax.full_like(x, 0.5), size(x)))(x))
+            assert np.isnan(out).tolist() == [True, False]

@@ -175,7 +175,9 @@ class _Regions:
 
     def __init__(self, a: Array, x: Array) -> None:
         one = _c(a, 1)
-        self.valid = e.bitwise_and(e.gt(a, _c(a, 0)), e.ge(x, _c(a, 0)))
+        # XLA takes ``x >= 0`` as true for an x like abs(y), NaN or not, so that NaN is compared on its own.
+        number = e.eq(x, x)
+        self.valid = e.bitwise_and(e.bitwise_and(e.gt(a, _c(a, 0)), e.ge(x, _c(a, 0))), number)
         finite = e.bitwise_and(
             e.bitwise_and(self.valid, e.is_finite(a)), e.bitwise_and(e.is_finite(x), e.gt(x, _c(a, 0)))
         )
