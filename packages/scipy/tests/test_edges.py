@@ -105,3 +105,19 @@ def test_the_probability_of_nan_is_nan(name):
             getattr(getattr(bs.stats, name), function)(np.nan, *args),
             getattr(getattr(st, name), function)(np.nan, *args),
         )
+
+
+@pytest.mark.parametrize(
+    "name, args", [("poisson", (2.0,)), ("bernoulli", (0.5,)), ("uniform", ()), ("gennorm", (2.0,))]
+)
+def test_the_cumulative_probability_of_nan_is_nan(name, args):
+    x = np.float32([np.nan, 1])
+    family, expected = getattr(bs.stats, name), getattr(st, name)
+    close(family.cdf(x, *args), expected.cdf(x.astype(np.float64), *args))
+    close(jit(lambda x: family.cdf(x, *args))(x), expected.cdf(x.astype(np.float64), *args))
+
+
+def test_the_density_of_the_uniform_distribution_at_nan_is_nan():
+    x = np.float32([np.nan, 0.5, 3])
+    for function in ("pdf", "logpdf"):
+        close(getattr(bs.stats.uniform, function)(x), getattr(st.uniform, function)(x))

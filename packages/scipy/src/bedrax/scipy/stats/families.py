@@ -205,10 +205,8 @@ def discrete(
         tail = {argument: REQUIRED, **dict.fromkeys(parameters, REQUIRED), **places}
         meanings = {**parameters, **{n: _PLACE[n] for n in places}}
         formula = stated[name] if name in stated else (lambda *args: jnp.exp(stated["logpmf"](*args)))
-        if name in (
-            "logpmf",
-            "pmf",
-        ):  # a comparison with NaN does not hold, so that it would be a value without probability
+        if name in ("logpmf", "pmf", "cdf"):
+            # A comparison with NaN does not hold, so that NaN would be a value without probability.
             formula = lambda k, *rest, f=formula: jnp.where(jnp.isnan(k), jnp.nan, f(k, *rest))
 
         def evaluate(*args):
