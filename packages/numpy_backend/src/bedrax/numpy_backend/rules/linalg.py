@@ -148,9 +148,12 @@ def _reflector(alpha, x):
 
     LAPACK's larfg: tau is 0 if `x` is zero and alpha is real.
     """
-    norm2 = np.sum(x.real**2 + x.imag**2, axis=-1)
-    nothing = (norm2 == 0) & (alpha.imag == 0)
-    length = np.sqrt(alpha.real**2 + alpha.imag**2 + norm2)
+    # Squares of very large or small elements would overflow or vanish: the largest one is the unit.
+    unit = np.maximum(np.abs(alpha), np.max(np.abs(x), axis=-1, initial=0))
+    unit = np.where(unit == 0, 1, unit).astype(unit.dtype)
+    first, others = np.abs(alpha) / unit, np.abs(x) / unit[..., None]
+    nothing = ~np.any(x, axis=-1) & (alpha.imag == 0)
+    length = unit * np.sqrt(first**2 + np.sum(others**2, axis=-1))
     beta = np.where(alpha.real < 0, length, -length)
     safe = np.where(nothing, 1, beta)
     tau = np.where(nothing, 0, (beta - alpha) / safe).astype(x.dtype)
@@ -203,7 +206,9 @@ def _geqp3(a, jpvt):
     batch = _batch_index(tuple(lead))
     for i in range(k):
         rest = a[..., i:, i:]
-        norms = np.sum(rest.real**2 + rest.imag**2, axis=-2)
+        sizes = np.abs(rest)
+        unit = np.max(sizes, axis=(-2, -1), keepdims=True)  # squares of very large or small elements need one
+        norms = np.sum((sizes / np.where((unit == 0) | ~np.isfinite(unit), 1, unit)) ** 2, axis=-2)
         norms = np.where(np.isnan(norms), -1, norms)
         j = np.where(i < marked, i, i + np.argmax(norms, axis=-1))
         for rows in (np.swapaxes(a, -1, -2), order[..., None]):

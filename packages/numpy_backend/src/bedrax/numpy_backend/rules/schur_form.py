@@ -24,10 +24,13 @@ def schur(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise np.linalg.LinAlgError("the matrix is not finite")
     is_complex = np.iscomplexobj(a)
     h = a.astype(np.complex128 if is_complex else np.float64)
+    # Products of very large or small elements would overflow or vanish. A power of two as unit rounds nothing.
+    unit = 2.0 ** (math.frexp(np.abs(h).max(initial=0))[1] // 2 * 2 - 2)
+    h /= unit
     q = np.eye(len(a), dtype=h.dtype)
     _to_hessenberg(h, q)
     (_iterate_complex if is_complex else _iterate_real)(h, q)
-    return h.astype(a.dtype), q.astype(a.dtype)
+    return (h * unit).astype(a.dtype), q.astype(a.dtype)
 
 
 def _householder(x: np.ndarray):
