@@ -210,3 +210,9 @@ def test_results_of_programs_on_a_mesh_of_one_device_come_to_the_host():
     (shard,) = made.addressable_shards
     assert shard.device == xla.devices()[0] and shard.index == (slice(None),)
     np.testing.assert_array_equal(np.asarray(shard.data), [0, 2, 4, 6])
+
+
+def test_from_dlpack_narrows_64_bits_without_x64():
+    assert xla.from_dlpack(np.arange(2.0)).dtype == np.float32
+    with pytest.raises(ValueError, match="needs a copy"):
+        xla.from_dlpack(np.arange(2.0), copy=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bedrax.core import dtypes
 from bedrax.xla_backend import clients, placement, platforms
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.arrays import device_of, sharding_of
@@ -73,7 +74,8 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     Args:
       external_array: an object with ``__dlpack__`` and ``__dlpack_device__``.
       device: the device of the result; by default that of the argument.
-      copy: True copies, False forbids a copy, None copies if necessary.
+      copy: True copies, False forbids a copy, None copies if necessary. Without ``jax_enable_x64``, elements of 64 bits
+        are copied to 32 bits.
 
     Raises:
       TypeError: `external_array` does not implement DLPack.
@@ -116,7 +118,14 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
         found = placement.to_sharding(
             np.array(np.from_dlpack(external_array), copy=True), make_single_device_sharding(source)
         )
-    if copy:
+    dtype = dtypes.canonicalize_dtype(found.dtype)
+    if dtype != found.dtype:
+        if copy is False:
+            raise ValueError(
+                f"from_dlpack: without jax_enable_x64, elements of {found.dtype} become {dtype}, which needs a copy"
+            )
+        found = placement.to_sharding(host_value(found).astype(dtype), make_single_device_sharding(source))
+    elif copy:
         found = placement.copy(found)
     if target is not None and target != sharding_of(found):
         if copy is False:
