@@ -307,7 +307,11 @@ def _number_of_steps(xs: Any, length: Any) -> Any:
     if length is not None:
         if isinstance(length, Tracer):
             raise ConcretizationTypeError(length, "scan: `length` is a known int; fori_loop takes computed ones")
-        length = length if dims.is_symbolic(length) else operator.index(length)
+        if not dims.is_symbolic(length):
+            try:
+                length = operator.index(length)
+            except TypeError:
+                raise TypeError(f"scan: length is an int, the number of steps, got {length!r}") from None
         for n in sizes:
             if not dims.same_dim(n, length):
                 raise ValueError(
@@ -827,6 +831,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not is_position(axis):
         raise TypeError(f"associative_scan: axis must be an int, got {axis!r}")
     axes = [normalized(axis, len(aval_of(x).shape), "associative_scan: axis", "dimensions")[0] for x in leaves]
+    if not leaves:
+        raise ValueError(f"associative_scan: elems has no arrays, got {elems!r}; pass at least one")
     n = aval_of(leaves[0]).shape[axes[0]]
     for x, a in zip(leaves, axes, strict=True):
         if aval_of(x).shape[a] != n:
