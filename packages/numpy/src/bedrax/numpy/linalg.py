@@ -768,6 +768,8 @@ def cond(x: ArrayLike, p: float | str | None = None) -> Array:
       Array(4., dtype=float32)
     """
     (x,) = _matrices("cond", x, square=p not in (None, 2, -2))
+    if 0 in x.shape[-2:]:
+        raise ValueError(f"jnp.linalg.cond: a matrix without elements has no condition number, got shape {x.shape}")
     if p in (None, 2, -2):
         s = svd(x, compute_uv=False)
         out = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
@@ -803,7 +805,7 @@ def matrix_rank(
     s = svd(M, compute_uv=False, hermitian=hermitian)
     if rtol is None:
         rtol = dims.max_dim(*M.shape[-2:]) * _eps(M.dtype)
-    limit = jnp.asarray(rtol, s.dtype)[..., None] * jnp.max(s, axis=-1, keepdims=True)
+    limit = jnp.asarray(rtol, s.dtype)[..., None] * jnp.max(s, axis=-1, keepdims=True, initial=0)
     return jnp.sum(s > limit, axis=-1)
 
 
@@ -937,6 +939,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
       Array([0, 0, 1], dtype=int32)
     """
     x1, x2 = array("linalg.cross", x1), array("linalg.cross", x2)
-    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
-        raise ValueError(f"linalg.cross takes vectors of 3 elements, got {x1.shape[axis]} and {x2.shape[axis]}")
+    lengths = [x.shape[axis_index(axis, x.ndim)] for x in (x1, x2)]
+    if lengths != [3, 3]:
+        raise ValueError(f"linalg.cross takes vectors of 3 elements, got {lengths[0]} and {lengths[1]}")
     return products.cross(x1, x2, axis=axis)
