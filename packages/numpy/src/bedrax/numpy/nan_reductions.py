@@ -21,9 +21,12 @@ from bedrax.numpy.ufuncs import logical_and, logical_not
 
 
 def _without_nan(x: Array, value: Any) -> Array:
-    """`x` with nan replaced."""
+    """`x` with nan replaced. An infinite `value` is the outermost number of a dtype without infinities."""
     if not dtypes.is_inexact(x.dtype):
         return x
+    if np.isinf(value) and not np.isinf(np.asarray(value).astype(x.dtype)):
+        limits = dtypes.finfo(x.dtype)
+        value = limits.max if value > 0 else limits.min
     return choose(isnan(x), np.asarray(value).astype(x.dtype)[()], x)
 
 
