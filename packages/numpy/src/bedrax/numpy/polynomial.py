@@ -268,9 +268,9 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     count = 0
     dtype = dtypes.to_complex_dtype(p.dtype)
     if strip_zeros:
-        p = _trimmed(p, "roots(..., strip_zeros=True")
+        p = _trimmed(p, "roots(..., strip_zeros=True)")
         full = p.shape[0]
-        p = lax.rev(_trimmed(lax.rev(p, (0,)), "roots(..., strip_zeros=True"), (0,))
+        p = lax.rev(_trimmed(lax.rev(p, (0,)), "roots(..., strip_zeros=True)"), (0,))
         count = full - p.shape[0]
     found = jnp.zeros((0,), dtype)
     n = p.shape[0]
