@@ -37,6 +37,7 @@ def reshape(
 
     Raises:
       TypeError: the number of elements would change.
+      ValueError: -1 stands beside an axis of size 0, so that any size would do.
 
     Examples:
 
@@ -83,6 +84,14 @@ def _new_shape(own: tuple, shape: tuple) -> tuple:
         raise ValueError(f"can only specify one unknown axis size with a -1 value, got shape={shape}")
     (i,) = where
     rest = (*shape[:i], *shape[i + 1 :])
+    if dims.is_constant_shape(own) and dims.is_constant_shape(rest) and dims.size(own) == dims.size(rest) == 0:
+        raise ValueError(
+            coded(
+                "BX-RESHAPE",
+                f"cannot reshape array of shape {own} into shape {shape}: -1 has no definite value beside an axis of size 0;"
+                " pass its size",
+            )
+        )
     try:
         missing = dims.divide_shapes(own, rest)
     except dims.InconclusiveDimensionOperation:
@@ -99,8 +108,6 @@ def _new_shape(own: tuple, shape: tuple) -> tuple:
             f"Cannot divide evenly the sizes of shapes {own} and {shape}.\nThe remainder mod({total}, - {divisor}) should"
             f" be 0. Details: Cannot divide '{total}' by '-{divisor}'"
         ) from None
-    if dims.is_constant_shape(rest) and dims.size(rest) == 0:
-        missing = 0 if dims.size(own) == 0 else missing
     return (*shape[:i], missing, *shape[i + 1 :])
 
 
@@ -179,6 +186,7 @@ def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     """
     if not isinstance(axis, Sequence):
         axis = (axis,)
+    axis = [operator.index(d) if isinstance(d, Array) else d for d in axis]
     return lax.asarray(lax.expand_dims(operand("expand_dims", a), axis))
 
 

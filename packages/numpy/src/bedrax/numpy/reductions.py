@@ -51,7 +51,7 @@ def normalize_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
         return (axis % ndim,)
     if type(axis) is tuple and axis == tuple(range(ndim)):
         return tuple(range(ndim))
-    if isinstance(axis, (list, np.ndarray)):
+    if isinstance(axis, list) or (isinstance(axis, np.ndarray) and axis.ndim):  # one of rank 0 is one axis
         axis = tuple(axis)
     return tuple(sorted(axes_tuple(axis, ndim)))
 
