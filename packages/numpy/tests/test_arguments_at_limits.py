@@ -8,7 +8,7 @@ import bedrax.numpy as jnp
 from bedrax import lax
 
 
-def test_minus_one_beside_an_axis_of_size_0_is_refused():
+def test_minus_one_with_an_axis_of_size_0_is_refused():
     for shape in ((0, -1), (-1, 0)):
         with pytest.raises(ValueError, match="no definite value"):
             jnp.reshape(np.zeros((0, 3)), shape)
@@ -36,8 +36,6 @@ def test_matrices_without_elements():
 def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="axis -1 is out of bounds"):
         jnp.linalg.cross(3, 3)
-    with pytest.raises(OverflowError, match="bound -200 does not fit int8"):
-        lax.fori_loop(-200, np.int8(5), lambda i, c: c + 1, 0)
     with pytest.raises(TypeError, match="scan: length is an int"):
         lax.scan(lambda c, x: (c, x), 0.0, None, length=1.5)
     with pytest.raises(ValueError, match="elems has no arrays"):

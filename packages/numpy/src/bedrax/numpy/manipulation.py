@@ -37,7 +37,7 @@ def reshape(
 
     Raises:
       TypeError: the number of elements would change.
-      ValueError: -1 stands beside an axis of size 0, so that any size would do.
+      ValueError: -1 is given with an axis of size 0, so any size would do.
 
     Examples:
 
@@ -88,7 +88,7 @@ def _new_shape(own: tuple, shape: tuple) -> tuple:
         raise ValueError(
             coded(
                 "BX-RESHAPE",
-                f"cannot reshape array of shape {own} into shape {shape}: -1 has no definite value beside an axis of size 0;"
+                f"cannot reshape array of shape {own} into shape {shape}: -1 has no definite value, because another axis has size 0;"
                 " pass its size",
             )
         )
