@@ -60,7 +60,7 @@ BY_FUNCTION = {
     "lax.dynamic_slices.dynamic_update_index_in_dim": {"update": VECTOR, "index": 1, "axis": 0},
     "lax.primitives.convolution.conv_general_dilated_patches": PATCHES,
     "lax.primitives.convolution.conv_general_dilated_local": PATCHES | {"rhs": jnp.ones((3, 8, 4, 4))},
-    "numpy.diagonals._band": {"shape": (3, 3), "k": 1, "compare": lax.eq},
+    "numpy.diagonals._band_of": {"shape": (3, 3), "k": 1, "compare": lax.eq, "dtype": bool},
     "numpy.diagonals.vander": {"x": VECTOR},
     "numpy.fft.fftfreq": {"n": 4},
     "numpy.packing.packbits": {"a": INTS},

@@ -38,5 +38,5 @@ def test_errors_name_the_argument():
         jnp.linalg.cross(3, 3)
     with pytest.raises(TypeError, match="scan: length is an int"):
         lax.scan(lambda c, x: (c, x), 0.0, None, length=1.5)
-    with pytest.raises(ValueError, match="elems has no arrays"):
+    with pytest.raises(IndexError, match="elems has no arrays"):
         lax.associative_scan(lax.add, [])

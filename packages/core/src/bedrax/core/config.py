@@ -346,7 +346,7 @@ class Config:
             if flag.name in flags.FLAGS or flag.kind not in (*kinds, str, object):  # others are set by functions
                 continue
             declared = True
-            if flag.choices is not None:
+            if flag.choices is not None and flag.kind not in kinds:  # numbers are checked when they are set
                 flags.DEFINE_enum(flag.name, flag.global_value, list(flag.choices), flag.help)
             elif flag.kind is object:  # a command line can name objects, not spell them
                 default = flag.global_value

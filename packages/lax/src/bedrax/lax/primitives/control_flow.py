@@ -832,7 +832,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         raise TypeError(f"associative_scan: axis must be an int, got {axis!r}")
     axes = [normalized(axis, len(aval_of(x).shape), "associative_scan: axis", "dimensions")[0] for x in leaves]
     if not leaves:
-        raise ValueError(f"associative_scan: elems has no arrays, got {elems!r}; pass at least one")
+        raise IndexError(f"associative_scan: elems has no arrays, got {elems!r}; pass at least one")
     n = aval_of(leaves[0]).shape[axes[0]]
     for x, a in zip(leaves, axes, strict=True):
         if aval_of(x).shape[a] != n:
