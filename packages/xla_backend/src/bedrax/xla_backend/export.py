@@ -46,8 +46,8 @@ from bedrax.xla_backend import compile as compile_module
 from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.export_words import register_namedtuple_serialization, register_pytree_node_serialization
 
-minimum_supported_calling_convention_version = flags.CALLING_CONVENTIONS[0]
-maximum_supported_calling_convention_version = flags.CALLING_CONVENTIONS[-1]
+minimum_supported_calling_convention_version: int = flags.CALLING_CONVENTIONS[0]
+maximum_supported_calling_convention_version: int = flags.CALLING_CONVENTIONS[-1]
 
 PLATFORMS = tuple(platforms.PLATFORMS)
 
