@@ -100,7 +100,7 @@ def tests(session, package, extra):
 def isolated(session, package):
     """Run the tests and the README of a built wheel, in an environment with its declared requirements only.
 
-    `nox -t numpy` is for the packages that need no XLA, and quick.
+    `nox -t numpy` runs it for the packages that need NumPy alone, in a few minutes.
     """
     house = wheels(session)
     (own,) = house.glob(PROJECTS[package]["name"].replace("-", "_") + "-*.whl")

@@ -1,4 +1,4 @@
-"""Arguments at their limits: empty matrices, axes in arrays, dtypes without infinities, bounds outside a dtype."""
+"""Arguments at their limits: empty matrices, axes in arrays, dtypes without infinities, wrong arguments."""
 
 import ml_dtypes
 import numpy as np
@@ -6,6 +6,8 @@ import pytest
 
 import bedrax.numpy as jnp
 from bedrax import lax
+from bedrax.core.errors import ConcretizationTypeError
+from bedrax.core.jitting import jit
 
 
 def test_minus_one_with_an_axis_of_size_0_is_refused():
@@ -36,6 +38,8 @@ def test_matrices_without_elements():
 def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="axis -1 is out of bounds"):
         jnp.linalg.cross(3, 3)
+    with pytest.raises(ConcretizationTypeError, match=r"roots\(\.\.\., strip_zeros=True\)"):
+        jit(jnp.roots)(np.ones(3, np.float32))
     with pytest.raises(TypeError, match="scan: length is an int"):
         lax.scan(lambda c, x: (c, x), 0.0, None, length=1.5)
     with pytest.raises(IndexError, match="elems has no arrays"):

@@ -15,6 +15,12 @@ def test_reflectors_and_pivots_scale_with_the_matrix(scale, dtype):
     large = x * dtype(scale)
     for got, want in zip(linalg._hessenberg(large)[1:], linalg._hessenberg(x)[1:], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5)
+    symmetric = x + x.T
+    np.testing.assert_allclose(
+        linalg._tridiagonal(symmetric * dtype(scale), lower=True)[-1],
+        linalg._tridiagonal(symmetric, lower=True)[-1],
+        rtol=1e-5,
+    )
     marks = np.zeros(3, np.int32)
     got, want = linalg._geqp3(large, marks), linalg._geqp3(x, marks)
     np.testing.assert_allclose(np.triu(got[0]) / dtype(scale), np.triu(want[0]), rtol=1e-4)

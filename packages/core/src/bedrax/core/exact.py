@@ -98,7 +98,7 @@ def _part(value: Any) -> Any:
 
 
 def _holds_buffer(value: Any) -> bool:
-    """Return whether a value in tuples is one of those that `marshal` writes as bytes, without the type (code ``s``)."""
+    """Return whether nested tuples hold bytes or a value of NumPy. `marshal` writes these alike, without the type (code ``s``)."""
     if isinstance(value, (tuple, list)):
         return any(map(_holds_buffer, value))
     return isinstance(value, (bytes, np.generic, np.ndarray))

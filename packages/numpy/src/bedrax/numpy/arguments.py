@@ -81,9 +81,9 @@ def refuse_out(name: str, out: Any) -> None:
 
 
 def counting(x: Any, *sizes: Any) -> Any:
-    """Integers in a dtype that counts to each of the sizes: their own, or else that of positions along such axes.
+    """Return integers in a dtype that holds each of the sizes: their own dtype, or else the dtype of positions.
 
-    An operation with the size, a Python number, would wrap the size around in a narrower dtype.
+    In a narrower dtype, a size that is added to them would wrap around.
     """
     index = positions.dtype_for(*sizes)
     greatest = dtypes.iinfo(x.dtype).max

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def _within(k: Any, rows: Any, columns: Any) -> Any:
-    """The number of a diagonal, as one at the edge of the matrix if it is further away.
+    """Limit the number of a diagonal to the edges of the matrix.
 
-    The number of its elements is 0 in both cases, and a sum of a position and this number does not overflow.
+    Diagonals further away have no elements either. A sum of a position and the limited number does not overflow.
     """
     if not (type(rows) is int and type(columns) is int):
         return k

@@ -217,6 +217,6 @@ CALLING_CONVENTIONS: Final = range(9, 11)
 export_calling_convention_version: Final = flag(
     "jax_export_calling_convention_version",
     CALLING_CONVENTIONS[-1],
-    "calling convention of exported programs, 9 or 10",
+    f"calling convention of exported programs, {CALLING_CONVENTIONS[0]} to {CALLING_CONVENTIONS[-1]}",
     choices=tuple(CALLING_CONVENTIONS),
 )
