@@ -1,6 +1,7 @@
 """Orders of devices for meshes, of devices that are only described."""
 
 import itertools
+import re
 import sys
 import threading
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 
 from bedrax.core import context
 from bedrax.parallel import device_meshes as m
-from bedrax.parallel.meshes import Mesh, get_mesh, set_mesh
+from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, set_mesh
 
 
 def grid(*sizes, **fields):
@@ -244,3 +245,28 @@ def test_an_interrupt_inside_a_block_of_set_mesh_leaves_no_mesh():
         steps += 1
         assert get_mesh().empty and not context.thread.entered, steps
     assert steps > 10
+
+
+NO_AXES = [
+    ((2, -1), ("i", "j"), ValueError, "not negative, got (2, -1)"),
+    ((2.0,), ("i",), TypeError, "a sequence of integers, got (2.0,)"),
+    (2, ("i",), TypeError, "a sequence of integers, got 2"),
+    (("2",), ("i",), TypeError, "a sequence of integers"),
+    ((2, 2), ("i", "i"), ValueError, "differ from each other, got ('i', 'i')"),
+    ((2,), (None,), ValueError, "needs a name"),
+    ((2,), ("i", "j"), ValueError, "one size per axis name"),
+]
+
+
+@pytest.mark.parametrize("sizes, names, error, message", NO_AXES)
+def test_sizes_and_names_that_make_no_mesh(sizes, names, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        AbstractMesh(sizes, names)
+
+
+def test_axes_of_an_abstract_mesh():
+    mesh = AbstractMesh((np.int64(4),), "batch")
+    assert mesh.axis_names == ("batch",)
+    assert repr(mesh) == "AbstractMesh('batch': 4, axis_types=(Explicit,))"
+    with pytest.raises(ValueError, match=re.escape("are ('batch',), got types for ['i']")):
+        mesh.update_axis_types({"i": AxisType.Auto})

@@ -57,3 +57,9 @@ def test_eight_cpu_devices():
     command = [sys.executable, PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_mesh_of_absent_devices_is_not_unpickled():
+    make, (_, ids, *others) = s._reduce_mesh(s.make_mesh((1,), ("x",)))
+    with pytest.raises(RuntimeError, match="no devices cpu:99 to unpickle this mesh"):
+        make((1,), [(platform, 99) for platform, _ in ids], *others)

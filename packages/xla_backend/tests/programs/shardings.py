@@ -67,6 +67,8 @@ for action, message in (
     (lambda: lax.add(z, xla.device_put(np.ones(3, np.float32), devices[2])), "incompatible devices"),
     (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a"))), "is not a multiple of 2"),
     (lambda: xla.device_put(np.ones(3), NamedSharding(mesh, P("a", "b"))), "rank"),
+    (lambda: NamedSharding(mesh, P("a")).devices_indices_map((3,)), "is not a multiple of 2"),
+    (lambda: NamedSharding(mesh, P("a")).addressable_devices_indices_map((3,)), "is not a multiple of 2"),
 ):
     try:
         action()

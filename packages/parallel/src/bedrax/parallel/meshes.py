@@ -11,6 +11,7 @@ import contextlib
 import enum
 import functools
 import math
+import operator
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -82,6 +83,31 @@ def _axis_types(types, count, default: AxisType) -> tuple[AxisType, ...]:
         if not isinstance(t, AxisType):
             raise TypeError(f"the types of mesh axes are members of AxisType, got {t!r}")
     return types
+
+
+def _axis_names(names) -> tuple[Any, ...]:
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if any(name is None for name in names):
+        raise ValueError(f"each axis of a mesh needs a name, got {names}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"the axis names of a mesh must differ from each other, got {names}")
+    return names
+
+
+def axis_lengths(sizes: Any) -> tuple[int, ...]:
+    """The sizes of mesh axes as integers.
+
+    Raises:
+      TypeError: they are not a sequence of integers.
+      ValueError: one is negative.
+    """
+    try:
+        found = tuple([operator.index(n) for n in sizes])
+    except TypeError:
+        raise TypeError(f"the sizes of mesh axes are a sequence of integers, got {sizes!r}") from None
+    if any(n < 0 for n in found):
+        raise ValueError(f"the size of a mesh axis is not negative, got {found}")
+    return found
 
 
 class _BaseMesh:
@@ -168,8 +194,8 @@ class AbstractMesh(_BaseMesh):
         *,
         abstract_device: Any = None,
     ) -> None:
-        self.axis_sizes: tuple[Any, ...] = tuple(axis_sizes)
-        self.axis_names: tuple[Any, ...] = tuple(axis_names)
+        self.axis_sizes: tuple[Any, ...] = axis_lengths(axis_sizes)
+        self.axis_names: tuple[Any, ...] = _axis_names(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
             raise ValueError(
                 f"a mesh has one size per axis name, got sizes {self.axis_sizes} for names {self.axis_names}"
@@ -224,7 +250,13 @@ class AbstractMesh(_BaseMesh):
         )
 
     def update_axis_types(self, name_to_type: Mapping[str, Any]) -> AbstractMesh:
-        """A copy with other types of the named axes."""
+        """A copy with other types of the named axes.
+
+        Raises:
+          ValueError: the mesh has no axis of a name.
+        """
+        if unknown := name_to_type.keys() - {*self.axis_names}:
+            raise ValueError(f"the axes of a mesh are {self.axis_names}, got types for {sorted(unknown, key=repr)}")
         return self.update(axis_types=tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types)))
 
     def __eq__(self, other: object) -> bool:
@@ -279,11 +311,7 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
         self, devices: ArrayLike, axis_names: str | tuple[str, ...], axis_types: tuple[AxisType, ...] | None = None
     ) -> None:
         array = np.array(devices, object)
-        if isinstance(axis_names, str):
-            axis_names = (axis_names,)
-        axis_names = tuple(axis_names)
-        if any(name is None for name in axis_names):
-            raise ValueError(f"each axis of a mesh needs a name, got {axis_names}")
+        axis_names = _axis_names(axis_names)
         if array.ndim != len(axis_names):
             raise ValueError(
                 coded(
@@ -292,8 +320,6 @@ class Mesh(_BaseMesh, contextlib.ContextDecorator):
                     f" {axis_names}",
                 )
             )
-        if len(set(axis_names)) != len(axis_names):
-            raise ValueError(f"the axis names of a mesh must differ from each other, got {axis_names}")
         array.flags.writeable = False
         self.devices = array
         self.axis_names: tuple[Any, ...] = axis_names

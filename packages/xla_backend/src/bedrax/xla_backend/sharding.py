@@ -24,7 +24,15 @@ from bedrax.core.codes import coded
 from bedrax.core.tracing import Primitive
 from bedrax.lax.primitives.placement import Memory, anywhere
 from bedrax.parallel import explicit
-from bedrax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_abstract_mesh, get_mesh, mesh_of_specs
+from bedrax.parallel.meshes import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    axis_lengths,
+    get_abstract_mesh,
+    get_mesh,
+    mesh_of_specs,
+)
 from bedrax.parallel.specs import UNCONSTRAINED, PartitionSpec, axes_of, check_pspec
 from bedrax.parallel.sums import tidy
 from bedrax.xla_backend import clients
@@ -54,6 +62,8 @@ Mesh._internal_device_list.__set_name__(Mesh, "_internal_device_list")
 
 def _mesh_from_ids(shape, ids, axis_names, axis_types):
     found = {(d.platform, d.id): d for platform in {p for p, _ in ids} for d in clients.devices(platform)}
+    if missing := [f"{platform}:{i}" for platform, i in ids if (platform, i) not in found]:
+        raise RuntimeError(f"there are no devices {', '.join(missing)} to unpickle this mesh for")
     array = np.empty(len(ids), object)
     array[:] = [found[key] for key in ids]
     return Mesh(array.reshape(shape), axis_names, axis_types)
@@ -71,7 +81,12 @@ copyreg.pickle(Mesh, _reduce_mesh)  # unpickling finds a device by its number
 
 
 def index_map(sharding: Any, shape: tuple[int, ...]) -> dict[Any, Any]:
-    """The slices of an array of `shape` that each device holds."""
+    """The slices of an array of `shape` that each device holds.
+
+    Raises:
+      ValueError: a dimension is not divisible.
+    """
+    sharding.shard_shape(shape)
     assignment = sharding._device_assignment
     return dict(zip(assignment, indices_of(sharding._to_xla_hlo_sharding(len(shape)), shape, len(assignment))))
 
@@ -738,6 +753,7 @@ def make_mesh(
       >>> dict(mesh.shape)
       {'data': 1, 'model': 1}
     """
+    axis_sizes = axis_lengths(axis_sizes)
     axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
     count = math.prod(axis_sizes)
     found = list(clients.devices() if devices is None else np.asarray(devices, object).flat)
@@ -745,7 +761,7 @@ def make_mesh(
         raise ValueError(
             coded(
                 "BX-MESH-DEVICES",
-                f"a mesh of shape {tuple(axis_sizes)} needs {count} devices, there are {len(found)};"
+                f"a mesh of shape {axis_sizes} needs {count} devices, there are {len(found)};"
                 " jax.config.update('jax_num_cpu_devices', n), before the first array, makes n of the CPU",
             )
         )
@@ -753,7 +769,7 @@ def make_mesh(
         axis_types = (AxisType.Explicit,) * len(axis_names)
     array = np.empty(count, object)
     array[:] = found[:count]
-    return Mesh(array.reshape(tuple(axis_sizes)), axis_names, axis_types)
+    return Mesh(array.reshape(axis_sizes), axis_names, axis_types)
 
 
 @clients.forget.append
