@@ -145,7 +145,7 @@ def _assembled(fun: Any, block: Any, out: Any, mesh: Any, axes: frozenset[Any], 
 
 
 def _with_manual(mesh: Any, axes: frozenset[Any]) -> Any:
-    return mesh.update_axis_types(dict.fromkeys(axes, meshes.AxisType.Manual))
+    return mesh.update_axis_types({name: meshes.AxisType.Manual for name in mesh.axis_names if name in axes})
 
 
 def _named(aval: Any) -> list[Any]:

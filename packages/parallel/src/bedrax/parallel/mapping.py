@@ -317,8 +317,8 @@ def _manual(mesh: Any, axis_names: Any) -> tuple[str, ...]:
 @contextlib.contextmanager
 def _mesh_inside(mesh: Any, manual: Sequence[str]):
     """Context manager: the current mesh has the mapped axes as manual ones."""
-    outer = meshes.get_abstract_mesh()
-    kinds = dict.fromkeys((*outer.manual_axes, *manual), AxisType.Manual)
+    inside = {*meshes.get_abstract_mesh().manual_axes, *manual}
+    kinds = {name: AxisType.Manual for name in mesh.axis_names if name in inside}
     with meshes.use_abstract_mesh(mesh.abstract_mesh.update_axis_types(kinds)):
         yield
 

@@ -268,7 +268,8 @@ def _batch(axis, args, dims, **params):
         if set(over) <= set(manual) - used:
             spread_over = over
         elif not set(over) & set(manual):
-            split = split.update(mesh=split.mesh.update_axis_types(dict.fromkeys(manual, AxisType.Manual)))
+            kinds = {name: AxisType.Manual for name in split.mesh.axis_names if name in manual}
+            split = split.update(mesh=split.mesh.update_axis_types(kinds))
     if split is axis.split:
         split = None  # the axis is cut into blocks, or is whole inside
     parts = math.prod(mesh.shape[n] for n in spread_over)
