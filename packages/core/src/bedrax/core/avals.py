@@ -254,8 +254,8 @@ class ShapedArray(AbstractValue):
         return f"[{','.join(dims)}]" + (_sets(self) if self.vma or self.split is not None else "")
 
     def str_short(self, short_dtypes: bool = False, mesh_axis_types: bool = False) -> str:
-        name = dtypes.short_name(self.dtype) if short_dtypes else str(getattr(self.dtype, "name", self.dtype))
-        return f"{name}{self._dims()}"
+        full = "float0" if self.dtype == dtypes.float0 else str(getattr(self.dtype, "name", self.dtype))
+        return f"{dtypes.short_name(self.dtype) if short_dtypes else full}{self._dims()}"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""

@@ -758,6 +758,8 @@ class LoadedProgram:
         dtype = getattr(getattr(x, "aval", None), "dtype", None)
         if isinstance(dtype, dtypes.ExtendedDType):
             x = dtype.physical_value(x)
+        elif isinstance(x, np.ndarray) and x.dtype == dtypes.float0:
+            x = np.zeros(x.shape, np.bool_)  # as in the compiled program
         return placement.to_sharding(x, s, self.committed)
 
     def _wrap(self, outs) -> list:

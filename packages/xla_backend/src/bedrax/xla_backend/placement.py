@@ -76,8 +76,8 @@ def _put_host(value: np.ndarray, sharding, committed: bool, weak_type: bool = Fa
     dtype = dtypes.canonicalize_dtype(value.dtype)
     if dtype != value.dtype:
         value = value.astype(dtype)
-    if value.dtype.kind == "V" and value.dtype.itemsize == 0:
-        raise TypeError("arrays of float0 are not placed on devices")
+    if value.dtype == dtypes.float0:
+        return value  # it has no bits: NumPy has its shape and dtype
     aval = placed_type(ShapedArray(value.shape, dtype, weak_type), sharding)
     if type(sharding) is SingleDeviceSharding:
         if copy:
@@ -227,7 +227,7 @@ def _put_leaf(x: Any, where: Any, donate: bool, may_alias: bool | None, src: Any
             return reshard(x, where)
         where.check_compatible_aval(np.shape(x))
         out = to_sharding(x, where.settled(getattr(x, "sharding", None)))
-    if may_alias is False and out is x:
+    if may_alias is False and out is x and type(x) is ArrayImpl:
         out = copy(out)
     if donate and type(x) is ArrayImpl and out is not x and not x.is_deleted() and not _shares(x, out):
         x.delete()
