@@ -1,5 +1,6 @@
 """Options of devices and compilation have their documented effect."""
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,6 +15,7 @@ from bedrax.core.jitting import Inline, jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.xla_backend import device_get, device_put, flags
 from bedrax.xla_backend.compile import CompilerEffortLevel, compile_options
+from bedrax.xla_backend.door import runtime
 from bedrax.xla_backend.door.runtime import guard_lib
 from bedrax.xla_backend.placement import device_put_sharded
 
@@ -123,6 +125,42 @@ def test_programs_are_written_to_a_folder(tmp_path):
     assert "stablehlo.cosine" in file.read_text(encoding="utf-8")
 
 
+def test_operations_are_counted_by_line(tmp_path):
+    """The profile has the counts of a loop that Python unrolls, of a loop in the program, and of a shared program once."""
+    shared = jit(lambda x: lax.sin(x))
+
+    def many(x):
+        for _ in range(50):
+            x = lax.add(x, x)
+        x = lax.fori_loop(0, 3, lambda i, y: lax.cos(y), x)
+        return lax.mul(shared(x), shared(x))
+
+    with flags.dump_ir_to(str(tmp_path)), flags.dump_ir_modes("eqn_count_pprof"):
+        jit(many)(np.ones(3, f32))
+    (file,) = tmp_path.glob("*many*")
+    assert file.suffix == ".eqn_count_pprof"
+    profile = json.loads(runtime.pprof_profile_to_json(file.read_bytes()))
+    text = profile["stringTable"].__getitem__
+    functions = {f["id"]: text(int(f["name"])) for f in profile["function"]}
+    lines = {x["id"]: (functions[y["functionId"]], int(y["line"])) for x in profile["location"] for y in x["line"]}
+    found = {}
+    for sample in profile["sample"]:
+        (label,) = sample["label"]
+        stack = tuple(lines[i] for i in sample["locationId"])
+        found[text(int(label["str"])), stack] = int(sample["value"][0])
+    by_name = {}
+    for (name, stack), count in found.items():
+        by_name.setdefault(name, []).append((count, stack))
+    begin = many.__code__.co_firstlineno
+    assert (50, ((many.__qualname__, begin + 2),)) in by_name["add"]
+    ((count, stack),) = by_name["cos"]
+    assert count == 1
+    assert [line for _, line in stack] == [begin + 3, begin + 3]  # the body, and the loop
+    ((count, stack),) = by_name["sin"]
+    assert count == 1
+    assert stack[-1] == (many.__qualname__, begin + 4)
+
+
 def test_listeners_get_events_of_tracing_lowering_compiling_and_the_cache(tmp_path):
     durations, events = [], []
     heard = lambda event, seconds, **metadata: durations.append((event.rpartition("/")[2], seconds))
@@ -163,7 +201,7 @@ def test_large_constants_are_warned_of():
     [
         (flags.pjrt_client_create_options, ["a", 3, ";"], ["a:1;b:2", {"a": 1}, None]),
         (flags.cuda_visible_devices, ["a", 3, "", "1,"], ["0", "1, 2", "all"]),
-        (flags.dump_ir_modes, ["jaxpr_html", 3, ""], ["jaxpr", "jaxpr, stablehlo"]),
+        (flags.dump_ir_modes, ["jaxpr_html", 3, ""], ["jaxpr", "jaxpr, stablehlo", "eqn_count_pprof"]),
         (flags.hlo_source_file_canonicalization_regex, ["(", 3], ["a.*", None]),
     ],
 )

@@ -390,7 +390,7 @@ def _with_sums(place: Any, aval: Any) -> Any:
 
 
 def _dump(jaxpr: Jaxpr, module: Any, name: str) -> None:
-    """Write a program as text into the folder of `jax_dump_ir_to`, numbered in the order of lowering."""
+    """Write a program into the folder of `jax_dump_ir_to`, numbered in the order of lowering."""
     folder = pathlib.Path(flags.dump_ir_to.value)
     folder.mkdir(parents=True, exist_ok=True)
     file = re.sub(r"[^\w.-]", "_", f"{next(_dumped):04}_{name}")
@@ -400,6 +400,10 @@ def _dump(jaxpr: Jaxpr, module: Any, name: str) -> None:
         (folder / f"{file}.mlir").write_text(module.operation.get_asm(enable_debug_info=where), encoding="utf-8")
     if "jaxpr" in modes:
         (folder / f"{file}.jaxpr").write_text(jaxpr.pretty_print(source_info=where, name_stack=where), encoding="utf-8")
+    if "eqn_count_pprof" in modes:
+        from bedrax.xla_backend.debugging import counts
+
+        (folder / f"{file}.eqn_count_pprof").write_bytes(counts.as_pprof(counts.counted(jaxpr)))
 
 
 def _uses_of_constants(jaxpr: Jaxpr) -> str:

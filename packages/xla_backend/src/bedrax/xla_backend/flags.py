@@ -163,12 +163,13 @@ compiler_enable_remat_pass: Final = flag(
 )
 xla_profile_version: Final = flag("jax_xla_profile_version", 0, "version of the profile handed to XLA", keyed=True)
 dump_ir_to: Final = flag("jax_dump_ir_to", "", "folder that lowered programs are written to")
+_DUMPED = {"stablehlo", "jaxpr", "eqn_count_pprof"}
 dump_ir_modes: Final = flag(
     "jax_dump_ir_modes",
     "stablehlo",
-    "what is written there: stablehlo, jaxpr, or both, separated by a comma",
+    "what is written there: some of stablehlo, jaxpr, eqn_count_pprof (operations by line), separated by commas",
     kind=object,
-    check=lambda text: isinstance(text, str) and {m.strip() for m in text.split(",")} <= {"stablehlo", "jaxpr"},
+    check=lambda text: isinstance(text, str) and {m.strip() for m in text.split(",")} <= _DUMPED,
 )
 include_debug_info_in_dumps: Final = flag(
     "jax_include_debug_info_in_dumps", True, "whether the files contain the source lines of operations"

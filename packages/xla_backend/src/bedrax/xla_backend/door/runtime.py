@@ -58,6 +58,8 @@ def put_copy(aval: Any, sharding: Any, value: Any, device: Any, committed: bool)
 
 
 collect_garbage = _jax.collect_garbage
+json_to_pprof_profile = _jax.json_to_pprof_profile
+pprof_profile_to_json = _jax.pprof_profile_to_json
 register_custom_call_partitioner = _jax.register_custom_call_partitioner
 encode_inspect_sharding_callback = _jax.encode_inspect_sharding_callback
 buffer_to_dlpack_managed_tensor = _jax.buffer_to_dlpack_managed_tensor
