@@ -200,6 +200,29 @@ def test_listeners_are_called_for_changes(restored):
     assert seen == [("jax_debug_infs", True, True), ("jax_debug_infs", True, False), ("jax_debug_infs", True, True)]
 
 
+def test_a_listener_that_raises_leaves_the_former_value(restored):
+    seen = []
+
+    @options.on_change(options.debug_infs)
+    def note(flag):
+        seen.append(flag.value)
+
+    @options.on_change(options.debug_infs)
+    def refuse(flag):
+        if flag.value:
+            raise RuntimeError("not now")
+
+    key, origin = global_trace_context(), options.debug_infs.origin
+    try:
+        with pytest.raises(RuntimeError, match="not now"):
+            config.update("jax_debug_infs", True)
+        assert not options.debug_infs.value and options.debug_infs.origin == origin
+        assert global_trace_context() is key and seen == [True, False]
+    finally:
+        options.debug_infs.listeners.remove(note)
+        options.debug_infs.listeners.remove(refuse)
+
+
 def test_an_enum_member_sets_its_value(restored):
     import enum
 
@@ -281,6 +304,22 @@ def test_logging(restored, capsys):
     assert "a word" in capsys.readouterr().err
     config.update("jax_debug_log_modules", "")
     assert not logging.getLogger("jax.some").handlers
+
+
+def test_the_end_of_a_debug_log_restores_the_level_unless_it_was_set_since(restored):
+    import logging
+
+    some, other = logging.getLogger("jax.some"), logging.getLogger("jax.other")
+    some.setLevel(logging.INFO)
+    try:
+        config.update("jax_debug_log_modules", "jax.some,jax.other")
+        assert some.level == other.level == logging.DEBUG
+        other.setLevel(logging.ERROR)
+        config.update("jax_debug_log_modules", "")
+        assert (some.level, other.level) == (logging.INFO, logging.ERROR)
+    finally:
+        some.setLevel(logging.NOTSET)
+        other.setLevel(logging.NOTSET)
 
 
 def test_several_options_are_overridden_together():

@@ -138,16 +138,28 @@ class Flag(Variable):
         return "code" if self.name in thread.context.values else self._set_by
 
     def set(self, value: Any) -> None:
-        """Change the global value."""
+        """Change the global value. If a listener raises, the former value is restored."""
         value = self.validate(value)
         if self.settled is not None and value != self.global_value:
             raise RuntimeError(f"{self.name} cannot become {value!r} any more: {self.settled}")
         self._warn_if_inert(value)
+        before = self.global_value, self._set_by
+        told: list[Callable[[Flag], None]] = []
+        try:
+            self._install(value, "code")
+            _call_listeners(self, told)
+        except BaseException:
+            self._install(*before)
+            for callback in told:  # it reads the former value; a further error would hide the one of the change
+                with contextlib.suppress(Exception):
+                    callback(self)
+            raise
+
+    def _install(self, value: Any, origin: str) -> None:
         with _lock:
-            self.global_value, self._set_by = value, "code"
+            self.global_value, self._set_by = value, origin
             if self.keyed:
                 context.globals_changed()
-        _call_listeners(self)
 
     def __call__(self, value: Any = UNSET, /, **kwargs: Any) -> Changes:
         if value is UNSET:
@@ -244,8 +256,10 @@ def on_global_change(callback: Callable[[Flag], None]) -> None:
     _global_listeners.append(callback)
 
 
-def _call_listeners(flag: Flag) -> None:
+def _call_listeners(flag: Flag, told: list[Callable[[Flag], None]]) -> None:
+    """Call the listeners of a changed flag, and add each one to `told` before its call."""
     for callback in (*flag.listeners, *_global_listeners):
+        told.append(callback)
         callback(flag)
 
 
@@ -259,7 +273,7 @@ def flag(name: str, default: Any, meaning: str, **options: Any) -> Flag:
     if new.global_value != default:  # from the environment
         if new.keyed:
             context.globals_changed()
-        _call_listeners(new)
+        _call_listeners(new, [])
     return new
 
 
@@ -450,7 +464,7 @@ debug_log_modules: Final = flag(
     "jax_debug_log_modules", "", "comma-separated modules whose DEBUG log is written to stderr"
 )
 
-_debugged: dict[str, logging.Handler] = {}  # modules whose log is shown
+_debugged: dict[str, tuple[logging.Handler, int]] = {}  # modules whose log is shown; their handlers and former levels
 
 
 @on_change(logging_level, debug_log_modules)
@@ -460,8 +474,12 @@ def _set_up_logging(flag: Flag) -> None:
         return
     wanted = {module for module in flag.global_value.split(",") if module}
     for module in _debugged.keys() - wanted:
-        logging.getLogger(module).removeHandler(_debugged.pop(module))
+        logger, (handler, level) = logging.getLogger(module), _debugged.pop(module)
+        logger.removeHandler(handler)
+        if logger.level == logging.DEBUG:  # a level that was set since then stays
+            logger.setLevel(level)
     for module in wanted - _debugged.keys():
-        _debugged[module] = logging.StreamHandler()
-        logging.getLogger(module).addHandler(_debugged[module])
-        logging.getLogger(module).setLevel(logging.DEBUG)
+        logger = logging.getLogger(module)
+        _debugged[module] = logging.StreamHandler(), logger.level
+        logger.addHandler(_debugged[module][0])
+        logger.setLevel(logging.DEBUG)
