@@ -238,6 +238,27 @@ def test_a_gradient_solves_with_the_decomposition_of_its_function(function):
     assert "triangular_solve" not in names  # of the derivative of a decomposition
 
 
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5])
+def test_determinants_of_half_precision(n, dtype):
+    m = matrices(n, n).astype(dtype)
+    tolerance = 8 * float(jnp.finfo(dtype).eps)
+    for method in (None, "qr"):
+        sign, log = linalg.slogdet(m, method=method)
+        assert sign.dtype == log.dtype == dtype
+        np.testing.assert_allclose(np.float64([sign, log]), np.linalg.slogdet(wide(m)), tolerance, tolerance)
+    det = linalg.det(m)
+    assert det.dtype == dtype
+    np.testing.assert_allclose(np.float64(det), np.linalg.det(wide(m)), tolerance, tolerance)
+    if n:
+        slope = grad(lambda a: linalg.slogdet(a)[1])(m)
+        assert slope.dtype == dtype
+        expected = np.linalg.inv(wide(m)).T
+        np.testing.assert_allclose(np.float64(slope), expected, atol=tolerance * np.abs(expected).max())
+    large = np.diag(np.full(n, 300.0)).astype(dtype)  # the determinant is out of range, its logarithm is not
+    np.testing.assert_allclose(np.float64(linalg.slogdet(large)[1]), n * np.log(300), tolerance)
+
+
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_determinant_of_singular_matrices(n):
     a = draw(n, n)

@@ -608,6 +608,11 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 # Determinants
 
 
+def _for_decomposition(a: Array) -> Array:
+    """Matrices in a dtype that decompositions take: floats of less than 32 bits become float32."""
+    return a.astype(np.float32) if a.dtype.itemsize < 4 else a
+
+
 def _lu_determinant(a: Array) -> tuple[Array, Array, Array]:
     """(diagonal of U, sign of the permutation, LU) of matrices."""
     lu, pivots, permutation = factor.lu(a)
@@ -691,7 +696,7 @@ def det(a: ArrayLike) -> Array:
     if n == 3:
         minor = lambda j, k: e(1, j) * e(2, k) - e(1, k) * e(2, j)
         return e(0, 0) * minor(1, 2) - e(0, 1) * minor(0, 2) + e(0, 2) * minor(0, 1)
-    return _determinant()(a)
+    return _determinant()(_for_decomposition(a)).astype(a.dtype)
 
 
 @functools.cache
@@ -743,16 +748,19 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
       >>> sign, logarithm
       (Array(-1., dtype=float32), Array(0., dtype=float32))
     """
-    (a,) = _matrices("slogdet", a, square=True)
+    (given,) = _matrices("slogdet", a, square=True)
+    a = _for_decomposition(given)
     if method is None or method == "lu":
-        return SlogdetResult(*_signed_log_determinant()(a))
-    if method != "qr":
+        sign, log = _signed_log_determinant()(a)
+    elif method == "qr":
+        q, r = factor.qr(a, full_matrices=False)
+        diagonal_ = jnp.diagonal(r, axis1=-2, axis2=-1)
+        size = abs(diagonal_)
+        unit = jnp.prod(diagonal_ / jnp.where(size == 0, 1, size).astype(a.dtype), axis=-1)
+        sign, log = unit * _plain_determinant(q), jnp.sum(jnp.log(size), axis=-1)
+    else:
         raise ValueError(f"slogdet: method is 'lu' (or None) or 'qr', got {method!r}")
-    q, r = factor.qr(a, full_matrices=False)
-    diagonal_ = jnp.diagonal(r, axis1=-2, axis2=-1)
-    size = abs(diagonal_)
-    unit = jnp.prod(diagonal_ / jnp.where(size == 0, 1, size).astype(a.dtype), axis=-1)
-    return SlogdetResult(unit * _plain_determinant(q), jnp.sum(jnp.log(size), axis=-1))
+    return SlogdetResult(sign.astype(given.dtype), log.astype(dtypes.to_real_dtype(given.dtype)))
 
 
 def cond(x: ArrayLike, p: float | str | None = None) -> Array:
