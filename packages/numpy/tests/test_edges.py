@@ -55,6 +55,38 @@ def test_a_negative_position_of_put_counts_from_the_end():
     np.testing.assert_array_equal(jnp.put(jnp.arange(4), jnp.array([-1]), 7, "clip", inplace=False), [7, 1, 2, 3])
 
 
+@pytest.mark.parametrize("where", [True, False, [True, False], [[True], [True]]])
+def test_booleans_as_positions_are_0_and_1(where):
+    where = jnp.array(where)
+    for mode in (None, "wrap", "clip"):
+        expected = np.arange(4)
+        np.put(expected, np.asarray(where), 7, mode=mode or "raise")
+        np.testing.assert_array_equal(jnp.put(jnp.arange(4), where, 7, mode, inplace=False), expected)
+        found = jnp.take(jnp.arange(5, 9), where, mode=mode)
+        np.testing.assert_array_equal(found, np.take(np.arange(5, 9), np.asarray(where)))
+    for function in (jnp.take, lambda x, i: jnp.put(x, i, 7, inplace=False)):
+        with pytest.raises(TypeError, match="requires integer indices, got float32"):
+            function(jnp.arange(4), jnp.ones(2))
+
+
+@pytest.mark.parametrize("size", [0, 3, 200])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint32, np.int32])
+def test_insert_clips_positions_that_are_out_of_bounds(size, dtype):
+    x = np.arange(size)
+    limits = np.iinfo(dtype)
+    for place in (limits.min, -2, 0, 2, size + 1, limits.max):
+        if not limits.min <= place <= limits.max:
+            continue
+        inside = min(max(int(place) + size if place < 0 else int(place), 0), size)
+        expected = np.insert(x, inside, 7)
+        np.testing.assert_array_equal(jnp.insert(x, dtype(place), 7), expected)
+        np.testing.assert_array_equal(jnp.insert(x, jnp.array([place], dtype), 7), expected)
+        np.testing.assert_array_equal(jit(jnp.insert)(x, dtype(place), 7), expected)
+    places = jnp.array([limits.max, 0], dtype)
+    outside = np.clip([limits.max, 0], 0, size)
+    np.testing.assert_array_equal(jnp.insert(x, places, jnp.array([7, 8])), np.insert(x, outside, [7, 8]))
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.float16])
 def test_einsum_sums_one_operand_in_the_dtype_of_the_result(dtype):
     x = np.full(4096, 100).astype(dtype)

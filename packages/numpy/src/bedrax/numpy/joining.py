@@ -15,7 +15,7 @@ from bedrax.core.codes import coded
 from bedrax.core.typing import ArrayLike, Axis, DTypeLike
 from bedrax.lax.primitives.cumulative import cumsum
 from bedrax.lax.promotion import operand, promote_dtypes
-from bedrax.numpy.arguments import array, axis_index, refuse_out
+from bedrax.numpy.arguments import array, axis_index, counting, refuse_out
 from bedrax.numpy.index_plans import concrete_value
 from bedrax.numpy.manipulation import _take_known, atleast_1d, atleast_2d, atleast_3d, broadcast_to, moveaxis, ravel
 from bedrax.numpy.selection import choose_where
@@ -464,7 +464,8 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
 
     Args:
       arr: array.
-      obj: an int, a slice or an array of ints, static or (if an int array of known length) traced.
+      obj: an int, a slice or an array of ints, static or (if an int array of known length) traced. Negative ones count
+        from the end; those that are out of bounds are clipped.
       values: the values to insert, broadcast to the positions.
       axis: the axis, or None to flatten.
 
@@ -504,8 +505,10 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
             count = given.shape[0]
     total = size + count
     index = positions.dtype_for(size)
-    places = lax.convert_element_type(places, np.promote_types(places.dtype, index))
+    places = counting(places, size)
     places = choose_where(places < 0, places + size, places)
+    length = lax.convert_element_type(dims.dim_as_value(size), places.dtype)
+    places = lax.convert_element_type(lax.clamp(places.dtype.type(0), places, length), index)
     places = lax.broadcast_in_dim(lax.reshape(places, (places.size,)), (count,), (0,)) if places.size == 1 else places
     order = argsort(places)
     final = places[order] + lax.iota(places.dtype, count)  # each insertion moves the later ones

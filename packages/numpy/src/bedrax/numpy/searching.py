@@ -289,6 +289,15 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
 # ---- taking ----------------------------------------------------------------------------------------------------------
 
 
+def _as_positions(name: str, i: Array) -> Array:
+    """Positions as integers: booleans are 0 and 1, as in NumPy."""
+    if i.dtype == np.bool_:
+        return lax.convert_element_type(i, np.int32)
+    if not dtypes.is_integer(i.dtype):
+        raise TypeError(coded("BX-INDEX-DTYPE", f"{name} requires integer indices, got {i.dtype}"))
+    return i
+
+
 @positions.wide
 @one_program(static=("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value"))
 def take(
@@ -335,8 +344,7 @@ def take(
         raise NotImplementedError(
             "jnp.take: mode='raise' is not supported, as compiled programs cannot raise; use 'clip', 'wrap' or 'fill'"
         )
-    if not dtypes.is_integer(i.dtype):
-        raise TypeError(coded("BX-INDEX-DTYPE", f"take requires integer indices, got {i.dtype}"))
+    i = _as_positions("take", i)
     wrap = True
     if mode == "wrap":
         n = x.shape[axis]
@@ -468,7 +476,7 @@ def put(a: ArrayLike, ind: Any, v: ArrayLike, mode: str | None = None, *, inplac
     i, values = flat(i), flat(values)
     if not i.size or not values.size:
         return x
-    i = counting(i, x.size)
+    i = counting(_as_positions("put", i), x.size)
     if mode is None:
         i = choose_where(i < 0, i + x.size, i)
     if mode is None or mode == "clip":
