@@ -87,6 +87,52 @@ def test_insert_clips_positions_that_are_out_of_bounds(size, dtype):
     np.testing.assert_array_equal(jnp.insert(x, places, jnp.array([7, 8])), np.insert(x, outside, [7, 8]))
 
 
+_SQUARE = np.ones((3, 3))
+_TAKING_AN_INTEGER = {
+    "tril k": lambda k: jnp.tril(_SQUARE, k),
+    "triu k": lambda k: jnp.triu(_SQUARE, k),
+    "tri k": lambda k: jnp.tri(3, k=k),
+    "eye k": lambda k: jnp.eye(3, k=k),
+    "diag k": lambda k: jnp.diag(_SQUARE, k),
+    "diagflat k": lambda k: jnp.diagflat(_SQUARE, k),
+    "diagonal offset": lambda k: jnp.diagonal(_SQUARE, k),
+    "trace offset": lambda k: jnp.trace(_SQUARE, k),
+    "tril_indices n": lambda n: jnp.tril_indices(n),
+    "tril_indices k": lambda k: jnp.tril_indices(3, k),
+    "triu_indices m": lambda m: jnp.triu_indices(3, m=() if m is None else m),
+    "tril_indices_from k": lambda k: jnp.tril_indices_from(_SQUARE, k),
+    "triu_indices_from k": lambda k: jnp.triu_indices_from(_SQUARE, k),
+    "diag_indices n": jnp.diag_indices,
+    "diag_indices ndim": lambda n: jnp.diag_indices(3, n),
+    "rot90 k": lambda k: jnp.rot90(_SQUARE, k),
+    "vander N": lambda n: jnp.vander(_SQUARE[0], () if n is None else n),
+}
+
+
+@pytest.mark.parametrize("case", _TAKING_AN_INTEGER)
+def test_the_number_of_a_diagonal_is_an_integer(case):
+    name, argument = case.split()
+    for wrong in ((1, 0), (), [1], 1.5, None, "a", np.ones(2, int)):
+        with pytest.raises(TypeError, match=rf"^{argument} argument to jnp\.{name} must be an integer, got "):
+            _TAKING_AN_INTEGER[case](wrong)
+    for right in (np.int8(1), jnp.uint8(1)):
+        np.testing.assert_array_equal(np.asarray(_TAKING_AN_INTEGER[case](right)), _TAKING_AN_INTEGER[case](1))
+
+
+def test_a_traced_number_of_a_diagonal_is_an_integer():
+    for function, what in ((jnp.tril, "k"), (jnp.triu, "k"), (jnp.trace, "offset")):
+        with pytest.raises(TypeError, match=f"^{what} argument to .* must be an integer, got ~float32"):
+            jit(function)(_SQUARE, 1.5)
+        for k in (np.uint8(0), np.int8(-128), np.uint8(255)):
+            np.testing.assert_array_equal(
+                jit(function)(_SQUARE, k), getattr(np, function.__name__)(_SQUARE, int(k)), function.__name__
+            )
+
+
+def test_fill_diagonal_without_values_replaces_nothing():
+    np.testing.assert_array_equal(jnp.fill_diagonal(_SQUARE, np.ones(0), inplace=False), _SQUARE)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.float16])
 def test_einsum_sums_one_operand_in_the_dtype_of_the_result(dtype):
     x = np.full(4096, 100).astype(dtype)

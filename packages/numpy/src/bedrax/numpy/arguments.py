@@ -103,6 +103,20 @@ def concrete_int(x: Any, what: str) -> int:
     return int(x)
 
 
+def known_int(name: str, what: str, x: Any) -> int:
+    """The argument `what` of function `name`, an integer that is part of the program.
+
+    Raises:
+      TypeError: it is something else; or it is traced (TracerIntegerConversionError).
+    """
+    try:
+        return operator.index(x)
+    except errors.JAXTypeError:
+        raise
+    except TypeError:
+        raise TypeError(f"{what} argument to jnp.{name} must be an integer, got {x!r}") from None
+
+
 def is_complex(x: Any) -> bool:
     """Whether the elements of an array are complex."""
     return dtypes.is_complex(x.dtype)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bedrax import lax
-from bedrax.core import dims, dtypes, positions
+from bedrax.core import dims, dtypes, positions, tracing
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.one_program import one_program
 from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax.operators import power
 from bedrax.lax.promotion import operand
-from bedrax.numpy.arguments import array, axis_index, counting
+from bedrax.numpy.arguments import array, axis_index, counting, known_int
 from bedrax.numpy.creation import asarray, ones, place
 from bedrax.numpy.manipulation import moveaxis, resize
 from bedrax.numpy.searching import nonzero
@@ -53,15 +52,15 @@ def _band_of(shape: tuple, k: Any, compare: Callable, dtype: Any) -> Any:
     return lax.convert_element_type(inside, dtype)
 
 
-def _static_or_traced(k: Any, name: str) -> Any:
-    if isinstance(k, int):
+def diagonal_number(name: str, what: str, k: Any) -> Any:
+    """The number of a diagonal, the argument `what` of function `name`: an integer, which may be traced or symbolic."""
+    if isinstance(k, int) or dims.is_symbolic(k):
         return k
-    try:
-        return operator.index(k)
-    except TypeError:
-        if dtypes.is_integer(getattr(k, "dtype", np.dtype(float))):
+    if isinstance(k, tracing.Tracer):
+        if dtypes.is_integer(k.dtype) and not k.shape:
             return k
-        raise TypeError(f"k argument to jnp.{name} must be an integer, got {k!r}") from None
+        raise TypeError(f"{what} argument to jnp.{name} must be an integer, got {aval_of(k)}")
+    return known_int(name, what, k)
 
 
 def eye(N: Any, M: Any = None, k: ArrayLike = 0, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
@@ -88,7 +87,7 @@ def eye(N: Any, M: Any = None, k: ArrayLike = 0, dtype: DTypeLike | None = None,
         if isinstance(size, int) and size < 0:
             raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "eye")
-    k = _static_or_traced(k, "eye")
+    k = diagonal_number("eye", "k", k)
     return place(_band((n, m), k, lax.eq, dtype), device)
 
 
@@ -133,14 +132,15 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     n = dims.canonical_dim(N)
     m = n if M is None else dims.canonical_dim(M)
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, "tri")
-    return _band((n, m), k, lax.ge, dtype)
+    return _band((n, m), diagonal_number("tri", "k", k), lax.ge, dtype)
 
 
 def _triangle(name: str, m: Any, k: int, lower: bool) -> Array:
     x = array(name, m)
     if x.ndim < 2:
         raise ValueError(f"jnp.{name} needs a matrix, got shape {x.shape}")
-    mask = _band(x.shape[-2:], k if lower else k - 1, lax.ge)
+    # A `k - 1` would wrap around if it is traced and the least number of its dtype.
+    mask = _band(x.shape[-2:], diagonal_number(name, "k", k), lax.ge if lower else lax.gt)
     mask = lax.broadcast_in_dim(mask, x.shape, (x.ndim - 2, x.ndim - 1))
     zero = lax.full_like(x, 0)
     return lax.select(mask, x, zero) if lower else lax.select(mask, zero, x)
@@ -207,7 +207,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     x = array("diagonal", a)
     if x.ndim < 2:
         raise ValueError(f"diagonal needs two axes, got shape {x.shape}")
-    offset = operator.index(offset)
+    offset = known_int("diagonal", "offset", offset)
     i, j = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
     if i == j:
         raise ValueError(f"axis1 and axis2 cannot be the same, got {axis1} and {axis2} for shape {x.shape}")
@@ -240,11 +240,11 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
       Array([2], dtype=int32)
     """
     x = array("diag", v)
+    k = known_int("diag", "k", k)
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
         raise ValueError(f"diag input must be 1d or 2d, got shape {x.shape}; use jnp.diagonal for stacks of matrices")
-    k = operator.index(k)
     zero = lax.full((), 0, x.dtype)
     padded = lax.pad(x, zero, [(max(0, -k), max(0, k), 0)])
     n = padded.shape[0]
@@ -270,6 +270,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
              [0, 2]], dtype=int32)
     """
     x = array("diagflat", v)
+    k = known_int("diagflat", "k", k)
     return diag(lax.reshape(x, (dims.size(x.shape),)), k)
 
 
@@ -293,11 +294,12 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
       Array([[7, 0],
              [0, 7]], dtype=int32)
     """
+    n, ndim = (known_int("diag_indices", what, count) for what, count in (("n", n), ("ndim", ndim)))
     if n < 0:
         raise ValueError(f"n argument to diag_indices must be nonnegative, got {n}")
     if ndim < 0:
         raise ValueError(f"ndim argument to diag_indices must be nonnegative, got {ndim}")
-    return (lax.iota(dtypes.default_int_dtype(), operator.index(n)),) * operator.index(ndim)
+    return (lax.iota(dtypes.default_int_dtype(), n),) * ndim
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
@@ -321,7 +323,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 
     Args:
       a: array of rank 2 at least.
-      val: a scalar, or values that are repeated as needed.
+      val: a scalar, or values that are repeated as needed; without values nothing is replaced.
       wrap: for tall matrices: go on after the last column.
       inplace: must be False: arrays are immutable.
 
@@ -341,17 +343,20 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     if x.ndim > 2 and len(set(x.shape)) != 1:
         raise ValueError(f"All dimensions of input must be of equal length, got shape {x.shape}")
     n = min(x.shape)
+    if not dims.size(values.shape):  # as in NumPy
+        return x
     new = values if not values.ndim else resize(values, (n,))
     i = lax.iota(np.int32, n)
     return x.at[(i,) * x.ndim].set(new, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-def _static_triangle(n: Any, k: Any, m: Any, lower: bool) -> tuple[Array, Array]:
+def _static_triangle(name: str, n: Any, k: Any, m: Any, lower: bool) -> tuple[Array, Array]:
     m = n if m is None else m
+    k = known_int(name, "k", k)
     if dims.is_symbolic(n) or dims.is_symbolic(m):
-        return _symbolic_triangle(n, operator.index(k), m, lower)
-    n, m = operator.index(n), operator.index(m)
-    mask = np.tri(n, m, operator.index(k) if lower else operator.index(k) - 1, dtype=bool)
+        return _symbolic_triangle(n, k, m, lower)
+    n, m = known_int(name, "n", n), known_int(name, "m", m)
+    mask = np.tri(n, m, k if lower else k - 1, dtype=bool)
     rows, columns = np.nonzero(mask if lower else ~mask)
     kind = dtypes.default_int_dtype()
     return asarray(rows.astype(kind)), asarray(columns.astype(kind))
@@ -388,7 +393,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       >>> jnp.tril_indices(2)
       (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    return _static_triangle(n, k, m, True)
+    return _static_triangle("tril_indices", n, k, m, True)
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -407,7 +412,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       >>> jnp.triu_indices(2)
       (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    return _static_triangle(n, k, m, False)
+    return _static_triangle("triu_indices", n, k, m, False)
 
 
 def _matrix_shape(name: str, arr: Any) -> tuple:
@@ -434,7 +439,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
       Array([1, 3, 4], dtype=int32)
     """
     n, m = _matrix_shape("tril_indices_from", arr)
-    return tril_indices(n, k, m)
+    return _static_triangle("tril_indices_from", n, k, m, True)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
@@ -454,7 +459,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
       Array([2], dtype=int32)
     """
     n, m = _matrix_shape("triu_indices_from", arr)
-    return triu_indices(n, k, m)
+    return _static_triangle("triu_indices_from", n, k, m, False)
 
 
 def mask_indices(n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None) -> tuple[Array, Array]:
@@ -494,7 +499,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     v = array("vander", x)
     if v.ndim != 1:
         raise ValueError(f"vander: x must be a one-dimensional array, got shape {v.shape}")
-    count = v.shape[0] if N is None else operator.index(N)
+    count = v.shape[0] if N is None else known_int("vander", "N", N)
     if count < 0:
         raise ValueError(f"vander: N must be nonnegative, got {count}")
     exponents = lax.iota(v.dtype if dtypes.is_integer(v.dtype) else dtypes.default_int_dtype(), count)

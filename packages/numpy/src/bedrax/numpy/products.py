@@ -23,7 +23,7 @@ from bedrax.core.typing import ArrayLike, DTypeLike
 from bedrax.lax import lattice
 from bedrax.lax.primitives.contractions import Precision, canonical_precision, dot_general_p
 from bedrax.numpy.arguments import axis_index, refuse_out, typed
-from bedrax.numpy.diagonals import masked_diagonal
+from bedrax.numpy.diagonals import diagonal_number, masked_diagonal
 from bedrax.numpy.einstein import einsum
 from bedrax.numpy.reductions import wide_integer
 
@@ -569,7 +569,7 @@ def trace(
     axis1, axis2 = axis_index(axis1, x.ndim), axis_index(axis2, x.ndim)
     if axis1 == axis2:
         raise ValueError(f"trace needs two different axes, got {axis1} and {axis2}")
-    a = masked_diagonal(a, x, axis1, axis2, offset)
+    a = masked_diagonal(a, x, axis1, axis2, diagonal_number("trace", "offset", offset))
     if dtype is None:
         dtype = x.dtype if dtypes.is_inexact(x.dtype) else wide_integer(x.dtype)
     a = lax.convert_to(a, dtypes.explicit_dtype(dtype, "trace"))
