@@ -133,6 +133,12 @@ def test_fill_diagonal_without_values_replaces_nothing():
     np.testing.assert_array_equal(jnp.fill_diagonal(_SQUARE, np.ones(0), inplace=False), _SQUARE)
 
 
+def test_tensordot_over_a_negative_number_of_axes_is_the_outer_product():
+    x, y = np.arange(6).reshape(2, 3), np.arange(4)
+    for axes in (0, -1, -5):
+        np.testing.assert_array_equal(jnp.tensordot(x, y, axes), np.tensordot(x, y, axes))
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.float16])
 def test_einsum_sums_one_operand_in_the_dtype_of_the_result(dtype):
     x = np.full(4096, 100).astype(dtype)

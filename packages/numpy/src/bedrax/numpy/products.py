@@ -412,8 +412,8 @@ def tensordot(
 
     Args:
       a, b: arrays.
-      axes: a number N, for the last N axes of `a` and the first N of `b`; or a pair of axes or of sequences
-        of axes, those of `a` and those of `b` in the same order.
+      axes: a number N, for the last N axes of `a` and the first N of `b` (none if N is negative); or a pair of
+        axes or of sequences of axes, those of `a` and those of `b` in the same order.
       precision, preferred_element_type, out_sharding: as for `dot`.
 
     Returns:
@@ -440,10 +440,10 @@ def tensordot(
         lhs, rhs = (tuple(axis_index(d, v.ndim) for d in group) for group, v in zip(pair, (x, y), strict=True))
     else:
         try:
-            count = operator.index(axes)
+            count = max(operator.index(axes), 0)
         except TypeError:
             raise TypeError(f"tensordot axes argument must be an int or a pair of sequences, got {axes!r}") from None
-        if not 0 <= count <= min(x.ndim, y.ndim):
+        if count > min(x.ndim, y.ndim):
             raise TypeError(f"Number of tensordot axes (axes {count}) exceeds input ranks ({x.shape} and {y.shape})")
         lhs, rhs = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
     return _apply(_Plan(((lhs, rhs), ((), ()))), a, b, x, y, precision, preferred_element_type, out_sharding)
