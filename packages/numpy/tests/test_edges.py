@@ -139,6 +139,27 @@ def test_tensordot_over_a_negative_number_of_axes_is_the_outer_product():
         np.testing.assert_array_equal(jnp.tensordot(x, y, axes), np.tensordot(x, y, axes))
 
 
+@pytest.mark.parametrize("shift", [1.0, -1.5, True, np.float16(2), np.bool_(True), (), [], (1, 2), (1, 2.5)])
+@pytest.mark.parametrize("axis", [None, 0, (), [], (0, 1)])
+def test_roll_pairs_shifts_and_axes_as_numpy(shift, axis):
+    x = np.arange(6).reshape(2, 3)
+    try:
+        expected = np.roll(x, shift, axis)
+    except ValueError:
+        with pytest.raises(ValueError, match="equal length"):
+            jnp.roll(x, shift, axis)
+        return
+    np.testing.assert_array_equal(jnp.roll(x, shift, axis), expected)
+    np.testing.assert_array_equal(jit(lambda s: jnp.roll(x, s, axis))(shift), expected)
+    if not isinstance(shift, tuple):
+        np.testing.assert_array_equal(jnp.roll(x, jnp.array(shift), axis), expected)
+
+
+def test_roll_refuses_complex_shifts():
+    with pytest.raises(TypeError, match="integers to shift by, got complex64"):
+        jnp.roll(np.arange(3), 1j)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.float16])
 def test_einsum_sums_one_operand_in_the_dtype_of_the_result(dtype):
     x = np.full(4096, 100).astype(dtype)

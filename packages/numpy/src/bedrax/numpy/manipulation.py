@@ -626,7 +626,7 @@ def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
 
     Args:
       a: array.
-      shift: the distance: an int (which may be traced) or one per axis.
+      shift: the distance: an int (which may be traced) or one per axis. Floats are cut to integers.
       axis: an int or several; None shifts the flattened array.
 
     Examples:
@@ -653,10 +653,12 @@ def roll(a: ArrayLike, shift: Any, axis: Axis = None) -> Array:
                 f"'shift' and 'axis' arguments to roll must be scalars or 1D arrays, got a shift of rank {rank}"
             )
         shifts = [given] if rank == 0 else [given[i] for i in range(aval_of(given).shape[0])]
-    count = max(len(shifts), len(axes))
-    if len(shifts) not in (1, count) or len(axes) not in (1, count):
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    elif len(axes) == 1:
+        axes = axes * len(shifts)
+    if len(shifts) != len(axes):
         raise ValueError(f"shift and axis of roll must have equal length, got {len(shifts)} and {len(axes)}")
-    shifts, axes = shifts * (count // len(shifts)), axes * (count // len(axes))
     for by, i in zip(shifts, axes, strict=True):
         x = _roll_one(x, by, i)
     return x
@@ -674,6 +676,8 @@ def _roll_one(x: Array, by: Any, axis: int) -> Array:
         parts = [lax.slice_in_dim(x, start, size, axis=axis), lax.slice_in_dim(x, 0, start, axis=axis)]
         return lax.concatenate(parts, axis)
     by = lax.asarray(dims.dim_as_value(by) if dims.is_symbolic(by) else by)
+    if dtypes.is_floating(by.dtype) or by.dtype == np.bool_:
+        by = lax.convert_element_type(by, positions.dtype_for(size))
     if not dtypes.is_integer(by.dtype):
         raise TypeError(f"roll needs integers to shift by, got {by.dtype}")
     by = remainder(counting(by, size), dims.dim_as_value(size))  # first, as an unsigned number has no negative
