@@ -160,6 +160,17 @@ def test_roll_refuses_complex_shifts():
         jnp.roll(np.arange(3), 1j)
 
 
+@pytest.mark.parametrize("split", [jnp.split, jnp.array_split, jnp.vsplit])
+def test_split_takes_a_whole_float_and_refuses_others(split):
+    x = np.arange(6).reshape(2, 3)
+    for sections in (2.0, np.float32(2), jnp.float32(2), np.array(2.0)):
+        np.testing.assert_array_equal(np.asarray(split(x, sections)), np.split(x, 2))
+    assert len(split(x, np.True_)) == len(split(x, np.array([]))) == 1
+    for wrong in (1.5, np.nan, np.inf, None, 1j, "ab", [1.0], np.array([1.0]), jnp.array([1.5]), np.array([[1]])):
+        with pytest.raises(TypeError, match=rf"^jnp\.{split.__name__} takes a number of parts or a sequence of points"):
+            split(x, wrong)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.float16])
 def test_einsum_sums_one_operand_in_the_dtype_of_the_result(dtype):
     x = np.full(4096, 100).astype(dtype)

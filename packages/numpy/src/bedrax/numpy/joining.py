@@ -306,9 +306,18 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
     x = array(name, ary)
     axis = axis_index(axis, x.ndim)
     size = x.shape[axis]
-    if isinstance(indices_or_sections, (int, np.integer)) or dims.is_symbolic(indices_or_sections):
-        sections = indices_or_sections
-        if type(sections) is not int and isinstance(sections, np.integer):
+    sections = indices_or_sections
+    if isinstance(sections, (Array, np.ndarray)):
+        known = concrete_value(sections)
+        if known is None:
+            raise errors.ConcretizationTypeError(
+                sections, f"in jnp.{name} argument 1; the points to split at must be static"
+            )
+        sections = known.tolist()
+    if isinstance(sections, (float, np.floating)) and float(sections).is_integer():  # as in NumPy
+        sections = int(sections)
+    if isinstance(sections, (int, np.integer, np.bool_)) or dims.is_symbolic(sections):
+        if type(sections) is not int and isinstance(sections, (np.integer, np.bool_)):
             sections = int(sections)
         if sections <= 0:
             raise ValueError(f"number sections must be larger than 0. got {sections}")
@@ -323,17 +332,15 @@ def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, uneven: boo
             )
         sizes = [part + 1] * rest + [part] * (sections - rest) if uneven and rest != 0 else [part] * sections
     else:
-        if isinstance(indices_or_sections, (Array, np.ndarray)):
-            known = concrete_value(indices_or_sections)
-            if known is None:
-                raise errors.ConcretizationTypeError(
-                    indices_or_sections, f"in jnp.{name} argument 1; the points to split at must be static"
-                )
-            points = [int(i) for i in known.reshape(-1)]
-            if not known.ndim:
-                return _split(name, x, points[0], axis, uneven)
-        else:
-            points = [i if dims.is_symbolic(i) else operator.index(i) for i in indices_or_sections]
+        try:
+            points = [i if dims.is_symbolic(i) else operator.index(i) for i in sections]
+        except errors.JAXTypeError:
+            raise
+        except TypeError:
+            raise TypeError(
+                f"jnp.{name} takes a number of parts or a sequence of points to split at, both integers, got"
+                f" {indices_or_sections!r}"
+            ) from None
         wrap = lambda i: (
             i if not isinstance(i, int) or not isinstance(size, int) else (min(max(i + size if i < 0 else i, 0), size))
         )
