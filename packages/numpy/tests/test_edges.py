@@ -171,6 +171,13 @@ def test_split_takes_a_whole_float_and_refuses_others(split):
             split(x, wrong)
 
 
+def test_the_dtype_of_a_variance_is_inexact():
+    for name in ("var", "std", "nanvar", "nanstd"):
+        for x in (np.arange(4), np.arange(4, dtype=np.float32)):
+            with pytest.raises(ValueError, match=rf"^jnp\.{name}: dtype argument must be inexact, got int8"):
+                getattr(jnp, name)(x, dtype="int8")
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.float16])
 def test_einsum_sums_one_operand_in_the_dtype_of_the_result(dtype):
     x = np.full(4096, 100).astype(dtype)

@@ -229,6 +229,7 @@ def nanvar(
       Array(1., dtype=float32)
     """
     refuse_out("nanvar", out)
+    reductions.check_variance_dtype("nanvar", dtype)
     x = array("nanvar", a)
     if not dtypes.is_inexact(x.dtype):
         return reductions.var(x, axis, dtype, None, ddof, keepdims, where=where, mean=mean)
@@ -257,4 +258,5 @@ def nanstd(
       >>> jnp.nanstd(jnp.array([1., jnp.nan, 3.]))
       Array(1., dtype=float32)
     """
+    reductions.check_variance_dtype("nanstd", dtype)
     return lax.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))

@@ -478,6 +478,14 @@ def mean(
 _mean = mean  # where a parameter has the name
 
 
+def check_variance_dtype(name: str, dtype: Any) -> None:
+    """Raise if the argument `dtype` of function `name` is not that of floats or complex numbers."""
+    if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
+        raise ValueError(
+            f"jnp.{name}: dtype argument must be inexact, got {dtypes.as_dtype(dtype)}; convert the result instead"
+        )
+
+
 @one_program(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"), arrays=("where", "mean"))
 def var(
     a: ArrayLike,
@@ -515,9 +523,8 @@ def var(
         ddof = correction
     x = operand("var", a)
     aval = aval_of(x)
+    check_variance_dtype("var", dtype)
     target = _float_target("var", dtype, aval.dtype)
-    if not dtypes.is_inexact(target):
-        raise ValueError(f"jnp.var: dtype argument must be inexact, got {target}")
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(target):
         raise ValueError(f"jnp.var of {aval.dtype} is computed in a complex dtype, got dtype={target}")
     result_dtype = dtypes.to_real_dtype(target) if dtype is None else target
@@ -564,8 +571,7 @@ def std(
       Array(1.2909945, dtype=float32)
     """
     refuse_out("std", out)
-    if dtype is not None and not dtypes.is_inexact(dtypes.as_dtype(dtype)):
-        raise ValueError(f"jnp.std: dtype argument must be inexact, got {dtype}")
+    check_variance_dtype("std", dtype)
     return lax.sqrt(var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
