@@ -88,6 +88,8 @@ def primitives_of(fun, *args):
         (lambda: lax.cumsum(X > 0), TypeError, "cumsum does not accept dtype bool"),
         (lambda: lax.sort(X, 3), ValueError, "axis 3 is out of bounds for array of dimension 2"),
         (lambda: lax.sort((X, X), num_keys=3), ValueError, r"the number of operands"),
+        (lambda: lax.sort((X, X), num_keys=1.5), TypeError, r"sort: num_keys is an integer, got 1.5"),
+        (lambda: lax.sort((X, X), num_keys=None), TypeError, r"sort: num_keys is an integer, got None"),
         (lambda: lax.sort(()), TypeError, "at least one operand is needed"),
         (lambda: lax.sort((X, X[0])), TypeError, "the operands have one shape, got"),
         (lambda: lax.top_k(X, 9), ValueError, "is more than axis"),

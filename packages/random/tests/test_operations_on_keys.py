@@ -5,8 +5,10 @@ import pytest
 
 import bedrax.numpy as jnp
 from bedrax import lax, random
+from bedrax.batching import vmap
 from bedrax.core import dtypes
 from bedrax.core.avals import ShapeDtypeStruct
+from bedrax.core.jitting import jit
 from bedrax.core.staging import make_jaxpr
 from bedrax.testing.records import all_cases
 
@@ -43,6 +45,34 @@ def test_arithmetic_of_keys_is_an_error(name):
     call, error = ERRORS[name]
     with pytest.raises(error):
         call(random.key(0))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("stable", [True, False])
+def test_a_sort_of_numbers_carries_keys(axis, stable):
+    x = np.random.default_rng(0).permutation(12).reshape(3, 4).astype(np.float32)
+    keys = random.split(random.key(1), (3, 4))
+    order = np.argsort(x, axis)
+    data = np.take_along_axis(np.asarray(random.key_data(keys)), order[..., None], axis)
+
+    def carry(x, keys, axis=axis):
+        return lax.sort((x, keys, 2 * x), dimension=axis, is_stable=stable, num_keys=1)
+
+    across = vmap(lambda x, k: carry(x, k, 0), in_axes=1 - axis, out_axes=1 - axis)
+    for run in (carry, jit(carry), across, jit(across)):
+        values, moved, doubled = run(x, keys)
+        np.testing.assert_array_equal(values, np.sort(x, axis))
+        np.testing.assert_array_equal(random.key_data(moved), data)
+        np.testing.assert_array_equal(doubled, 2 * np.sort(x, axis))
+    with pytest.raises(TypeError, match="sort: the operands have one shape"):
+        lax.sort((x, keys[0]))
+
+
+def test_keys_are_permuted_like_numbers():
+    keys = random.split(random.key(0), 5)
+    order = random.permutation(random.key(3), np.arange(5))
+    moved = random.permutation(random.key(3), keys)
+    np.testing.assert_array_equal(random.key_data(moved), random.key_data(keys)[order])
 
 
 @pytest.mark.parametrize("value", [0, 3])

@@ -22,7 +22,7 @@ from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, T
 from bedrax.lax.elementwise_kinds import check_numbers
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, gather
-from bedrax.lax.primitives.shaping import canonical_axis, expand_dims, like
+from bedrax.lax.primitives.shaping import broadcasted_iota, canonical_axis, expand_dims, like
 
 pure_shapes.add(__name__)
 
@@ -35,13 +35,16 @@ _INDEX = np.dtype(np.int32)
 
 @sort_p.abstract
 def _sort_shape(*operands, dimension, is_stable, num_keys):
-    shape = operands[0].shape
-    if any(not dims.same_shape(a.shape, shape) for a in operands):
-        raise TypeError(f"sort: the operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
-    for a in operands[:num_keys]:
+    _check_one_shape(operands)
+    for a in operands:
         if dtypes.is_extended(a.dtype):
             raise TypeError(f"sort: elements of dtype {a.dtype} have no order")
     return list(operands)
+
+
+def _check_one_shape(operands: Sequence[Any]) -> None:
+    if any(not dims.same_shape(a.shape, operands[0].shape) for a in operands):
+        raise TypeError(f"sort: the operands have one shape, got {', '.join(str(a.shape) for a in operands)}")
 
 
 def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> T:
@@ -68,11 +71,33 @@ def sort(operand: T, dimension: int = -1, is_stable: bool = True, num_keys: int 
     operands = tuple(operand) if several else (operand,)
     if not operands:
         raise TypeError("sort: at least one operand is needed, got none")
+    try:
+        num_keys = operator.index(num_keys)
+    except TypeError:
+        raise TypeError(f"sort: num_keys is an integer, got {num_keys!r}") from None
     if not 1 <= num_keys <= len(operands):
         raise ValueError(f"sort: num_keys={num_keys} is not in 1..{len(operands)}, the number of operands")
     dimension = canonical_axis(dimension, len(aval_of(operands[0]).shape))
-    out = sort_p.bind(*operands, dimension=dimension, is_stable=bool(is_stable), num_keys=int(num_keys))
+    options = {"dimension": dimension, "is_stable": bool(is_stable), "num_keys": num_keys}
+    if any(dtypes.is_extended(aval_of(x).dtype) for x in operands[num_keys:]):
+        out = _sort_around_extended(operands, **options)
+    else:
+        out = sort_p.bind(*operands, **options)
     return tuple(out) if several else out[0]
+
+
+def _sort_around_extended(operands: tuple[Any, ...], *, dimension: int, num_keys: int, **options: Any) -> list[Any]:
+    """`sort` with operands of extended dtypes that are not compared: the order of the others moves their elements."""
+    avals = [aval_of(x) for x in operands]
+    _check_one_shape(avals)
+    shape = avals[0].shape
+    extended = [i >= num_keys and dtypes.is_extended(a.dtype) for i, a in enumerate(avals)]
+    numbers = [x for x, is_extended in zip(operands, extended, strict=True) if not is_extended]
+    with positions.scope(shape[dimension]):
+        index = broadcasted_iota(positions.dtype_for(shape[dimension]), shape, dimension)
+        *out, order = sort_p.bind(*numbers, index, dimension=dimension, num_keys=num_keys, **options)
+        rest = iter(out)
+        return [take_along(x, order, dimension) if e else next(rest) for x, e in zip(operands, extended, strict=True)]
 
 
 def sort_key_val(
