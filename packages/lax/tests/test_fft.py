@@ -38,6 +38,11 @@ def test_types(x, kind, lengths, dtype, shape):
         (Z, "IRFFT", (4,), ValueError, "must have the lengths (3,) for fft_lengths (4,)"),
         (Z, "FFT", (1, 2, 4), ValueError, "fft_lengths (1, 2, 4) are more than the axes of shape (2, 4)"),
         (X.astype(np.float16), "RFFT", (4,), ValueError, "RFFT takes float32 or float64, got float16"),
+        (X, "RFFT", 4, TypeError, "fft: fft_lengths is a sequence of integers, got 4"),
+        (X, "FFT", None, TypeError, "fft: fft_lengths is a sequence of integers, got None"),
+        (X, "FFT", (4.0,), TypeError, "fft: fft_lengths is a sequence of integers, got (4.0,)"),
+        (X, "FFT", (-4,), ValueError, "fft: fft_lengths are not negative, got (-4,)"),
+        (Z[:, :0], "IRFFT", (-2,), ValueError, "fft: fft_lengths are not negative, got (-2,)"),
     ],
 )
 def test_errors(x, kind, lengths, error, message):

@@ -9,6 +9,10 @@ from bedrax.batching import vmap
 from bedrax.numpy import fft
 
 
+def test_frequencies_of_a_negative_number_of_points_are_empty():
+    assert fft.fftfreq(-4).shape == fft.rfftfreq(-4).shape == (0,)
+
+
 def draw(*shape, dtype=np.float32, seed=0):
     x = np.random.default_rng([seed, *shape]).standard_normal(shape)
     if np.dtype(dtype).kind == "c":

@@ -235,6 +235,31 @@ def test_randint_covers_its_range(dtype):
         assert random.randint(key, (3,), 0, 2**40, np.int64).dtype == np.int64
 
 
+def test_a_draw_of_nothing_from_nothing_is_empty():
+    key = random.key(0)
+    for n in (0, -3, np.int32(-3)):
+        assert random.permutation(key, n).shape == (0,)
+        assert random.choice(key, n, (0, 2), replace=False).shape == (0, 2)
+    for mode in (None, "high"):
+        for replace in (True, False):
+            options = {"replace": replace, "mode": mode, "p": np.zeros(0)}
+            found = random.choice(key, 0, (0, 2), **options)
+            assert found.shape == (0, 2) and found.dtype == np.int32
+            rows = random.choice(key, np.zeros((3, 0), np.float32), (0,), axis=1, **options)
+            assert rows.shape == (3, 0) and rows.dtype == np.float32
+
+
+def test_errors_of_draws_name_the_sampler():
+    key = random.key(0)
+    for logits, axis in ((np.zeros(0, np.float32), -1), (np.zeros((0, 2), np.float32), 0)):
+        with pytest.raises(ValueError, match=rf"^categorical: logits have no category along axis 0, got shape \(0,"):
+            random.categorical(key, logits, axis=axis)
+    with pytest.raises(ValueError, match="^choice: there is nothing to draw from"):
+        random.choice(key, -3, (1,))
+    with pytest.raises(TypeError, match="random.permutation: an array or a number is needed"):
+        random.permutation(key, None)
+
+
 def test_permutations():
     key = random.key(4)
     x = np.arange(12).reshape(4, 3)

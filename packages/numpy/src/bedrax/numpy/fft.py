@@ -386,6 +386,7 @@ def _frequencies(name: str, count: int, n: int, d: ArrayLike, dtype, device, pos
     if isinstance(d, (list, tuple)):
         raise ValueError(f"fft.{name}: d is one number, got {d}")
     dtype = dtypes.default_float_dtype() if dtype is None else dtypes.explicit_dtype(dtype, name)
+    count = max(count, 0) if type(count) is int else count
     out = jnp.asarray(positions(lax.iota(np.int32, count)), dtype) / jnp.asarray(d * n, dtype)
     if device is not None:
         out = jnp.asarray(out, device=device)

@@ -105,7 +105,8 @@ def permutation(
 
     Args:
       key: a single key.
-      x: an int n, for the permutation of ``0, ..., n - 1``; or an array, whose slices along `axis` are permuted.
+      x: an int n, for the permutation of ``0, ..., n - 1`` (of no number, if n is negative); or an array, whose slices
+        along `axis` are permuted.
       axis: axis of `x` to permute.
       independent: permute every line along `axis` on its own.
       out_sharding: placement of the result.
@@ -122,12 +123,16 @@ def permutation(
              [3, 4]], dtype=int32)
     """
     key, _ = single_key("permutation", key)
+    if not _is_size(x):
+        x = parameter("permutation", x)
     rank = 0 if _is_size(x) else len(aval_of(x).shape)
     axis = _axis(axis, rank or 1)
     if not rank:
         if not dims.is_symbolic(x) and not _is_int(x):
             raise TypeError(f"permutation takes an int or an array with an axis, got {x!r}")
-        return placed(_permuted_range(key, dims.canonical_dim(x), dtypes.default_int_dtype()), out_sharding)
+        n = dims.canonical_dim(x)
+        n = max(n, 0) if type(n) is int else n  # a range to a negative number is empty, as in NumPy
+        return placed(_permuted_range(key, n, dtypes.default_int_dtype()), out_sharding)
     permute = _shuffle if independent or rank == 1 else _permute_slices
     if out_sharding is None:
         return permute(key, x, axis)
@@ -187,6 +192,8 @@ def categorical(
         raise ValueError(f"dtype argument to `gumbel` must be a float dtype, got {dtype}")
     gumbel_function(mode)
     if replace:
+        if dims.definitely_equal(logits_shape[axis], 0):
+            raise ValueError(f"categorical: logits have no category along axis {axis}, got shape {logits_shape}")
         return placed(_categorical(key, shape, axis - len(logits_shape), mode, logits), out_sharding)
     prefix = shape[: len(shape) - len(batch)]
     draws = math.prod(prefix)
@@ -269,6 +276,7 @@ def choice(
     draws = dims.size(shape)
     if not dims.definitely_equal(draws, 0) and not members > 0:
         raise ValueError(f"choice: there is nothing to draw from: a has {members} members")
+    members = max(members, 0) if type(members) is int else members
     if not replace and draws > members:
         raise ValueError(
             coded(
@@ -303,8 +311,10 @@ def _members(a, rank, indices, axis):
 
 @one_program(static=("shape",), everywhere=True)
 def _weighted(key, shape, p):
-    total = lax.cumsum(p)
     n = aval_of(p).shape[0]
+    if dims.definitely_equal(n, 0):  # nothing is drawn
+        return lax.full(shape, 0, dtypes.default_int_dtype())
+    total = lax.cumsum(p)
     last = lax.index_in_dim(total, n - 1, 0, keepdims=False)
     one = np.ones((), aval_of(p).dtype)
     r = lax.mul(broadcast_to(last, shape), lax.sub(one, unit_floats(key, shape, aval_of(p).dtype)))

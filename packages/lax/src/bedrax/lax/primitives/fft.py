@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from bedrax.core import dims, dtypes
+from bedrax.core import dims, dtypes, errors
 from bedrax.core.array import Array
 from bedrax.core.avals import ShapedArray, aval_of
 from bedrax.core.tables import pure_shapes
@@ -79,7 +79,8 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
       A complex array; for ``IRFFT`` a real one.
 
     Raises:
-      ValueError: a complex array is given to ``RFFT``, or lengths do not fit the shape.
+      TypeError: `fft_lengths` are no integers.
+      ValueError: a complex array is given to ``RFFT``, or lengths are negative or do not fit the shape.
 
     Examples:
 
@@ -94,7 +95,14 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         kind = fft_type
     else:
         raise TypeError(f"fft: the kind is a string or an FftType, got {fft_type!r}")
-    lengths = tuple([n if dims.is_symbolic(n) else operator.index(n) for n in fft_lengths])
+    try:
+        lengths = tuple([n if dims.is_symbolic(n) else operator.index(n) for n in fft_lengths])
+    except errors.JAXTypeError:  # a traced length
+        raise
+    except TypeError:
+        raise TypeError(f"fft: fft_lengths is a sequence of integers, got {fft_lengths!r}") from None
+    if any(type(n) is int and n < 0 for n in lengths):
+        raise ValueError(f"fft: fft_lengths are not negative, got {lengths}")
     dtype = aval_of(x).dtype
     if kind == FftType.RFFT:
         if dtypes.issubdtype(dtype, np.complexfloating):
