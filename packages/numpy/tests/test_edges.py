@@ -178,6 +178,13 @@ def test_the_dtype_of_a_variance_is_inexact():
                 getattr(jnp, name)(x, dtype="int8")
 
 
+def test_an_open_grid_is_a_list():
+    grid = jnp.ogrid[:2, :3]
+    assert type(grid) is list and [a.shape for a in grid] == [(2, 1), (1, 3)]
+    for found, expected in zip(grid, np.ogrid[:2, :3], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.bool_, np.float16])
 def test_einsum_sums_one_operand_in_the_dtype_of_the_result(dtype):
     x = np.full(4096, 100).astype(dtype)

@@ -424,7 +424,7 @@ class _Grid:
         axes = promote_axes([_axis_of(k, self.name) for k in key])
         grid = meshgrid(*axes, indexing="ij", sparse=self.sparse)
         if self.sparse:
-            return grid
+            return list(grid)  # NumPy returns a tuple, every version of upstream a list
         return stack(grid, 0) if grid else lax.full((0,), 0, dtypes.default_int_dtype())
 
     def __repr__(self) -> str:
