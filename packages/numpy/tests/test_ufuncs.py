@@ -263,3 +263,16 @@ def test_scalar_types():
 def test_weak_types_of_isnan_isinf_and_heaviside():
     assert jnp.isnan(6).weak_type and not jnp.isinf(np.inf).weak_type
     assert jnp.heaviside(1.0, 2.0).weak_type and not jnp.heaviside(jnp.array([-2, 0]), 0.5).weak_type
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2", "hypot", "arctan2", "copysign", "divide", "float_power"])
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, np.float16])
+def test_booleans_beside_half_precision_are_floats(name, dtype):
+    f, x = getattr(jnp, name), jnp.ones(2, dtype)
+    expected = getattr(np, name)(np.ones(2), 1.0)
+    for other in (True, np.True_, jnp.array(True), np.array([True, True])):
+        for call in (f, jit(f), vmap(f, (0, 0 if np.ndim(other) else None))):
+            found = call(x, other)
+            assert found.dtype == dtype
+            np.testing.assert_allclose(np.asarray(found, np.float32), expected, rtol=1e-2)
+        np.testing.assert_allclose(np.asarray(f(other, x), np.float32), expected, rtol=1e-2)

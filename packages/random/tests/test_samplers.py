@@ -252,7 +252,7 @@ def test_a_draw_of_nothing_from_nothing_is_empty():
 def test_errors_of_draws_name_the_sampler():
     key = random.key(0)
     for logits, axis in ((np.zeros(0, np.float32), -1), (np.zeros((0, 2), np.float32), 0)):
-        with pytest.raises(ValueError, match=rf"^categorical: logits have no category along axis 0, got shape \(0,"):
+        with pytest.raises(ValueError, match=r"^categorical: logits have no category along axis 0, got shape \(0,"):
             random.categorical(key, logits, axis=axis)
     with pytest.raises(ValueError, match="^choice: there is nothing to draw from"):
         random.choice(key, -3, (1,))

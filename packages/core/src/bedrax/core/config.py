@@ -144,13 +144,13 @@ class Flag(Variable):
             raise RuntimeError(f"{self.name} cannot become {value!r} any more: {self.settled}")
         self._warn_if_inert(value)
         before = self.global_value, self._set_by
-        told: list[Callable[[Flag], None]] = []
+        called: list[Callable[[Flag], None]] = []
         try:
             self._install(value, "code")
-            _call_listeners(self, told)
+            _call_listeners(self, called)
         except BaseException:
             self._install(*before)
-            for callback in told:  # it reads the former value; a further error would hide the one of the change
+            for callback in called:  # it reads the former value; a further error would hide the one of the change
                 with contextlib.suppress(Exception):
                     callback(self)
             raise
@@ -256,10 +256,10 @@ def on_global_change(callback: Callable[[Flag], None]) -> None:
     _global_listeners.append(callback)
 
 
-def _call_listeners(flag: Flag, told: list[Callable[[Flag], None]]) -> None:
-    """Call the listeners of a changed flag, and add each one to `told` before its call."""
+def _call_listeners(flag: Flag, called: list[Callable[[Flag], None]]) -> None:
+    """Call the listeners of a changed flag, and add each one to `called` before its call."""
     for callback in (*flag.listeners, *_global_listeners):
-        told.append(callback)
+        called.append(callback)
         callback(flag)
 
 

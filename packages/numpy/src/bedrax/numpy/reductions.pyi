@@ -126,6 +126,9 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
              [1]], dtype=int32)
     """
 
+def check_variance_dtype(name: str, dtype: Any) -> None:
+    """Raise if the argument `dtype` of function `name` is not that of floats or complex numbers."""
+
 def count_nonzero(a: ArrayLike, axis: Axis | None = None, keepdims: bool = False) -> Array:
     """The number of elements along axes that are not zero, as the default integer type.
 
