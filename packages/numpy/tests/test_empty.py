@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import bedrax.numpy as jnp
+from bedrax import lax
+from bedrax.autodiff import grad, jvp
 from bedrax.core.jitting import jit
 
 SHAPES = [(0,), (0, 3), (3, 0), (2, 0, 3)]
@@ -93,3 +95,13 @@ def test_covariance_without_degrees_of_freedom():
                 warnings.simplefilter("ignore")
                 expected = np.cov(x, ddof=ddof)
             np.testing.assert_array_equal(jnp.cov(x, ddof=ddof), expected)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)])
+def test_derivatives_of_sorts_without_elements(shape):
+    x = np.zeros(shape, np.float32)
+    size = min(shape[-1], 2)
+    for function in (jnp.sort, lambda x: lax.top_k(x, size)[0], lambda x: lax.sort((x, x))[1]):
+        value, tangent = jvp(function, (x,), (x,))
+        assert value.shape == tangent.shape == function(x).shape
+        assert grad(lambda x, f=function: f(x).sum())(x).shape == shape

@@ -64,6 +64,8 @@ def test_a_sort_of_numbers_carries_keys(axis, stable):
         np.testing.assert_array_equal(values, np.sort(x, axis))
         np.testing.assert_array_equal(random.key_data(moved), data)
         np.testing.assert_array_equal(doubled, 2 * np.sort(x, axis))
+    for none in ((0, 4), (3, 0)):
+        assert carry(x[: none[0], : none[1]], keys[: none[0], : none[1]])[1].shape == none
     with pytest.raises(TypeError, match="sort: the operands have one shape"):
         lax.sort((x, keys[0]))
 

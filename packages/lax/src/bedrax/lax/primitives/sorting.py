@@ -22,7 +22,7 @@ from bedrax.core.tracing import Primitive
 from bedrax.core.typing import ArrayLike, T
 from bedrax.lax.elementwise_kinds import check_numbers
 from bedrax.lax.primitives.indexing import GatherDimensionNumbers, gather
-from bedrax.lax.primitives.shaping import broadcasted_iota, canonical_axis, expand_dims, like
+from bedrax.lax.primitives.shaping import broadcasted_iota, canonical_axis, expand_dims, like, slice_in_dim
 
 pure_shapes.add(__name__)
 
@@ -295,10 +295,13 @@ def take_along(x: Any, indices: Array, axis: int, unique: bool = True) -> Any:
     """``x`` at ``indices`` (in bounds) along one axis; the other axes are aligned.
 
     Args:
-      x, indices: arrays of shapes that are equal but for `axis`.
+      x, indices: arrays of shapes that are equal but for `axis`, along which there are not more indices than elements.
       unique: no index occurs twice in a row.
     """
-    rank = len(aval_of(x).shape)
+    shape = aval_of(x).shape
+    if dims.definitely_equal(dims.size(shape), 0):  # a gather takes slices of length 1
+        return slice_in_dim(x, 0, aval_of(indices).shape[axis], axis=axis)
+    rank = len(shape)
     others = tuple([i for i in range(rank) if i != axis])
     numbers = GatherDimensionNumbers(
         offset_dims=(),
