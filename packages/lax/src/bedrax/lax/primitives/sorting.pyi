@@ -130,7 +130,7 @@ def take_along(x: Any, indices: Array, axis: int, unique: bool = True) -> Any:
     """``x`` at ``indices`` (in bounds) along one axis; the other axes are aligned.
 
     Args:
-      x, indices: arrays of shapes that are equal but for `axis`.
+      x, indices: arrays of shapes that are equal but for `axis`, along which there are not more indices than elements.
       unique: no index occurs twice in a row.
     """
 
